@@ -112,7 +112,7 @@ pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<L
     if let Some(failure) = &outcome.failure {
         return Err(BenchError::Implausible {
             what: failure.operation.clone(),
-            reason: format!("{} {}", failure.error, failure.path),
+            reason: failure.to_string(),
         });
     }
     let what = plan.title.clone();

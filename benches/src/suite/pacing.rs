@@ -67,15 +67,15 @@ fn run(
         ..Settings::default()
     };
     let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut SilentObserver)?;
-    let sum = |of: fn(&plimsoll_engine::ProcessFigures) -> u64| -> u64 {
+    let sum = |of: fn(&plimsoll_measure::ProcessCounts) -> u64| -> u64 {
         outcome.processes.iter().map(of).sum()
     };
     let start = plan.operations.iter().position(|o| o.kind == OpKind::Start);
     let rows = outcome.windows.last().map(|w| &w.totals.rows);
     let row = start.and_then(|at| rows.and_then(|rows| rows.get(at)));
     let kept = PacedFigures {
-        due: sum(|p| p.due),
-        done: sum(|p| p.done),
+        due: sum(|p| p.scheduled),
+        done: sum(|p| p.completed),
         late: row.map_or_else(Latency::default, |r| r.service.clone()),
     };
     let asked = rate as f64 * time.as_secs_f64();

@@ -16,13 +16,10 @@ mod worker_ends;
 mod worker_id;
 
 pub use file_pool::{BlockCursor, FilesetState};
-pub use outcome::{
-    Cleanup, DrawnVariable, Failure, Outcome, PopulatedFileset, ProcessFigures, RanOut, Reason,
-    StageOutcome, VariableStats, Window,
-};
+pub use outcome::{Cleanup, DrawnVariable, Outcome, RanOut, StageOutcome, VariableStats, Window};
+pub use plimsoll_measure::ClockKind;
 pub use run::{
-    ClockKind, CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings,
-    Stop, clean, clean_commands, kill_commands, preflight, release_claim, run, run_command,
-    run_ranks,
+    CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings, Stop, clean,
+    clean_commands, kill_commands, preflight, release_claim, run, run_command, run_ranks,
 };
 pub use stage_state::Sample;

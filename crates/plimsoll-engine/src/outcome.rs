@@ -1,12 +1,12 @@
 //! What a run came to.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{RankStage, WindowTotals};
-use plimsoll_plan::{OpKind, SourcePosition};
+use plimsoll_measure::{ProcessCounts, RankStage, WindowTotals};
+use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition};
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// Everything measured and noticed in a run.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ pub struct Outcome {
     /// Remarks.
     pub notes: Vec<String>,
     /// What each process of an operation mix did in the last window.
-    pub processes: Vec<ProcessFigures>,
+    pub processes: Vec<ProcessCounts>,
     /// Draws of testrandvar.
     pub variables: Vec<DrawnVariable>,
     /// What the target said of itself.
@@ -86,77 +86,6 @@ pub struct Window {
     pub client_share: Option<f64>,
 }
 
-/// A fileset that was made.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PopulatedFileset {
-    /// Name.
-    pub fileset: String,
-    /// Files made or found.
-    pub files: u64,
-    /// Directories made or found.
-    pub dirs: u64,
-    /// Bytes written or found.
-    pub bytes: u64,
-    /// How long it took.
-    pub time: Duration,
-    /// An identical tree of an earlier run was used.
-    pub reused: bool,
-}
-
-/// What a process (a worker of an operation mix) did in the measured window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ProcessFigures {
-    /// Its group in the Plan.
-    pub group: u32,
-    /// Its number in the group.
-    pub number: u32,
-    /// Operations its schedule had due in the window; 0 if it has none.
-    pub due: u64,
-    /// Operations that succeeded in the window.
-    pub done: u64,
-    /// Operations that were due and given up, because the process was too far behind.
-    pub missed: u64,
-}
-
-/// An operation that ended the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Failure {
-    /// Name of the operation; `run` if no operation of the workload is to blame.
-    pub operation: String,
-    /// Its kind.
-    pub kind: Option<OpKind>,
-    /// Worker that did it; empty if there is none.
-    pub worker: String,
-    /// Path it worked on; may be empty.
-    pub path: String,
-    /// What went wrong.
-    pub error: String,
-    /// Where the operation stands in the workload.
-    pub place: Option<SourcePosition>,
-}
-
-impl Failure {
-    /// A failure that is no operation's.
-    pub(crate) fn of_run(error: String) -> Self {
-        Self {
-            operation: "run".into(),
-            kind: None,
-            worker: String::new(),
-            path: String::new(),
-            error,
-            place: None,
-        }
-    }
-
-    /// The failure as other ranks tell of it.
-    pub(crate) fn at_rank(mut self, rank: u32) -> Self {
-        if rank > 0 {
-            self.error = format!("rank {rank}: {}", self.error);
-        }
-        self
-    }
-}
-
 /// An operation that found nothing left to work on, in a run that was to end by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanOut {
@@ -198,15 +127,6 @@ impl fmt::Display for RanOut {
             ": give the fileset more entries or the run less time, or end it with --quit alldone",
         )
     }
-}
-
-/// Why a result is invalid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
-    /// A word for scripts.
-    pub code: &'static str,
-    /// A sentence for people.
-    pub text: String,
 }
 
 /// What testrandvar drew.

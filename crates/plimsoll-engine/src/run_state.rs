@@ -1,15 +1,15 @@
 //! What all lanes of a run share.
 
 use crate::file_pool::FilesetState;
-use crate::outcome::{Failure, ProcessFigures, RanOut, VariableStats};
+use crate::outcome::{RanOut, VariableStats};
 use crate::program::{Compiled, MixFileSizes, RowInfo};
 use crate::stage_state::StageRun;
 use crate::sync::{BlockedCount, EventSource, OpBudget, Semaphore, Wakeups, lock};
 use crate::worker_ends::WorkerEnds;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
-use plimsoll_measure::{Clock, LaneProgress, Nanos, WindowState};
-use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Supply, Variable, WorkerGroup};
+use plimsoll_measure::{Clock, LaneProgress, Nanos, ProcessCounts, WindowState};
+use plimsoll_plan::{Failure, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable, WorkerGroup};
 use plimsoll_target::OpError;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -60,7 +60,7 @@ pub(crate) struct RunState {
     /// What an error means, as the target knows it.
     pub(crate) explain: Explain,
     /// What each worker of a mix did of what was due.
-    pub(crate) processes: Mutex<Vec<ProcessFigures>>,
+    pub(crate) processes: Mutex<Vec<ProcessCounts>>,
     /// Lengths of the files that the workers of each group work on, if it is a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
     /// The stage, when the workers are ranks of a pattern.
@@ -176,7 +176,7 @@ impl RunState {
     }
 
     /// What a worker of a mix did.
-    pub(crate) fn note_process(&self, figures: ProcessFigures) {
+    pub(crate) fn note_process(&self, figures: ProcessCounts) {
         lock(&self.processes).push(figures);
     }
 
@@ -207,7 +207,7 @@ impl RunState {
 
     /// Ends the run because of something that is no operation's fault.
     pub(crate) fn fail_unnamed(&self, error: String, at: Nanos) {
-        self.fail(Failure::of_run(error), at);
+        self.fail(Failure::of("run", error), at);
     }
 
     /// Operations and bytes of some rows, or of all that count, since the workers started.

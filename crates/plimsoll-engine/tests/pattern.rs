@@ -352,7 +352,8 @@ fn an_error_names_the_object() {
     let (outcome, _) = try_run(&plan(dir.path(), "b"), "posix").unwrap();
     let failure = outcome.failure.unwrap();
     assert_eq!(failure.operation, "stat");
-    assert!(failure.path.ends_with("out/0_1/file-0"), "{failure:?}");
+    let path = failure.path.as_deref().unwrap();
+    assert!(path.ends_with("out/0_1/file-0"), "{path}");
     assert!(failure.error.contains("ENOENT"), "{failure:?}");
 }
 

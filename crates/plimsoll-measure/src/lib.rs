@@ -6,6 +6,7 @@
 //! All times are nanoseconds of one [`Clock`].
 
 pub mod clock;
+mod clock_kind;
 mod collector;
 pub mod compare;
 mod completions;
@@ -16,6 +17,7 @@ mod in_flight;
 mod interval_buffer;
 mod lane_notes;
 mod latency;
+mod process_counts;
 mod ranks;
 mod recorder;
 pub mod system;
@@ -23,6 +25,7 @@ mod window;
 mod workers_done;
 
 pub use clock::{Clock, Nanos};
+pub use clock_kind::ClockKind;
 pub use collector::{Collector, Interval, WindowTotals};
 pub use completions::{Completions, SlotSet};
 pub use gaps::{
@@ -31,6 +34,7 @@ pub use gaps::{
 pub use in_flight::{InFlight, InFlightAges, censored_quantile};
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};
+pub use process_counts::ProcessCounts;
 pub use ranks::{RankRow, RankStage, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};
 pub use window::{WindowBounds, WindowState};

@@ -13,6 +13,7 @@ mod layout;
 mod mix;
 mod needs;
 mod options;
+mod outcome;
 pub mod path_text;
 mod pattern;
 mod plan;
@@ -38,6 +39,7 @@ pub use mix::{
 };
 pub use needs::PatternNeeds;
 pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
+pub use outcome::{Failure, PopulatedFileset, Reason};
 pub use pattern::{
     NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, RootHandling,
     Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,

@@ -115,6 +115,15 @@ pub struct Note {
     pub location: Option<crate::SourcePosition>,
 }
 
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            location: None,
+        }
+    }
+}
+
 /// Why a Plan cannot be run. Front ends give the place; these are caught for every front end.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {

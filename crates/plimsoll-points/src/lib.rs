@@ -1,14 +1,13 @@
-//! Load points: which loads are measured, and what follows from how they went.
+//! Load points: the loads to measure, and what follows from the results.
 //!
 //! Everything here is logic without load: nothing is run, no clock is read. [`Loads`] are the
-//! loads of a curve as a person writes them, [`StopRules`] say when a curve ends before its last
-//! load, [`Search`] looks for the load line, and [`margin`] says how near to a criterion a run
-//! came.
+//! loads of a curve as the user writes them, [`StopRules`] end a curve before its last load,
+//! [`Search`] finds the load line, and [`margin`] is the distance of a run from its criteria.
 //!
 //! ```
 //! use plimsoll_points::{Search, TrialRun};
 //!
-//! // A system that carries 37 and no more.
+//! // A system that sustains a load of 37 and no more.
 //! let search = Search::new(10, 100).expect("a start below the greatest load");
 //! let found = search.run(&[], |load, _| {
 //!     Ok::<_, ()>(TrialRun { load, passed: load <= 37, margin: None, client_limited: false })

@@ -1,13 +1,13 @@
-//! The loads of a curve as a person writes them.
+//! The loads of a curve as the user writes them.
 
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 use std::fmt;
 use std::ops::Range;
 
-/// Most load points of one curve: at the usual ten minutes each, a week.
+/// Maximum number of load points of one curve: at the usual ten minutes each, a week.
 pub const MAX_POINTS: u64 = 1000;
 
-/// Greatest load that can be asked for.
+/// Maximum load that can be requested.
 pub const MAX_LOAD: u64 = 1_000_000_000_000;
 
 /// Loads in increasing order, each at least 1; never empty.
@@ -21,8 +21,8 @@ impl Loads {
     /// it is 1. `option` is what messages call the text, such as `--load`.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place: no number, a load of 0 or above
-    /// [`MAX_LOAD`], a load that does not exceed the one before it, more than [`MAX_POINTS`].
+    /// The first error, with its place: not a number, a load of 0 or above [`MAX_LOAD`], a load that
+    /// does not exceed the one before it, more than [`MAX_POINTS`].
     pub fn parse(option: &str, text: &str) -> Result<Self, Diagnostics> {
         let reader = Reader { text };
         let mut loads = Vec::new();
@@ -36,7 +36,7 @@ impl Loads {
         Ok(Self(loads))
     }
 
-    /// So many loads, evenly spaced up to `max`: load i of n is `max · i / n`, rounded to the
+    /// This number of loads, evenly spaced up to `max`: load i of n is `max · i / n`, rounded to the
     /// nearest whole number (halves up).
     ///
     /// # Errors
@@ -68,7 +68,9 @@ impl Loads {
         }
         // Both factors are small enough by the checks above.
         let load = |i: u64| (2 * max * i + points) / (2 * points);
-        Ok(Self((1..=points).map(load).collect()))
+        let loads: Vec<u64> = (1..=points).map(load).collect();
+        assert!(loads.is_sorted_by(|a, b| a < b), "loads increase");
+        Ok(Self(loads))
     }
 
     /// The loads, in increasing order.
@@ -77,11 +79,10 @@ impl Loads {
         &self.0
     }
 
-    /// The greatest load.
+    /// The highest load.
     #[must_use]
     pub fn greatest(&self) -> u64 {
-        // There is always one.
-        self.0.last().copied().unwrap_or(1)
+        *self.0.last().expect("loads are never empty")
     }
 }
 
@@ -92,7 +93,7 @@ impl fmt::Display for Loads {
     }
 }
 
-/// Boxed, since a problem is larger than what is read.
+/// Boxed, because a problem is larger than the values that are read.
 type BoxedProblem = Box<Problem>;
 
 /// Reads a list by places in it.
@@ -192,7 +193,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds what somebody who writes this may have meant.
+    /// Adds a suggestion of the intended number.
     fn with_hint(&self, problem: Problem, digits: &str) -> Problem {
         let parts = |by: char| -> Option<(u64, u64)> {
             let (a, b) = digits.split_once(by)?;

@@ -1,12 +1,12 @@
-//! How near to a criterion a run came.
+//! The distance of a run from its criteria.
 
 use plimsoll_plan::Criteria;
 
-/// The least distance of a run from a criterion, as a share of that criterion: above 0 it was met
-/// with room to spare, below 0 it was missed. `None` where nothing can be compared.
+/// Returns the minimum distance of a run from a criterion, as a fraction of that criterion: above 0 the
+/// run passed, below 0 it failed. `None` if nothing can be compared.
 ///
-/// `total_percent` is the part of the operations due that all processes did, `slowest_process_percent`
-/// the least part that one process did, `latency_ms` the mean response time.
+/// `total_percent` is the percentage of the scheduled operations that all processes completed,
+/// `slowest_percent` the minimum percentage of one process, `latency_ms` the mean response time.
 #[must_use]
 pub fn margin(
     criteria: &Criteria,

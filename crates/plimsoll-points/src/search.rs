@@ -1,20 +1,19 @@
-//! The search for the load line: the highest load that is carried.
+//! The search for the load line: the highest load that is sustained.
 //!
-//! What comes next follows from the runs there are and from nothing else ([`Search::next`]), so
-//! that a search that was interrupted goes on where it was, and can be tested against systems
-//! that are only a formula.
+//! The next step is a function of the runs so far ([`Search::next`]), so that an interrupted search
+//! can be resumed, and a search can be tested against systems that are only a formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Margins beyond this count as this where repeats are compared: how far a system is overloaded
-/// says nothing of how much it wavers at its limit.
+/// Margins are clamped to this for the comparison of repeats: the amount of overload is unrelated to
+/// the variation at the limit.
 const MAX_COMPARED_MARGIN: f64 = 0.25;
 
-/// Without a resolution of its own, a search ends when the interval is at most this part of the
-/// sustained load.
+/// Without a resolution, a search ends when the interval is at most this fraction of the sustained
+/// load.
 const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
 /// Settings of the search for the load line.
@@ -27,17 +26,16 @@ const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 pub struct Search {
     /// First load, at least 1.
     pub start_load: u64,
-    /// Greatest load that is tried, at least `start`.
+    /// Highest load that is tried, at least `start_load`.
     pub max_load: u64,
-    /// Widest interval the search ends with, at least 1; null for 2 % of the load carried, at
-    /// least 1.
+    /// Maximum width of the final interval, at least 1; null for 2 % of the sustained load, at least 1.
     pub resolution: Option<u64>,
     /// Runs of each end of the interval, at least 1.
     pub confirm_runs: u32,
-    /// Least spread of margins that repeats are taken to have, as a share of the criterion; a
-    /// greater one that is seen in repeats counts instead.
+    /// Minimum spread of margins assumed for repeats, as a fraction of the criterion; a greater one
+    /// that is observed in repeats is used instead.
     pub min_margin_spread: f64,
-    /// Most runs in all, at least 1.
+    /// Maximum number of runs, at least 1.
     pub max_runs: u32,
 }
 
@@ -48,15 +46,14 @@ pub struct TrialRun {
     pub load: u64,
     /// Whether it met every criterion.
     pub passed: bool,
-    /// How near it came to a criterion, see [`margin`](crate::margin()); null where nothing can
-    /// be compared.
+    /// Its distance from the criteria, see [`margin`](crate::margin()); null if nothing can be
+    /// compared.
     pub margin: Option<f64>,
-    /// Whether another run may say otherwise, however near this one came to a criterion: the
-    /// client limited it, and not the system.
+    /// Whether the client limited it and not the system, so that another run may differ at any margin.
     pub client_limited: bool,
 }
 
-/// What a run is for.
+/// Purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -81,7 +78,7 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// What comes next.
+/// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// This load is to be run.
@@ -90,18 +87,18 @@ pub enum Step {
     Done(LoadLine),
 }
 
-/// Where the load line lies.
+/// The interval in which the load line lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadLine {
-    /// The highest load that is carried; null if none is.
+    /// The highest load that is sustained; null if none is.
     pub sustained: Option<Agreement>,
-    /// The lowest load that is not; null if the greatest that was tried is carried.
+    /// The lowest load that is not sustained; null if the highest one tried is sustained.
     pub not_sustained: Option<Agreement>,
-    /// How the search ended.
+    /// The end of the search.
     pub termination: SearchEnd,
 }
 
-/// How sure a judgement of a load is.
+/// Agreement of the runs of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// The load.
@@ -112,17 +109,17 @@ pub struct Agreement {
     pub runs: u32,
 }
 
-/// How a search ended.
+/// Ends of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnd {
-    /// The interval is as narrow as it was to be, and both its ends are confirmed.
+    /// The interval is narrow enough, and both its ends are confirmed.
     Found,
-    /// The greatest load is carried: the load line lies above it.
+    /// The maximum load is sustained: the load line lies above it.
     MaxLoadSustained,
-    /// No load is carried.
+    /// No load is sustained.
     NoneSustained,
-    /// As many runs as there may be were made before the search was through.
+    /// The maximum number of runs was made before the search was complete.
     MaxRunsReached,
     /// The user ended it.
     Interrupted,
@@ -146,31 +143,31 @@ impl fmt::Display for SearchEnd {
 /// The runs of one load.
 #[derive(Debug, Clone, Copy, Default)]
 struct LoadTally {
-    held: u32,
+    passed: u32,
     runs: u32,
-    /// Least and greatest margin, within ±[`MAX_COMPARED_MARGIN`].
+    /// Minimum and maximum margin, within ±[`MAX_COMPARED_MARGIN`].
     margins: Option<(f64, f64)>,
-    /// Distance from a criterion of the run that came nearest to one.
+    /// Minimum distance of a run from a criterion.
     nearest: Option<f64>,
-    /// Whether any run is doubtful.
-    doubtful: bool,
+    /// Whether any run is client-limited.
+    client_limited: bool,
 }
 
 impl LoadTally {
     fn is_sustained(&self) -> bool {
-        2 * self.held > self.runs
+        2 * self.passed > self.runs
     }
 
-    /// Whether `all` runs would say the same, however those still missing go.
+    /// Whether the missing ones of `all` runs cannot change the result.
     fn is_decided(&self, all: u32) -> bool {
-        let missed = self.runs - self.held;
-        self.runs >= all || 2 * self.held > all || 2 * missed >= all
+        let missed = self.runs - self.passed;
+        self.runs >= all || 2 * self.passed > all || 2 * missed >= all
     }
 }
 
 impl Search {
     /// A search from `start` to `max`, with three runs of each end of the interval, a resolution
-    /// of 2 % of the load, a least noise of 2 %, and at most 60 runs.
+    /// of 2 % of the load, a minimum margin spread of 2 %, and at most 60 runs.
     ///
     /// # Errors
     /// One sentence if `start` is 0 or above `max`.
@@ -180,7 +177,7 @@ impl Search {
         }
         if start > max {
             return Err(format!(
-                "the search begins at {start}, above the greatest load {max}"
+                "the search begins at {start}, above the highest load {max}"
             ));
         }
         Ok(Self {
@@ -197,7 +194,7 @@ impl Search {
     /// Returns all runs, in the order they were made.
     ///
     /// # Errors
-    /// What `measure` returns; it ends the search.
+    /// An error of `measure`, which ends the search.
     pub fn run<E>(
         &self,
         earlier: &[TrialRun],
@@ -212,12 +209,12 @@ impl Search {
         }
     }
 
-    /// What comes after `trials`.
+    /// The step after `trials`.
     #[must_use]
     pub fn next(&self, trials: &[TrialRun]) -> Step {
         let tallies = tally(trials);
-        let (carried, not_carried) = bounds(&tallies);
-        let step = self.step(&tallies, carried, not_carried);
+        let (sustained, not_sustained) = bounds(&tallies);
+        let step = self.step(&tallies, sustained, not_sustained);
         match step {
             Step::Measure(..) if trials.len() >= self.max_runs.max(1) as usize => {
                 Step::Done(line(&tallies, SearchEnd::MaxRunsReached))
@@ -238,21 +235,21 @@ impl Search {
     fn step(
         &self,
         tallies: &BTreeMap<u64, LoadTally>,
-        carried: Option<u64>,
-        not_carried: Option<u64>,
+        sustained: Option<u64>,
+        not_sustained: Option<u64>,
     ) -> Step {
-        let ends = || carried.into_iter().chain(not_carried);
+        let ends = || sustained.into_iter().chain(not_sustained);
         let of = |load: &u64| tallies.get(load).copied().unwrap_or_default();
         let spread = self.spread(tallies);
         let near = |load: &u64| {
             let load = of(load);
-            load.doubtful || load.nearest.is_some_and(|m| m <= spread)
+            load.client_limited || load.nearest.is_some_and(|m| m <= spread)
         };
         let confirm = self.confirm_runs.max(1);
         if let Some(load) = ends().find(|l| near(l) && !of(l).is_decided(confirm)) {
             return Step::Measure(load, Purpose::Repeat);
         }
-        match (carried, not_carried) {
+        match (sustained, not_sustained) {
             (None, None) => {
                 return Step::Measure(self.start_load.min(self.max_load), Purpose::Doubling);
             }
@@ -261,8 +258,8 @@ impl Search {
                 return Step::Measure(next, Purpose::Doubling);
             }
             (Some(_), None) => {}
-            (carried, Some(upper)) => {
-                let lower = carried.unwrap_or(0);
+            (sustained, Some(upper)) => {
+                let lower = sustained.unwrap_or(0);
                 if upper - lower > self.resolution_at(lower) {
                     let middle = lower + (upper - lower) / 2;
                     return Step::Measure(middle, Purpose::Bisection);
@@ -272,7 +269,7 @@ impl Search {
         if let Some(load) = ends().find(|l| of(l).runs < confirm) {
             return Step::Measure(load, Purpose::Confirmation);
         }
-        let ended = match (carried, not_carried) {
+        let ended = match (sustained, not_sustained) {
             (_, None) => SearchEnd::MaxLoadSustained,
             (None, Some(_)) => SearchEnd::NoneSustained,
             (Some(_), Some(_)) => SearchEnd::Found,
@@ -280,14 +277,14 @@ impl Search {
         Step::Done(line(tallies, ended))
     }
 
-    /// Widest interval above a load that is carried.
-    fn resolution_at(&self, carried: u64) -> u64 {
+    /// Maximum width of the final interval above a sustained load.
+    fn resolution_at(&self, sustained: u64) -> u64 {
         self.resolution
-            .unwrap_or(carried / DEFAULT_RESOLUTION_DIVISOR)
+            .unwrap_or(sustained / DEFAULT_RESOLUTION_DIVISOR)
             .max(1)
     }
 
-    /// How much runs of one load differ in their margins.
+    /// Maximum difference between the margins of runs of one load.
     fn spread(&self, tallies: &BTreeMap<u64, LoadTally>) -> f64 {
         let seen = tallies.values().filter_map(|t| t.margins);
         seen.map(|(least, most)| most - least)
@@ -300,8 +297,8 @@ fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
     for trial in trials {
         let tally = tallies.entry(trial.load).or_default();
         tally.runs += 1;
-        tally.held += u32::from(trial.passed);
-        tally.doubtful |= trial.client_limited;
+        tally.passed += u32::from(trial.passed);
+        tally.client_limited |= trial.client_limited;
         if let Some(margin) = trial.margin.filter(|m| !m.is_nan()) {
             let nearest = tally.nearest.unwrap_or(f64::INFINITY);
             tally.nearest = Some(nearest.min(margin.abs()));
@@ -313,29 +310,29 @@ fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
     tallies
 }
 
-/// The highest load that is carried below the lowest that is not, and that one.
+/// The highest sustained load below the lowest one that is not sustained, and that one.
 fn bounds(tallies: &BTreeMap<u64, LoadTally>) -> (Option<u64>, Option<u64>) {
-    let not_carried = tallies
+    let not_sustained = tallies
         .iter()
         .find(|(_, t)| !t.is_sustained())
         .map(|(l, _)| *l);
-    let below = tallies.range(..not_carried.unwrap_or(u64::MAX));
-    (below.map(|(l, _)| *l).next_back(), not_carried)
+    let below = tallies.range(..not_sustained.unwrap_or(u64::MAX));
+    (below.map(|(l, _)| *l).next_back(), not_sustained)
 }
 
 fn line(tallies: &BTreeMap<u64, LoadTally>, ended: SearchEnd) -> LoadLine {
-    let (carried, not_carried) = bounds(tallies);
+    let (sustained, not_sustained) = bounds(tallies);
     let support = |load: u64| {
         let tally = tallies.get(&load).copied().unwrap_or_default();
         Agreement {
             load,
-            passed: tally.held,
+            passed: tally.passed,
             runs: tally.runs,
         }
     };
     LoadLine {
-        sustained: carried.map(support),
-        not_sustained: not_carried.map(support),
+        sustained: sustained.map(support),
+        not_sustained: not_sustained.map(support),
         termination: ended,
     }
 }

@@ -1,16 +1,16 @@
-//! When a curve ends before its last load.
+//! Rules that end a curve before its last load.
 
 use plimsoll_measure::curve::{Point, PointVerdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// When a curve ends before its last load.
+/// Rules that end a curve before its last load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRules {
-    /// After so many invalid points in a row; null: never.
+    /// Number of consecutive invalid points after which the curve ends; null: never.
     pub stop_after_invalid: Option<u32>,
-    /// When an invalid point achieved less than the point before it.
+    /// Whether the curve ends when an invalid point achieves less than the point before it.
     pub stop_past_peak: bool,
 }
 
@@ -24,15 +24,15 @@ impl Default for StopRules {
     }
 }
 
-/// Why a curve ended.
+/// Reasons why a curve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum CurveEnd {
     /// Every load was measured.
     AllMeasured,
-    /// So many points in a row were invalid.
+    /// Consecutive points were invalid.
     ConsecutiveInvalid {
-        /// How many.
+        /// Number of points.
         points: u32,
         /// Load of the last of them.
         load: f64,
@@ -41,11 +41,11 @@ pub enum CurveEnd {
     PastPeak {
         /// The load that did.
         load: f64,
-        /// Operations a second that it achieved.
+        /// Operations per second that it achieved.
         achieved_ops_per_s: f64,
         /// Load of the point before.
         before_load: f64,
-        /// Operations a second that the point before achieved.
+        /// Operations per second that the point before achieved.
         before_achieved_ops_per_s: f64,
     },
 }
@@ -90,7 +90,7 @@ impl fmt::Display for CurveEnd {
 
 impl StopRules {
     /// The rule by which a curve ends after `points`, which are in increasing order of load;
-    /// `None` to go on. Invalid points in a row are looked at first.
+    /// `None` to continue. Consecutive invalid points are checked first.
     #[must_use]
     pub fn stop(&self, points: &[Point]) -> Option<CurveEnd> {
         let (last, before) = points.split_last()?;
@@ -104,7 +104,7 @@ impl StopRules {
                 load: last.load,
             });
         }
-        // A valid point may achieve less by what repeats differ by, and that is no fall.
+        // A valid point may achieve less because repeats differ.
         let before = before.last()?;
         let fell = self.stop_past_peak && invalid(&last) && last.achieved < before.achieved;
         fell.then_some(CurveEnd::PastPeak {

@@ -3,47 +3,47 @@
 mod keys;
 mod sweeps;
 
-use crate::filesystems::{self, CaseFilesystem, at_system, directory_name};
+use crate::filesystems::{self, at_system, directory_name};
 use crate::functions::{Step, WORKING_SET, size};
 use crate::names::{OF_PROFILE, PASSED_APART};
+use crate::overrides::{CaseFilesystem, ProfileOverrides};
 use crate::parse::{Config, Entry, Keys, Profile, Value, parse_keys};
 use crate::values::ChosenValue;
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use plimsoll_plan::Parameter;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use sweeps::Function;
 
-/// Most runs of one profile: of a minute each, a week.
+/// Maximum number of runs of one profile: at a minute each, a week.
 pub const MAX_CASES: usize = 10_000;
 
-/// What a profile has to know of workloads.
+/// The workloads that a profile may name.
 pub trait Library {
-    /// The parameters of a personality: what it sets, and what it reads and never sets.
+    /// Returns the parameters of a personality: those that it sets, and those that it only reads.
     ///
     /// # Errors
     /// If there is no such workload, or it cannot be read.
     fn parameters(&self, personality: &str) -> Result<Vec<Parameter>, Unavailable>;
 
-    /// Names of the parameters of all workloads that are known. A profile may give such a one to a
-    /// workload without it, for profiles outlive workloads.
+    /// Returns the names of the parameters of all known workloads. A profile may set one of them for a
+    /// workload without it, because profiles outlive workloads.
     fn parameters_of_all(&self) -> Vec<String>;
 
-    /// The file with the keys of a configuration that a profile lists by its name: `name.conf`.
+    /// Returns the file with the keys of a configuration that a profile lists by its name: `name.conf`;
     /// `None` if there is none.
     ///
     /// # Errors
-    /// What to say, in one sentence, if it cannot be read.
+    /// A sentence if it cannot be read.
     fn configuration(&self, name: &str) -> Result<Option<NamedText>, String> {
         let _ = name;
         Ok(None)
     }
 }
 
-/// Why a workload cannot be had, in one sentence.
+/// Why a workload is not available, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unavailable {
     /// There is none of that name; the rest of the profile can be run without it.
@@ -61,25 +61,6 @@ pub struct NamedText {
     pub text: String,
 }
 
-/// What a command line changes of a profile.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ProfileOverrides {
-    /// File systems instead of the profile's; empty: the profile's.
-    pub places: Vec<CaseFilesystem>,
-    /// Directory instead of the profile's, which must then have one file system.
-    pub dir: Option<PathBuf>,
-    /// Whether a target was given, instead of the profile's.
-    pub has_target: bool,
-    /// Whether the length of the measured window was given, instead of the profile's.
-    pub has_time: bool,
-    /// Whether the length of the warm-up was given, instead of the profile's.
-    pub has_warmup: bool,
-    /// Parameters and their values, instead of the profile's.
-    pub sets: Vec<(String, String)>,
-    /// Configurations that are run; empty: all.
-    pub only: Vec<String>,
-}
-
 /// One run of a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
@@ -87,7 +68,7 @@ pub struct Case {
     pub name: String,
     /// The configuration.
     pub config: String,
-    /// Where the load goes.
+    /// File system of the load.
     pub place: CaseFilesystem,
     /// Built-in name or path of the workload.
     pub personality: String,
@@ -97,7 +78,7 @@ pub struct Case {
     pub runtime: Option<Duration>,
     /// Time that passes before the measured window begins; `None`: the workload's own.
     pub warmup: Option<Duration>,
-    /// Events per second for the limiters, where that is no parameter of the workload.
+    /// Events per second for the limiters, if the workload has no parameter for it.
     pub event_rate: Option<f64>,
     /// Line of the configuration in the profile.
     pub line: u32,
@@ -108,7 +89,7 @@ pub struct Case {
 pub struct SkippedConfiguration {
     /// As [`Case::name`].
     pub name: String,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
@@ -119,11 +100,11 @@ pub struct CaseList {
     pub cases: Vec<Case>,
     /// Configurations without a workload or a function, which the others are run without.
     pub not_run: Vec<SkippedConfiguration>,
-    /// What the profile says of itself; may be empty.
+    /// The profile's own description; may be empty.
     pub description: String,
     /// Directory that results go to, if the profile names one.
     pub stats: Option<String>,
-    /// What was left out of the profile or taken to mean something else, in sentences.
+    /// Sentences about parts of the profile that were left out or reinterpreted.
     pub notes: Vec<String>,
     /// Names of [`ProfileOverrides::sets`] that no run takes.
     pub unused_sets: Vec<String>,
@@ -248,13 +229,13 @@ struct CaseLister<'a> {
     /// Names of runs with those of their file systems.
     taken: HashSet<(String, String)>,
     not_run: Vec<SkippedConfiguration>,
-    /// What is said of [`CaseLister::not_run`] if nothing is left to run.
+    /// Problems with [`CaseLister::not_run`], reported if nothing is left to run.
     reasons: Vec<Problem>,
     problems: Vec<Problem>,
     notes: Vec<String>,
 }
 
-/// What one run is made of.
+/// The input of one run.
 struct CaseInput<'c, 'a> {
     config: &'c Config,
     function: &'c Function,
@@ -322,7 +303,7 @@ impl<'a> CaseLister<'a> {
         self.profile.defaults.iter().find(|e| e.key == key)
     }
 
-    /// A text of the defaults, whose commas are no list.
+    /// A text of the defaults, in which commas do not separate values.
     fn joined(&self, key: &str) -> String {
         let values = self.default_of(key).map(|e| e.values.iter());
         let texts: Vec<&str> = values
@@ -431,7 +412,7 @@ impl<'a> CaseLister<'a> {
                     Ok(steps) => rows.push(steps.into_iter()),
                     Err(problem) => self.problem(problem),
                 }
-                // The others would most likely be wrong in the same way.
+                // The others would most likely fail in the same way.
                 if self.problems.len() > before {
                     return cases;
                 }
@@ -482,7 +463,11 @@ impl<'a> CaseLister<'a> {
         let (personality, at) = match ground.chosen.get("personality") {
             Some(v) => (ground.chosen.resolve(v)?, v.span),
             None => (
-                ground.function.personality.clone().unwrap_or_default(),
+                ground
+                    .function
+                    .personality
+                    .clone()
+                    .expect("cases_of refuses a configuration without one"),
                 ground.function.span,
             ),
         };
@@ -529,8 +514,7 @@ impl<'a> CaseLister<'a> {
             n => format!("{name}-{n}"),
         });
         let mut free = names.filter(|n| self.taken.insert((n.clone(), label.clone())));
-        // There are fewer runs than numbers.
-        case.name = free.next().unwrap_or_default();
+        case.name = free.next().expect("there are fewer runs than numbers");
         case
     }
 
@@ -545,7 +529,7 @@ impl<'a> CaseLister<'a> {
     }
 }
 
-/// What a run is called: its configuration, and the values of lists.
+/// The name of a run: its configuration, and the values of lists.
 fn case_name(config: &Config, chosen: &ChosenValue<'_>) -> Result<String, Problem> {
     let mut name = config.name.clone();
     for (entry, value) in chosen.iter() {

@@ -1,21 +1,10 @@
 //! File systems that a profile is run on: a label, a directory and a target each.
 
-use crate::cases::ProfileOverrides;
+use crate::overrides::{CaseFilesystem, ProfileOverrides};
 use crate::parse::Entry;
 use crate::values::ChosenValue;
 use plimsoll_diagnostics::{Problem, Span};
 use std::path::PathBuf;
-
-/// Where a case puts its load.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseFilesystem {
-    /// What the file system is called in results.
-    pub label: String,
-    /// Directory of the files; `None`: what `run` takes without one.
-    pub dir: Option<PathBuf>,
-    /// URL of the target; `None`: that of the command line.
-    pub target: Option<String>,
-}
 
 /// Label of a profile that gives none.
 const NO_LABEL: &str = "local";

@@ -4,7 +4,7 @@
 use plimsoll_diagnostics::{Problem, Span};
 use plimsoll_plan::parse_size;
 
-/// What the runs of a function differ in.
+/// The parameter in which the runs of a function differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sweep {
     /// There is one run.
@@ -67,7 +67,7 @@ pub(crate) fn find(name: &str) -> Option<&'static SweepFunction> {
     FUNCTIONS.iter().find(|f| f.name == name)
 }
 
-/// Why a configuration with a function that is not known cannot be run.
+/// The reason why a configuration with an unknown function cannot be run.
 pub(crate) fn unknown(name: &str) -> String {
     let known: Vec<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
     format!(
@@ -77,14 +77,13 @@ pub(crate) fn unknown(name: &str) -> String {
     )
 }
 
-/// Runs of a sweep over shares of a greatest value.
+/// Number of runs of a sweep over fractions of a maximum.
 const SHARES: u32 = 10;
 
-/// MiB of the smallest of the fixed working sets, of the distance between two, and what all of
-/// them are below.
+/// The smallest of the fixed working sets in MiB, the step, and the upper bound (exclusive).
 const FIXED_MIB: (u64, u64, u64) = (100, 300, 4000);
 
-/// What one run of a sweep sets.
+/// The setting of one run of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Step {
     /// Events per second for the limiters.
@@ -97,7 +96,7 @@ pub(crate) enum Step {
 pub(crate) const WORKING_SET: &str = "workingset";
 
 impl Step {
-    /// What tells the run from the others of its configuration: `eventrate=250`.
+    /// The label that tells the run from the others of its configuration: `eventrate=250`.
     pub(crate) fn label(self) -> String {
         match self {
             Self::EventRate(rate) => format!("eventrate={rate}"),
@@ -117,13 +116,13 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Ten event rates, the greatest last.
+/// Ten event rates, in increasing order.
 pub(crate) fn event_rates(greatest: f64) -> Vec<Step> {
     let share = |n| Step::EventRate(greatest * f64::from(n) / f64::from(SHARES));
     (1..=SHARES).map(share).collect()
 }
 
-/// Ten working sets, the greatest last, which is the whole file.
+/// Ten working sets, in increasing order; the last is the whole file.
 pub(crate) fn working_sets(file: u64) -> Vec<Step> {
     let share = |n| {
         let bytes = u128::from(file) * u128::from(n) / u128::from(SHARES);
@@ -145,7 +144,7 @@ pub(crate) struct RequiredValue<'a> {
     pub(crate) function: &'a str,
     /// The value as it was given; `None`: it was not.
     pub(crate) value: Option<String>,
-    /// Where it was given, else where the configuration begins.
+    /// Where it was given, or else the start of the configuration.
     pub(crate) span: Span,
 }
 
@@ -157,7 +156,7 @@ impl RequiredValue<'_> {
         problem.help(format!("add `{key} = {example};`, in DEFAULTS or here"))
     }
 
-    /// The greatest event rate of a sweep.
+    /// The maximum event rate of a sweep.
     pub(crate) fn rate(&self) -> Result<f64, Problem> {
         let Some(text) = &self.value else {
             return Err(self.missing("maxrate", "the greatest event rate of its ten runs", "1000"));

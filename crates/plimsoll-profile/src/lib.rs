@@ -36,13 +36,12 @@ mod filesystems;
 mod functions;
 pub mod library;
 mod names;
+mod overrides;
 mod parse;
 mod values;
 
-pub use cases::{
-    Case, CaseList, Library, MAX_CASES, NamedText, ProfileOverrides, SkippedConfiguration,
-    Unavailable,
-};
-pub use filesystems::{CaseFilesystem, directory_name};
+pub use cases::{Case, CaseList, Library, MAX_CASES, NamedText, SkippedConfiguration, Unavailable};
+pub use filesystems::directory_name;
 pub use names::renamed_personality;
+pub use overrides::{CaseFilesystem, ProfileOverrides};
 pub use parse::{Profile, parse};

@@ -32,7 +32,7 @@ const PARAMETERS: [(&str, &str); 7] = [
     ("meandirwidth", "dirwidth"),
     ("filesize", "meanfilesize"),
     ("meanfilesize", "filesize"),
-    // What a file server and a mail server append.
+    // Sizes of appends of a file server and of a mail server.
     ("meaniosize", "meanappendsize"),
     ("memperthread", "memsize"),
     ("memsize", "memperthread"),
@@ -44,7 +44,7 @@ const PERSONALITIES: [(&str, &str); 2] = [
     ("multistreamwritedirect", "fivestreamwritedirect"),
 ];
 
-/// The name that a personality of an older profile has now.
+/// The present name of a personality of an older profile.
 #[must_use]
 pub fn renamed_personality(name: &str) -> Option<&'static str> {
     let mut all = PERSONALITIES.iter();

@@ -3,13 +3,13 @@
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span, nearest};
 use std::sync::Arc;
 
-/// A profile as it was written.
+/// A parsed profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     pub(crate) source: Arc<Source>,
     pub(crate) defaults: Vec<Entry>,
     pub(crate) configs: Vec<Config>,
-    /// What was read although it is not quite right, in sentences with their places.
+    /// Sentences about defects that are not errors, with their places.
     pub(crate) notes: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Profile {
 /// Reads a profile. `name` stands for the text in messages.
 ///
 /// # Errors
-/// Every error found, at most ten; reading goes on with the next entry after each.
+/// Every error found, at most ten; parsing continues with the next entry after each.
 pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
     let source = Source::new(name, text);
     // Spans count bytes in 32 bits.
@@ -136,7 +136,7 @@ struct Reader<'a> {
     at: usize,
     problems: Vec<Problem>,
     notes: Vec<(Span, String)>,
-    /// Where the block was, and what is in it.
+    /// Span and entries of the block.
     defaults: Option<(Span, Vec<Entry>)>,
     configs: Vec<Config>,
 }
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What follows `CONFIG`: a name and keys, or a list of names.
+    /// Parses the rest of a `CONFIG` block: a name and keys, or a list of names.
     fn config(&mut self, head: Span) -> Read<()> {
         self.skip();
         if self.rest().starts_with('{') {
@@ -401,7 +401,7 @@ impl<'a> Reader<'a> {
         self.problem(problem)
     }
 
-    /// What is between the braces of a block that began at `head`; without one, all of the text.
+    /// Parses the entries of a block that began at `head`; without a block, those of the whole text.
     fn entries(&mut self, head: Option<Span>) -> Read<Vec<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {

@@ -17,7 +17,7 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Variables that are replaced for one value, those in their values counted too.
 const MAX_VARIABLES: usize = 10_000;
 
-/// How far the replacing of variables has come.
+/// State of the replacement of variables.
 #[derive(Default)]
 struct Progress {
     /// Keys whose values are being replaced, outermost first.
@@ -80,7 +80,7 @@ impl<'a> ChosenValue<'a> {
         Ok(out)
     }
 
-    /// What stands for `$name`, which is `whole` in the text.
+    /// The value of `$name`, which is `whole` in the text.
     fn value_of(&self, whole: &str, name: &str, progress: &mut Progress) -> Result<String, String> {
         if let Some((_, fixed)) = self.fixed.iter().find(|(k, _)| *k == name) {
             return Ok(fixed.clone());

@@ -71,7 +71,7 @@ pub(crate) fn latency_of(ms: Option<f64>) -> String {
 
 fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
     let paint = Paint(layout.color);
-    let (done, all) = (curve.points.len(), curve.loads.len());
+    let (done, all) = (curve.points.len(), curve.selection.loads.len());
     let state = match curve.state {
         CurveState::Complete => paint.good("complete"),
         CurveState::Stopped => paint.good("stopped by its rule"),

@@ -65,8 +65,11 @@ pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
 
 fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
     let paint = Paint(layout.color);
-    let said = search.load_line.termination.to_string();
-    let state = match (search.load_line.termination, &search.failure) {
+    let said = search.selection.load_line.termination.to_string();
+    let state = match (
+        search.selection.load_line.termination,
+        &search.selection.failure,
+    ) {
         (_, Some(_)) => paint.bad("failed"),
         (SearchEnd::Found, None) => paint.good("found"),
         (SearchEnd::NoneSustained, None) => paint.bad(&said),
@@ -84,7 +87,7 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
         counted(search.runs.len() as u64, "run", "runs")
     ));
     let columns = layout.columns();
-    if let Some(why) = &search.failure {
+    if let Some(why) = &search.selection.failure {
         paragraph(out, &format!("  {}: ", why.code), &why.text, columns);
     }
     if !search.comparable {
@@ -99,7 +102,7 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
         "load in {}, at most {}, {} measured after {} of warm-up{clock} in each run, seed {}, \
          target {}",
         search.metric,
-        Count(search.search.max_load),
+        Count(search.selection.search.max_load),
         length(search.measure_s),
         length(search.warmup_s),
         search.seed,
@@ -157,7 +160,10 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
             counted(u64::from(s.runs), "run", "runs")
         )
     };
-    let carried = match (search.load_line.sustained, search.load_line.termination) {
+    let carried = match (
+        search.selection.load_line.sustained,
+        search.selection.load_line.termination,
+    ) {
         (Some(s), SearchEnd::MaxLoadSustained) => {
             format!("at least {}; --max-load is the highest load tried", sure(s))
         }
@@ -168,7 +174,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     if let Some(text) = interval(search) {
         paragraph(out, "not found: ", &text, columns);
     }
-    let Some(upper) = search.load_line.not_sustained else {
+    let Some(upper) = search.selection.load_line.not_sustained else {
         return;
     };
     paragraph(out, "not sustained: ", &sure(upper), columns);
@@ -193,7 +199,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
 /// What is known of the load line if the search ended before it was found, in a sentence.
 #[must_use]
 pub fn interval(search: &LoadSearch) -> Option<String> {
-    let line = &search.load_line;
+    let line = &search.selection.load_line;
     if !matches!(
         line.termination,
         SearchEnd::MaxRunsReached | SearchEnd::Interrupted | SearchEnd::Unfinished
@@ -201,7 +207,7 @@ pub fn interval(search: &LoadSearch) -> Option<String> {
     {
         return None;
     }
-    let (metric, max) = (&search.metric, search.search.max_load);
+    let (metric, max) = (&search.metric, search.selection.search.max_load);
     let of = |s: Agreement| Count(s.load).to_string();
     let known = match (line.sustained, line.not_sustained) {
         (Some(lower), Some(upper)) => format!(

@@ -184,12 +184,12 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     let mut out = format!(
         "## {}, search for the load line: {}\n\n",
         escaped(&search.workload),
-        match &search.failure {
+        match &search.selection.failure {
             Some(_) => "failed".to_owned(),
-            None => search.load_line.termination.to_string(),
+            None => search.selection.load_line.termination.to_string(),
         }
     );
-    if let Some(why) = &search.failure {
+    if let Some(why) = &search.selection.failure {
         let (code, text) = (escaped(&why.code), escaped(&why.text));
         out.push_str(&format!("- **{code}**: {text}\n\n"));
     }
@@ -205,8 +205,8 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     };
     out.push_str(&format!(
         "Sustained: {}; not sustained: {}; seed {}, target {}; results {}, started {}.\n\n",
-        held(search.load_line.sustained),
-        held(search.load_line.not_sustained),
+        held(search.selection.load_line.sustained),
+        held(search.selection.load_line.not_sustained),
         search.seed,
         escaped(&search.target.url),
         code(name),

@@ -1,8 +1,9 @@
-//! What a person says of results: tags and a note, in a file of their own beside the figures.
+//! Annotations of results by the user: tags and a note, in a file of their own beside the figures.
 
 use crate::document::{self, Directory, Document};
 use crate::renames::Rename;
-use crate::{Kind, ResultsError};
+use crate::whole_file::replace;
+use crate::{ANNOTATIONS_FILE, Kind, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -13,17 +14,14 @@ use std::str::FromStr;
 /// Version of `annotations.json`; raised when a field changes meaning or goes.
 pub const ANNOTATIONS_SCHEMA: u32 = 2;
 
-/// Name of the file that holds the [`Annotations`].
-pub const ANNOTATIONS_FILE: &str = "annotations.json";
-
-/// Most characters of a tag.
+/// Maximum number of characters of a tag.
 const MAX_TAG_BYTES: usize = 64;
 
 /// Tags and a note on results. They are no part of what was measured: `run.json` and the other
 /// files stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Annotations {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Tags, in the order of their letters.
     #[serde(default)]
@@ -50,7 +48,7 @@ impl Default for Annotations {
     }
 }
 
-/// A word that results are found by.
+/// A word by which results are found.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -104,7 +102,7 @@ impl FromStr for Tag {
 }
 
 impl Annotations {
-    /// Reads those of a results directory; without the file there are none.
+    /// Reads the annotations of a results directory; without the file there are none.
     ///
     /// # Errors
     /// [`ResultsError`] if the file is there and cannot be read, or holds something else.
@@ -115,8 +113,8 @@ impl Annotations {
         }
     }
 
-    /// Changes those of a results directory, and returns what they are now. The file goes when
-    /// nothing is left in it.
+    /// Changes the annotations of a results directory and returns them. A file that becomes empty is
+    /// removed.
     ///
     /// # Errors
     /// [`ResultsError::None`] if the directory holds no results; as [`Annotations::read`];
@@ -124,7 +122,7 @@ impl Annotations {
     pub fn change(dir: &Path, change: impl FnOnce(&mut Self)) -> Result<Self, ResultsError> {
         let kind = Kind::of(dir)?;
         // Two that change it at a time must not lose each other's tags. The file with the figures
-        // is locked for that, which nobody else locks. Where that cannot be, there is no lock.
+        // is locked for that, which nothing else locks. If it cannot be locked, there is no lock.
         let head = dir.join(kind.file());
         let head = crate::open_regular(&head).map_err(ResultsError::io("open", &head))?;
         let _ = head.lock();
@@ -135,12 +133,12 @@ impl Annotations {
         if now == Self::default() && before != now {
             std::fs::remove_file(&path).map_err(ResultsError::io("remove", &path))?;
         } else if before != now {
-            document::replace(&path, &document::json(&now))?;
+            replace(&path, &document::json(&now))?;
         }
         Ok(now)
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tags.is_empty() && self.note.is_empty()

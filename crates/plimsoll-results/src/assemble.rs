@@ -1,31 +1,33 @@
-//! From what was measured to the figures of a [`Run`].
+//! From the measurements to the figures of a [`Run`].
 
 use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, SummaryLatency};
-use crate::mix::{MixFigures, ProcessCounts};
+use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
 use crate::run::{
-    ClockKind, CompletedFigures, Failure, OperationFigures, Populated, Program, Reason, Run, Stage,
-    Summary, Target, Validity, VariableFigures, Verdict, Window,
+    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
+    VariableFigures, Verdict, Window,
 };
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    Gap, InFlightAges, Latency, Nanos, OpTotals, RankStage, RankStall, Stall, WindowTotals,
-    WorkersDone,
+    ClockKind, Gap, InFlightAges, Latency, Nanos, OpTotals, ProcessCounts, RankStage, RankStall,
+    Stall, WindowTotals, WorkersDone,
 };
-use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan};
+use plimsoll_plan::{
+    Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset, Reason,
+};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-/// What a run measured, before any figure is computed.
+/// The measurements of a run, before any figure is computed.
 #[derive(Debug, Clone)]
 pub struct MeasuredRun {
-    /// What was run.
+    /// The Plan.
     pub plan: Plan,
-    /// What the load was put on.
+    /// Target of the load.
     pub target: Target,
     /// Clock of the run.
     pub clock: ClockKind,
@@ -37,22 +39,21 @@ pub struct MeasuredRun {
     pub windows: Vec<(WindowTotals, SystemUse)>,
     /// Processes that ran the Plan together.
     pub ranks: u32,
-    /// Stages of a pattern that have ended, each with the window of the same place: its number
-    /// and what each rank did.
+    /// Stages of a pattern that have ended, one per window: number and figures of each rank.
     pub stages: Vec<(u32, Vec<RankStage>)>,
     /// Requested percentiles, that tables are to show.
     pub percentiles: Option<Percentiles>,
-    /// What each process of an operation mix did in the last window.
+    /// Counts of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
-    /// Trees made or found before the run.
-    pub populated: Vec<Populated>,
+    /// Filesets created or found before the run.
+    pub populated: Vec<PopulatedFileset>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
     /// The error that ended the run.
     pub failure: Option<Failure>,
-    /// Somebody ended the run.
+    /// The user ended the run.
     pub interrupted: bool,
-    /// Why the run is not what its Plan says.
+    /// Reasons against the result.
     pub reasons: Vec<Reason>,
     /// Workers that were still in a system call long after the end.
     pub stuck: Vec<String>,
@@ -60,15 +61,15 @@ pub struct MeasuredRun {
     pub notes: Vec<Note>,
     /// Random variables under test.
     pub variables: Vec<VariableFigures>,
-    /// The machine and the place of the files.
+    /// The machine and the file system of the work directory.
     pub environment: Environment,
 }
 
 impl Run {
     /// Computes all figures of a run and judges it.
     ///
-    /// A run with a failure has failed; else one that somebody ended was interrupted; else one
-    /// with any reason against it is invalid. Failed operations and stuck workers are reasons.
+    /// A run with a failure has failed; else one that the user ended was interrupted; else one with
+    /// any reason against it is invalid. Failed operations and hung workers are reasons.
     #[must_use]
     pub fn assemble(measured: MeasuredRun) -> Run {
         let m = measured;
@@ -102,10 +103,7 @@ impl Run {
                 memory: m.environment.memory_bytes,
             })
         });
-        notes.extend(doubt.map(|text| Note {
-            text,
-            location: None,
-        }));
+        notes.extend(doubt.map(Note::from));
         Run {
             schema_version: SCHEMA,
             workload: m.plan.name.clone(),
@@ -117,10 +115,7 @@ impl Run {
             operations: last.operations,
             procedures: last.procedures,
             percentiles_shown: m.percentiles,
-            program: Program {
-                name: "plimsoll".into(),
-                version: env!("CARGO_PKG_VERSION").into(),
-            },
+            program: Program::plimsoll(),
             target: m.target,
             clock: m.clock,
             workers: m.plan.workers(),
@@ -168,7 +163,7 @@ fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     let Some(((first, _), others)) = m.windows.split_first() else {
         return no_window();
     };
-    // Workers come to their ends stage by stage.
+    // Workers finish stage by stage.
     let mut all = WindowTotals {
         done: None,
         ..first.clone()
@@ -186,7 +181,7 @@ fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     window(m, &all, &SystemUse::default(), kept)
 }
 
-/// Adds the gaps and stalls of a window that follows what lasted so long.
+/// Adds the gaps and stalls of a window that begins `before` nanoseconds after the first.
 fn append_standstill(all: &mut WindowTotals, totals: &WindowTotals, before: Nanos) {
     let later = |gap: Gap| Gap {
         from: gap.from + before,
@@ -247,10 +242,8 @@ fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     implicit.difference(&explicit).copied().collect()
 }
 
-/// Figures of what the operations of a Plan did in a time: the summary, and a row each, with these
-/// percentiles.
-///
-/// Processor time and gaps are not known here and are left out.
+/// Computes the summary and a row per operation of a Plan for a time of this length, with these
+/// percentiles, but without processor time and gaps.
 #[must_use]
 pub fn figures(
     plan: &Plan,
@@ -274,10 +267,10 @@ fn operations(
         .iter()
         .zip(rows)
         .enumerate()
-        // Starts are no operations: how late they were is in the figures of the mix.
+        // Starts are not operations: their delays are in the figures of the mix.
         .filter(|(_, (op, _))| !matches!(op.kind, OpKind::Start | OpKind::Rpc))
         .filter(|(i, (op, t))| {
-            let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
+            let id = OperationId(u32::try_from(*i).expect("a Plan has fewer than 2^32 rows"));
             let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
             t.ops + t.error_count() + t.in_flight.count() > 0 || !hidden
         })
@@ -371,7 +364,7 @@ fn window(
     }
 }
 
-/// How far the workers were when the first and the last of them came to their ends.
+/// Figures of all workers at the instants at which the first and the last of them finished.
 fn done(
     plan: &Plan,
     totals: &WindowTotals,
@@ -453,12 +446,7 @@ fn per_second(n: u64, seconds: f64) -> f64 {
 
 fn validate(m: &MeasuredRun, last: &Window) -> Validity {
     let mut reasons = Vec::new();
-    let mut say = |code: &str, text: String| {
-        reasons.push(Reason {
-            code: code.into(),
-            text,
-        });
-    };
+    let mut say = |code: &str, text: String| reasons.push(Reason::new(code, text));
     if let Some(failure) = &m.failure {
         say("failed", failure.to_string());
     }

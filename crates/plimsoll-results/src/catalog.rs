@@ -1,80 +1,15 @@
-//! What there is below a results root, told from the first lines a person asks for: an [`Entry`] a
-//! results directory, of which kind it may be.
+//! The list of the results below a root: an [`Entry`] per results directory of any kind.
 
 use crate::document::read_part;
 use crate::{
-    Annotations, CURVE_FILE, CurveState, FIND_FILE, LoadCurve, LoadSearch, PROFILE_FILE,
-    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError, Run, Summary, Validity,
-    Verdict,
+    Annotations, CurveState, Kind, LoadCurve, LoadSearch, ProfileResults, RepeatsDir, ResultsError,
+    Run, Summary, Validity, Verdict,
 };
 use plimsoll_points::{LoadLine, SearchEnd};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// Kinds of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// One run.
-    Run,
-    /// A load curve.
-    Curve,
-    /// A search for a load line.
-    Search,
-    /// Repeated runs.
-    Repeats,
-    /// The runs of a profile.
-    Profile,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::Curve,
-        Self::Search,
-        Self::Profile,
-        Self::Repeats,
-        Self::Run,
-    ];
-
-    /// Name of the file that makes a directory one of this kind.
-    #[must_use]
-    pub fn file(self) -> &'static str {
-        match self {
-            Self::Run => RUN_FILE,
-            Self::Curve => CURVE_FILE,
-            Self::Search => FIND_FILE,
-            Self::Repeats => REPEATS_FILE,
-            Self::Profile => PROFILE_FILE,
-        }
-    }
-
-    /// The kind of the results in a directory.
-    ///
-    /// # Errors
-    /// [`ResultsError::None`] if it holds none.
-    pub fn of(dir: &Path) -> Result<Self, ResultsError> {
-        let there = |kind: &Self| dir.join(kind.file()).is_file();
-        let found = Self::ALL.into_iter().find(there);
-        found.ok_or_else(|| ResultsError::None {
-            path: dir.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Run => "run",
-            Self::Curve => "curve",
-            Self::Search => "search",
-            Self::Repeats => "repeats",
-            Self::Profile => "profile",
-        })
-    }
-}
 
 /// Whether the figures of results may be used, and whether there will be more of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +22,7 @@ pub enum Status {
     Invalid,
     /// An error ended it.
     Failed,
-    /// Somebody ended it.
+    /// The user ended it.
     Interrupted,
     /// Loads are missing: they are being measured, or the process was killed.
     Unfinished,
@@ -129,7 +64,7 @@ impl FromStr for Status {
         let found = Self::ALL.into_iter().find(|s| s.word() == text);
         found.ok_or_else(|| {
             let all = Self::ALL.map(Self::word).join(", ");
-            format!("`{text}` is no status: expected one of {all}")
+            format!("`{text}` is not a status: expected one of {all}")
         })
     }
 }
@@ -145,7 +80,7 @@ impl From<Verdict> for Status {
     }
 }
 
-/// What a list says of results.
+/// The entry of results in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Name of the directory.
@@ -154,19 +89,19 @@ pub struct Entry {
     pub kind: Kind,
     /// Name of the workload, or of the profile.
     pub workload: String,
-    /// What the load was put on, as given on the command line; empty if no run says it, or if runs
-    /// of a profile say different ones.
+    /// Target as given on the command line; empty if no run states it, or if runs of a profile differ
+    /// in it.
     pub target: String,
-    /// When it was begun: RFC 3339, in UTC; empty if no run says it.
+    /// When it was begun: RFC 3339, in UTC; empty if no run states it.
     pub started_at: String,
     /// Whether the figures may be used.
     pub status: Status,
     /// Runs: one, those that were repeated, those at the loads of a curve or a search, or the
     /// configurations of a profile that have ended.
     pub runs: u64,
-    /// Operations a second: of a run, or the mean over repeated runs.
+    /// Operations per second: of a run, or the mean over repeated runs.
     pub ops_per_s: Option<f64>,
-    /// Bytes a second, likewise.
+    /// Bytes per second: of a run, or the mean over repeated runs.
     pub bytes_per_s: Option<f64>,
     /// Mean latency in milliseconds: response time of paced operations, service time of the others.
     pub mean_ms: Option<f64>,
@@ -178,7 +113,7 @@ pub struct Entry {
     pub service_p99_ms: Option<f64>,
     /// The load line of a curve or a search.
     pub load_line: Option<u64>,
-    /// What loads are numbers of, such as `streams`.
+    /// Unit of loads, such as `streams`.
     pub metric: Option<String>,
     /// Overall response time of a curve in milliseconds.
     pub ort_ms: Option<f64>,
@@ -196,7 +131,7 @@ pub struct EntryAnnotations {
     pub note: String,
 }
 
-/// What is read of `run.json`; the rest is passed over, which is much quicker.
+/// The part of `run.json` that is read; skipping the rest is much faster.
 #[derive(Deserialize)]
 struct RunPart {
     workload: String,
@@ -255,7 +190,7 @@ struct CasePart {
 }
 
 impl Entry {
-    /// Reads what a list says of the results in a directory.
+    /// Reads the entry of the results in a directory.
     ///
     /// # Errors
     /// [`ResultsError`] if it holds none, or damaged ones, or those of another version.
@@ -371,7 +306,7 @@ fn of_repeats(dir: &Path) -> Result<Entry, ResultsError> {
         let values: Vec<f64> = runs.iter().filter_map(pick).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
-    // The first that is not valid stands for all.
+    // The first status that is not valid is that of all.
     let doubtful = runs.iter().map(|r| r.status).find(|s| *s != Status::Valid);
     let status = match doubtful {
         Some(status) => status,

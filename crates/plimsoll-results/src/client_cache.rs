@@ -1,37 +1,36 @@
-//! How much of what a run read came from the client's own cache.
+//! The hit ratio of the client's own cache.
 
 use crate::Environment;
 use crate::read_source::ReadSource;
-use crate::run::{ClockKind, Populated};
-use plimsoll_measure::OpTotals;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_plan::{Bytes, CACHED_DATA, Cold, OpKind, Plan};
+use plimsoll_measure::{ClockKind, OpTotals};
+use plimsoll_plan::{Bytes, CACHED_DATA, Cold, OpKind, Plan, PopulatedFileset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Share of the client's cache from which a run that measures storage is doubtful.
+/// Cache hit ratio above which a run that should measure storage gets a note.
 const DOUBTFUL_CACHE_SHARE: f64 = 0.5;
 
-/// Bytes that a run has to read before its share is doubtful...
+/// Minimum number of bytes read for that note...
 const SUBSTANTIAL_BYTES: u64 = 64 << 20;
 
-/// ... or operations that read.
+/// ... or of operations that read.
 const SUBSTANTIAL_READS: u64 = 1000;
 
-/// What the operations of a window read, and how much of it the client's own cache served.
+/// Data read by the operations of a window, and the part that the client's own cache served.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCache {
     /// Operations that read data.
     pub reads: u64,
     /// Bytes that they read.
     pub read_bytes: u64,
-    /// Bytes that came from the storage, or from the server, meanwhile; null where the files are in
+    /// Bytes that came from the storage, or from the server, meanwhile; null if the files are in
     /// memory. What was read ahead counts, so that there may be more of them than were read.
     pub storage_bytes: Option<u64>,
     /// Share of the bytes read that did not come from the storage, 0 to 1: one less storage_bytes by
-    /// read_bytes; null where the files are in memory.
+    /// read_bytes; null if the files are in memory.
     pub hit_ratio: Option<f64>,
-    /// What tells it.
+    /// Counters from which it is computed.
     pub source: ReadSource,
 }
 
@@ -92,7 +91,7 @@ impl ClientCache {
         windows.into_iter().reduce(add)
     }
 
-    /// What is to be said where a run that claims to measure a storage measured this machine's memory.
+    /// The note on a run that should measure a storage and measured this machine's memory.
     pub(crate) fn doubt(&self, circumstances: &CacheDoubt<'_>) -> Option<String> {
         let CacheDoubt {
             plan,
@@ -132,19 +131,19 @@ impl ClientCache {
     }
 }
 
-/// Circumstances in which a share of the client's cache is doubtful, or not.
+/// Facts that decide whether a cache hit ratio gets a note.
 pub(crate) struct CacheDoubt<'a> {
-    /// What was run.
+    /// The Plan.
     pub(crate) plan: &'a Plan,
     /// Clock of the run.
     pub(crate) clock: ClockKind,
     /// Its files.
-    pub(crate) populated: &'a [Populated],
+    pub(crate) populated: &'a [PopulatedFileset],
     /// Memory of the machine in bytes.
     pub(crate) memory: Option<u64>,
 }
 
-/// A share in whole percents; 100 only where it is all.
+/// A fraction in whole percent; 100 only if it is 1.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 100.0).floor())
 }
@@ -152,13 +151,13 @@ fn percent(share: f64) -> String {
 /// Bytes that the kernel read from the server for the mount of the work directory.
 fn of_mount(system: &SystemUse, environment: &Environment) -> Option<u64> {
     let point = environment.work_dir.as_ref()?.mount_point.as_ref()?;
-    // One that is not listed did nothing.
+    // A mount that is not listed did nothing.
     let used = system.nfs_mounts.as_ref()?.get(point.to_str()?);
     Some(used.map_or(0, |u| u.read_bytes))
 }
 
 impl std::fmt::Display for ClientCache {
-    /// Where the data came from, such as `10.2 GiB, 97 % from the client's page cache (312 MiB from the
+    /// The source of the data, such as `10.2 GiB, 97 % from the client's page cache (312 MiB from the
     /// storage)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}, ", Bytes(self.read_bytes))?;

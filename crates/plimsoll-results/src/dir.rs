@@ -4,22 +4,20 @@ use crate::document::{self, Directory, Document};
 use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
+use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
 use crate::renames::{self, Rename};
 use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
+use crate::whole_file::{replace, write_new};
 use crate::{
     COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA,
-    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, Verdict, recompute, upgrade,
+    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, recompute, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// Most runs of one workload that may begin in the same second.
-const MAX_RUNS_PER_SECOND: u32 = 10_000;
 
 /// A finished results directory.
 pub type RunDir = Directory<Run>;
@@ -31,7 +29,7 @@ pub type RunDir = Directory<Run>;
 pub struct RunWriter {
     root: PathBuf,
     name: String,
-    /// The name says so if the run was interrupted or failed.
+    /// Whether the name states that the run was interrupted or failed.
     tells_verdict: bool,
     dir: StagingDir,
     series: SeriesWriter,
@@ -39,27 +37,8 @@ pub struct RunWriter {
     _made_root: Option<CreatedRoot>,
 }
 
-/// A root that did not exist before; removed if nothing came to be in it.
-pub(crate) struct CreatedRoot(PathBuf);
-
-impl CreatedRoot {
-    /// Makes a root if it is missing.
-    pub(crate) fn make(root: &Path) -> Result<Option<Self>, ResultsError> {
-        let made = (!root.exists()).then(|| Self(root.to_owned()));
-        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
-        Ok(made)
-    }
-}
-
-impl Drop for CreatedRoot {
-    fn drop(&mut self) {
-        // One that is not empty is meant to stay.
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
 impl RunWriter {
-    /// Makes a hidden directory below `root`, which is made if it is missing.
+    /// Creates a hidden directory below `root`, which is created if it is missing.
     ///
     /// Times in the histogram log count from `started`, or from zero with a virtual clock: two
     /// virtual runs of one seed write the same bytes.
@@ -76,7 +55,7 @@ impl RunWriter {
         Self::make(&name, root, plan, (started, clock), false)
     }
 
-    /// The same, with a name of one's own for the finished directory; a number follows it if it is
+    /// Creates a hidden directory whose finished form has this name; a number follows it if it is
     /// taken. The name of a run that was interrupted or failed ends with that word.
     ///
     /// # Errors
@@ -109,7 +88,7 @@ impl RunWriter {
             tells_verdict,
             ..live_run(name, plan, started, clock)
         };
-        document::write_new(&dir.path().join(LIVE_FILE), &document::json(&live))?;
+        write_new(&dir.path().join(LIVE_FILE), &document::json(&live))?;
         Ok(Self {
             root: root.to_owned(),
             name: name.to_owned(),
@@ -128,7 +107,7 @@ impl RunWriter {
         self.series.write(interval)
     }
 
-    /// Where the results are while they are written.
+    /// The directory of the results while they are written.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -140,7 +119,7 @@ impl RunWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses, or if there is a draft.
     pub fn draft(&mut self, run: &Run) -> Result<(), ResultsError> {
-        document::replace(&self.dir.path().join(DRAFT_FILE), &run.to_json())
+        replace(&self.dir.path().join(DRAFT_FILE), &run.to_json())
     }
 
     /// Writes `run.json` and gives the directory its name: the workload, the local time at the
@@ -152,21 +131,16 @@ impl RunWriter {
     pub fn finish(self, run: &Run) -> Result<RunDir, ResultsError> {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
-        // Whole or not at all, so that one that is there can be relied on.
-        document::replace(&hidden.join(RUN_FILE), &run.to_json())?;
-        let name = match run.validity.verdict {
-            verdict @ (Verdict::Interrupted | Verdict::Failed) if self.tells_verdict => {
-                format!("{}-{verdict}", self.name)
-            }
-            _ => self.name,
-        };
+        // As a whole, so that an existing file is always complete.
+        replace(&hidden.join(RUN_FILE), &run.to_json())?;
+        let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
         let path = publish(&hidden, &self.root, &name)?;
         self.dir.published(&path);
         Ok(RunDir::at(&path))
     }
 }
 
-/// What is known of a run that begins.
+/// The facts about a run that begins.
 fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
     let started = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LiveRun {
@@ -180,52 +154,6 @@ fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> L
         pid: std::process::id(),
         tells_verdict: false,
     }
-}
-
-/// Renames `hidden` to the first free name.
-pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
-    for n in 1..=MAX_RUNS_PER_SECOND {
-        let path = match n {
-            1 => root.join(name),
-            n => root.join(format!("{name}-{n}")),
-        };
-        // An empty directory takes the name, for only an empty one is replaced by a rename.
-        match std::fs::create_dir(&path) {
-            Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(e) => return Err(ResultsError::io("create", &path)(e)),
-        }
-        return match std::fs::rename(hidden, &path) {
-            Ok(()) => {
-                document::sync_dir(root);
-                Ok(path)
-            }
-            Err(e) => {
-                // Ours and empty; if even this fails the rename's error says more.
-                let _ = std::fs::remove_dir(&path);
-                Err(ResultsError::io("rename the results to", &path)(e))
-            }
-        };
-    }
-    let full = io::Error::new(
-        io::ErrorKind::AlreadyExists,
-        "too many results of that name",
-    );
-    Err(ResultsError::io("create", &root.join(name))(full))
-}
-
-/// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with nothing but letters, digits, `.`, `_`, `-`.
-pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let name: String = workload
-        .chars()
-        .map(|c| if plain(c) { c } else { '-' })
-        .collect();
-    let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    let local = stamp.to_zoned(jiff::tz::TimeZone::system());
-    let name = name.trim_start_matches('.');
-    let name = if name.is_empty() { "run" } else { name };
-    format!("{name}-{}", local.strftime("%Y%m%d-%H%M%S"))
 }
 
 impl Directory<Run> {
@@ -255,7 +183,7 @@ impl Directory<Run> {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the run is then as it was.
     pub fn replace_run(&self, run: &Run) -> Result<(), ResultsError> {
-        document::replace(&self.path().join(RUN_FILE), &run.to_json())
+        replace(&self.path().join(RUN_FILE), &run.to_json())
     }
 
     /// Writes another file of the results, which may still be being written; `name` may have one
@@ -268,7 +196,7 @@ impl Directory<Run> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(ResultsError::io("create", parent))?;
         }
-        document::write_new(&path, text)
+        write_new(&path, text)
     }
 
     /// Opens `commands.log`, to append what a command of the user prints; the results may still be being
@@ -340,17 +268,5 @@ impl Run {
     #[must_use]
     pub fn to_json(&self) -> String {
         document::json(self)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_directories_are_plain() {
-        let name = name_of("../we ird/näme", SystemTime::now());
-        assert!(name.starts_with("-we-ird-n-me-20"), "{name}");
-        assert!(name_of("..", SystemTime::now()).starts_with("run-20"));
     }
 }

@@ -71,7 +71,7 @@ impl Distribution {
         reached.map_or(0, |(index, _)| Self::greatest(index))
     }
 
-    /// The same with operations that were still under way, given as ages in increasing order and
+    /// The same with operations that were still in flight, given as ages in increasing order and
     /// how many were so old; `None` if only they are so great.
     #[must_use]
     pub fn quantile_with(&self, ages: &[(u64, u64)], share: f64) -> Option<u64> {

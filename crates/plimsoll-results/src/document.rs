@@ -1,32 +1,27 @@
-//! JSON files with a version, written whole or not at all, and the directories that they are in.
+//! JSON documents with a schema version, and their directories.
 
-use crate::dir::{CreatedRoot, name_of, publish};
 use crate::renames::{self, Rename};
-use crate::staging::{StagingDir, lock};
-use crate::{AbandonedRun, ResultsError, RunDir, read_regular};
+use crate::{ResultsError, Run, read_regular};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::File;
-use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-/// What a JSON file of results holds.
+/// A JSON document of results.
 pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     /// Name of the file.
     const FILE: &str;
-    /// Version of its form; raised when a field changes meaning or goes.
+    /// Schema version; raised when a field changes meaning or is removed.
     const SCHEMA: u32;
-    /// What it is the result of, for errors.
+    /// Kind of the document, for errors.
     const KIND_NAME: &str;
 
-    /// Fields that the version before this one called otherwise.
+    /// Fields that have another name in the previous version.
     const RENAMES: &[&[Rename]];
 
-    /// Gives a document of an older version the form of this one; `false` if that version is not
-    /// read. `dir` is the directory that it is in.
+    /// Converts a document of an older version to this one; `false` if that version is not read. `dir`
+    /// is its directory.
     fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
         let _ = dir;
         let is_read = from + 1 == u64::from(Self::SCHEMA);
@@ -39,7 +34,7 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
 
 /// The form of a document in its file: pretty-printed, with a newline at the end.
 pub(crate) fn json<D: Document>(document: &D) -> String {
-    // Every field has a JSON form; only a map with keys that are no text could fail.
+    // Every field has a JSON form; only a map with keys that are not text could fail.
     serde_json::to_string_pretty(document).expect("results always have a JSON form") + "\n"
 }
 
@@ -49,7 +44,7 @@ pub(crate) fn schema<D: Document>() -> String {
     serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
 }
 
-/// A directory that holds a document, and what belongs to it.
+/// A directory that holds a document and its results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory<D> {
     path: PathBuf,
@@ -57,7 +52,7 @@ pub struct Directory<D> {
 }
 
 impl<D: Document> Directory<D> {
-    /// A directory, which need not be whole: reading says what is wrong with it.
+    /// A directory, which is not checked: reading it reports errors.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self {
@@ -66,13 +61,20 @@ impl<D: Document> Directory<D> {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether there is such a document in it.
+    /// Its last component.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Whether it holds such a document.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.file().is_file()
@@ -89,92 +91,12 @@ impl<D: Document> Directory<D> {
     }
 
     /// Results of a run that the document lists by the name of its directory.
-    pub(crate) fn listed(&self, name: &str) -> RunDir {
-        RunDir::at(&self.path.join(name))
+    pub(crate) fn listed(&self, name: &str) -> Directory<Run> {
+        Directory::at(&self.path.join(name))
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.path.join(D::FILE)
-    }
-}
-
-/// A directory that is being written run by run.
-///
-/// The document is replaced as a whole after every run, so that a process that is killed leaves
-/// what it had measured. The directory belongs to one writer at a time.
-pub(crate) struct Writer<D> {
-    dir: Directory<D>,
-    document: D,
-    /// Holds the lock, which the system lifts when the process ends, however it does.
-    _lock: File,
-    /// Goes again if the directory is withdrawn.
-    _made_root: Option<CreatedRoot>,
-}
-
-impl<D: Document> Writer<D> {
-    /// Makes a directory below `root`, which is made if it is missing, and writes `document`.
-    pub(crate) fn create(
-        root: &Path,
-        document: D,
-        name: &str,
-        started: SystemTime,
-    ) -> Result<Self, ResultsError> {
-        Self::create_as(root, document, &name_of(name, started))
-    }
-
-    /// The same, with a name that no time is added to; a number follows it if it is taken.
-    pub(crate) fn create_as(root: &Path, document: D, name: &str) -> Result<Self, ResultsError> {
-        let made_root = CreatedRoot::make(root)?;
-        let hidden = StagingDir::create(root)?;
-        write_new(&hidden.path().join(D::FILE), &json(&document))?;
-        let path = publish(hidden.path(), root, name)?;
-        hidden.published(&path);
-        Ok(Self {
-            _lock: lock(&path)?,
-            dir: Directory::at(&path),
-            document,
-            _made_root: made_root,
-        })
-    }
-
-    /// Goes on with what is in a directory; [`ResultsError::InUse`] if another process does.
-    pub(crate) fn resume(path: &Path) -> Result<Self, ResultsError> {
-        let dir = Directory::<D>::at(path);
-        // Before the lock too, so that what is something else is called so.
-        dir.read()?;
-        let lock = lock(path)?;
-        // What it was measuring when it was killed is a result as well. What cannot be finished stays.
-        for abandoned in AbandonedRun::find(&[path.to_owned()]) {
-            let _ = abandoned.finish();
-        }
-        Ok(Self {
-            document: dir.read()?,
-            dir,
-            _lock: lock,
-            _made_root: None,
-        })
-    }
-
-    pub(crate) fn dir(&self) -> &Directory<D> {
-        &self.dir
-    }
-
-    /// As it was last written.
-    pub(crate) fn document(&self) -> &D {
-        &self.document
-    }
-
-    /// Changes the document and writes it; if that fails the file is as it was.
-    pub(crate) fn change(&mut self, change: impl FnOnce(&mut D)) -> Result<(), ResultsError> {
-        change(&mut self.document);
-        replace(&self.dir.file(), &json(&self.document))
-    }
-
-    /// Takes the directory away; one that holds anything else stays, with an error.
-    pub(crate) fn remove_empty(self) -> Result<(), ResultsError> {
-        let (dir, file) = (self.dir.path(), self.dir.file());
-        std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
-        std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))
     }
 }
 
@@ -186,7 +108,7 @@ pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     serde_json::from_value(value).map_err(not_json::<D>(path))
 }
 
-/// Reads a part of a document, which is quicker than all of it; errors as [`Directory::read`].
+/// Reads a part of a document, which is faster than all of it; errors as [`Directory::read`].
 pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
     #[derive(serde::Deserialize)]
     struct Version {
@@ -228,47 +150,8 @@ fn current<D: Document>(
         Some(from) if D::upgrade(&mut value, from, dir) => Ok(value),
         _ => Err(ResultsError::Schema {
             path: path.to_owned(),
-            found: found.map_or("none".into(), |n| n.to_string()),
+            found: found.map(|n| n.to_string()),
             reads: D::SCHEMA,
         }),
     }
-}
-
-/// Brings the names in a directory to the disk. Where that cannot be asked for, they get there by
-/// themselves.
-pub(crate) fn sync_dir(dir: &Path) {
-    let _ = File::open(dir).and_then(|dir| dir.sync_all());
-}
-
-/// Writes a file that is not there yet, down to the device.
-///
-/// # Errors
-/// [`ResultsError::Io`] if the file system refuses, or if the file is there.
-pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
-    let write = || -> io::Result<()> {
-        let mut file = File::create_new(path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(ResultsError::io("write", path))
-}
-
-/// Puts a file in the place of the one there is, so that at any time one of the two is whole.
-///
-/// # Errors
-/// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ResultsError> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".plimsoll-")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-            .tempfile_in(dir)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|e| e.error)?;
-        sync_dir(dir);
-        Ok(())
-    };
-    write().map_err(ResultsError::io("write", path))
 }

@@ -1,14 +1,14 @@
-//! Where a run took place: the machine and the work directory's file system.
+//! The environment of a run: the machine and the work directory's file system.
 
+use crate::mounts::{find_mount, mounts};
 use crate::read_source::ReadSource;
-use plimsoll_measure::system::unescaped;
-use procfs::process::{MountInfo, MountInfos};
-use procfs::{Current, FromRead};
+use procfs::Current;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The machine and the place of the files. What the system does not tell is null.
+/// The machine and the file system of the work directory. Facts that the system does not state are
+/// null.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Name of the host.
@@ -25,8 +25,7 @@ pub struct Environment {
     pub memory_bytes: Option<u64>,
     /// The work directory and its file system; null for a target that is not a directory here.
     pub work_dir: Option<WorkDir>,
-    /// How it is known what of the data that a run reads comes from the storage; null where it is
-    /// not.
+    /// Counters that tell which data a run reads from the storage; null if there are none.
     #[serde(default)]
     pub read_source: Option<ReadSource>,
 }
@@ -40,9 +39,9 @@ pub struct WorkDir {
     pub path: PathBuf,
     /// Type of the file system, such as `ext4`.
     pub fs_type: Option<String>,
-    /// What is mounted: a device, or the name of a remote file system.
+    /// The mounted device, or the name of a remote file system.
     pub device: Option<String>,
-    /// Where it is mounted.
+    /// Mount point.
     #[serde(default, with = "plimsoll_plan::path_text::option")]
     #[schemars(with = "Option<String>")]
     pub mount_point: Option<PathBuf>,
@@ -108,50 +107,9 @@ impl WorkDir {
     }
 }
 
-/// What is mounted, as this process sees it; nothing where the system does not tell.
-pub(crate) fn mounts() -> Vec<MountInfo> {
-    let found = MountInfos::from_file("/proc/self/mountinfo");
-    let mut mounts = found.map_or_else(|_| vec![], |mounts| mounts.0);
-    for mount in &mut mounts {
-        mount.mount_point = unescaped(&mount.mount_point.to_string_lossy()).into();
-    }
-    mounts
-}
-
-/// The mount that a path lies on: the longest mount point that is a parent of the path with its
-/// symbolic links followed, and of several there the latest, which hides the others.
-pub(crate) fn find_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
-    let existing = path.ancestors().find_map(|p| p.canonicalize().ok())?;
-    mounts
-        .iter()
-        .filter(|m| existing.starts_with(&m.mount_point))
-        .max_by_key(|m| m.mount_point.components().count())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mount(line: &str) -> procfs::process::MountInfo {
-        procfs::process::MountInfo::from_line(line).unwrap()
-    }
-
-    #[test]
-    fn the_nearest_and_latest_mount_is_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let real = dir.path().canonicalize().unwrap();
-        let at = real.display();
-        let mounts = vec![
-            mount("1 0 8:1 / / rw - ext4 /dev/sda1 rw"),
-            mount(&format!(
-                "2 1 8:2 / {at} rw,noatime - xfs /dev/sdb1 rw,attr2"
-            )),
-            mount(&format!("3 1 0:9 / {at} rw - tmpfs tmpfs rw,size=1024k")),
-            mount(&format!("4 1 0:8 / {at}/other rw - nfs4 host:/x rw")),
-        ];
-        let found = find_mount(&real.join("not/there/yet"), &mounts).unwrap();
-        assert_eq!(found.fs_type, "tmpfs");
-    }
 
     #[test]
     fn this_machine_has_a_name_and_processors() {

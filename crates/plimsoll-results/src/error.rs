@@ -1,21 +1,21 @@
-//! What can go wrong with results.
+//! Errors of results.
 
 use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE};
 use plimsoll_diagnostics::foreign;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why results cannot be written or read.
+/// The reason why results cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The file system refuses.
+    /// An error of the file system.
     #[error("cannot {doing} {}: {source}", escaped_path(path))]
     Io {
-        /// What was tried, such as `write`.
+        /// The attempted action, such as `write`.
         doing: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// A directory has only some of the files of a result.
@@ -23,30 +23,31 @@ pub enum ResultsError {
     Lacks {
         /// The directory.
         dir: PathBuf,
-        /// What it should have besides.
+        /// The missing files.
         files: Vec<String>,
     },
-    /// A file does not hold what its name promises.
+    /// A file does not hold the document of its name.
     #[error("{} is not a valid result ({what}): {source}", escaped_path(path))]
     Json {
-        /// What it should be the result of, such as `run`.
+        /// The expected kind of document, such as `run`.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the JSON.
         source: serde_json::Error,
     },
     /// A file is of another version.
     #[error(
-        "{} has schema {found}; this program reads schema {reads}",
-        escaped_path(path)
+        "{} has {}; this program reads version {reads}",
+        escaped_path(path),
+        version(found.as_deref())
     )]
     Schema {
         /// The file.
         path: PathBuf,
-        /// Its version.
-        found: String,
-        /// The version that is read.
+        /// Its schema version, if it states one.
+        found: Option<String>,
+        /// The version that this program reads.
         reads: u32,
     },
     /// A directory holds no results.
@@ -57,17 +58,17 @@ pub enum ResultsError {
     },
     /// A directory holds nothing that a killed run left.
     #[error(
-        "{} holds nothing of a killed run, or the run is in progress",
+        "{} holds nothing that a killed run left, or the run is still in progress",
         escaped_path(path)
     )]
     NothingLeft {
         /// The directory.
         path: PathBuf,
     },
-    /// Something that is not Plimsoll's lies among results.
-    #[error("{} is no file of Plimsoll's", escaped_path(path))]
+    /// An entry among results is not Plimsoll's.
+    #[error("{} is not a file of Plimsoll's", escaped_path(path))]
     Foreign {
-        /// What lies there.
+        /// The foreign entry.
         path: PathBuf,
     },
     /// Another process is writing to a directory.
@@ -83,7 +84,7 @@ pub enum ResultsError {
         path: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The defect.
         reason: String,
     },
     /// A `histograms.hlog` is damaged.
@@ -93,7 +94,7 @@ pub enum ResultsError {
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The defect.
         reason: String,
     },
 }
@@ -101,6 +102,13 @@ pub enum ResultsError {
 /// A path in an error, which remains one line.
 fn escaped_path(path: &Path) -> String {
     foreign::escaped(&path.to_string_lossy()).into_owned()
+}
+
+/// The schema version of a file, in an error.
+fn version(found: Option<&str>) -> String {
+    found.map_or("no schema version".into(), |n| {
+        format!("schema version {n}")
+    })
 }
 
 impl ResultsError {
@@ -113,8 +121,8 @@ impl ResultsError {
         }
     }
 
-    /// Why a file of a result cannot be read. Of a run all files that are missing are named,
-    /// whichever was looked for.
+    /// The reason why a file of a result cannot be read. For a run, all missing files are named,
+    /// whichever was opened.
     pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| {
             let (dir, name) = match (path.parent(), path.file_name()) {

@@ -1,7 +1,6 @@
 //! Reading `histograms.hlog` back.
 
 use crate::ResultsError;
-use crate::series::WINDOW_MARK;
 use crate::sparse::{Inflater, SparseHistogram};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,37 +15,43 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+/// Start of the comment line that states to which window the histograms below it belong.
+pub(crate) const WINDOW_MARK: &str = "#[Window: ";
+
 /// Histograms of a window by tag.
 pub type Histograms = BTreeMap<String, Histogram<u64>>;
 
-/// One line of the log.
+/// One line of the log, with a distribution of type `H`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct IntervalHistogram {
+pub struct LogInterval<H> {
     /// Window, from 1.
     pub window: u32,
     /// `NAME/KIND` for service time, `NAME/KIND/response` for response time.
     pub tag: String,
-    /// Begin of the interval since the run's clock began.
+    /// Start of the interval since the run's clock began.
     pub start: Duration,
     /// Length of the interval.
     pub length: Duration,
     /// Latencies in nanoseconds.
-    pub histogram: Histogram<u64>,
+    pub histogram: H,
 }
 
-/// One line of the log, with nothing but the values that occurred.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SparseInterval {
-    /// Window, from 1.
-    pub window: u32,
-    /// `NAME/KIND` for service time, `NAME/KIND/response` for response time.
-    pub tag: String,
-    /// Begin of the interval since the run's clock began.
-    pub start: Duration,
-    /// Length of the interval.
-    pub length: Duration,
-    /// Latencies in nanoseconds.
-    pub histogram: SparseHistogram,
+/// One line of the log.
+pub type IntervalHistogram = LogInterval<Histogram<u64>>;
+
+/// One line of the log, with only the values that occurred.
+pub type SparseInterval = LogInterval<SparseHistogram>;
+
+impl<H> LogInterval<H> {
+    fn of(window: u32, interval: &IntervalLogHistogram<'_>, histogram: H) -> Self {
+        Self {
+            window,
+            tag: interval.tag().map_or("", |t| t.as_str()).to_owned(),
+            start: interval.start_timestamp(),
+            length: interval.duration(),
+            histogram,
+        }
+    }
 }
 
 /// Tag of an operation's service times in the log; `/response` is appended for response times.
@@ -70,8 +75,9 @@ pub fn window_histograms(intervals: &[IntervalHistogram], window: u32) -> Histog
     let mut sums = Histograms::new();
     for interval in intervals.iter().filter(|i| i.window == window) {
         match sums.get_mut(&interval.tag) {
-            // It grows as needed, so adding cannot fail.
-            Some(sum) => _ = sum.add(&interval.histogram),
+            Some(sum) => sum
+                .add(&interval.histogram)
+                .expect("a histogram that resizes itself takes every value"),
             None => {
                 let mut first = interval.histogram.clone();
                 first.auto(true);
@@ -90,13 +96,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<IntervalHistogram>, ResultsError> 
         let histogram = deserializer
             .deserialize(&mut &bytes[..])
             .map_err(|e| format!("the histogram is damaged: {e}"))?;
-        found.push(IntervalHistogram {
-            window,
-            tag: tag(interval),
-            start: interval.start_timestamp(),
-            length: interval.duration(),
-            histogram,
-        });
+        found.push(LogInterval::of(window, interval, histogram));
         Ok(())
     })?;
     Ok(found)
@@ -109,44 +109,27 @@ pub(crate) fn read_each(
 ) -> Result<(), ResultsError> {
     let mut inflater = Inflater::new();
     for_each(path, &mut |window, interval, bytes| {
-        visit(SparseInterval {
-            window,
-            tag: tag(interval),
-            start: interval.start_timestamp(),
-            length: interval.duration(),
-            histogram: SparseHistogram::decode(&mut inflater, bytes)?,
-        });
+        let histogram = SparseHistogram::decode(&mut inflater, bytes)?;
+        visit(LogInterval::of(window, interval, histogram));
         Ok(())
     })
 }
 
-/// A line of a log that is a distribution.
-pub(crate) type LogLine = SparseInterval;
-
-/// Reads one line of a log; `None` if it is no distribution. `window` is that of the lines before it,
-/// and afterwards that of the next.
-pub(crate) fn log_line(line: &str, window: &mut u32) -> Result<Option<LogLine>, String> {
+/// Reads one line of a log; `None` if it is not a distribution. `window` is that of the lines before
+/// it, and afterwards that of the next.
+pub(crate) fn log_line(line: &str, window: &mut u32) -> Result<Option<SparseInterval>, String> {
     let mut found = None;
     let mut inflater = Inflater::new();
     for_each_in(line, window, &mut |window, interval, bytes| {
-        found = Some(SparseInterval {
-            window,
-            tag: tag(interval),
-            start: interval.start_timestamp(),
-            length: interval.duration(),
-            histogram: SparseHistogram::decode(&mut inflater, bytes)?,
-        });
+        let histogram = SparseHistogram::decode(&mut inflater, bytes)?;
+        found = Some(LogInterval::of(window, interval, histogram));
         Ok(())
     })
     .map_err(|(_, reason)| reason)?;
     Ok(found)
 }
 
-fn tag(interval: &IntervalLogHistogram<'_>) -> String {
-    interval.tag().map_or("", |t| t.as_str()).to_owned()
-}
-
-/// What is called with the window, the line and the histogram's bytes.
+/// Callback with the window, the line and the histogram's bytes.
 type LineVisitor<'a> =
     &'a mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Result<(), String>;
 
@@ -160,7 +143,8 @@ fn for_each(path: &Path, visit: LineVisitor<'_>) -> Result<(), ResultsError> {
     })
 }
 
-/// The same of a text, whose first lines are of this window; an error is that of a line.
+/// Calls `visit` for each line of a text, whose first lines are of this window; an error has the
+/// number of its line.
 fn for_each_in(
     text: &str,
     window: &mut u32,

@@ -4,9 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Name of the file in a results directory that holds what such commands printed.
-pub const COMMANDS_FILE: &str = "commands.log";
-
 /// Commands of the user around the phases of each run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hooks {
@@ -40,11 +37,11 @@ impl fmt::Display for HookTime {
 /// A command of [`Hooks`] that ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandRun {
-    /// When it ran.
+    /// Before or after the phase.
     pub when: HookTime,
     /// The phase: `populate`, `load`, or the name of a stage of a pattern.
     pub phase: String,
-    /// Which repetition of a stage, from 0; null for other phases.
+    /// Repetition of a stage, from 0; null for other phases.
     pub iteration: Option<u32>,
     /// The command.
     pub command: String,
@@ -54,9 +51,9 @@ pub struct CommandRun {
     pub signal: Option<i32>,
     /// Its time was up, or the run was interrupted, so that it was ended.
     pub timed_out: bool,
-    /// Why it could not be run; null if it was.
+    /// Error that kept it from being run; null if it was run.
     pub error: Option<String>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
@@ -76,7 +73,7 @@ impl CommandRun {
         }
     }
 
-    /// What is said of a command that did not succeed, in a sentence; `None` if it did.
+    /// A sentence about a command that did not succeed; `None` if it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         (!self.succeeded()).then(|| {
@@ -90,7 +87,7 @@ impl CommandRun {
         })
     }
 
-    /// How it ended, such as `ended with exit status 1`.
+    /// Its end in words, such as `ended with exit status 1`.
     #[must_use]
     pub fn outcome(&self) -> String {
         if let Some(error) = &self.error {

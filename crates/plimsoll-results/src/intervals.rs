@@ -129,6 +129,6 @@ fn explain(kind: &csv::ErrorKind) -> (u64, String) {
             format!("{expected_len} columns were expected, there are {len}"),
         ),
         csv::ErrorKind::Utf8 { pos, .. } => (line(pos), "the text is not UTF-8".into()),
-        _ => (1, "this is no list of intervals".into()),
+        _ => (1, "this is not a list of intervals".into()),
     }
 }

@@ -4,7 +4,7 @@ use plimsoll_measure::{InFlightAges, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the latency of operations is: each counts with its response time where it had an intended
+/// The latency of operations: each counts with its response time where it had an intended
 /// start, and with its service time where it had none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencyKind {
@@ -17,7 +17,7 @@ pub enum LatencyKind {
 }
 
 impl LatencyKind {
-    /// What the latency of `ops` operations is, of which `paced` had an intended start.
+    /// The kind of latency of `ops` operations, of which `paced` had an intended start.
     #[must_use]
     pub fn of(paced: u64, ops: u64) -> Self {
         match paced {
@@ -27,7 +27,7 @@ impl LatencyKind {
         }
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl LatencyKind {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl LatencyKind {
 
 /// A latency distribution in milliseconds; all 0 without samples.
 ///
-/// Operations that were under way at the end are in the percentiles and in the greatest, as
+/// Operations that were in flight at the end are in the percentiles and in the greatest, as
 /// censored observations: they take at least as long as they had waited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyFigures {
@@ -66,13 +66,13 @@ pub struct LatencyFigures {
     pub p99_ms: f64,
     /// 99.9th percentile.
     pub p999_ms: f64,
-    /// Greatest, exact; where it is that of an operation under way at the end, it is at least so
+    /// Greatest, exact; where it is that of an operation in flight at the end, it is at least so
     /// long.
     pub max_ms: f64,
 }
 
 impl LatencyFigures {
-    /// The figures of a distribution, and of operations that were still under way.
+    /// The figures of a distribution, and of operations that were still in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q) as f64);
@@ -88,7 +88,7 @@ impl LatencyFigures {
     }
 
     /// Whether one of the figures is known only as a lower bound: it is the age of the oldest
-    /// operation that was under way at the end, and nothing that completed took longer.
+    /// operation that was in flight at the end, and nothing that completed took longer.
     #[must_use]
     pub fn is_at_least(&self, value_ms: f64, oldest_in_flight_ms: Option<f64>) -> bool {
         let oldest = oldest_in_flight_ms.filter(|ms| *ms > 0.0);
@@ -108,7 +108,7 @@ pub struct SummaryLatency {
 }
 
 impl SummaryLatency {
-    /// The figures of a distribution, and of operations that were still under way.
+    /// The figures of a distribution, and of operations that were still in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q) as f64);

@@ -6,7 +6,7 @@
 use crate::document::{Directory, Document};
 use crate::renames::Rename;
 use crate::staging;
-use crate::{ClockKind, INTERVALS_FILE, IntervalRow, ResultsError};
+use crate::{ClockKind, INTERVALS_FILE, IntervalRow, LIVE_FILE, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -17,16 +17,13 @@ use std::path::{Path, PathBuf};
 /// Version of `live.json`; raised when a field changes meaning or goes.
 pub const LIVE_SCHEMA: u32 = 2;
 
-/// Name of the file that says which run is in progress. Finished results do not have it.
-pub const LIVE_FILE: &str = "live.json";
-
-/// Most bytes that are read at a time.
+/// Maximum number of bytes read at a time.
 const MAX_READ_BYTES: u64 = 1 << 22;
 
-/// What is known of a run in progress.
+/// The facts about a run in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveRun {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
@@ -61,12 +58,12 @@ pub struct LiveDir {
     id: String,
 }
 
-/// What became of a run that is followed.
+/// The state of a run that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveLocation {
-    /// It goes on.
+    /// It is in progress.
     InProgress,
-    /// Its results have this place.
+    /// Its results are in this directory.
     Finished(PathBuf),
     /// It left no results: it was refused, or its process was killed.
     Gone,
@@ -114,13 +111,13 @@ impl LiveDir {
         &self.id
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is known of the run.
+    /// Reads the facts about the run.
     ///
     /// # Errors
     /// [`ResultsError`] if it has just ended, or was written by a program of another version.
@@ -184,10 +181,10 @@ impl LiveReader {
         crate::intervals::parse(lines, path)
     }
 
-    /// Whether the run goes on.
+    /// Whether the run is in progress.
     #[must_use]
     pub fn location(&self) -> LiveLocation {
-        // The system says under which name a directory that is held open is found now.
+        // The system states the present name of a directory that is held open.
         let place = format!("/proc/self/fd/{}", self.dir.as_raw_fd());
         let Ok(path) = std::fs::read_link(place) else {
             return LiveLocation::Gone;

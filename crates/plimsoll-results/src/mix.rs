@@ -1,29 +1,16 @@
-//! Figures of operation mixes: how much of the load was carried.
+//! Figures of operation mixes: the part of the load that was sustained.
 
 use crate::latency::LatencyFigures;
 use crate::standstill::oldest_ms;
-use plimsoll_measure::{InFlightAges, Latency, OpTotals};
+use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a process of an operation mix did in the measured window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProcessCounts {
-    /// Its group in the Plan.
-    pub group: u32,
-    /// Operations its schedule had due; 0 if it has none.
-    pub scheduled: u64,
-    /// Operations that succeeded.
-    pub completed: u64,
-    /// Operations that were due and given up, because the process was too far behind.
-    pub dropped: u64,
-}
-
-/// How much of a load of an operation mix was carried.
+/// The part of the load of an operation mix that was sustained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixFigures {
-    /// Business metrics asked for; 0 if the Plan has no business metric.
+    /// Offered load in business metrics; 0 if the Plan has no business metric.
     pub load: u64,
     /// Name of several business metrics, such as `streams`; empty if there is none.
     pub metric: String,
@@ -43,65 +30,66 @@ pub struct ComponentFigures {
     pub name: String,
     /// Processes of it.
     pub processes: u64,
-    /// What they did.
+    /// Their figures.
     #[serde(flatten)]
     pub carried: ScheduledFigures,
 }
 
-/// Operations that were due, and what became of them.
+/// Scheduled operations and their fate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduledFigures {
-    /// Operations a second asked for; null if there is no schedule.
+    /// Offered operations per second; null without a schedule.
     pub offered_ops_per_s: Option<f64>,
-    /// Operations a second done.
+    /// Achieved operations per second.
     pub achieved_ops_per_s: f64,
-    /// Operations due in the window.
+    /// Operations scheduled in the window.
     pub scheduled: u64,
-    /// Operations done in the window.
+    /// Operations completed in the window.
     pub completed: u64,
-    /// Operations given up, because their process was more than a second behind.
+    /// Operations dropped, because their process was more than a second behind.
     pub dropped: u64,
-    /// Least part of its operations that a process did, in percent; null without a schedule.
+    /// Minimum percentage of its scheduled operations that a process completed; null without a
+    /// schedule.
     pub slowest_process_percent: Option<f64>,
-    /// Response time of all operations: from when they were due to their return; null without a
-    /// schedule. Where none was done and some were under way at the end, its percentiles and its
-    /// greatest are lower bounds, and the others are 0.
+    /// Response time of all operations, from intended start to return; null without a schedule. If none
+    /// completed and some were in flight at the end, percentiles and maximum are lower bounds, and the
+    /// other figures are 0.
     pub response: Option<LatencyFigures>,
     /// Figures of the response time that are so great, in milliseconds, are known only as lower bounds,
-    /// from operations under way at the end; null where none is.
+    /// from operations in flight at the end; null if none is.
     #[serde(default)]
     pub response_at_least_ms: Option<f64>,
-    /// How late operations began that their process was free for: the client's own doing; null
-    /// without a schedule.
+    /// Start delay of operations whose process was free: the client's own fault; null without a
+    /// schedule.
     pub start_delay: Option<LatencyFigures>,
 }
 
-/// What is added up of processes and rows.
+/// Sums over processes and rows.
 #[derive(Default)]
 struct MixSum {
-    asked: f64,
+    offered: f64,
     paced: bool,
-    due: u64,
-    done: u64,
-    missed: u64,
+    scheduled: u64,
+    completed: u64,
+    dropped: u64,
     slowest: Option<f64>,
     response: Latency,
     in_flight: InFlightAges,
-    late: Latency,
+    start_delay: Latency,
 }
 
 impl MixSum {
     fn add(&mut self, other: &Self) {
-        self.asked += other.asked;
+        self.offered += other.offered;
         self.paced |= other.paced;
-        self.due += other.due;
-        self.done += other.done;
-        self.missed += other.missed;
+        self.scheduled += other.scheduled;
+        self.completed += other.completed;
+        self.dropped += other.dropped;
         let both = [self.slowest, other.slowest].into_iter().flatten();
         self.slowest = both.reduce(f64::min);
         self.response.add(&other.response);
         self.in_flight.merge(&other.in_flight);
-        self.late.add(&other.late);
+        self.start_delay.add(&other.start_delay);
     }
 
     fn figures(&self, seconds: f64) -> ScheduledFigures {
@@ -112,19 +100,19 @@ impl MixSum {
         let response = latency(&self.response, &self.in_flight);
         let oldest = oldest_ms(&self.in_flight);
         ScheduledFigures {
-            offered_ops_per_s: self.paced.then_some(self.asked),
+            offered_ops_per_s: self.paced.then_some(self.offered),
             achieved_ops_per_s: match seconds > 0.0 {
-                true => self.done as f64 / seconds,
+                true => self.completed as f64 / seconds,
                 false => 0.0,
             },
-            scheduled: self.due,
-            completed: self.done,
-            dropped: self.missed,
+            scheduled: self.scheduled,
+            completed: self.completed,
+            dropped: self.dropped,
             slowest_process_percent: self.slowest,
             response,
             response_at_least_ms: oldest
                 .filter(|ms| response.is_some_and(|r| r.is_at_least(*ms, oldest))),
-            start_delay: latency(&self.late, &InFlightAges::default()),
+            start_delay: latency(&self.start_delay, &InFlightAges::default()),
         }
     }
 }
@@ -152,14 +140,20 @@ impl MixFigures {
         for (i, group) in plan.groups.iter().enumerate() {
             let mix = group.program.mix()?;
             let mut sum = MixSum {
-                asked: mix.pacing.map_or(0.0, |p| p.rate * group.workers() as f64),
+                offered: mix.pacing.map_or(0.0, |p| p.rate * group.workers() as f64),
                 paced: mix.pacing.is_some(),
                 ..MixSum::default()
             };
             for p in processes.iter().filter(|p| p.group as usize == i) {
-                sum.due += p.scheduled;
-                sum.done += p.completed;
-                sum.missed += p.dropped;
+                assert!(
+                    p.dropped <= p.scheduled,
+                    "a process dropped {} of {} scheduled operations",
+                    p.dropped,
+                    p.scheduled
+                );
+                sum.scheduled += p.scheduled;
+                sum.completed += p.completed;
+                sum.dropped += p.dropped;
                 if p.scheduled > 0 {
                     let part = 100.0 * p.completed as f64 / p.scheduled as f64;
                     sum.slowest = Some(sum.slowest.map_or(part, |s| s.min(part)));
@@ -175,7 +169,7 @@ impl MixFigures {
                 }
             }
             if let Some(totals) = mix.pacing.and_then(|p| row(p.start)) {
-                sum.late.add(&totals.service);
+                sum.start_delay.add(&totals.service);
             }
             total.add(&sum);
             components.push(ComponentFigures {

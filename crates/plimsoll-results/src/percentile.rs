@@ -8,13 +8,13 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Millionths of a percent in a percent: how finely percentiles are told apart.
+/// Millionths of a percent in a percent: the resolution of percentiles.
 const MILLIONTHS: u32 = 1_000_000;
 
-/// Most decimals of a percentile.
+/// Maximum number of decimals of a percentile.
 const MAX_DECIMALS: usize = 6;
 
-/// Most percentiles of a list: a table must still fit a page.
+/// Maximum number of percentiles of a list: a table must fit a page.
 const MAX_PERCENTILES: usize = 16;
 
 /// A percentile: above 0 and at most 100, in millionths of a percent.
@@ -45,13 +45,13 @@ impl Percentile {
         Self(99_999_000),
     ];
 
-    /// The percentile as a share of the operations, above 0 and at most 1.
+    /// The percentile as a fraction of the operations, above 0 and at most 1.
     #[must_use]
     pub fn share(self) -> f64 {
         f64::from(self.0) / f64::from(100 * MILLIONTHS)
     }
 
-    /// Operations it takes to tell the percentile from the greatest latency: one of them lies beyond
+    /// Minimum number of operations that tell the percentile from the maximum: one of them lies beyond
     /// it.
     #[must_use]
     pub fn needs(self) -> u64 {
@@ -62,9 +62,8 @@ impl Percentile {
         }
     }
 
-    /// What is known of the percentile: in a list of figures, or else the latency and the service time
-    /// that stand elsewhere, of `ops` operations. Figures of which nothing is `known` are zeros that
-    /// stand for nothing.
+    /// The figure of the percentile in a list, or else one from the `fixed` latency and service time of
+    /// `ops` operations. `None` if nothing is `known`: the figures are then meaningless zeros.
     pub(crate) fn find(
         self,
         figures: &[PercentileFigure],
@@ -103,7 +102,7 @@ impl fmt::Display for Percentile {
     }
 }
 
-/// Why a text is not a percentile.
+/// The reason why a text is not a percentile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotAPercentile(&'static str);
@@ -124,7 +123,8 @@ impl FromStr for Percentile {
         if decimals.len() > MAX_DECIMALS {
             return Err(NotAPercentile("a percentile has at most six decimals"));
         }
-        let millionths = format!("{decimals:0<MAX_DECIMALS$}").parse().unwrap_or(0);
+        let millionths = format!("{decimals:0<MAX_DECIMALS$}");
+        let millionths: u32 = millionths.parse().expect("six digits are a number");
         let whole: u32 = whole
             .parse()
             .ok()
@@ -229,7 +229,7 @@ pub struct NotPercentiles {
     at: Range<usize>,
 }
 
-/// A part of a text underlined, and what is said of it.
+/// A line that underlines a part of a text, with a label.
 fn mark(text: &str, at: &Range<usize>, label: &str) -> String {
     let columns = |part: Option<&str>| part.unwrap_or_default().chars().count();
     let before = " ".repeat(columns(text.get(..at.start)));
@@ -267,30 +267,30 @@ impl FromStr for Percentiles {
     }
 }
 
-/// What a distribution says of a percentile.
+/// The figure of a percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentileFigure {
-    /// Which.
+    /// The percentile.
     pub percentile: Percentile,
     /// Latency in milliseconds; 0 without operations.
     pub ms: f64,
-    /// Service time in milliseconds; null where nothing was paced, and it is the latency.
+    /// Service time in milliseconds; null if nothing was paced, and it is the latency.
     pub service_ms: Option<f64>,
-    /// Whether there are as many operations as it takes to tell the percentile from the greatest
-    /// latency, which stands for it otherwise: 100 for the 99th, 100 000 for the 99.999th.
+    /// Whether there are enough operations to tell the percentile from the maximum, which stands for it
+    /// otherwise: 100 for the 99th, 100 000 for the 99.999th.
     pub enough_samples: bool,
-    /// Whether the latency is known only as a lower bound: operations that were under way at the end
-    /// have waited so long, and none of those that completed took longer.
+    /// Whether the latency is only a lower bound: operations in flight at the end have waited that
+    /// long, and no completed one took longer.
     #[serde(default)]
     pub at_least: bool,
-    /// The same of the service time; null where nothing was paced, and in older results.
+    /// Whether the service time is only a lower bound; null if nothing was paced, and in older results.
     #[serde(default)]
     pub service_at_least: Option<bool>,
 }
 
 impl PercentileFigure {
-    /// What a distribution says of percentiles. `service` is that of the service time, of a load that
-    /// was paced, and `ages` are those of operations that were still under way.
+    /// Computes percentiles of a distribution. `service` is that of the service time of a paced load,
+    /// and `ages` are those of operations in flight.
     #[must_use]
     pub fn all(
         list: &Percentiles,

@@ -1,11 +1,13 @@
 //! A profile's results: a directory with `profile.json`, and the results of each run below it.
 
-use crate::document::{self, Directory, Document, Writer};
+use crate::collection::{Collection, CollectionWriter};
+use crate::document::{self, Directory, Document};
 use crate::renames::{self, Rename};
-use crate::repeats::{RepeatsWriter, read_runs};
+use crate::repeats::{Repeats, RepeatsWriter, read_runs};
+use crate::whole_file::replace;
 use crate::{
-    ClockKind, Environment, Hooks, Percentiles, Program, ResultsError, Run, RunDir, RunWriter,
-    Verdict,
+    ClockKind, Environment, Hooks, PROFILE_FILE, Percentiles, Program, ResultsError, Run, RunDir,
+    RunWriter, Verdict,
 };
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -16,13 +18,10 @@ use std::time::SystemTime;
 /// Version of `profile.json`; raised when a field changes meaning or goes.
 pub const PROFILE_SCHEMA: u32 = 2;
 
-/// Name of the file that holds the [`ProfileResults`].
-pub const PROFILE_FILE: &str = "profile.json";
-
-/// What `profile.json` holds: the runs of a profile, and how far they have come.
+/// The content of `profile.json`: the runs of a profile and their state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileResults {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Name of the profile: that of its file without the ending.
     pub profile: String,
@@ -30,7 +29,7 @@ pub struct ProfileResults {
     pub file: String,
     /// Its text.
     pub text: String,
-    /// What the profile says of itself; may be empty.
+    /// The profile's own description; may be empty.
     pub description: String,
     /// When the first run was begun: RFC 3339, in UTC.
     pub started_at: String,
@@ -47,7 +46,7 @@ pub struct ProfileResults {
     pub program: Program,
     /// Clock of the runs.
     pub clock: ClockKind,
-    /// Threads that drive the workers, if their number was asked for.
+    /// Requested number of threads that drive the workers; null if none was requested.
     pub lanes: Option<u64>,
     /// Seconds of an interval of the runs' series.
     pub interval_s: f64,
@@ -59,7 +58,7 @@ pub struct ProfileResults {
     /// Commands of the user around the phases of each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
-    /// What was left out of the profile or taken to mean something else.
+    /// Notes on parts of the profile that were left out or reinterpreted.
     pub notes: Vec<String>,
     /// The machine.
     pub environment: Environment,
@@ -70,7 +69,7 @@ pub struct ProfileResults {
 pub struct ProfileNotRun {
     /// The configuration, and the values that differ between its runs.
     pub name: String,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
@@ -81,23 +80,23 @@ pub struct ProfileCase {
     pub name: String,
     /// The configuration.
     pub config: String,
-    /// What the profile calls the file system.
+    /// Name of the file system in the profile.
     pub filesystem: String,
     /// URL of the target.
     pub target: String,
-    /// Where its results go, relative to this file: a directory a file system, and one a case.
+    /// Directory of its results, relative to this file: one per file system, and in it one per case.
     pub directory: String,
     /// Everything the run does.
     pub plan: Plan,
     /// Its results directory, or that of its repeated runs, relative to this file's; null until
     /// it has ended.
     pub results: Option<String>,
-    /// How it ended, of repeated runs the worst; null until it has ended.
+    /// Its verdict, of repeated runs the worst; null until it has ended.
     pub verdict: Option<Verdict>,
 }
 
 impl ProfileCase {
-    /// Whether it is still to be run: it was not reached, or an error or somebody ended it.
+    /// Whether it remains to be run: it was not reached, or an error or the user ended it.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         !matches!(self.verdict, Some(Verdict::Valid | Verdict::Invalid))
@@ -117,7 +116,7 @@ impl ProfileResults {
         names
     }
 
-    /// Runs that are still to be made.
+    /// Number of runs that remain to be made.
     #[must_use]
     pub fn missing(&self) -> usize {
         self.cases.iter().filter(|c| c.is_missing()).count()
@@ -172,48 +171,19 @@ impl Directory<ProfileResults> {
     }
 }
 
-/// A profile's results that are being written; `profile.json` is replaced as a whole after every
-/// run, so that a process that is killed leaves what it had measured. The directory belongs to one
-/// writer at a time.
-pub struct ProfileWriter(Writer<ProfileResults>);
-
-impl ProfileWriter {
-    /// Makes a directory below `root`, which is made if it is missing.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses.
-    pub fn create(
-        root: &Path,
-        results: ProfileResults,
-        started: SystemTime,
-    ) -> Result<Self, ResultsError> {
-        let name = format!("{}-profile", results.profile);
-        Ok(Self(Writer::create(root, results, &name, started)?))
+impl Collection for ProfileResults {
+    fn directory_name(&self) -> String {
+        format!("{}-profile", self.profile)
     }
 
-    /// Goes on with the profile in a directory. A run that was written although the process ended
-    /// before it was listed is listed now.
-    ///
-    /// # Errors
-    /// As [`ProfileDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
-    pub fn resume(path: &Path) -> Result<Self, ResultsError> {
-        let mut writer = Self(Writer::resume(path)?);
-        writer.list_unlisted_runs()?;
-        Ok(writer)
-    }
-
-    /// Lists the run that is there and not listed.
-    fn list_unlisted_runs(&mut self) -> Result<(), ResultsError> {
-        let next = self
-            .results()
-            .cases
-            .iter()
-            .position(ProfileCase::is_missing);
-        let Some(number) = next.filter(|_| self.results().repeat == 1) else {
+    fn list_unlisted_runs(writer: &mut ProfileWriter) -> Result<(), ResultsError> {
+        let results = writer.document();
+        let next = results.cases.iter().position(ProfileCase::is_missing);
+        let Some(number) = next.filter(|_| results.repeat == 1) else {
             return Ok(());
         };
-        let case = &self.results().cases[number];
-        let (root, name) = self.place_of(number);
+        let case = &results.cases[number];
+        let (root, name) = writer.place_of(number);
         let path = root.join(name);
         let Ok(run) = RunDir::at(&path).read() else {
             return Ok(());
@@ -221,26 +191,19 @@ impl ProfileWriter {
         let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
         let is_it = run.plan.seed == case.plan.seed && run.plan.filesets == case.plan.filesets;
         match ended && is_it {
-            true => self.add(number, &path, run.validity.verdict),
+            true => writer.add(number, &path, run.validity.verdict),
             false => Ok(()),
         }
     }
+}
 
-    /// The directory.
-    #[must_use]
-    pub fn dir(&self) -> &ProfileDir {
-        self.0.dir()
-    }
+/// A directory of a profile's results that is being written.
+pub type ProfileWriter = CollectionWriter<ProfileResults>;
 
-    /// The results as they were last written.
-    #[must_use]
-    pub fn results(&self) -> &ProfileResults {
-        self.0.document()
-    }
-
-    /// Where the results of a case go, and their name there.
+impl CollectionWriter<ProfileResults> {
+    /// Parent directory and name of the results of a case.
     fn place_of(&self, number: usize) -> (PathBuf, String) {
-        let directory = Path::new(&self.results().cases[number].directory);
+        let directory = Path::new(&self.document().cases[number].directory);
         let normal = directory.components().filter_map(|c| match c {
             Component::Normal(name) => Some(name),
             // No program of ours wrote what leads out of the directory.
@@ -279,13 +242,13 @@ impl ProfileWriter {
     /// # Errors
     /// As [`RepeatsWriter::create`].
     pub fn repeats(&self, number: usize) -> Result<RepeatsWriter, ResultsError> {
-        let case = &self.results().cases[number];
-        let asked = self.results().repeat;
+        let case = &self.document().cases[number];
+        let requested = self.document().repeat;
         let (root, name) = self.place_of(number);
-        RepeatsWriter::create_as(&name, &root, &case.plan.name, asked)
+        RepeatsWriter::create_as(&name, &root, Repeats::new(&case.plan.name, requested))
     }
 
-    /// Says where the results of a case are and how it ended.
+    /// Notes the results directory and the verdict of a case.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
@@ -303,30 +266,22 @@ impl ProfileWriter {
         })
     }
 
-    /// Changes what is said of the profile, and writes it.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
-    pub fn change(&mut self, change: impl FnOnce(&mut ProfileResults)) -> Result<(), ResultsError> {
-        self.0.change(change)
-    }
-
     /// Writes another file of the results, such as a page, over the one there is.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
     pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
-        document::replace(&self.dir().path().join(name), text)
+        replace(&self.dir().path().join(name), text)
     }
 
-    /// Takes the directory away if no run is in it, for instance because the first was refused.
+    /// Removes the directory if no run is in it, for instance because the first was refused.
     pub fn remove_if_empty(self) {
-        if self.results().cases.iter().all(|c| c.results.is_none()) {
-            for number in 0..self.results().cases.len() {
+        if self.document().cases.iter().all(|c| c.results.is_none()) {
+            for number in 0..self.document().cases.len() {
                 let _ = std::fs::remove_dir(self.place_of(number).0);
             }
             // A run that could not be listed stays, and with it the directory.
-            let _ = self.0.remove_empty();
+            let _ = self.withdraw();
         }
     }
 }
@@ -391,7 +346,7 @@ mod tests {
         ));
         drop(writer);
         let resumed = ProfileWriter::resume(&path).unwrap();
-        let results = resumed.results();
+        let results = resumed.document();
         assert_eq!(results.filesystems(), ["ext4", "x/fs"]);
         assert_eq!(results.missing(), 2);
         let dir = resumed.dir();

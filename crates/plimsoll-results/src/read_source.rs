@@ -1,13 +1,13 @@
-//! How it can be known what of the data that a run reads comes from the storage.
+//! The counters that tell which data a run reads from the storage.
 
-use crate::environment::{find_mount, mounts};
+use crate::mounts::{find_mount, mounts};
 use procfs::process::MountInfo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What tells which of the data that a run reads comes from the storage.
+/// Counters that tell which data a run reads from the storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadSource {
@@ -30,12 +30,12 @@ const BLOCK_DEVICE_FILESYSTEMS: [&str; 20] = [
     "ocfs2", "gfs2", "vfat", "msdos", "exfat", "ntfs3", "hfs", "hfsplus", "minix", "udf",
 ];
 
-/// Longest chain of devices that is followed: partitions, device mapper, loops.
+/// Maximum length of a chain of devices: partitions, device mapper, loops.
 const MAX_STACKED_DEVICES: u32 = 16;
 
 impl ReadSource {
-    /// What tells it of files in these directories, or their nearest existing parents; `None` if
-    /// nothing does, or not the same for all of them.
+    /// The counters for files in these directories, or their nearest existing parents; `None` if there
+    /// are none, or different ones.
     #[must_use]
     pub fn of_directories(dirs: &[PathBuf]) -> Option<Self> {
         let system = MountTable {
@@ -46,7 +46,7 @@ impl ReadSource {
             let dir = std::path::absolute(dir).ok()?;
             let mount = find_mount(&dir, &system.mounts)?;
             let source = system.of_mount(mount, MAX_STACKED_DEVICES)?;
-            // Of mounted NFS one mount is looked at.
+            // Counters of NFS are per mount.
             let mount = (source == Self::NfsMount).then_some(mount.mount_point.as_path());
             Some((source, mount))
         });
@@ -55,7 +55,7 @@ impl ReadSource {
     }
 }
 
-/// What is mounted, and where the kernel describes its devices.
+/// The mounts, and the directory in which the kernel describes their devices.
 struct MountTable {
     mounts: Vec<MountInfo>,
     sys: PathBuf,
@@ -107,7 +107,7 @@ impl MountTable {
             let link = self.sys.join("dev/block").join(number);
             link.canonicalize().ok()
         };
-        // Some file systems, such as btrfs, have numbers that are no device's.
+        // Some file systems, such as btrfs, have numbers that are not a device's.
         by_number(&mount.majmin).or_else(|| {
             let number = std::fs::metadata(mount.mount_source.as_ref()?).ok()?.rdev();
             let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));

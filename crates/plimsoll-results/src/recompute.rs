@@ -22,7 +22,7 @@ impl LogDistributions {
         Ok(Self(sums))
     }
 
-    /// The distribution of a tag in a window; none if nothing was done.
+    /// The distribution of a tag in a window; none if nothing completed.
     pub(crate) fn of(&self, window: u32, tag: &str) -> Option<&Distribution> {
         self.0.get(&(window, tag.to_owned()))
     }
@@ -36,7 +36,7 @@ impl LogDistributions {
     }
 }
 
-/// Latencies of an operation or of several, as the log has them, with the greatest, which is exact.
+/// Latencies of an operation or of several from the log, with the exact maximum.
 #[derive(Default)]
 struct LogLatencies {
     latency: Distribution,
@@ -45,7 +45,7 @@ struct LogLatencies {
     paced_ops: u64,
     max_ms: f64,
     service_max_ms: f64,
-    /// How old operations were that were under way at the end, in nanoseconds, and how many.
+    /// Ages of operations in flight at the end in nanoseconds, and their numbers.
     ages: BTreeMap<u64, u64>,
 }
 

@@ -1,25 +1,26 @@
-//! Results of runs whose processes were killed, made of what they had written.
+//! Results of runs whose processes were killed, made from the files that they had written.
 //!
 //! A run keeps a draft of its `run.json`, without figures, and writes both series as it goes on. An
 //! interval is whole if all its lines are in both; what follows the last whole one is cut off.
 
-use crate::dir::{name_of, publish};
-use crate::histograms::{LogLine, log_line, tag_of_text};
-use crate::staging::{self, OWNER_FILE};
+use crate::histograms::{SparseInterval, WINDOW_MARK, log_line, tag_of_text};
+use crate::publish::{name_of, name_with_verdict, publish};
+use crate::staging::{self, forget_progress};
+use crate::whole_file::replace;
 use crate::{
-    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LIVE_FILE, LiveDir, MeasuredRun,
-    RUN_FILE, ResultsError, Run, RunDir, Verdict, document, open_regular,
+    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LiveDir, MeasuredRun, RUN_FILE,
+    ResultsError, Run, RunDir, Verdict, document, open_regular,
 };
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};
-use plimsoll_plan::{Note, Phase, Plan};
+use plimsoll_plan::{Phase, Plan};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What a killed run left: its hidden directory, which no other process finishes meanwhile.
+/// The hidden directory of a killed run, locked so that no other process finishes it.
 #[derive(Debug)]
 pub struct AbandonedRun {
     dir: PathBuf,
@@ -27,8 +28,8 @@ pub struct AbandonedRun {
 }
 
 impl AbandonedRun {
-    /// What killed runs left in some directories that results can be made of, in the order of their
-    /// places.
+    /// Finds the killed runs in some directories of which results can be made, in the order of their
+    /// paths.
     #[must_use]
     pub fn find(dirs: &[PathBuf]) -> Vec<Self> {
         let entries = dirs.iter().flat_map(|dir| std::fs::read_dir(dir).ok());
@@ -38,7 +39,7 @@ impl AbandonedRun {
         paths.iter().filter_map(|path| Self::at(path)).collect()
     }
 
-    /// What killed runs left in a directory of results, and in those of curves, repeated runs and
+    /// Finds the killed runs in a directory of results, and in those of curves, repeated runs and
     /// profiles there.
     #[must_use]
     pub fn below(path: &Path) -> Vec<Self> {
@@ -47,7 +48,7 @@ impl AbandonedRun {
         Self::find(&dirs)
     }
 
-    /// What a killed run left in this directory; `None` if that is not what it is.
+    /// The killed run in this hidden directory; `None` if it is not one.
     #[must_use]
     pub fn at(dir: &Path) -> Option<Self> {
         let is_dir = std::fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir());
@@ -60,23 +61,22 @@ impl AbandonedRun {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Makes results of it, which get the name that they would have had.
+    /// Makes results of it, with the name that they would have had.
     ///
     /// # Errors
     /// [`ResultsError`] if what was written cannot be read, or the file system refuses.
     pub fn finish(self) -> Result<RunDir, ResultsError> {
-        let written = RunDir::at(&self.dir).read();
-        let run = match written {
+        let run = match RunDir::at(&self.dir).read() {
             Ok(run) => run,
             Err(_) => {
                 let run = run_from_series(&self.dir)?;
-                document::replace(&self.dir.join(RUN_FILE), &run.to_json())?;
+                replace(&self.dir.join(RUN_FILE), &run.to_json())?;
                 run
             }
         };
@@ -85,12 +85,7 @@ impl AbandonedRun {
             Some(live) => (live.name, live.tells_verdict),
             None => (name_of(&run.workload, started(&run)), false),
         };
-        let verdict = run.validity.verdict;
-        let is_cut_short = matches!(verdict, Verdict::Interrupted | Verdict::Failed);
-        let name = match tells_verdict && is_cut_short {
-            true => format!("{name}-{verdict}"),
-            false => name,
-        };
+        let name = name_with_verdict(name, tells_verdict, run.validity.verdict);
         let root = self.dir.parent().unwrap_or(Path::new("."));
         let path = publish(&self.dir, root, &name)?;
         forget_progress(&path);
@@ -137,14 +132,6 @@ fn add_directories(dir: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
     }
 }
 
-/// Removes from finished results what only runs in progress have. Should any of it stay, it does no
-/// harm.
-pub(crate) fn forget_progress(dir: &Path) {
-    for name in [LIVE_FILE, DRAFT_FILE, OWNER_FILE] {
-        let _ = std::fs::remove_file(dir.join(name));
-    }
-}
-
 fn started(run: &Run) -> SystemTime {
     let stamp = run.started_at.parse::<jiff::Timestamp>();
     stamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
@@ -176,18 +163,14 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
         interrupted: true,
         reasons: vec![],
         stuck: vec![],
-        notes: vec![Note {
-            text,
-            location: None,
-        }],
+        notes: vec![text.into()],
         variables: vec![],
         environment: draft.environment,
         plan: draft.plan,
     }))
 }
 
-/// What a killed process wrote of a series, up to the end of its last line: what follows was being
-/// written, and may end within a character.
+/// The complete lines of a series of a killed process; what follows them may end within a character.
 fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
     let mut bytes = Vec::new();
     let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
@@ -231,7 +214,7 @@ fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     cut.map_err(ResultsError::io("write", path))
 }
 
-/// Which stages the windows of a pattern were of; what each rank did in them is not known.
+/// The stages of the windows of a pattern, without the unknown figures of each rank.
 fn stages(plan: &Plan, windows: usize) -> Vec<(u32, Vec<RankStage>)> {
     let (mut stages, mut now) = (Vec::new(), None);
     for phase in &plan.script {
@@ -268,7 +251,7 @@ struct LogLines<'a> {
 
 impl LogLines<'_> {
     /// The next distribution; `None` at the end, or where a line is damaged.
-    fn next(&mut self) -> Option<LogLine> {
+    fn next(&mut self) -> Option<SparseInterval> {
         loop {
             let rest = &self.text[self.at..];
             let line = &rest[..=rest.find('\n')?];
@@ -281,7 +264,7 @@ impl LogLines<'_> {
     }
 
     /// The distribution of a tag, if it comes next.
-    fn take(&mut self, window: u32, tag: &str) -> Option<LogLine> {
+    fn take(&mut self, window: u32, tag: &str) -> Option<SparseInterval> {
         let (at, before) = (self.at, self.window);
         let found = self.next();
         let found = found.filter(|line| line.window == window && line.tag == tag);
@@ -339,7 +322,7 @@ impl CompleteIntervals {
         whole
     }
 
-    /// What is said of a run of so many processes.
+    /// The note on a run of this number of processes.
     fn said(&self, ranks: u32) -> String {
         let gathered = "are gathered when the workers of a part of the run have ended";
         match (self.windows.is_empty(), self.has_dropped) {
@@ -411,15 +394,15 @@ impl LogLines<'_> {
     fn head(&self) -> usize {
         let lines = self.text.split_inclusive('\n');
         let head = lines.take_while(|line| {
-            let is_window = line.starts_with(crate::series::WINDOW_MARK);
+            let is_window = line.starts_with(WINDOW_MARK);
             !is_window && (line.starts_with('#') || line.starts_with('"')) && line.ends_with('\n')
         });
         head.map(str::len).sum()
     }
 }
 
-/// What an operation did in an interval, and when the window opened; `None` if its distributions
-/// are not there.
+/// Totals of an operation in an interval, and when the window opened; `None` if its distributions are
+/// missing.
 fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Option<u64>)> {
     let mut total = OpTotals {
         ops: row.ops,
@@ -436,7 +419,7 @@ fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Opti
     }
     let tag = tag_of_text(&row.operation, &row.kind);
     let service = lines.take(row.window, &tag)?;
-    let latency = |line: &LogLine, mean_ms: f64, max_ms: f64| {
+    let latency = |line: &SparseInterval, mean_ms: f64, max_ms: f64| {
         let count = line.histogram.count();
         let sum = ns(mean_ms / 1e3 * count as f64);
         Latency::of_counts(&line.histogram.counts, sum, ns(max_ms / 1e3))

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Opens a regular file to read it.
 ///
 /// # Errors
-/// What the system says; if it is something else than a regular file.
+/// An error of the system; or if the path is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     // Not waited for: a pipe most likely has no writer.
     let flags = OFlags::NONBLOCK.bits().cast_signed();

@@ -1,4 +1,4 @@
-//! Taking results away: only what Plimsoll wrote, and only when nobody writes to it.
+//! Deletion of results: only files that Plimsoll wrote, and only when no process writes to them.
 
 use crate::staging::{self, lock};
 use crate::{
@@ -26,13 +26,13 @@ const COMPARISON_FILE: &str = "comparison.html";
 pub struct Removal {
     dir: PathBuf,
     parts: Vec<RemovalPart>,
-    /// Where the runs of a profile go.
+    /// Directories of the runs of a profile.
     places: Vec<PathBuf>,
     bytes: u64,
     _lock: File,
 }
 
-/// A directory and its files, in the order in which they go.
+/// A directory and its files, in the order of their deletion.
 #[derive(Debug)]
 struct RemovalPart {
     dir: PathBuf,
@@ -54,14 +54,8 @@ impl Removal {
             });
         }
         let kind = Kind::of(dir)?;
-        let mut removal = Self {
-            _lock: lock(dir)?,
-            dir: dir.to_owned(),
-            parts: vec![],
-            places: vec![],
-            bytes: 0,
-        };
-        // What is damaged may be anything: it is not taken for Plimsoll's.
+        let mut removal = Self::nothing_of(dir)?;
+        // A damaged directory may hold anything: it is not taken for Plimsoll's.
         match kind {
             Kind::Run => _ = Entry::read(dir)?,
             Kind::Curve => _ = CurveDir::at(dir).read()?,
@@ -82,15 +76,19 @@ impl Removal {
     /// # Errors
     /// As [`of`](Self::of).
     pub fn abandoned(dir: &Path) -> Result<Self, ResultsError> {
-        let mut removal = Self {
+        let mut removal = Self::nothing_of(dir)?;
+        removal.unfinished(dir)?;
+        Ok(removal)
+    }
+
+    fn nothing_of(dir: &Path) -> Result<Self, ResultsError> {
+        Ok(Self {
             _lock: lock(dir)?,
             dir: dir.to_owned(),
             parts: vec![],
             places: vec![],
             bytes: 0,
-        };
-        removal.unfinished(dir)?;
-        Ok(removal)
+        })
     }
 
     /// The directory.
@@ -99,7 +97,7 @@ impl Removal {
         &self.dir
     }
 
-    /// Number of files that go.
+    /// Number of files to delete.
     #[must_use]
     pub fn files(&self) -> usize {
         self.parts.iter().map(|p| p.files.len()).sum()
@@ -111,7 +109,7 @@ impl Removal {
         self.bytes
     }
 
-    /// Takes everything away.
+    /// Deletes everything.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; what is left is still results.

@@ -1,8 +1,9 @@
 //! Repeated runs as one result: a directory with `repeats.json` and a results directory a run.
 
-use crate::document::{self, Directory, Document, Writer};
+use crate::collection::{Collection, CollectionWriter};
+use crate::document::{self, Directory, Document};
 use crate::renames::{self, Rename};
-use crate::{ClockKind, Percentiles, ResultsError, Run, RunDir, RunWriter};
+use crate::{ClockKind, Percentiles, REPEATS_FILE, ResultsError, Run, RunDir, RunWriter};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,28 +13,27 @@ use std::time::SystemTime;
 /// Version of `repeats.json`; raised when a field changes meaning or goes.
 pub const REPEATS_SCHEMA: u32 = 2;
 
-/// Name of the file that holds the [`Repeats`].
-pub const REPEATS_FILE: &str = "repeats.json";
-
-/// What `repeats.json` holds: which runs are one result.
+/// The content of `repeats.json`: the runs that are one result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
-    /// Runs that were asked for.
+    /// Requested number of runs.
     pub requested_runs: u32,
     /// Results directories of the runs that ended, in their order, relative to this file's.
     pub runs: Vec<String>,
 }
 
 impl Repeats {
-    fn begun(workload: &str, asked: u32) -> Self {
+    /// The document of no runs yet.
+    #[must_use]
+    pub fn new(workload: &str, requested_runs: u32) -> Self {
         Self {
             schema_version: REPEATS_SCHEMA,
             workload: workload.to_owned(),
-            requested_runs: asked,
+            requested_runs,
             runs: vec![],
         }
     }
@@ -56,8 +56,8 @@ impl Document for Repeats {
 pub type RepeatsDir = Directory<Repeats>;
 
 impl Directory<Repeats> {
-    /// The results of each run, in their order. A name that leads out of the directory is left
-    /// out: no program of ours wrote it.
+    /// The results of each run, in their order, without names that lead out of the directory, which
+    /// this program never writes.
     ///
     /// # Errors
     /// As [`RunDir::read`], of `repeats.json`.
@@ -75,46 +75,16 @@ impl Directory<Repeats> {
     }
 }
 
-/// A directory of repeated runs that is being written; `repeats.json` is replaced as a whole after
-/// every run, so that a process that is killed leaves what it had measured.
-pub struct RepeatsWriter(Writer<Repeats>);
-
-impl RepeatsWriter {
-    /// Makes a directory below `root`, which is made if it is missing.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses.
-    pub fn create(
-        root: &Path,
-        workload: &str,
-        asked: u32,
-        started: SystemTime,
-    ) -> Result<Self, ResultsError> {
-        let name = format!("{workload}-repeats");
-        let repeats = Repeats::begun(workload, asked);
-        Ok(Self(Writer::create(root, repeats, &name, started)?))
+impl Collection for Repeats {
+    fn directory_name(&self) -> String {
+        format!("{}-repeats", self.workload)
     }
+}
 
-    /// The same, with a name of one's own for the directory; a number follows it if it is taken.
-    ///
-    /// # Errors
-    /// As [`RepeatsWriter::create`].
-    pub fn create_as(
-        name: &str,
-        root: &Path,
-        workload: &str,
-        asked: u32,
-    ) -> Result<Self, ResultsError> {
-        let repeats = Repeats::begun(workload, asked);
-        Ok(Self(Writer::create_as(root, repeats, name)?))
-    }
+/// A directory of repeated runs that is being written.
+pub type RepeatsWriter = CollectionWriter<Repeats>;
 
-    /// The directory.
-    #[must_use]
-    pub fn dir(&self) -> &RepeatsDir {
-        self.0.dir()
-    }
-
+impl CollectionWriter<Repeats> {
     /// A writer of the results of the next run.
     ///
     /// # Errors
@@ -125,8 +95,8 @@ impl RepeatsWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<RunWriter, ResultsError> {
-        let name = format!("run-{:02}", self.0.document().runs.len() + 1);
-        RunWriter::create_as(&name, self.dir().path(), plan, started, clock)
+        let name = format!("run-{:02}", self.document().runs.len() + 1);
+        self.run_writer(&name, plan, started, clock)
     }
 
     /// Lists a run that ended.
@@ -134,16 +104,15 @@ impl RepeatsWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
     pub fn add(&mut self, run: &RunDir) -> Result<(), ResultsError> {
-        let name = run.path().file_name().unwrap_or_default();
-        let name = name.to_string_lossy().into_owned();
-        self.0.change(|repeats| repeats.runs.push(name))
+        let name = run.name();
+        self.change(|repeats| repeats.runs.push(name))
     }
 
     /// Removes the directory if no run is in it, for instance because the first was refused.
     pub fn discard_if_empty(self) {
-        if self.0.document().runs.is_empty() {
+        if self.document().runs.is_empty() {
             // A run that could not be listed stays, and with it the directory.
-            let _ = self.0.remove_empty();
+            let _ = self.withdraw();
         }
     }
 }
@@ -178,7 +147,8 @@ mod tests {
     fn repeats_are_listed_run_by_run_and_stay_within_their_directory() {
         let root = tempfile::tempdir().unwrap();
         let mut writer =
-            RepeatsWriter::create(root.path(), "read", 3, SystemTime::UNIX_EPOCH).unwrap();
+            RepeatsWriter::create(root.path(), Repeats::new("read", 3), SystemTime::UNIX_EPOCH)
+                .unwrap();
         let dir = writer.dir().clone();
         assert!(dir.exists() && dir.runs().unwrap().is_empty());
         writer.add(&RunDir::at(Path::new("/x/run-01"))).unwrap();
@@ -199,7 +169,9 @@ mod tests {
     #[test]
     fn a_directory_without_runs_leaves_nothing() {
         let root = tempfile::tempdir().unwrap();
-        let writer = RepeatsWriter::create(root.path(), "read", 3, SystemTime::UNIX_EPOCH).unwrap();
+        let writer =
+            RepeatsWriter::create(root.path(), Repeats::new("read", 3), SystemTime::UNIX_EPOCH)
+                .unwrap();
         writer.discard_if_empty();
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
     }

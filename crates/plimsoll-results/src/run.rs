@@ -1,4 +1,4 @@
-//! What `run.json` holds.
+//! The content of `run.json`.
 
 use crate::Environment;
 use crate::client_cache::ClientCache;
@@ -7,9 +7,9 @@ use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
-use plimsoll_measure::RankStage;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_plan::{Note, OpClass, OpKind, Plan, SourcePosition};
+use plimsoll_measure::{ClockKind, RankStage};
+use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::fmt;
 /// Everything known about one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
@@ -32,18 +32,18 @@ pub struct Run {
     pub validity: Validity,
     /// All operations together.
     pub summary: Summary,
-    /// One entry a name and kind of operation.
+    /// One entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
     /// Procedures that the target called on a server, where it does: a file's opening is one
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
     #[serde(default)]
     pub procedures: Vec<OperationFigures>,
-    /// Percentiles that tables show; null where no others were requested than the usual ones.
+    /// Percentiles that tables show; null if no others were requested than the usual ones.
     #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
     /// Program that ran it.
     pub program: Program,
-    /// What the load was put on.
+    /// Target of the load.
     pub target: Target,
     /// Clock of the run.
     pub clock: ClockKind,
@@ -55,17 +55,17 @@ pub struct Run {
     pub window_start_s: f64,
     /// Number of the measured window, from 1; 0 if nothing was measured.
     pub window_number: u32,
-    /// When the first worker came to the end of its work; null unless there are several workers
-    /// and each came to its end by itself, and for a pattern, whose stages say it.
+    /// When the first worker finished its work; null unless there are several workers
+    /// and each ended by itself, and for a pattern, whose stages say it.
     #[serde(default)]
     pub first_done: Option<CompletedFigures>,
-    /// When the last worker did; null where `first_done` is.
+    /// When the last worker did; null if `first_done` is.
     #[serde(default)]
     pub last_done: Option<CompletedFigures>,
     /// Use of the machine during the measured window.
     pub system: SystemUse,
-    /// What was read, and how much of it came from the client's own cache; null if nothing was read, or
-    /// where it cannot be known.
+    /// Data read, and the part that came from the client's own cache; null if nothing was read, or if
+    /// it is not known.
     #[serde(default)]
     pub client_cache: Option<ClientCache>,
     /// Windows measured before the last one, in order; empty for a pattern.
@@ -75,11 +75,11 @@ pub struct Run {
     /// Stages of a pattern, in order, each a window of its own; the figures of the run are all of
     /// them together, and its window is as long as all of theirs.
     pub stages: Vec<Stage>,
-    /// How much of the load was carried, of an operation mix.
+    /// The part of the load that was sustained; null unless the workload is an operation mix.
     #[serde(default)]
     pub mix: Option<MixFigures>,
-    /// Trees of files made or found before the run.
-    pub filesets: Vec<Populated>,
+    /// Filesets created or found before the run.
+    pub filesets: Vec<PopulatedFileset>,
     /// Commands of the user that ran before and after its phases, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
@@ -91,22 +91,22 @@ pub struct Run {
     pub variables: Vec<VariableFigures>,
     /// Remarks on the workload and on the run.
     pub notes: Vec<Note>,
-    /// The machine and the place of the files.
+    /// The machine and the file system of the work directory.
     pub environment: Environment,
-    /// Everything the run was to do.
+    /// The Plan of the run.
     pub plan: Plan,
 }
 
 /// Whether the figures of a run may be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validity {
-    /// The judgement.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why it is not valid; empty if it is.
+    /// Reasons why it is not valid; empty if it is.
     pub reasons: Vec<Reason>,
 }
 
-/// Judgement of a run.
+/// Verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -116,7 +116,7 @@ pub enum Verdict {
     Invalid,
     /// An error ended the run.
     Failed,
-    /// Somebody ended the run.
+    /// The user ended the run.
     Interrupted,
 }
 
@@ -131,25 +131,16 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a run is not valid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reason {
-    /// A word for programs, such as `errors`.
-    pub code: String,
-    /// A sentence for people.
-    pub text: String,
-}
-
 /// All operations of a window that count: file operations and asynchronous writes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Operations that succeeded.
     pub ops: u64,
-    /// Operations a second.
+    /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_s: f64,
     /// Mean latency in milliseconds; 0 without operations. The latency of an operation is its
     /// response time where it had an intended start, and its service time where it had none.
@@ -160,7 +151,7 @@ pub struct Summary {
     pub p99_ms: f64,
     /// Operations that had an intended start, because the load was paced.
     pub paced_ops: u64,
-    /// Service time of all operations; null where none was paced, and it is the latency.
+    /// Service time of all operations; null if none was paced, and it is the latency.
     pub service: Option<SummaryLatency>,
     /// More percentiles, in increasing order: those that every run keeps and the requested ones.
     #[serde(default)]
@@ -174,10 +165,10 @@ pub struct Summary {
     /// Processor time of the whole process, divided by the operations, in microseconds; null
     /// without operations or without accounting.
     pub cpu_us_per_op: Option<f64>,
-    /// Operations under way when the window ended. They are in the percentiles, as censored
+    /// Operations in flight when the window ended. They are in the percentiles, as censored
     /// observations, and in no other figure.
     pub in_flight: u64,
-    /// How long the oldest of them had waited, in milliseconds; null if there was none.
+    /// Age of the oldest of them in milliseconds; null if there was none.
     #[serde(default)]
     pub oldest_in_flight_ms: Option<f64>,
     /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
@@ -185,41 +176,41 @@ pub struct Summary {
     #[serde(default)]
     pub max_gap_ms: Option<f64>,
     /// Longest such time that is likely at the mean rate, if operations complete independently of
-    /// each other, in milliseconds; null where `max_gap_ms` is.
+    /// each other, in milliseconds; null if `max_gap_ms` is.
     #[serde(default)]
     pub expected_max_gap_ms: Option<f64>,
-    /// Times in which the target stood still.
+    /// Times in which the target stalled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<StallFigure>,
-    /// Operations that were given up at the end of the run, because they did not come back: calls that
-    /// no answer came to, and workers that were stuck in a system call.
+    /// Operations abandoned at the end of the run, because they did not return: calls without a reply,
+    /// and operations of workers that hung in a system call.
     #[serde(default)]
     pub abandoned: u64,
 }
 
-/// One row of the results.
+/// A row of the results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationFigures {
     /// Name the workload gave it.
     pub name: String,
-    /// What it does.
+    /// Kind of operation.
     pub kind: OpKind,
     /// Class of the kind; only `io` and `aio` count in the summary.
     pub class: OpClass,
     /// Operations that succeeded.
     pub ops: u64,
-    /// Operations a second.
+    /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_s: f64,
     /// Latency: response time of operations that had an intended start, service time of the others.
     #[serde(flatten)]
     pub latency: LatencyFigures,
     /// Operations that had an intended start, because the load was paced.
     pub paced_ops: u64,
-    /// Service time, call to return, of all of them; null where none was paced, and it is the
+    /// Service time, call to return, of all of them; null if none was paced, and it is the
     /// latency.
     pub service: Option<LatencyFigures>,
     /// More percentiles, in increasing order: those that every run keeps and the requested ones.
@@ -231,14 +222,14 @@ pub struct OperationFigures {
     pub errors: u64,
     /// Failed operations by errno or protocol status.
     pub error_codes: BTreeMap<String, u64>,
-    /// Operations under way when the window ended; the maximum and the percentiles have them as
-    /// censored observations, which take at least so long.
+    /// Operations in flight when the window ended; the maximum and the percentiles have them as
+    /// censored observations, which take at least that long.
     #[serde(default)]
     pub in_flight: u64,
-    /// How long the oldest of them had waited, in milliseconds; null if there was none.
+    /// Age of the oldest of them in milliseconds; null if there was none.
     #[serde(default)]
     pub oldest_in_flight_ms: Option<f64>,
-    /// How long all of them had waited, in increasing order.
+    /// Ages of all of them, in increasing order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_flight_ages: Vec<AgeFigure>,
     /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
@@ -246,7 +237,7 @@ pub struct OperationFigures {
     #[serde(default)]
     pub max_gap_ms: Option<f64>,
     /// Longest such time that is likely at the mean rate, if operations complete independently of
-    /// each other, in milliseconds; null where `max_gap_ms` is.
+    /// each other, in milliseconds; null if `max_gap_ms` is.
     #[serde(default)]
     pub expected_max_gap_ms: Option<f64>,
 }
@@ -260,7 +251,7 @@ impl Run {
 }
 
 impl Summary {
-    /// A percentile of all operations; none where it is not known.
+    /// A percentile of all operations; none if it is not known.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let service = self.service.as_ref();
@@ -274,13 +265,13 @@ impl Summary {
     }
 
     /// Whether anything is known of latencies: of completed operations, or as lower bounds of
-    /// operations under way at the end.
+    /// operations in flight at the end.
     #[must_use]
     pub fn has_latencies(&self) -> bool {
         has_latencies(self.ops, self.oldest_in_flight_ms)
     }
 
-    /// What the latency is.
+    /// Kind of the latency.
     #[must_use]
     pub fn latency_kind(&self) -> LatencyKind {
         LatencyKind::of(self.paced_ops, self.ops)
@@ -298,14 +289,13 @@ impl Summary {
 }
 
 impl OperationFigures {
-    /// Whether a latency of this row is known only as a lower bound, from operations under way at
-    /// the end.
+    /// Whether a latency of this row is only a lower bound, from operations in flight at the end.
     #[must_use]
     pub fn is_at_least(&self, value_ms: f64) -> bool {
         self.latency.is_at_least(value_ms, self.oldest_in_flight_ms)
     }
 
-    /// The same of a service time.
+    /// Whether a service time of this row is only a lower bound, from operations in flight at the end.
     #[must_use]
     pub fn is_service_at_least(&self, value_ms: f64) -> bool {
         self.service()
@@ -313,13 +303,13 @@ impl OperationFigures {
     }
 
     /// Whether anything is known of latencies: of completed operations, or as lower bounds of
-    /// operations under way at the end.
+    /// operations in flight at the end.
     #[must_use]
     pub fn has_latencies(&self) -> bool {
         has_latencies(self.ops, self.oldest_in_flight_ms)
     }
 
-    /// A percentile; none where it is not known.
+    /// A percentile; none if it is not known.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let of = (self.ops, self.has_latencies());
@@ -334,7 +324,7 @@ impl OperationFigures {
         percentile.find(&self.percentiles, of, Some(fixed))
     }
 
-    /// What the latency is.
+    /// Kind of the latency.
     #[must_use]
     pub fn latency_kind(&self) -> LatencyKind {
         LatencyKind::of(self.paced_ops, self.ops)
@@ -356,23 +346,24 @@ pub struct Program {
     pub version: String,
 }
 
-/// What the load was put on.
+impl Program {
+    /// This program.
+    #[must_use]
+    pub fn plimsoll() -> Self {
+        Self {
+            name: "plimsoll".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+}
+
+/// A target of a load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// As given on the command line.
     pub url: String,
     /// As the target describes itself.
     pub description: String,
-}
-
-/// Clocks of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClockKind {
-    /// Time that passes.
-    Real,
-    /// Time that jumps to the next event.
-    Virtual,
 }
 
 /// A measured window.
@@ -386,29 +377,28 @@ pub struct Window {
     pub window_s: f64,
     /// All operations together.
     pub summary: Summary,
-    /// One entry a name and kind of operation.
+    /// One entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
     /// Procedures that the target called on a server, where it does: a file's opening is one
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
     #[serde(default)]
     pub procedures: Vec<OperationFigures>,
-    /// When the first worker came to the end of its work; null unless there are several workers
-    /// and each came to its end by itself.
+    /// When the first worker finished its work; null unless there are several workers
+    /// and each ended by itself.
     #[serde(default)]
     pub first_done: Option<CompletedFigures>,
-    /// When the last worker did; null where `first_done` is.
+    /// When the last worker did; null if `first_done` is.
     #[serde(default)]
     pub last_done: Option<CompletedFigures>,
     /// Use of the machine.
     pub system: SystemUse,
-    /// What was read, and how much of it came from the client's own cache; null if nothing was read, or
-    /// where it cannot be known.
+    /// Data read, and the part that came from the client's own cache; null if nothing was read, or if
+    /// it is not known.
     #[serde(default)]
     pub client_cache: Option<ClientCache>,
 }
 
-/// How far all workers had come at an instant, such as the one at which the first of them came to
-/// the end of its work.
+/// Figures of all workers up to an instant, such as that at which the first of them finished.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompletedFigures {
     /// The instant, in seconds since the window opened.
@@ -431,76 +421,16 @@ pub struct Stage {
     pub stage: u32,
     /// Name, such as `precreate`.
     pub name: String,
-    /// Which repetition it was, from 0.
+    /// Repetition, from 0.
     pub iteration: u32,
-    /// What all ranks measured. It is as long as the longest rank took; rates of MD-Workbench's
-    /// lines are over the same time without what a rank needs to begin and to report.
+    /// The window of all ranks, as long as the slowest rank took. Rates of MD-Workbench's lines are
+    /// over this time without the time a rank needs to begin and to report.
     pub window: Window,
-    /// What each rank did.
+    /// Figures of each rank.
     pub ranks: Vec<RankStage>,
 }
 
-/// A tree of files that was made or found before the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Populated {
-    /// Name of the fileset.
-    pub fileset: String,
-    /// Files that existed when the run began.
-    pub files: u64,
-    /// Directories, the root among them.
-    pub dirs: u64,
-    /// Bytes in the files.
-    pub bytes: u64,
-    /// Seconds it took.
-    pub seconds: f64,
-    /// An identical tree of an earlier run was found and used.
-    pub reused: bool,
-}
-
-/// The error that ended a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
-    /// Name of the operation, or what was done instead, such as `populate`; `run` if nothing in
-    /// particular.
-    pub operation: String,
-    /// Kind of the operation.
-    pub kind: Option<OpKind>,
-    /// Worker that met the error.
-    pub worker: Option<String>,
-    /// Path the operation worked on; empty if there is none.
-    pub path: Option<String>,
-    /// What went wrong.
-    pub error: String,
-    /// Where the operation is written in the workload.
-    pub location: Option<SourcePosition>,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut what = match (self.operation.as_str(), self.kind) {
-            (operation, Some(kind)) => format!("{operation} ({kind})"),
-            // Of the run as a whole the error itself says enough.
-            ("run", None) => String::new(),
-            (operation, None) => operation.to_owned(),
-        };
-        if let Some(path) = &self.path {
-            let space = if what.is_empty() { "" } else { " " };
-            what.push_str(&format!("{space}on {path}"));
-        }
-        if !what.is_empty() {
-            write!(f, "{what}: ")?;
-        }
-        f.write_str(&self.error)?;
-        match (&self.worker, &self.location) {
-            (Some(w), Some(p)) => write!(f, " (worker {w}, {p})"),
-            (Some(w), None) => write!(f, " (worker {w})"),
-            (None, Some(p)) => write!(f, " ({p})"),
-            (None, None) => Ok(()),
-        }
-    }
-}
-
-/// What a `testrandvar` drew.
+/// Draws of a `testrandvar`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableFigures {
     /// Name of the flowop.

@@ -1,6 +1,6 @@
-//! What is written while the run goes on: `intervals.csv` and `histograms.hlog`.
+//! The series that are written during the run: `intervals.csv` and `histograms.hlog`.
 
-use crate::histograms::tag_of;
+use crate::histograms::{WINDOW_MARK, tag_of};
 use crate::latency::ms;
 use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, ResultsError};
 use hdrhistogram::Histogram;
@@ -41,9 +41,6 @@ const COLUMNS: [&str; 18] = [
 /// Line that HdrHistogram's own tools expect before the first histogram.
 const LEGEND: &str =
     "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
-
-/// Begin of the comment line that says which window the histograms below it belong to.
-pub(crate) const WINDOW_MARK: &str = "#[Window: ";
 
 /// Writes both series into a directory.
 pub(crate) struct SeriesWriter {

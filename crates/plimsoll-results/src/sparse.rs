@@ -5,16 +5,16 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// What the deflated form begins with.
+/// First bytes of the deflated form.
 const DEFLATED_COOKIE: u32 = 0x1c84_9314;
 
-/// What the form inside begins with.
+/// First bytes of the inner form.
 const V2_COOKIE: u32 = 0x1c84_9313;
 
 /// Bytes of the header inside.
 const HEADER_BYTES: usize = 40;
 
-/// Most bytes a histogram is inflated to: more than any with five significant digits has.
+/// Maximum number of bytes of an inflated histogram: more than any with five significant digits has.
 const MAX_HISTOGRAM_BYTES: usize = 64 << 20;
 
 /// Bytes that inflated histograms mostly fit into.
@@ -69,7 +69,7 @@ pub struct SparseHistogram {
     pub counts: Vec<(u64, u64)>,
 }
 
-/// How bucket indices become values.
+/// Conversion of bucket indices to values.
 struct Buckets {
     unit_magnitude: u32,
     half_magnitude: u32,

@@ -2,7 +2,7 @@
 
 use crate::{
     COMMANDS_FILE, CURVE_FILE, DRAFT_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
-    PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError, recover,
+    PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError,
 };
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// How names of hidden directories begin; random characters follow.
+/// Prefix of names of hidden directories; random characters follow.
 const STAGING_PREFIX: &str = ".plimsoll-";
 
 /// Number of random characters in the name of a hidden directory.
@@ -19,7 +19,7 @@ const RANDOM_CHARACTERS: usize = 6;
 /// File in a hidden directory that its writer holds a lock on.
 pub(crate) const OWNER_FILE: &str = ".owner";
 
-/// What else a run writes into its hidden directory.
+/// The other files in a hidden directory.
 pub(crate) const STAGING_FILES: [&str; 10] = [
     RUN_FILE,
     CURVE_FILE,
@@ -36,7 +36,7 @@ pub(crate) const STAGING_FILES: [&str; 10] = [
 /// The owner file until it is locked.
 const UNLOCKED_OWNER_FILE: &str = ".owner-unlocked";
 
-/// Most bytes of an owner file.
+/// Maximum number of bytes of an owner file.
 const MAX_OWNER_FILE_BYTES: u64 = 512;
 
 /// A hidden directory; dropped, it is removed.
@@ -48,8 +48,8 @@ pub(crate) struct StagingDir {
 }
 
 impl StagingDir {
-    /// Makes a hidden directory below `root`, and removes those that were left there when a process
-    /// of this machine was killed and that no results can be made of.
+    /// Creates a hidden directory below `root`, and removes those of killed processes of this machine
+    /// from which no results can be made.
     pub(crate) fn create(root: &Path) -> Result<Self, ResultsError> {
         remove_abandoned(root);
         let dir = tempfile::Builder::new()
@@ -67,10 +67,18 @@ impl StagingDir {
         self.dir.path()
     }
 
-    /// Lets go of the directory, which has been renamed to `path`.
+    /// Keeps the directory, which has been renamed to `path`.
     pub(crate) fn published(self, path: &Path) {
         let _moved = self.dir.keep();
-        recover::forget_progress(path);
+        forget_progress(path);
+    }
+}
+
+/// Removes from finished results the files that only runs in progress have; one that stays does no
+/// harm.
+pub(crate) fn forget_progress(dir: &Path) {
+    for name in [LIVE_FILE, DRAFT_FILE, OWNER_FILE] {
+        let _ = std::fs::remove_file(dir.join(name));
     }
 }
 
@@ -80,7 +88,7 @@ fn create_owner_file(dir: &Path) -> io::Result<File> {
     let unlocked = dir.join(UNLOCKED_OWNER_FILE);
     let mut file = File::create_new(&unlocked)?;
     match file.lock() {
-        // Without locks nobody can find the owner gone; the directory is then never taken away.
+        // Without locks it is not known whether the owner is gone; the directory is then never removed.
         Err(e) if e.kind() == io::ErrorKind::Unsupported => {
             std::fs::remove_file(&unlocked)?;
             return Ok(file);
@@ -99,19 +107,19 @@ pub(crate) fn lock(dir: &Path) -> Result<File, ResultsError> {
         Err(TryLockError::WouldBlock) => Err(ResultsError::InUse {
             path: dir.to_owned(),
         }),
-        // Where directories cannot be locked, nothing keeps two writers apart but their owner.
+        // If directories cannot be locked, only the user keeps two writers apart.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 
-/// What an owner file holds. Locks of another machine may be invisible here, so it is named.
+/// Content of an owner file. It names the machine, because locks of others may be invisible here.
 fn owner_line(process: u32) -> String {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_string_lossy();
     format!("plimsoll results being written by process {process} on {host}\n")
 }
 
-/// Whether results can be made of what is in a hidden directory whose owner is gone.
+/// Whether results can be made from a hidden directory whose owner is gone.
 pub(crate) fn can_be_finished(dir: &Path) -> bool {
     [DRAFT_FILE, RUN_FILE]
         .iter()
@@ -134,7 +142,7 @@ fn remove_abandoned(root: &Path) {
     }
 }
 
-/// The random characters of a hidden directory's name; `None` if the name is no such one.
+/// The random characters of a hidden directory's name; `None` for other names.
 pub(crate) fn id_of(name: &str) -> Option<&str> {
     name.strip_prefix(STAGING_PREFIX).filter(|rest| {
         rest.len() == RANDOM_CHARACTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric())

@@ -1,16 +1,16 @@
-//! Operations that were under way at the end, and times in which nothing completed.
+//! Operations in flight at the end, and times in which nothing completed.
 
 use crate::latency::ms;
 use plimsoll_measure::{Gap, InFlightAges, Stall, WindowTotals, expected_max_gap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Operations of about the same age that were under way when the window ended.
+/// Operations of about the same age in flight when the window ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgeFigure {
-    /// Their age in milliseconds, to three significant digits: they take at least so long.
+    /// Their age in milliseconds, with three significant digits: a lower bound of their latency.
     pub at_least_ms: f64,
-    /// How many they are.
+    /// Number of operations.
     pub ops: u64,
 }
 
@@ -24,13 +24,13 @@ impl AgeFigure {
     }
 }
 
-/// Milliseconds that the oldest has waited; none if nothing was under way.
+/// Age of the oldest in milliseconds; none if nothing was in flight.
 pub(crate) fn oldest_ms(ages: &InFlightAges) -> Option<f64> {
     (ages.count() > 0).then(|| ms(ages.oldest() as f64))
 }
 
-/// A time in which the target stood still: an operation was under way that usually takes far less,
-/// and none completed for more than a second.
+/// A time in which the target stalled: an operation was in flight that usually takes far less, and
+/// none completed for more than a second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StallFigure {
     /// Begin, in seconds since the window opened.
@@ -42,7 +42,7 @@ pub struct StallFigure {
     /// Whether it makes the result invalid: it lies at the end, or takes more than a twentieth of
     /// the window.
     pub invalidates: bool,
-    /// The rank whose operations stood still by its own clock; null where those of all did.
+    /// The rank whose operations stood still by its own clock; null if those of all did.
     pub rank: Option<u32>,
 }
 
@@ -78,8 +78,8 @@ pub(crate) fn gaps_ms(gap: Gap, window_s: f64, completions: u64) -> (f64, f64) {
     (ms(gap.length() as f64), ms(likely))
 }
 
-/// Whether latencies are known of so many completed operations, or at least lower bounds of
-/// operations under way at the end.
+/// Whether latencies are known: of `ops` completed operations, or as lower bounds of operations in
+/// flight at the end.
 pub(crate) fn has_latencies(ops: u64, oldest_in_flight_ms: Option<f64>) -> bool {
     ops > 0 || oldest_in_flight_ms > Some(0.0)
 }

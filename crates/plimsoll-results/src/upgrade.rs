@@ -19,7 +19,7 @@ const LATENCY: [&str; 7] = [
 /// Fields of one in a summary.
 const SUMMARY: [&str; 3] = ["mean_ms", "p50_ms", "p99_ms"];
 
-/// What is said where response times cannot be told from what is there.
+/// Note on results from which response times cannot be computed.
 const NO_HISTOGRAM_NOTE: &str = "the summary of this older result has service times, not response times: \
                       histograms.hlog cannot be read";
 

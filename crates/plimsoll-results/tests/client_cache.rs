@@ -6,7 +6,8 @@ use plimsoll_plan::{
     Access, CACHED_DATA, Cold, EntriesPerDir, Fileset, OpKind, Operation, Plan, RelPath, Value,
 };
 use plimsoll_results::{
-    ClientCache, ClockKind, Environment, MeasuredRun, Populated, ReadSource, Run, Target, WorkDir,
+    ClientCache, ClockKind, Environment, MeasuredRun, PopulatedFileset, ReadSource, Run, Target,
+    WorkDir,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -60,7 +61,7 @@ fn measured(
         stages: vec![],
         percentiles: None,
         processes: vec![],
-        populated: vec![Populated {
+        populated: vec![PopulatedFileset {
             fileset: "s".into(),
             files: 1,
             dirs: 1,

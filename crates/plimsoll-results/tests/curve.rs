@@ -7,9 +7,9 @@ use plimsoll_plan::{
     Pacing, Plan, Program, SizeTable, WorkerGroup, WorkingSet,
 };
 use plimsoll_results::{
-    CURVE_FILE, CURVE_SCHEMA, ClockKind, CurveDir, CurvePoint, CurveState, CurveWriter,
-    Environment, LoadCurve, MeasuredRun, ProcessCounts, Reason, ResultsError, Run, RunWriter,
-    StopRules, Target, Verdict,
+    CURVE_FILE, CURVE_SCHEMA, ClockKind, Collection, CurveDir, CurveLoads, CurvePoint,
+    CurveResults, CurveSettings, CurveWriter, Environment, LoadCurve, LoadTest, MeasuredRun,
+    ProcessCounts, Reason, ResultsError, Run, RunWriter, StopRules, Target, Verdict,
 };
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -110,14 +110,12 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let (due, half) = (u64::from(load) * 100, done / 2);
     let process = |done| ProcessCounts {
         group: 0,
+        number: 0,
         scheduled: due,
         completed: done,
         dropped: 0,
     };
-    let reason = |code: &&str| Reason {
-        code: (*code).into(),
-        text: format!("{code} was missed"),
-    };
+    let reason = |code: &&str| Reason::new(code, format!("{code} was missed"));
     MeasuredRun {
         plan: plan(load),
         target: Target {
@@ -146,7 +144,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
 
 fn empty() -> LoadCurve {
     let run = run(10, 2000, 1, &[]);
-    LoadCurve {
+    LoadTest {
         schema_version: CURVE_SCHEMA,
         workload: "streams".into(),
         metric: "streams".into(),
@@ -154,23 +152,16 @@ fn empty() -> LoadCurve {
         comparable: false,
         seed: run.seed,
         started_at: run.started_at,
-        loads: vec![2, 4, 6, 8, 10],
+        selection: CurveLoads {
+            loads: vec![2, 4, 6, 8, 10],
+        },
         warmup_s: 1.0,
         measure_s: 10.0,
         criteria: run.plan.metric.as_ref().unwrap().criteria.clone(),
-        stop_rules: StopRules {
+        results: CurveResults::new(StopRules {
             stop_after_invalid: Some(2),
             stop_past_peak: true,
-        },
-        state: CurveState::Unfinished,
-        stop_reason: None,
-        points: vec![],
-        ort_ms: None,
-        ort_2008_ms: None,
-        highest_valid_load: None,
-        load_line: None,
-        knee: None,
-        usl: None,
+        }),
         percentiles_shown: None,
         program: run.program,
         target: run.target,
@@ -178,9 +169,11 @@ fn empty() -> LoadCurve {
         lanes: None,
         interval_s: 1.0,
         ranks: 1,
-        monitor: None,
+        settings: CurveSettings {
+            monitor: None,
+            keep: false,
+        },
         hooks: None,
-        keep: false,
         notes: vec![],
         environment: run.environment,
         plan: plan(10),
@@ -263,8 +256,8 @@ fn a_point_has_the_figures_of_its_run() {
     assert_eq!(
         texts[..2],
         [
-            "every process did at least 97.0 % of its operations; 75 % are asked for",
-            "all processes together did 98.0 % of their operations; 95 % are asked for"
+            "every process completed at least 97.0 % of its scheduled operations; 75 % are required",
+            "all processes together completed 98.0 % of their scheduled operations; 95 % are required"
         ]
     );
     assert_eq!(texts[3], "latency was missed");
@@ -327,7 +320,7 @@ fn a_curve_is_written_point_by_point_and_its_figures_follow() {
         measure(&mut writer, *load, &run(*load, *done, *ms, reasons));
         let read = dir.read().unwrap();
         assert_eq!(read.points.len(), number);
-        assert_eq!(&read, writer.curve());
+        assert_eq!(&read, writer.document());
         let last = read.points.last().unwrap();
         assert_eq!(last.run, format!("point-0{number}-load-{load}"));
         let kept = dir.run(last).read().unwrap();
@@ -344,14 +337,14 @@ fn a_curve_is_written_point_by_point_and_its_figures_follow() {
     // Over 40, 80 and 150 operations a second, from (0, 0): 40 + 80 + 210 over 150.
     assert!((curve.ort_2008_ms.unwrap() - 330.0 / 150.0).abs() < 1e-9);
     assert_eq!(curve.knee, Some(8.0));
-    let usl = curve.usl.unwrap();
+    let usl = curve.usl.as_ref().unwrap();
     assert_eq!(usl.residuals.len(), 5);
 }
 
 #[test]
 fn a_curve_of_few_points_has_few_figures() {
     let mut curve = empty();
-    curve.compute();
+    curve.recompute();
     assert_eq!(
         (curve.ort_ms, curve.highest_valid_load, curve.knee),
         (None, None, None)
@@ -359,7 +352,7 @@ fn a_curve_of_few_points_has_few_figures() {
     curve
         .points
         .push(CurvePoint::of(&run(2, 400, 2, &["errors"]), 2, "a"));
-    curve.compute();
+    curve.recompute();
     assert!(!curve.any_valid() && curve.load_line.is_none());
     assert_eq!(curve.missing(), [4, 6, 8, 10]);
 }
@@ -380,9 +373,9 @@ fn a_curve_goes_on_where_its_writer_ended() {
     ));
     drop(writer);
     let writer = CurveWriter::resume(dir.path()).unwrap();
-    assert_eq!(writer.curve().missing(), [6, 8, 10]);
+    assert_eq!(writer.document().missing(), [6, 8, 10]);
     assert_eq!(
-        writer.curve().points[1],
+        writer.document().points[1],
         CurvePoint::of(&second, 4, "point-02-load-4")
     );
     drop(third);
@@ -407,12 +400,12 @@ fn an_interrupted_run_is_not_a_point() {
     assert!(dir.path().ends_with("point-01-load-2-interrupted"));
     drop(writer);
     let writer = CurveWriter::resume(&path).unwrap();
-    assert_eq!(writer.curve().missing(), [2, 4, 6, 8, 10]);
+    assert_eq!(writer.document().missing(), [2, 4, 6, 8, 10]);
     // The same with a run that has the name of a point.
     std::fs::rename(dir.path(), path.join("point-01-load-2")).unwrap();
     drop(writer);
     let writer = CurveWriter::resume(&path).unwrap();
-    assert_eq!(writer.curve().missing(), [2, 4, 6, 8, 10]);
+    assert_eq!(writer.document().missing(), [2, 4, 6, 8, 10]);
 }
 
 #[test]
@@ -441,7 +434,7 @@ fn what_is_not_a_curve_is_refused_and_left_as_it_is() {
     let path = path.display();
     assert_eq!(
         error("{\"schema\": 7}"),
-        format!("{path} has schema 7; this program reads schema 3")
+        format!("{path} has schema version 7; this program reads version 3")
     );
     let cut = error(&empty().to_json()[..400]);
     assert!(

@@ -25,9 +25,9 @@ fn what_is_not_a_search_is_refused() {
     let cases = [
         (
             "{\"schema\": 99}",
-            "has schema 99; this program reads schema 3",
+            "has schema version 99; this program reads version 3",
         ),
-        ("{}", "has schema none"),
+        ("{}", "has no schema version"),
         (
             "{\"schema\": 2}",
             "is not a valid result (search): missing field",

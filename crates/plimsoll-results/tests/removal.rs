@@ -255,7 +255,7 @@ fn an_entry_says_what_the_files_say() {
     write(dir.join(RUN_FILE), RUN.replace("\"schema\":1,", "")).unwrap();
     let error = Entry::read(&dir).unwrap_err().to_string();
     assert!(
-        error.ends_with("has schema none; this program reads schema 3"),
+        error.ends_with("has no schema version; this program reads version 3"),
         "{error}"
     );
 }

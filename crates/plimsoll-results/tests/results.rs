@@ -382,7 +382,7 @@ fn another_schema_is_refused_by_its_number() {
     };
     let error = read("{\"schema\": 99}").to_string();
     assert!(
-        error.ends_with("has schema 99; this program reads schema 3"),
+        error.ends_with("has schema version 99; this program reads version 3"),
         "{error}"
     );
     assert!(matches!(read("{}"), ResultsError::Schema { .. }));

@@ -1,12 +1,13 @@
-//! The command line: its types and nothing else.
+//! The command line: its types and its definition.
 
 mod hooks;
 mod load_points;
 mod nfs;
 mod profile;
-pub mod renamed;
+mod renamed;
 mod results;
 mod results_management;
+mod resume;
 mod study;
 mod values;
 mod workloads;
@@ -15,15 +16,16 @@ pub use hooks::HookArgs;
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
+pub use renamed::notes as notes_of_former_names;
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, Study, StudyArgs};
 pub use workloads::{
-    ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
+    CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use plimsoll_results::Percentiles;
 use std::path::PathBuf;
@@ -33,6 +35,11 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
+
+/// The command line, with the conflicts of `--resume` and the former names of options.
+pub fn definition() -> clap::Command {
+    renamed::with_aliases(resume::with_conflicts(Cli::command()))
+}
 
 /// A benchmark for file systems and NFS servers: finds the highest load they sustain, and proves it.
 #[derive(Debug, Parser)]
@@ -352,27 +359,15 @@ pub struct MdArgs {
     /// The pattern and its options.
     #[command(flatten)]
     pub md: plimsoll_md::Arguments,
-    /// Directory in which the results directory is created
-    #[arg(
-        allow_hyphen_values = true, value_parser = values::directory(),
-        long,
-        value_name = "DIR",
-        default_value = "plimsoll-results"
-    )]
-    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
-    pub results: PathBuf,
+    /// Directory of the results.
+    #[command(flatten)]
+    pub root: ResultsRoot,
     /// Output format; json prints run.json alone, and the lines of the phases go to standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
-    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
-    /// 50,90,99,99.9,99.99,99.999
-    #[arg(
-        long,
-        value_name = "LIST",
-        allow_hyphen_values = true,
-        help_heading = "Output"
-    )]
-    pub percentiles: Option<Percentiles>,
+    /// Percentiles in tables.
+    #[command(flatten, next_help_heading = "Output")]
+    pub percentiles: PercentilesArg,
     /// Print the Plan without running it
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
@@ -396,16 +391,10 @@ pub struct RunArgs {
     /// What is run.
     #[command(flatten)]
     pub workload: WorkloadArgs,
-    /// Directory in which the results directory is created
-    #[arg(
-        allow_hyphen_values = true, value_parser = values::directory(),
-        long,
-        value_name = "DIR",
-        default_value = "plimsoll-results"
-    )]
-    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
-    pub results: PathBuf,
-    /// What is printed, and by how many processes it is made.
+    /// Directory of the results.
+    #[command(flatten)]
+    pub root: ResultsRoot,
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
@@ -414,7 +403,25 @@ pub struct RunArgs {
     pub repeat: Option<u32>,
 }
 
-/// What is printed while runs are made, and who makes them.
+/// Root of the results.
+#[derive(Debug, Args)]
+pub struct ResultsRoot {
+    /// Directory in which the results directory is created
+    #[arg(allow_hyphen_values = true, value_parser = values::directory(), long, value_name = "DIR")]
+    #[arg(default_value = "plimsoll-results", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub results: PathBuf,
+}
+
+/// Percentiles in tables.
+#[derive(Debug, Args)]
+pub struct PercentilesArg {
+    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
+    /// 50,90,99,99.9,99.99,99.999
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub percentiles: Option<Percentiles>,
+}
+
+/// Output of the commands that make runs, and the processes that make them.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Output format of the report; json prints the results file (run.json, curve.json, ...) alone;
@@ -424,15 +431,9 @@ pub struct OutputArgs {
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
-    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
-    /// 50,90,99,99.9,99.99,99.999
-    #[arg(
-        long,
-        value_name = "LIST",
-        allow_hyphen_values = true,
-        help_heading = "Output"
-    )]
-    pub percentiles: Option<Percentiles>,
+    /// Percentiles in tables.
+    #[command(flatten, next_help_heading = "Output")]
+    pub percentiles: PercentilesArg,
     /// Processes of this machine that make each run together.
     #[command(flatten)]
     pub ranks: RankArgs,
@@ -444,7 +445,7 @@ pub struct OutputArgs {
     pub cleanup: CleanupArgs,
 }
 
-/// What a clean-up that is not complete comes to.
+/// Effect of an incomplete cleanup on the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub struct CleanupArgs {
     /// Exit with 1 if files of a run cannot be removed; otherwise they are named, and the exit code is
@@ -513,11 +514,10 @@ pub enum Format {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        definition().debug_assert();
     }
 
     #[test]

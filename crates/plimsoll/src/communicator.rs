@@ -1,4 +1,4 @@
-//! The processes that run a Plan together, as the command line joins them.
+//! The communicator of the ranks of a command.
 
 use crate::exit::{CommandError, Exit};
 use plimsoll_engine::{Event, Observer};
@@ -6,12 +6,12 @@ use plimsoll_ranks::Ranks;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The ranks of a command.
+/// The communicator of a command's ranks.
 pub struct Communicator {
     ranks: Box<dyn Ranks>,
 }
 
-/// Hears everything and says nothing: only rank 0 has a screen.
+/// Observer of ranks other than 0, which report nothing.
 pub struct SilentObserver;
 
 impl Observer for SilentObserver {
@@ -41,17 +41,20 @@ impl Communicator {
         &*self.ranks
     }
 
-    /// How many there are.
+    /// The number of ranks.
     pub fn size(&self) -> u32 {
         self.ranks.size()
     }
 
-    /// Whether this is rank 0, the one that speaks.
+    /// Whether this is rank 0, which reports.
     pub fn is_root(&self) -> bool {
         self.ranks.rank() == 0
     }
 
-    /// Rank 0 makes something and all have it; what keeps rank 0 from making it ends all.
+    /// Calls `make` on rank 0 and broadcasts its value.
+    ///
+    /// # Errors
+    /// The error of `make`, which other ranks do not report again; or a lost rank.
     pub fn run_on_root_and_broadcast<T: Serialize + DeserializeOwned>(
         &self,
         make: impl FnOnce() -> Result<T, CommandError>,
@@ -65,7 +68,7 @@ impl Communicator {
                 Some((0, json)) => serde_json::from_slice(json).map_err(|e| {
                     CommandError::failed(format!("what rank 0 sent is unreadable: {e}"))
                 }),
-                // Rank 0 says why.
+                // Rank 0 reports the reason.
                 _ => Err(CommandError::silent(Exit::Valid)),
             };
         }
@@ -74,13 +77,13 @@ impl Communicator {
         if let Ok(value) = &made {
             serde_json::to_writer(&mut bytes, value).map_err(CommandError::failed)?;
         }
-        // An error of making says more than one of sharing it.
+        // An error of `make` says more than one of the broadcast.
         let sent = self.broadcast(bytes);
         let value = made?;
         sent.map(|_| value)
     }
 
-    /// Gives rank 0 a text of every rank, one after the other, in their order.
+    /// Passes the texts of all ranks, in their order, to `take` on rank 0.
     pub fn collect(
         &self,
         mine: String,
@@ -98,7 +101,7 @@ impl Communicator {
         self.ranks.broadcast(bytes).map_err(|e| self.lost(&e))
     }
 
-    /// A rank was lost: rank 0 says so for all, unless it is rank 0 itself.
+    /// The error of a lost rank, which rank 0 reports for all.
     fn lost(&self, e: &plimsoll_ranks::RankError) -> CommandError {
         match self.is_root() {
             true => CommandError::failed(e),

@@ -1,17 +1,18 @@
-//! The terminal: its width, its colours, lines rewritten on it, and writing that survives a closed
-//! pipe. What is decided on these is decided here, for help, errors, reports and the live line. So is
-//! what of foreign texts reaches a terminal: everything that is written goes through here.
+//! The terminal: its width, its colours, rewritten lines, and writing that survives a closed pipe, for
+//! help, errors, reports and the live line. All output passes through here and is escaped here, so
+//! that foreign text does not reach the terminal.
 
 use plimsoll_diagnostics::foreign;
+use plimsoll_report::terminal::Layout;
 use rustix::termios::tcgetwinsize;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Columns of a report where there is no terminal.
+/// Columns of a report without a terminal.
 const DEFAULT_WIDTH: usize = 120;
 
-/// Columns of the help where there is no terminal.
+/// Columns of the help without a terminal.
 const DEFAULT_HELP_WIDTH: usize = 100;
 
 /// A standard stream that something is written to.
@@ -39,13 +40,21 @@ impl Stream {
         color(self.is_screen(), variable)
     }
 
-    /// Whether a line can be written again and again in the same place.
+    /// Width and colours of a report on the stream.
+    pub fn layout(self) -> Layout {
+        Layout {
+            width: self.width(),
+            color: self.color(),
+        }
+    }
+
+    /// Whether a line can be rewritten in place.
     pub fn rewrites(self) -> bool {
         rewrites(self.is_screen(), variable)
     }
 
-    /// Whether a person looks at a terminal there. One that a launcher of ranks gives its processes
-    /// is not such a terminal: what is written to it may well end in a file.
+    /// Whether the stream is a terminal of the user. That of a process of a launcher is not: the
+    /// launcher may forward the output to a file.
     fn is_screen(self) -> bool {
         let terminal = match self {
             Self::Out => io::stdout().is_terminal(),
@@ -55,7 +64,7 @@ impl Stream {
     }
 
     fn width_or(self, default: usize) -> usize {
-        // Some terminals have columns and say that they have no rows.
+        // Some terminals report columns but no rows.
         let size = match self {
             _ if !self.is_screen() => None,
             Self::Out => tcgetwinsize(io::stdout()).ok(),
@@ -70,13 +79,13 @@ impl Stream {
     }
 }
 
-/// A variable of the environment that is set to something.
+/// An environment variable that is not empty.
 fn variable(name: &str) -> Option<String> {
     let value = std::env::var_os(name).filter(|v| !v.is_empty())?;
     Some(value.to_string_lossy().into_owned())
 }
 
-/// The conventions of no-color.org and bixense.com/clicolors, in the order of their strength:
+/// The conventions of no-color.org and bixense.com/clicolors, strongest first:
 /// `NO_COLOR` (any value) switches colours off everywhere, `CLICOLOR_FORCE` (any value but 0) on
 /// everywhere, `CLICOLOR=0` and `TERM=dumb` off on a terminal.
 fn color(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
@@ -90,12 +99,12 @@ fn color(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     screen && !is("CLICOLOR", "0") && !is("TERM", "dumb")
 }
 
-/// A terminal that is dumb, or does not say what it is, cannot go back in a line.
+/// Whether a line can be rewritten: a terminal that is dumb, or whose type is unknown, cannot do so.
 fn rewrites(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     screen && variable("TERM").is_some_and(|t| t != "dumb")
 }
 
-/// A text as a stream has it: only our own colours steer a terminal.
+/// A text with control characters escaped, except our own colours.
 fn shown(text: &str, stream: Stream) -> Cow<'_, str> {
     match stream.color() {
         true => foreign::escaped_but_colors(text),
@@ -103,7 +112,7 @@ fn shown(text: &str, stream: Stream) -> Cow<'_, str> {
     }
 }
 
-/// Writes to standard output. A reader that has gone (`| head`) is no error.
+/// Writes to standard output. A reader that has gone (`| head`) is not an error.
 pub fn out(text: &str) -> io::Result<()> {
     let text = shown(text, Stream::Out);
     let mut stdout = io::stdout().lock();
@@ -119,16 +128,15 @@ pub fn out(text: &str) -> io::Result<()> {
     }
 }
 
-/// Something could not be written to standard output.
+/// Set if a write to standard output failed.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether anything could not be written to standard output that has a reader: a program
-/// that said less than it should have did not end well.
+/// Whether a write to standard output failed although it has a reader; the program has then failed.
 pub fn has_lost_output() -> bool {
     OUTPUT_LOST.load(Relaxed)
 }
 
-/// Writes to standard error; there is nowhere left to complain if that fails.
+/// Writes to standard error; a failure cannot be reported anywhere.
 pub fn err(text: &str) {
     let text = shown(text, Stream::Err);
     let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -1,7 +1,7 @@
-//! How the program ends.
+//! Exit codes and errors of commands.
 
 use crate::cli::CleanupArgs;
-use plimsoll_results::Verdict;
+use plimsoll_results::{Reason, Verdict};
 use std::process::ExitCode;
 
 /// Codes the program ends with; scripts rely on them.
@@ -15,7 +15,7 @@ pub enum Exit {
     Usage = 2,
     /// The run ended, but its result is invalid.
     Invalid = 3,
-    /// Somebody ended the run: 128 and the number of SIGINT, as shells say it.
+    /// The user ended the run: 128 plus the number of SIGINT, as in shells.
     Interrupted = 130,
 }
 
@@ -37,8 +37,8 @@ impl From<Verdict> for Exit {
 }
 
 impl CleanupArgs {
-    /// The code to end with, after a clean-up that was complete or not. What was interrupted or
-    /// failed says so in any case.
+    /// The exit code after a cleanup that was complete or not. That of an interrupted or failed run
+    /// stays.
     pub fn exit(self, exit: Exit, is_clean: bool) -> Exit {
         match exit {
             Exit::Valid | Exit::Invalid if self.strict && !is_clean => Exit::Failed,
@@ -47,12 +47,12 @@ impl CleanupArgs {
     }
 }
 
-/// Why a command ended without doing what was asked.
+/// The error that ended a command.
 #[derive(Debug)]
 pub struct CommandError {
     /// The code to end with.
     pub exit: Exit,
-    /// What is said on the standard error stream; complete lines, or empty.
+    /// Output to standard error: complete lines, or empty.
     pub message: String,
 }
 
@@ -65,7 +65,13 @@ impl CommandError {
         }
     }
 
-    /// Another process says why.
+    /// The error as the reason why a series of runs ended.
+    pub fn reason(&self) -> Reason {
+        let text = self.message.trim().trim_start_matches("error: ");
+        Reason::new("refused", text)
+    }
+
+    /// Another process reports the reason.
     pub fn silent(exit: Exit) -> Self {
         Self {
             exit,
@@ -73,7 +79,7 @@ impl CommandError {
         }
     }
 
-    /// Something that was begun could not be done.
+    /// A command that was begun and failed.
     pub fn failed(message: impl std::fmt::Display) -> Self {
         Self {
             exit: Exit::Failed,

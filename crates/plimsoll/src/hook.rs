@@ -11,18 +11,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a command after a phase may take once the user has requested the end.
+/// Maximum duration of a command after a phase once the user has requested the end.
 const HOOK_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Commands around the phases of one run, and what has come of them.
+/// Commands around the phases of one run, and those that have run.
 pub struct HookRunner {
     hooks: Hooks,
-    /// What every command finds in its environment.
+    /// Environment variables of every command.
     facts: Vec<(&'static str, OsString)>,
     done: Vec<CommandRun>,
 }
 
-/// Which of several runs a run is.
+/// Facts that tell a run from the other runs of a result.
 #[derive(Debug, Clone, Default)]
 pub struct RunFacts {
     /// Load of a load point.
@@ -69,8 +69,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs the command for a phase to its end; what it prints is kept with the results, in this
-    /// directory.
+    /// Runs the command for a phase to its end; its output is kept in the results directory.
     ///
     /// # Errors
     /// A sentence if it fails.
@@ -113,7 +112,7 @@ impl HookRunner {
         said
     }
 
-    /// Calls the command; gives the log back.
+    /// Calls the command; returns the log.
     fn call(
         &self,
         run: &mut CommandRun,
@@ -163,7 +162,7 @@ impl HookRunner {
         Limits {
             time: Duration::try_from_secs_f64(self.hooks.timeout_s).ok(),
             time_once_stopped: match when {
-                // What it prepares will not be.
+                // The phase that it prepares will not begin.
                 HookTime::Before => Duration::ZERO,
                 HookTime::After => HOOK_STOP_TIMEOUT,
             },

@@ -1,89 +1,156 @@
 //! Load points: loads of one workload, measured one after the other on one data set.
 
-use crate::cli::{CleanupArgs, ClockArg, CommonRunArgs, CriteriaArgs, Format, OutputArgs};
-use crate::commands::run;
-use crate::communicator::{Communicator, SilentObserver};
-use crate::console;
+use crate::cli::{CommonRunArgs, CriteriaArgs, OutputArgs};
+use crate::communicator::Communicator;
 use crate::exit::{CommandError, Exit};
-use crate::hook::{HookRunner, RunFacts};
-use crate::measured_run::{self, RunMetadata};
-use crate::monitor::{Monitor, MonitoredObserver, Phase};
-use crate::progress_display::ProgressDisplay;
-use crate::results_writer::{ResultsWriter, Written};
+use crate::hook::RunFacts;
+use crate::monitor::Monitor;
+use crate::output_options::OutputOptions;
+use crate::progress_display::RunTitle;
+use crate::results_writer::Written;
+use crate::run_context::{
+    RunContext, environment, refuse_results_among_files, results_path_error, stop_on_interrupt,
+};
 use crate::signals;
 use crate::workload;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
-use plimsoll_results::{CommandRun, Hooks, Percentiles, ResultsError, Run, RunDir, RunWriter};
+use plimsoll_results::{
+    Collection, CollectionWriter, CommandRun, Document, Hooks, LoadPoints, LoadTest, Program,
+    Reason, ResultsError, Run, RunDir, RunWriter, Target,
+};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// What every load of a workload is measured with.
+/// Configuration of the runs at all loads of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadTestConfig {
-    /// The Plan of the greatest load, whose trees of files the others use parts of.
+    /// The Plan of the highest load; the other loads use parts of its trees of files.
     pub plan: Plan,
     /// URL of the target.
     pub target: String,
-    /// Whether time is virtual.
-    pub is_virtual: bool,
-    /// Threads that drive the workers, if their number was asked for.
+    /// Clock of the runs.
+    pub clock: ClockKind,
+    /// Requested number of threads that drive the workers.
     pub lanes: Option<u64>,
-    /// Length of an interval of the series.
-    pub interval: Duration,
+    /// Length of an interval of the series in seconds.
+    pub interval_s: f64,
 }
 
 impl LoadTestConfig {
-    /// What the command line asks for, with files laid out for the greatest load.
+    /// Reads the workload from the command line, with files laid out for the load `max`.
     ///
     /// # Errors
-    /// If there is no such workload, it has no business metric, or it cannot be so many.
+    /// If there is no such workload, it has no business metric, or the load is out of range.
     pub fn new(
         name: &OsStr,
         how: &CommonRunArgs,
         criteria: &CriteriaArgs,
-        greatest: u64,
+        max: u64,
     ) -> Result<Self, CommandError> {
-        let mut plan = plan(name, how, criteria, greatest)?;
-        // What is interrupted may go on from another directory.
-        plan.work_dir.dir = plimsoll_target::absolute(&how.target, &plan.work_dir.dir)
-            .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
+        let mut plan = plan(name, how, criteria, max)?;
+        workload::make_absolute(&mut plan, &how.target)?;
         Ok(Self {
             target: how.target.clone(),
-            is_virtual: how.clock == ClockArg::Virtual,
+            clock: how.clock.into(),
             lanes: how.lanes.map(u64::from),
-            interval: how.interval,
+            interval_s: how.interval.as_secs_f64(),
             plan,
         })
     }
 
-    /// Looks whether the greatest load could be run, and gives what the target says of itself.
+    /// The configuration of a load test that is resumed.
     ///
     /// # Errors
-    /// If it could not, or if the results would lie among the files.
-    pub fn check(&self, results: &Path) -> Result<String, CommandError> {
-        let settings = self.settings();
-        run::refuse_results_among_files(results, &self.plan, &settings)?;
-        let look =
-            plimsoll_engine::preflight(&self.plan, &settings).map_err(CommandError::usage)?;
-        match look.refusals.is_empty() {
-            true => Ok(look.target),
-            false => Err(CommandError::usage(look.refusals.join("\n"))),
-        }
+    /// If nothing is left to measure, or if the number of ranks differs from that of its start.
+    pub fn resume<L, R, S>(
+        writer: &CollectionWriter<LoadTest<L, R, S>>,
+        can_resume: bool,
+        ranks: u32,
+    ) -> Result<Self, CommandError>
+    where
+        LoadTest<L, R, S>: Collection,
+    {
+        let test = writer.document();
+        check_resume(writer, can_resume, test.ranks, ranks)?;
+        Ok(Self {
+            plan: test.plan.clone(),
+            target: test.target.url.clone(),
+            clock: test.clock,
+            lanes: test.lanes,
+            interval_s: test.interval_s,
+        })
     }
 
-    /// How the engine is to run a load.
+    /// The document of a load test that begins now.
+    ///
+    /// # Errors
+    /// If the highest load cannot be run, if the results would be among the files, or if the
+    /// commands of the user are not allowed.
+    pub fn document<L, R, S>(
+        &self,
+        args: &LoadTestArgs<'_>,
+        (selection, results, settings): (L, R, S),
+        started: SystemTime,
+    ) -> Result<LoadTest<L, R, S>, CommandError>
+    where
+        LoadTest<L, R, S>: Document,
+    {
+        let hooks = args.output.hooks.hooks(args.how.allow_commands)?;
+        let engine = self.settings();
+        let plan = &self.plan;
+        refuse_results_among_files(args.root, plan, &engine)?;
+        let preflight = plimsoll_engine::preflight(plan, &engine).map_err(CommandError::usage)?;
+        if !preflight.refusals.is_empty() {
+            return Err(CommandError::usage(preflight.refusals.join("\n")));
+        }
+        let metric = plan
+            .metric
+            .as_ref()
+            .expect("the Plan of a load has a metric");
+        let (warmup, time) = times(plan);
+        let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        Ok(LoadTest {
+            schema_version: LoadTest::<L, R, S>::SCHEMA,
+            workload: plan.name.clone(),
+            metric: metric.name.clone(),
+            scale: metric.scale,
+            comparable: !metric.is_scaled(),
+            seed: plan.seed,
+            started_at: stamp.to_string(),
+            selection,
+            warmup_s: warmup.as_secs_f64(),
+            measure_s: time.as_secs_f64(),
+            criteria: metric.criteria.clone(),
+            results,
+            percentiles_shown: None,
+            program: Program::plimsoll(),
+            target: Target {
+                url: self.target.clone(),
+                description: preflight.target,
+            },
+            clock: self.clock,
+            lanes: self.lanes,
+            interval_s: self.interval_s,
+            ranks: args.ranks,
+            settings,
+            hooks,
+            notes: plan.notes.clone(),
+            environment: environment(plan, &engine),
+            plan: plan.clone(),
+        })
+    }
+
+    /// Settings of the engine for a load.
     pub fn settings(&self) -> Settings {
         Settings {
             target: self.target.clone(),
-            clock: match self.is_virtual {
-                true => ClockKind::Virtual,
-                false => ClockKind::Real,
-            },
+            clock: self.clock,
             lanes: self.lanes.and_then(|n| usize::try_from(n).ok()),
-            interval: self.interval,
+            interval: Duration::try_from_secs_f64(self.interval_s)
+                .unwrap_or(Duration::from_secs(1)),
             // From the first load to the last.
             holds: true,
         }
@@ -116,12 +183,12 @@ impl LoadTestConfig {
         }
     }
 
-    /// Says that the files are being removed.
-    pub fn report_removal(&self, manner: &OutputOptions) {
+    /// Reports that the files are being removed.
+    pub fn report_removal(&self, output: &OutputOptions) {
         if let Some(command) = plimsoll_engine::clean_commands(&self.plan, &self.target) {
             signals::cleans_by(Some(command));
             signals::note_removal(true);
-            manner.report_progress("removing the files");
+            output.report_progress("removing the files");
         }
     }
 
@@ -154,84 +221,46 @@ impl LoadTestConfig {
             return Ok(());
         }
         plimsoll_engine::release_claim(&self.plan.work_dir.dir, &self.settings())
-            .map_err(|e| format!("the directory could not be given up: {e}"))
+            .map_err(|e| format!("the directory could not be released: {e}"))
     }
 }
 
-/// How much is said, and in which form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutputOptions {
-    /// What is printed at the end.
-    pub format: Format,
-    /// Whether nothing else is.
-    pub quiet: bool,
-    /// Whether the results of each rank are kept too.
-    pub per_rank: bool,
-    /// Percentiles that tables show instead of the usual ones.
-    pub percentiles: Option<Percentiles>,
-    /// What files that cannot be removed come to.
-    pub cleanup: CleanupArgs,
+/// The arguments that the commands of load tests share, and the number of ranks.
+pub struct LoadTestArgs<'a> {
+    /// Options of the run.
+    pub how: &'a CommonRunArgs,
+    /// Output and hooks.
+    pub output: &'a OutputArgs,
+    /// Directory in which the results directory is created.
+    pub root: &'a Path,
+    /// Number of ranks.
+    pub ranks: u32,
 }
 
-impl From<&OutputArgs> for OutputOptions {
-    fn from(args: &OutputArgs) -> Self {
-        Self {
-            format: args.format,
-            quiet: args.quiet,
-            per_rank: args.ranks.per_rank,
-            percentiles: args.percentiles.clone(),
-            cleanup: args.cleanup,
-        }
-    }
-}
-
-impl OutputOptions {
-    /// The code to end with, after a clean-up that was complete or not.
-    pub fn exit(&self, exit: Exit, is_clean: bool) -> Exit {
-        self.cleanup.exit(exit, is_clean)
-    }
-
-    /// Says what is being done, unless nothing is to be said.
-    pub fn report_progress(&self, line: &str) {
-        if !self.quiet {
-            console::err(&format!("{line}\n"));
-        }
-    }
-
-    /// Says a line, where it does not disturb what is printed at the end.
-    pub fn print_message(&self, line: &str) {
-        match (self.quiet, self.format) {
-            (true, _) => {}
-            // Nobody need read it.
-            (false, Format::Text) => _ = console::out(&format!("{line}\n")),
-            (false, Format::Json) => console::err(&format!("{line}\n")),
-        }
-    }
-}
-
-/// Loads that are ready to be measured: nothing is left to be refused but the place of the results.
+/// Loads that are ready to be measured: nothing can be refused any more but the place of the results.
 pub struct PreparedRun<W> {
     config: LoadTestConfig,
     open: Box<dyn FnOnce() -> Result<W, ResultsError>>,
 }
 
 impl<W> PreparedRun<W> {
-    /// `open` makes the place of the results, or goes on in it.
+    /// `open` creates the results directory, or resumes it.
     pub fn new(
-        ground: LoadTestConfig,
+        config: LoadTestConfig,
         open: impl FnOnce() -> Result<W, ResultsError> + 'static,
     ) -> Self {
         Self {
-            config: ground,
+            config,
             open: Box::new(open),
         }
     }
 }
 
-/// Measures loads with all processes: rank 0 begins and leads, the others follow.
+/// Measures loads with all ranks: rank 0 calls `begin` and `run_as_root`, the others measure the
+/// loads that it chooses.
 ///
 /// # Errors
-/// What `begin` or `lead` refuse; if the results have no place, or Ctrl-C cannot be caught.
+/// Errors of `begin` and `run_as_root`; if the results cannot be created, or Ctrl-C cannot be caught.
 pub fn run_on_all_ranks<W>(
     how: &OutputArgs,
     begin: impl FnOnce(&Communicator) -> Result<PreparedRun<W>, CommandError>,
@@ -239,17 +268,15 @@ pub fn run_on_all_ranks<W>(
 ) -> Result<Exit, CommandError> {
     let communicator = Communicator::join(how.ranks.processes)?;
     let mut open = None;
-    let ground = communicator.run_on_root_and_broadcast(|| {
+    let config = communicator.run_on_root_and_broadcast(|| {
         let ready = begin(&communicator)?;
         open = Some(ready.open);
         Ok(ready.config)
     })?;
-    let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, communicator.is_root())
-        .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let stop = stop_on_interrupt(&communicator)?;
     let mut points = LoadRunner {
         communicator: &communicator,
-        config: &ground,
+        config: &config,
         stop: &stop,
         output: how.into(),
         monitor: None,
@@ -262,11 +289,7 @@ pub fn run_on_all_ranks<W>(
     };
     // The other ranks wait for a load from here on, or to hear that there is none.
     let measured = open()
-        .map_err(|e| {
-            CommandError::usage(format!(
-                "{e}; --results chooses another place for the results"
-            ))
-        })
+        .map_err(results_path_error)
         .and_then(|writer| lead(&mut points, writer));
     points.end();
     measured
@@ -276,96 +299,118 @@ pub fn run_on_all_ranks<W>(
 pub struct LoadRunner<'a> {
     /// The ranks.
     pub communicator: &'a Communicator,
-    /// What is measured.
+    /// Configuration of the runs.
     pub config: &'a LoadTestConfig,
-    /// Asked to stop by Ctrl-C.
+    /// Requested by Ctrl-C.
     pub stop: &'a Stop,
-    /// How much is said.
+    /// Format and amount of the output.
     pub output: OutputOptions,
-    /// Is told of the phases; only at rank 0.
+    /// Program that is informed of the phases; only at rank 0.
     pub monitor: Option<Monitor>,
     /// Commands of the user around the phases of each run; only at rank 0.
     pub hooks: Option<Hooks>,
-    /// Runs that were begun, by this process and before it.
+    /// Number of runs begun, including those of earlier processes.
     pub runs: u64,
     /// Whether a run has used the directory of the files.
     pub used: bool,
 }
 
-/// What came of measuring a load.
+/// Result of measuring a load.
 pub struct MeasuredLoad {
     /// The run.
     pub run: Run,
     /// Its results, or why they could not be written.
     pub dir: Result<RunDir, ResultsError>,
-    /// What went wrong with calls of the monitor.
+    /// Failed calls of the monitor and failed commands, in sentences.
     pub notes: Vec<String>,
 }
 
 impl LoadRunner<'_> {
-    /// What is known of a run before it begins.
-    fn run_metadata(&self, plan: &Plan, settings: &Settings) -> RunMetadata {
-        RunMetadata {
-            percentiles: self.output.percentiles.clone(),
-            ..run::run_metadata(plan, settings, self.communicator)
+    fn context<'b>(&'b self, settings: &'b Settings) -> RunContext<'b> {
+        RunContext {
+            communicator: self.communicator,
+            settings,
+            stop: self.stop,
+            output: self.output.clone(),
+            hooks: self.hooks.clone(),
+            results_error: CommandError::failed,
         }
     }
 
-    /// Measures a load; rank 0 calls this. `writer` makes the place for the results of a Plan.
+    /// Takes over the hooks of a document. The requested percentiles become the document's; without
+    /// a request the document's are shown.
     ///
     /// # Errors
-    /// When the run was refused, or another rank is lost: nothing was measured.
+    /// If the results of earlier runs cannot be read, or the document cannot be written.
+    pub fn prepare<L, R, S>(
+        &mut self,
+        writer: &mut CollectionWriter<LoadTest<L, R, S>>,
+    ) -> Result<(), ResultsError>
+    where
+        LoadTest<L, R, S>: Collection,
+        R: LoadPoints,
+    {
+        self.hooks = writer.document().hooks.clone();
+        let Some(requested) = self.output.percentiles.clone() else {
+            self.output.percentiles = writer.document().percentiles_shown.clone();
+            return Ok(());
+        };
+        let measured = writer.dir().read_with(Some(&requested))?;
+        writer.change(|test| {
+            test.results = measured.results;
+            test.percentiles_shown = Some(requested);
+        })
+    }
+
+    /// Measures a load at rank 0. `writer` creates the writer of the results of a Plan.
+    ///
+    /// # Errors
+    /// If the run was refused, or another rank is lost: nothing was measured.
     pub fn measure(
         &mut self,
         load: u64,
-        writer: impl FnOnce(
-            &Plan,
-            SystemTime,
-            plimsoll_results::ClockKind,
-        ) -> Result<RunWriter, ResultsError>,
+        writer: impl FnOnce(&Plan, SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
     ) -> Result<MeasuredLoad, CommandError> {
         self.communicator
             .run_on_root_and_broadcast(|| Ok(Some(load)))?;
         let (plan, settings) = (self.config.at(load)?, self.config.settings());
-        if let Some(monitor) = &mut self.monitor {
-            monitor.notify_and_wait(load, Phase::Init);
-        }
-        let c = self.run_metadata(&plan, &settings);
-        let writer = writer(&plan, c.started, c.clock).map_err(CommandError::failed)?;
-        let each = self.output.per_rank.then_some(self.communicator);
-        let scribe = ResultsWriter::begin(writer, c, each).map_err(CommandError::failed)?;
-        let OutputOptions { format, quiet, .. } = self.output;
-        let mut screen = ProgressDisplay::new(format, quiet, &plan, scribe, self.stop.clone());
-        screen.label(format!("load {load}  "));
         self.runs += 1;
         let facts = RunFacts {
             load: Some(load),
             number: Some(self.runs),
             configuration: None,
         };
-        let size = self.communicator.size();
-        let runner = |hooks| HookRunner::new(hooks, &plan, &settings.target, size, &facts);
-        screen.hook(self.hooks.as_ref().map(runner));
-        screen.show(self.output.percentiles.as_ref());
-        let mut watched = MonitoredObserver {
-            observer: &mut screen,
-            monitor: self.monitor.as_mut(),
-            load,
+        let title = RunTitle {
+            label: format!("load {load}  "),
+            opening_line: None,
         };
-        let ranks = self.communicator.ranks();
-        let ran = plimsoll_engine::run_ranks(&plan, &settings, self.stop, &mut watched, ranks);
-        let outcome = run::outcome_or_refusal(ran);
-        let mut notes = Vec::new();
-        if let Some(monitor) = &mut self.monitor {
-            monitor.notify_and_wait(load, Phase::End);
-            notes = monitor.take_notes();
-        }
-        let outcome = outcome?;
+        let mut monitor = self.monitor.take();
+        let ran = self.context(&settings).run_as_root(
+            &plan,
+            title,
+            &facts,
+            monitor.as_mut(),
+            |started, clock| writer(&plan, started, clock),
+        );
+        let mut notes = monitor.as_mut().map_or_else(Vec::new, Monitor::take_notes);
+        self.monitor = monitor;
+        let Written { run, dir, .. } = ran?;
         self.used = true;
-        let Written { run, dir, .. } = screen.end(outcome);
         let failed = run.commands.iter().filter_map(CommandRun::failure);
         notes.extend(failed.map(|text| format!("load {load}: {text}")));
         Ok(MeasuredLoad { run, dir, notes })
+    }
+
+    /// Removes the files, or leaves them if they are to be kept: because the user requested it, or
+    /// because an unfinished test can be resumed with them. `used`: a run used them. Returns
+    /// sentences about what failed.
+    pub fn clean(&self, can_resume: bool, used: bool) -> Vec<String> {
+        let plan = &self.config.plan;
+        let stays = plan.options.keep || can_resume && !plan.work_dir.temporary;
+        if self.used && !stays {
+            self.config.report_removal(&self.output);
+        }
+        self.config.end(stays, used, self.stop)
     }
 
     /// Ends the measuring at all ranks; rank 0 calls this after the last load.
@@ -376,37 +421,28 @@ impl LoadRunner<'_> {
             .run_on_root_and_broadcast(|| Ok(None::<u64>));
     }
 
-    /// What the ranks but rank 0 do: they measure the loads that it chooses.
+    /// Measures the loads that rank 0 chooses, at the other ranks.
+    ///
+    /// # Errors
+    /// If a rank is lost.
     pub fn run_as_member(&self) -> Result<Exit, CommandError> {
         let settings = self.config.settings();
-        // Rank 0 says what there is to say, also of errors.
         while let Some(load) = self
             .communicator
             .run_on_root_and_broadcast(|| Ok(None::<u64>))?
         {
             let plan = self.config.at(load)?;
-            let c = self.run_metadata(&plan, &settings);
-            let ranks = self.communicator.ranks();
-            let ran =
-                plimsoll_engine::run_ranks(&plan, &settings, self.stop, &mut SilentObserver, ranks);
-            let Ok(outcome) = ran else {
-                return Ok(Exit::Valid);
-            };
-            if self.output.per_rank {
-                let environment = run::own_environment(&plan, &settings);
-                let c = RunMetadata { environment, ..c };
-                let own = Run::assemble(measured_run::measured(outcome, c));
-                self.communicator.collect(own.to_json(), |_, _| ())?;
+            if !self.context(&settings).run_as_member(&plan)? {
+                break;
             }
         }
         Ok(Exit::Valid)
     }
 }
 
-/// Where the files of a Plan go and what becomes of them, for the first line.
-pub fn files_of(ground: &LoadTestConfig) -> String {
-    let plan = &ground.plan;
-    if !plimsoll_target::keeps_files(&ground.target) {
+/// The directory of a Plan's files, and whether they are kept.
+pub fn files_of(plan: &Plan, target: &str) -> String {
+    if !plimsoll_target::keeps_files(target) {
         return "no files".into();
     }
     let fate = match (plan.options.keep, plan.work_dir.temporary) {
@@ -417,16 +453,24 @@ pub fn files_of(ground: &LoadTestConfig) -> String {
     format!("files in {} ({fate})", workload::place(plan))
 }
 
-/// The Plan of a workload for the greatest load, whose files are laid out so that every smaller
-/// load works on a part of them.
+/// The number of ranks as the end of a list; empty for one.
+pub fn ranks_of(ranks: u32) -> String {
+    match ranks {
+        1 => String::new(),
+        n => format!(", {n} ranks"),
+    }
+}
+
+/// The Plan of a workload for the load `max`, whose files are laid out so that every smaller load
+/// works on a part of them.
 ///
 /// # Errors
-/// If there is no such workload, it has no business metric, or it cannot be so many.
+/// If there is no such workload, it has no business metric, or the load is out of range.
 fn plan(
     name: &OsStr,
     how: &CommonRunArgs,
     criteria: &CriteriaArgs,
-    greatest: u64,
+    max: u64,
 ) -> Result<Plan, CommandError> {
     let found = workload::find(name)?;
     let reading = workload::parse(&found)?;
@@ -439,8 +483,8 @@ fn plan(
             found.name
         )));
     }
-    overrides.load = Some(greatest);
-    overrides.most = Some(greatest);
+    overrides.load = Some(max);
+    overrides.most = Some(max);
     // An error that is counted makes its run invalid, and the other loads are still measured.
     overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
     let mut plan = reading.lower(&found, &overrides)?;
@@ -454,9 +498,15 @@ fn plan(
     Ok(plan)
 }
 
-/// A share in percent, to the digits a person writes.
+/// A fraction in percent, rounded to six decimals.
 fn percent(share: f64) -> f64 {
     (share * 1e8).round() / 1e6
+}
+
+/// The reason why the run at a load failed.
+pub fn failure_at(load: u64, reasons: &[Reason]) -> Reason {
+    let texts: Vec<&str> = reasons.iter().map(|r| r.text.as_str()).collect();
+    Reason::new("failed", format!("load {load}: {}", texts.join("; ")))
 }
 
 /// Warm-up and measured time of a Plan.
@@ -477,16 +527,29 @@ pub fn times(plan: &Plan) -> (Duration, Duration) {
     (times[0], times[1])
 }
 
-/// Refuses to go on with a curve or a search by more or fewer processes than it was begun by.
+/// Refuses to resume a document of which nothing is left to measure, or with a number of ranks that
+/// differs from that of its start.
 ///
 /// # Errors
-/// If the numbers differ.
-pub fn check_ranks(what: &str, begun: u32, now: u32) -> Result<(), CommandError> {
+/// If one of these is so.
+pub fn check_resume<D: Collection>(
+    writer: &CollectionWriter<D>,
+    can_resume: bool,
+    begun: u32,
+    now: u32,
+) -> Result<(), CommandError> {
+    let kind = D::KIND_NAME;
+    if !can_resume {
+        return Err(CommandError::usage(format!(
+            "the {kind} in {} is complete: there is nothing to resume",
+            writer.dir().path().display()
+        )));
+    }
     if begun == now {
         return Ok(());
     }
     Err(CommandError::usage(format!(
-        "the {what} was begun by {} and there {}: --processes, or the launcher, has to start as many",
+        "the {kind} was begun by {} and there {}: --processes, or the launcher, has to start as many",
         counted(u64::from(begun), "process", "processes"),
         match now {
             1 => "is 1 now".to_owned(),

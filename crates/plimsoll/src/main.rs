@@ -1,5 +1,14 @@
-//! The command line of Plimsoll: reads the arguments, calls the other crates, and chooses how
-//! to end.
+//! The command line of Plimsoll: reads the arguments, calls the other crates, and chooses the exit
+//! code.
+//!
+//! - `cli`: the types of the arguments, by command; `cli/values.rs` parses the values of options.
+//! - `commands`: one module per subcommand.
+//! - `workload`: finds and parses workloads, with one module per language.
+//! - `run_context`: one run by all ranks, for `run`, `md` and `profile`; `load_runner`: runs at
+//!   several loads, for `curve` and `find`.
+//! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
+//!   (results), `hook` and `monitor` (commands of the user), `signals` (interrupts).
+//! - Input and output: `console`, `output_options`, `exit`, `communicator` (ranks).
 
 mod cli;
 mod commands;
@@ -10,13 +19,15 @@ mod hook;
 mod load_runner;
 mod measured_run;
 mod monitor;
+mod output_options;
 mod progress_display;
 mod results_writer;
+mod run_context;
 mod signals;
 mod workload;
 
+use clap::FromArgMatches;
 use clap::error::Error;
-use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
 use console::Stream;
 use exit::{CommandError, Exit};
@@ -65,7 +76,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Says that what was printed is not all there was to say; results are where they belong.
+/// Reports that standard output is incomplete; the results directory is not affected.
 fn lost_output() -> ExitCode {
     console::err("error: cannot write all of it to standard output\n");
     Exit::Failed.into()
@@ -74,20 +85,19 @@ fn lost_output() -> ExitCode {
 /// Reads the command line.
 fn arguments() -> Result<Cli, Error> {
     let given: Vec<_> = std::env::args_os().collect();
-    let mut definition =
-        cli::renamed::with_aliases(Cli::command()).term_width(Stream::Out.help_width());
+    let mut definition = cli::definition().term_width(Stream::Out.help_width());
     let mut matches = definition.try_get_matches_from_mut(&given)?;
     if plimsoll_ranks::is_reporting_rank() {
-        for note in cli::renamed::notes(&given) {
+        for note in cli::notes_of_former_names(&given) {
             console::err(&note);
         }
     }
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 
-/// Says what is wrong with the arguments, or prints the help that they ask for.
+/// Prints the error in the arguments, or the requested help.
 fn explain(e: &Error) -> ExitCode {
-    // Of the processes of a launcher one answers for all.
+    // One process of a launcher answers for all.
     if plimsoll_ranks::is_reporting_rank() {
         let stream = match e.use_stderr() {
             true => Stream::Err,
@@ -98,7 +108,7 @@ fn explain(e: &Error) -> ExitCode {
             false => e.render().to_string(),
         };
         match stream {
-            // A reader that has gone needs no help.
+            // A reader that has gone is not an error.
             Stream::Out => _ = console::out(&text),
             Stream::Err => console::err(&text),
         }
@@ -109,5 +119,5 @@ fn explain(e: &Error) -> ExitCode {
     if e.exit_code() != 0 && !plimsoll_ranks::is_reporting_rank() {
         plimsoll_ranks::wait_for_rank_0_report();
     }
-    ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2))
+    ExitCode::from(u8::try_from(e.exit_code()).expect("clap exits with 0 or 2"))
 }

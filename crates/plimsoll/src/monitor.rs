@@ -1,5 +1,5 @@
-//! Programs of the user that are told of the phases of each load point, to start and stop what
-//! watches the system under test.
+//! Programs of the user that are informed of the phases of each load point, to start and stop
+//! monitoring of the system under test.
 
 use plimsoll_engine::{CommandEnd, Event, Limits, Observer, Outcome, PhaseInfo, Stop, run_command};
 use std::os::unix::fs::PermissionsExt;
@@ -9,16 +9,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Longest that a call may take.
+/// Maximum duration of a call.
 const MONITOR_CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The same once the user has asked for the end.
+/// Maximum duration of a call once the user has requested the end.
 const MONITOR_STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Phases of a load point that a monitor is told of.
+/// Phases of a load point of which a monitor is informed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Before the files are made.
+    /// Before the files are created.
     Init,
     /// The load has begun.
     Warm,
@@ -42,7 +42,7 @@ impl Phase {
 /// A program that is called with workload, load and phase, one call after the other.
 pub struct Monitor {
     calls: Option<Sender<(u64, Phase)>>,
-    /// What is wrong with a call, or nothing; one answer a call.
+    /// The error of each call, if it has one.
     answers: Receiver<Option<String>>,
     pending: usize,
     notes: Vec<String>,
@@ -81,10 +81,10 @@ impl Monitor {
         })
     }
 
-    /// Looks whether there is such a program.
+    /// Checks that the program exists and is executable.
     ///
     /// # Errors
-    /// A sentence if there is not.
+    /// A sentence if it does not, or is not.
     pub fn check(program: &Path) -> Result<(), String> {
         let shown = program.display();
         let meta = std::fs::metadata(program)
@@ -98,13 +98,13 @@ impl Monitor {
         }
     }
 
-    /// Has the program called; does not wait for it.
+    /// Queues a call of the program, without waiting for it.
     pub fn notify(&mut self, load: u64, phase: Phase) {
         let sent = self.calls.as_ref().map(|c| c.send((load, phase)));
         self.pending += usize::from(matches!(sent, Some(Ok(()))));
     }
 
-    /// Has the program called, and waits until all its calls have ended.
+    /// Queues a call of the program and waits until all its calls have ended.
     pub fn notify_and_wait(&mut self, load: u64, phase: Phase) {
         self.notify(load, phase);
         while self.pending > 0 {
@@ -113,7 +113,7 @@ impl Monitor {
         }
     }
 
-    /// What went wrong with calls since this was last asked.
+    /// The errors of calls since this was last called.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
@@ -128,7 +128,7 @@ impl Drop for Monitor {
     }
 }
 
-/// What the thread that calls knows.
+/// The state of the thread that makes the calls.
 struct MonitorThread {
     program: PathBuf,
     workload: String,
@@ -137,7 +137,7 @@ struct MonitorThread {
 }
 
 impl MonitorThread {
-    /// Calls the program; says what went wrong.
+    /// Calls the program; returns the error, if there is one.
     fn call(&self, load: u64, phase: Phase) -> Option<String> {
         let wrong = self.run(load, phase).err()?;
         Some(format!(
@@ -170,9 +170,9 @@ impl MonitorThread {
     }
 }
 
-/// Tells a monitor of the phases of a run, and another observer of everything.
+/// Informs a monitor of the phases of a run, and another observer of everything.
 pub struct MonitoredObserver<'a, O> {
-    /// Is told of everything.
+    /// The observer of everything.
     pub observer: &'a mut O,
     /// The monitor, if there is one.
     pub monitor: Option<&'a mut Monitor>,
@@ -247,7 +247,7 @@ mod tests {
         let pid = std::fs::read_to_string(pid).unwrap();
         let gone = |pid: &str| {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-            // Nobody may have taken note of its end yet.
+            // A zombie that has not been reaped yet.
             stat.map_or(true, |s| s.contains(") Z "))
         };
         while !gone(&pid) {

@@ -1,4 +1,4 @@
-//! What is shown while a run goes on, and the series that are written meanwhile.
+//! The display of a run in progress, which also passes the series to the results.
 
 use crate::cli::Format;
 use crate::console::{self, Stream};
@@ -7,20 +7,20 @@ use crate::results_writer::{ResultsWriter, Written};
 use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
-use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, PopulatedFileset, Stop};
+use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{Bytes, Phase, Plan, counted, show_duration};
+use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
 use std::time::{Duration, Instant};
 
-/// Time between two lines where there is no terminal to rewrite one on.
+/// Time between two lines of progress without a terminal that can rewrite one.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Time that the rates of the live line are taken over, at least.
+/// Minimum time over which the rates of the live line are computed.
 const MIN_RATE_PERIOD: Duration = Duration::from_millis(500);
 
-/// Where messages go.
+/// Destination of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageSink {
     Quiet,
@@ -29,18 +29,27 @@ enum MessageSink {
     Err,
 }
 
+/// The label and the first line of a run's display.
+#[derive(Debug, Clone, Default)]
+pub struct RunTitle {
+    /// Start of the live line.
+    pub label: String,
+    /// First line, printed once the run has begun.
+    pub opening_line: Option<String>,
+}
+
 /// Shows a run to a person and writes its series.
 pub struct ProgressDisplay<'a> {
     plan: &'a Plan,
     format: Format,
     voice: MessageSink,
-    /// Said before anything else.
+    /// First line, until it is printed.
     headline: Option<String>,
-    /// What the live line begins with; may be empty.
+    /// Start of the live line; may be empty.
     label: String,
     /// Requested percentiles.
     percentiles: Option<Percentiles>,
-    /// Whether there is a terminal to rewrite a line on.
+    /// Whether the terminal can rewrite a line.
     rewrites: bool,
     bar: ProgressBar,
     last_line: Instant,
@@ -48,15 +57,15 @@ pub struct ProgressDisplay<'a> {
     stop: Stop,
     /// Commands of the user around the phases.
     hooks: Option<HookRunner>,
-    /// What went wrong with those after a phase.
+    /// Errors of commands after a phase.
     notes: Vec<String>,
     moment: live::LiveFigures,
-    /// Time, operations and bytes that the latest rates were taken at.
+    /// Time, operations and bytes at the start of the period of the next rates.
     mark: (Duration, u64, u64),
 }
 
 impl<'a> ProgressDisplay<'a> {
-    /// A screen for a run of `plan` whose results the scribe writes; if that fails, `stop` is
+    /// A display of a run of `plan`, whose results the scribe writes; if that fails, `stop` is
     /// requested.
     pub fn new(
         format: Format,
@@ -89,14 +98,10 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Sets what is said first, once the run has begun: one that is refused only says why.
-    pub fn set_opening_line(&mut self, line: String) {
-        self.headline = Some(line);
-    }
-
-    /// Sets what the live line begins with, such as the load of a point.
-    pub fn label(&mut self, label: String) {
-        self.label = label;
+    /// Sets the first line, which is printed once the run has begun (a run that is refused prints
+    /// only the reason), and the start of the live line.
+    pub fn set_title(&mut self, title: RunTitle) {
+        (self.headline, self.label) = (title.opening_line, title.label);
     }
 
     /// Runs these commands around the phases.
@@ -128,7 +133,7 @@ impl<'a> ProgressDisplay<'a> {
         ran
     }
 
-    /// Sets the percentiles of tables, if others than the usual ones were requested.
+    /// Sets the percentiles of tables; `None` stands for the usual ones.
     pub fn show(&mut self, percentiles: Option<&Percentiles>) {
         self.percentiles = percentiles.cloned();
     }
@@ -147,8 +152,7 @@ impl<'a> ProgressDisplay<'a> {
         self.scribe.publish(outcome.clone(), hooks, remarks);
     }
 
-    /// Whether what comes after the measurement may take its time: a command of the user, or of the
-    /// workload.
+    /// Whether a command of the user or of the workload, which may take long, follows the measurement.
     fn goes_on_unmeasured(&self) -> bool {
         let has_command = |hooks: &HookRunner| hooks.has(HookTime::After);
         let rest = self.plan.script.iter().rev();
@@ -157,11 +161,11 @@ impl<'a> ProgressDisplay<'a> {
             || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
     }
 
-    /// Says a line, above the one that is rewritten.
+    /// Prints a line above the one that is rewritten.
     pub fn print_message(&self, line: &str) {
         self.bar.suspend(|| match self.voice {
             MessageSink::Quiet => {}
-            // A run does not end because nobody reads what it says.
+            // A reader that has gone does not end the run.
             MessageSink::Out => _ = console::out(&format!("{line}\n")),
             MessageSink::Err => console::err(&format!("{line}\n")),
         });
@@ -176,7 +180,7 @@ impl<'a> ProgressDisplay<'a> {
         });
     }
 
-    /// Says how far the run is: on a terminal nothing, for there the bar shows it.
+    /// Prints progress, except on a terminal, where the bar shows it.
     fn report_progress(&mut self, line: &str) {
         if !self.rewrites && self.voice != MessageSink::Quiet {
             self.last_line = Instant::now();
@@ -184,7 +188,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Says how far the run is, unless its stages are told of as they end.
+    /// Prints progress, unless the plan has stages, which are reported as they end.
     fn report_progress_unless_stages(&mut self, line: &str) {
         if self.plan.pattern().is_none() {
             self.report_progress(line);
@@ -206,7 +210,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Sets what the line says that is rewritten.
+    /// Sets the text of the line that is rewritten.
     fn message(&self, text: &str) {
         self.bar.set_message(foreign::escaped(text).into_owned());
     }
@@ -238,7 +242,10 @@ impl<'a> ProgressDisplay<'a> {
         self.bar.finish_and_clear();
         let how = match p.reused {
             true => "found as an earlier run left it".to_owned(),
-            false => format!("made in {}", show_duration(p.time)),
+            false => format!(
+                "made in {}",
+                show_duration(Duration::from_secs_f64(p.seconds))
+            ),
         };
         self.report_progress(&format!("{}: {how}", p.fileset));
     }
@@ -269,7 +276,7 @@ impl<'a> ProgressDisplay<'a> {
 
     fn interval(&mut self, interval: &Interval) {
         if !self.scribe.interval(interval) {
-            // Figures that cannot be kept need not be measured.
+            // Figures that cannot be written need not be measured.
             self.stop.request();
         }
         let rows = || self.plan.operations.iter().zip(&interval.rows);
@@ -299,15 +306,11 @@ impl<'a> ProgressDisplay<'a> {
             MessageSink::Err => Stream::Err,
             MessageSink::Quiet | MessageSink::Out => Stream::Out,
         };
-        let layout = terminal::Layout {
-            width: stream.width(),
-            color: stream.color(),
-        };
         self.print_message(&format!(
             "\nat {}, the last {}:\n{}{}",
             show_duration(elapsed),
             show_duration(period),
-            terminal::table(&operations, shown, layout),
+            terminal::table(&operations, shown, stream.layout()),
             filebench::io_summary(&summary)
         ));
     }
@@ -376,7 +379,7 @@ impl Observer for ProgressDisplay<'_> {
                 rows,
             } => self.snapshot(elapsed, period, rows),
             Event::Echo(text) => self.print_message(text),
-            // Commands that run patterns say these in their own way.
+            // Commands that run patterns report these themselves.
             Event::StageEnd { .. } | Event::Samples { .. } => {}
             Event::Cleaning => {
                 signals::note_removal(true);

@@ -1,4 +1,4 @@
-//! The results of a run: written the moment it is over, and amended when its files are gone.
+//! The results of a run: written as soon as it is over, and amended after the cleanup.
 
 use crate::communicator::Communicator;
 use crate::hook::HookRunner;
@@ -6,7 +6,7 @@ use crate::measured_run::{self, RunMetadata};
 use crate::{console, signals};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::Interval;
-use plimsoll_plan::Note;
+use plimsoll_plan::{Failure, Note};
 use plimsoll_results::{CommandRun, MeasuredRun, ResultsError, Run, RunDir, RunWriter};
 use std::path::Path;
 
@@ -16,30 +16,30 @@ pub struct ResultsWriter<'a> {
     frame: RunFrame<'a>,
 }
 
-/// How far the results are.
+/// State of the results.
 enum WriteState {
-    /// The series grow.
+    /// The series are being written.
     Open(Box<RunWriter>),
-    /// Everything is written, or could not be.
+    /// The results are written, or could not be.
     Ended(Result<Published, ResultsError>),
 }
 
-/// Results that are written.
+/// Results that have been written.
 struct Published {
     dir: RunDir,
     run: Box<Run>,
-    /// What is missing in it.
+    /// A note on its missing parts.
     missing: Option<String>,
     /// They were written before the run was over.
     is_early: bool,
 }
 
-/// What is said in results that were written before the run was over.
+/// Note in results that are written before the run is over.
 const EARLY: &str = "this was written when all was measured and the run was not over: what came after \
      it, such as the command after the last phase and the removal of the files, is missing, and the \
      verdict knows nothing of it";
 
-/// What is known of a run besides its outcome.
+/// Facts about a run besides its outcome.
 struct RunFrame<'a> {
     circumstances: RunMetadata,
     /// The ranks, if the results of each are kept.
@@ -54,17 +54,17 @@ pub struct Written {
     pub run: Run,
     /// Its results, or why they could not be written.
     pub dir: Result<RunDir, ResultsError>,
-    /// What of its files could not be removed, in sentences.
+    /// Sentences about files that could not be removed.
     pub unremoved: Vec<String>,
 }
 
 impl Written {
-    /// Whether its files are gone, as far as they were to go.
+    /// Whether all files that had to be removed were removed.
     pub fn is_clean(&self) -> bool {
         self.unremoved.is_empty()
     }
 
-    /// Names what could not be removed, where no report does that.
+    /// Prints warnings about files that could not be removed, for output without a report.
     pub fn warn_of_unremoved(&self) {
         for text in &self.unremoved {
             console::err(&format!("warning: {text}\n"));
@@ -73,8 +73,8 @@ impl Written {
 }
 
 impl<'a> ResultsWriter<'a> {
-    /// Begins the results of a run, so that something can be made of them whatever becomes of this
-    /// process. The results of each rank are kept if a communicator is given.
+    /// Begins the results of a run, so that they can be recovered if this process is killed. The
+    /// results of each rank are kept if a communicator is given.
     ///
     /// # Errors
     /// [`ResultsError`] if they cannot be written.
@@ -101,7 +101,7 @@ impl<'a> ResultsWriter<'a> {
         })
     }
 
-    /// Where the results are, unless they could not be written.
+    /// The directory of the results, unless they could not be written.
     pub fn place(&self) -> Option<&Path> {
         match &self.state {
             WriteState::Open(writer) => Some(writer.path()),
@@ -124,15 +124,15 @@ impl<'a> ResultsWriter<'a> {
         is_kept
     }
 
-    /// Writes the results of a run that is not over but has measured everything: whatever becomes of
-    /// this process, they are there, and say that they are not all. `commands` of the user have run.
+    /// Writes the results of a run that has measured everything but is not over, so that they exist if
+    /// this process is killed; a note says that they are early. `commands` of the user have run.
     pub fn publish_early(
         &mut self,
         outcome: Outcome,
         commands: Vec<CommandRun>,
         remarks: Vec<String>,
     ) {
-        // All that there is of them comes again when the run is over.
+        // All of them are passed again when the run is over.
         self.frame.commands = (commands, remarks);
         self.write(outcome, true);
         self.frame.commands = Default::default();
@@ -158,7 +158,7 @@ impl<'a> ResultsWriter<'a> {
         let WriteState::Open(writer) = &self.state else {
             return;
         };
-        // If this does not come to its end, there is nothing.
+        // The state if writing does not return.
         let path = writer.path().to_owned();
         let nothing = WriteState::Ended(Err(ResultsError::None { path }));
         if let WriteState::Open(writer) = std::mem::replace(&mut self.state, nothing) {
@@ -170,8 +170,8 @@ impl<'a> ResultsWriter<'a> {
         }
     }
 
-    /// The results as they are in the end, with what became of the files. A run whose results cannot
-    /// be written has failed.
+    /// Completes the results with the outcome of the cleanup. A run whose results cannot be written has
+    /// failed.
     pub fn end(self, mut outcome: Outcome) -> Written {
         let frame = self.frame;
         let ended = match self.state {
@@ -190,10 +190,9 @@ impl<'a> ResultsWriter<'a> {
                 }
             }
             Err(error) => {
-                // It was this error that stopped the run, not a person.
+                // This error stopped the run, not the user.
                 outcome.interrupted = false;
-                outcome.failure =
-                    measured_run::failed("write the results", error.to_string()).failure;
+                outcome.failure = Some(Failure::of("write the results", error.to_string()));
                 Written {
                     run: Run::assemble(frame.measured(outcome)),
                     dir: Err(error),
@@ -213,7 +212,7 @@ impl RunFrame<'_> {
     ) -> Result<Published, ResultsError> {
         let _uninterrupted = signals::hold_results();
         let (run, missing) = match is_early {
-            // The other ranks give theirs when the run is over.
+            // The other ranks send theirs when the run is over.
             true => (Run::assemble(self.measured(outcome)), None),
             false => self.whole(&RunDir::at(writer.path()), outcome),
         };
@@ -236,8 +235,8 @@ impl RunFrame<'_> {
         published.amend(run);
     }
 
-    /// The run, of which the results of each rank are written if they are kept; and what is missing
-    /// of those.
+    /// Returns the run and a note on missing results of ranks, after it has written the results of each
+    /// rank if they are kept.
     fn whole(&self, dir: &RunDir, mut outcome: Outcome) -> (Run, Option<String>) {
         let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
         let measured = self.measured(outcome);
@@ -245,7 +244,7 @@ impl RunFrame<'_> {
             let mine = Run::assemble(measured_run::own(&measured, own, lanes)).to_json();
             write_ranks(dir, communicator, mine)
         });
-        // The results of all together are whole; what is missing is said.
+        // The results of all ranks together are complete.
         let missing = ranks.and_then(Result::err);
         let missing = missing.map(|e| format!("the results of each rank are not complete: {e}"));
         (with(Run::assemble(measured), missing.as_deref()), missing)
@@ -262,14 +261,14 @@ impl RunFrame<'_> {
 }
 
 impl Published {
-    /// The directory, with what is known of the run now.
+    /// The directory with this run.
     fn amended(mut self, run: &Run) -> RunDir {
         let _uninterrupted = signals::hold_results();
         self.amend(run.clone());
         self.dir
     }
 
-    /// Replaces the run, if more is known of it now.
+    /// Replaces the run if it differs.
     fn amend(&mut self, run: Run) {
         if *self.run == run {
             return;
@@ -285,10 +284,8 @@ impl Published {
 
 /// A run with one more note.
 fn with(mut run: Run, text: Option<&str>) -> Run {
-    run.notes.extend(text.map(|text| Note {
-        text: text.to_owned(),
-        location: None,
-    }));
+    run.notes
+        .extend(text.map(|text| Note::from(text.to_owned())));
     run
 }
 

@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// How long a program that is to end at once goes on for results that are being written.
+/// Maximum time for which a program that ends immediately waits for results that are being written.
 const RESULTS_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often it looks whether they are.
+/// Interval at which it checks whether they are written.
 const WRITE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What the program is about, for interrupts to say.
+/// State of the program, for the messages of interrupts.
 #[derive(Debug, Clone, Default)]
 struct InterruptStatus {
-    /// Where the results are, or are being written.
+    /// The directory of the results, complete or not.
     results: Option<PathBuf>,
     /// They are complete.
     are_written: bool,
     /// Files are being removed.
     removes: bool,
-    /// How files that stay are removed later.
+    /// The command that removes files that are left.
     clean: Option<String>,
 }
 
@@ -36,8 +36,8 @@ static STATUS: Mutex<InterruptStatus> = Mutex::new(InterruptStatus {
     clean: None,
 });
 
-/// Taken for good by whoever ends the program, the main thread or a third interrupt: the first of
-/// them says with which code.
+/// Taken for good by the thread that ends the program, the main thread or that of a third interrupt;
+/// the first of them chooses the exit code.
 static END: Mutex<()> = Mutex::new(());
 
 /// Held while results are written.
@@ -47,7 +47,7 @@ fn status() -> MutexGuard<'static, InterruptStatus> {
     STATUS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A run begins whose results are written to this directory; `clean` removes its files.
+/// Notes the start of a run with results in this directory; the command `clean` removes its files.
 pub fn note_run_begin(results: &Path, clean: Option<String>) {
     *status() = InterruptStatus {
         results: Some(results.to_owned()),
@@ -56,28 +56,28 @@ pub fn note_run_begin(results: &Path, clean: Option<String>) {
     };
 }
 
-/// Results are written from now on until the guard goes: nothing ends the program meanwhile.
+/// Keeps the program from ending until the guard is dropped, because results are being written.
 pub fn hold_results() -> MutexGuard<'static, ()> {
     RESULTS_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The results are complete.
+/// Notes that the results are complete.
 pub fn note_results_written(results: &Path) {
     let mut status = status();
     (status.results, status.are_written) = (Some(results.to_owned()), true);
 }
 
-/// There will be no results.
+/// Notes that there will be no results.
 pub fn note_results_lost() {
     status().results = None;
 }
 
-/// The main thread ends the program: a third interrupt comes too late from now on, and one that came
-/// before ends it instead.
+/// Marks that the main thread ends the program: a third interrupt has no effect from now on, and an
+/// earlier one ends the program instead.
 pub fn ends() {
     let mut now = status();
     if !now.are_written {
-        // There will be none that could be waited for.
+        // There are no results to wait for.
         now.results = None;
     }
     drop(now);
@@ -88,18 +88,18 @@ fn take_end() {
     std::mem::forget(END.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// Files are being removed, or not any more.
+/// Notes whether files are being removed.
 pub fn note_removal(now: bool) {
     status().removes = now;
 }
 
-/// Files that stay are removed later by this command.
+/// Notes the command that removes files that are left.
 pub fn cleans_by(command: Option<String>) {
     status().clean = command;
 }
 
 /// Makes the first SIGINT, SIGTERM or SIGHUP stop the run; a second SIGINT or SIGTERM leaves the
-/// files where they are, and a third ends the program at once. None of them loses results.
+/// files in place, and a third ends the program immediately. None of them loses results.
 ///
 /// SIGHUP is never more than the first: a terminal that is closed may send it twice, once by
 /// the shell and once by the system, and the files would stay. Where it is ignored (`nohup`), it
@@ -108,10 +108,10 @@ pub fn cleans_by(command: Option<String>) {
 /// SIGXFSZ would end the program where a limit on the size of files is reached; caught, it leaves
 /// the operation to fail with EFBIG, like any other.
 ///
-/// Of the processes that run a Plan together only one speaks of it.
+/// Messages are printed if `speaks`, which is so in one of the processes that run a Plan together.
 ///
 /// # Errors
-/// What the system says if signals cannot be caught.
+/// The system's error if signals cannot be caught.
 pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ])?;
     if !is_ignored(SIGHUP) {
@@ -148,7 +148,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                         plimsoll_engine::kill_commands();
                         let written = status().are_written;
                         if !written {
-                            say("interrupted a third time: what was measured is written, and nothing else is waited for");
+                            say("interrupted a third time: the program ends once the results so far are written");
                         }
                         await_results();
                         say(&last_interrupt_message(&status()));
@@ -160,14 +160,14 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Waits until what was measured is written, but not for ever.
+/// Waits until the results are written, for at most [`RESULTS_WRITE_TIMEOUT`].
 fn await_results() {
     let begun = Instant::now();
     while begun.elapsed() < RESULTS_WRITE_TIMEOUT {
         let now = status().clone();
         let are_due = now.results.is_some() && !now.are_written;
         match RESULTS_LOCK.try_lock() {
-            // The program ends before it is let go of.
+            // Held until the program has ended.
             Ok(guard) if !are_due => return std::mem::forget(guard),
             Err(TryLockError::Poisoned(_)) => return,
             Ok(_) | Err(TryLockError::WouldBlock) => {}
@@ -176,7 +176,7 @@ fn await_results() {
     }
 }
 
-/// What the first interrupt says.
+/// The message of the first interrupt.
 fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
     match (now.removes, now.are_written) {
         (true, true) => {
@@ -194,7 +194,7 @@ fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
     }
 }
 
-/// What the second says.
+/// The message of the second interrupt.
 fn second_interrupt_message(now: &InterruptStatus) -> String {
     let later = match &now.clean {
         Some(command) => format!("; {command} removes them"),
@@ -207,7 +207,7 @@ fn second_interrupt_message(now: &InterruptStatus) -> String {
     format!("interrupted again: {what}{later}; once more ends at once")
 }
 
-/// What the last says.
+/// The message of the last interrupt.
 fn last_interrupt_message(now: &InterruptStatus) -> String {
     let mut text = "ended".to_owned();
     if let Some(results) = &now.results {
@@ -225,7 +225,7 @@ fn last_interrupt_message(now: &InterruptStatus) -> String {
     text
 }
 
-/// Whether whoever started the program had it ignore a signal.
+/// Whether the parent process made the program ignore a signal.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignored_in(&status, signal)

@@ -1,14 +1,14 @@
-//! From a name or a path on the command line to a Plan.
+//! Workloads: from a name or a path on the command line to a Plan.
 
 mod mix;
 mod netmist;
 mod wml;
 
-use crate::cli::{ClockArg, CommonRunArgs, WorkloadArgs};
+use crate::cli::{CommonRunArgs, WorkloadArgs};
 use crate::console::Stream;
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::{Diagnostics, nearest};
-use plimsoll_engine::{ClockKind, Settings};
+use plimsoll_engine::Settings;
 use plimsoll_plan::{Cold, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind};
 use plimsoll_target::is_remote;
 use std::ffi::OsStr;
@@ -33,13 +33,13 @@ const FRONT_ENDS: &[FrontEnd] = &[netmist::FRONT_END, mix::FRONT_END, wml::FRONT
 
 /// A workload that was read.
 pub trait ParsedWorkload {
-    /// One line that says what it stands for; may be empty.
+    /// One line about what it models; may be empty.
     fn title(&self) -> String;
 
-    /// What `--set` can change.
+    /// The parameters that `--set` can change.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// What the workload itself says of its use.
+    /// The workload's own usage texts.
     fn usage(&self) -> Vec<String>;
 
     /// Makes its Plan.
@@ -54,7 +54,7 @@ pub struct WorkloadSource {
     pub path: PathBuf,
     /// The text.
     pub text: String,
-    /// Where it comes from.
+    /// Kind of its source.
     pub kind: SourceKind,
 }
 
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<String, String> {
 /// Reads the text of something, such as a `profile`.
 ///
 /// # Errors
-/// One sentence, with the place of a byte that is no UTF-8.
+/// One sentence, with the position of a byte that is not UTF-8.
 pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
     let shown = path.display();
     let mut bytes = Vec::new();
@@ -117,14 +117,14 @@ pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
         .and_then(|file| file.take(MAX_WORKLOAD_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|e| format!("cannot read the {what} {shown}: {e}"))?;
     if bytes.len() as u64 > MAX_WORKLOAD_BYTES {
-        return Err(format!("{shown} is no {what}: it has more than 16 MiB"));
+        return Err(format!("{shown} is not a {what}: it has more than 16 MiB"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let good = e.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(&e.as_bytes()[..good]).into_owned();
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        format!("{shown}:{line}:{column}: this byte is no UTF-8; convert the file with iconv")
+        format!("{shown}:{line}:{column}: this byte is not UTF-8; convert the file with iconv")
     })
 }
 
@@ -135,7 +135,7 @@ pub fn parse(found: &WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandE
     (front_end.read)(found)
 }
 
-/// Makes the Plan of a workload.
+/// Lowers a workload to its Plan.
 pub fn lower(found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError> {
     parse(found)?.lower(found, overrides)
 }
@@ -152,28 +152,35 @@ pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) {
     adapt_to(plan, how.dir.is_some(), &how.target);
 }
 
-/// The same, of any target; `has_dir`: somebody named a directory.
+/// Adds to a Plan what depends on this target; `has_dir`: the user named a directory.
 pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
-    // A directory on a server that nobody named is one of this run.
+    // A directory on a server that the user did not name belongs to this run only.
     plan.work_dir.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(plimsoll_target::procedures(target));
 }
 
-/// How the engine is to run it.
+/// Makes the work directory absolute, for a run that may be resumed in another directory.
+///
+/// # Errors
+/// If there is no current directory.
+pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> {
+    plan.work_dir.dir = plimsoll_target::absolute(target, &plan.work_dir.dir)
+        .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
+    Ok(())
+}
+
+/// The settings of the engine.
 pub fn settings(args: &CommonRunArgs) -> Settings {
     Settings {
         target: args.target.clone(),
-        clock: match args.clock {
-            ClockArg::Real => ClockKind::Real,
-            ClockArg::Virtual => ClockKind::Virtual,
-        },
+        clock: args.clock.into(),
         lanes: args.lanes.map(|n| n as usize),
         interval: args.interval,
         holds: false,
     }
 }
 
-/// The directories a Plan keeps its files in, as a person reads them.
+/// The directories of a Plan's files, for messages.
 pub fn place(plan: &Plan) -> String {
     let whole = [RelPath::default()];
     let guards = match plan.work_dir.guards.as_slice() {
@@ -203,12 +210,12 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
     overrides
 }
 
-/// What the options that every command has change of the workload of a name.
+/// The overrides of the common options, for a workload of this name.
 pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
     changes_at(args, workload, args.dir.as_deref(), &args.target)
 }
 
-/// The same, for files in another directory or on another target than the options say.
+/// The overrides of the common options with another directory and target.
 pub fn changes_at(
     args: &CommonRunArgs,
     workload: impl AsRef<OsStr>,
@@ -246,7 +253,7 @@ fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Errors in a text, as the program ends with them.
+/// The command error of errors in a text.
 pub fn diagnosed(d: Diagnostics) -> CommandError {
     CommandError {
         exit: Exit::Usage,
@@ -254,7 +261,7 @@ pub fn diagnosed(d: Diagnostics) -> CommandError {
     }
 }
 
-/// A directory in the root of an export that most likely does not exist yet.
+/// A directory in the root of an export whose name contains the process id.
 fn dir_on_server(workload: impl AsRef<OsStr>) -> PathBuf {
     let name = Path::new(&workload).file_stem().unwrap_or_default();
     let (name, pid) = (name.to_string_lossy(), std::process::id());
@@ -298,7 +305,7 @@ mod tests {
         std::fs::write(&path, b"# a\nset $a\xe4=1\n").unwrap();
         let message = read(&path).unwrap_err();
         assert!(
-            message.contains("x.f:2:7: this byte is no UTF-8"),
+            message.contains("x.f:2:7: this byte is not UTF-8"),
             "{message}"
         );
     }

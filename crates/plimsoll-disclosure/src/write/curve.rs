@@ -87,7 +87,7 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
         counted(u64::from(curve.ranks), "process", "processes"),
         curve.seed
     )];
-    let (done, all) = (curve.points.len(), curve.loads.len());
+    let (done, all) = (curve.points.len(), curve.selection.loads.len());
     if done < all {
         let why = match curve.state {
             CurveState::Stopped => "a stop rule ended the curve",

@@ -1,8 +1,8 @@
 //! Whether the load of an operation mix was carried, and by whose doing not.
 
-use crate::outcome::{Outcome, Reason};
+use crate::outcome::Outcome;
 use plimsoll_measure::Latency;
-use plimsoll_plan::{OperationId, Plan};
+use plimsoll_plan::{OperationId, Plan, Reason};
 use std::time::Duration;
 
 /// Mean lateness of starts, in nanoseconds, below which the client is never to blame.
@@ -35,13 +35,10 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             .processes
             .iter()
             .filter(|p| is_mix(p.group).is_some_and(|m| m.pacing.is_some()));
-        let processes: Vec<(u64, u64)> = paced.map(|p| (p.due, p.done)).collect();
+        let processes: Vec<(u64, u64)> = paced.map(|p| (p.scheduled, p.completed)).collect();
         let mean = (latency.count() > 0).then(|| Duration::from_nanos(latency.mean() as u64));
         let missed = metric.criteria.missed(&processes, mean);
-        reasons.extend(missed.into_iter().map(|m| Reason {
-            code: m.code,
-            text: m.text,
-        }));
+        reasons.extend(missed.into_iter().map(|m| Reason::new(m.code, m.text)));
     }
     let rows = plan.groups.iter().filter_map(|g| g.program.mix()?.pacing);
     let mut late = Latency::default();
@@ -57,10 +54,7 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             late.mean() / 1e6,
             100.0 * late.mean() / response.mean().max(1.0)
         );
-        reasons.push(Reason {
-            code: "client_start_delay",
-            text,
-        });
+        reasons.push(Reason::new("client_start_delay", text));
     }
     reasons
 }

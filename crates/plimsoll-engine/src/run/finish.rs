@@ -6,8 +6,8 @@ use super::team::RankTeam;
 use super::verdict::verdict;
 use super::work_dir::ClaimedWorkDir;
 use super::{EngineError, Event, Observer, Settings, Stop};
-use crate::outcome::{Cleanup, Failure, Outcome};
-use plimsoll_plan::Plan;
+use crate::outcome::{Cleanup, Outcome};
+use plimsoll_plan::{Failure, Plan};
 use plimsoll_target::Target;
 
 /// What a run came to, before its files are removed. What was measured is kept, whatever went wrong
@@ -29,7 +29,7 @@ pub(super) fn outcome_or_refusal(
         Ok(()) => {}
         Err(EngineError::Failed(error)) if measured || team.is_root() => match &outcome.failure {
             Some(_) => outcome.notes.push(error),
-            None => outcome.failure = Some(Failure::of_run(error)),
+            None => outcome.failure = Some(Failure::of("run", error)),
         },
         Err(EngineError::Interrupted) if measured || team.is_root() => outcome.interrupted = true,
         Err(e) => return Err(e),

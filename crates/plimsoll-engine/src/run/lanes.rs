@@ -1,7 +1,6 @@
 //! Lanes of a run: which workers they drive, and the threads they are.
 
 use super::setup_pool::SetupPool;
-use crate::outcome::Failure;
 use crate::program::Compiled;
 use crate::run_state::RunState;
 use crate::sync::{ControllerWakeup, lock};
@@ -9,7 +8,7 @@ use crate::worker::{FileCursors, LimiterUsage, Worker, WorkerContext, worker_nam
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{Recorder, RowSpec};
-use plimsoll_plan::{Cold, OpKind, Plan};
+use plimsoll_plan::{Cold, Failure, OpKind, Plan};
 use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -205,7 +204,7 @@ impl<T: Target> LanePlan<T> {
             // A defect of ours; the run ends and says so instead of waiting for the lane.
             let error = "internal error: a worker panicked; please report this".into();
             let now = shared.clock.now();
-            shared.fail(Failure::of_run(error), now);
+            shared.fail(Failure::of("run", error), now);
             if !passed {
                 gate.pass();
             }
@@ -260,7 +259,7 @@ impl<T: Target> LanePlan<T> {
                 "deadlock: all {} workers that are left wait for each other",
                 deadlock.waiting
             );
-            shared.fail(Failure::of_run(error), lane.now());
+            shared.fail(Failure::of("run", error), lane.now());
         }
         recorder.finish();
     }
@@ -316,8 +315,8 @@ pub(crate) struct LaneContext {
 
 fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
     Failure {
-        worker: worker_name(plan, id.group as usize, id.number),
-        ..Failure::of_run(format!("cannot begin: {error}"))
+        worker: Some(worker_name(plan, id.group as usize, id.number)),
+        ..Failure::of("run", format!("cannot begin: {error}"))
     }
 }
 

@@ -5,7 +5,7 @@ mod end;
 use super::lanes::{LaneContext, LanePlan, StartGate, assign, specs, workers};
 use super::setup_pool::SetupPool;
 use super::team::RankTeam;
-use super::{ClockKind, EngineError, Event, Observer, Settings, Stop};
+use super::{EngineError, Event, Observer, Settings, Stop};
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
 use crate::run_state::{Limits, RunState};
@@ -17,7 +17,7 @@ use end::HUNG_WORKER_TIMEOUT;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{
-    Clock, Collector, Interval, Nanos, OpTotals, Recorder, WindowBounds, WindowState,
+    Clock, ClockKind, Collector, Interval, Nanos, OpTotals, Recorder, WindowBounds, WindowState,
 };
 use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::GroupStatus;

@@ -28,10 +28,10 @@ pub use clean::{clean, release_claim};
 pub use command::{CommandEnd, Limits, kill_commands, run_command};
 pub use preflight::{Preflight, preflight};
 
-use crate::outcome::{DrawnVariable, Outcome, PopulatedFileset};
+use crate::outcome::{DrawnVariable, Outcome};
 use crate::stage_state::Sample;
-use plimsoll_measure::{Interval, OpTotals, RankStage};
-use plimsoll_plan::{Layout, Plan};
+use plimsoll_measure::{ClockKind, Interval, OpTotals, RankStage};
+use plimsoll_plan::{Layout, Plan, PopulatedFileset};
 use plimsoll_ranks::{Ranks, Solo};
 use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
 use runner::Runner;
@@ -69,15 +69,6 @@ impl Default for Settings {
             holds: false,
         }
     }
-}
-
-/// Kinds of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClockKind {
-    /// Time that passes.
-    Real,
-    /// Time that jumps to the next event.
-    Virtual,
 }
 
 /// Stops a run from outside: it ends as interrupted, with what was measured so far.

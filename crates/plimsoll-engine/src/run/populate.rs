@@ -8,8 +8,7 @@ use super::team::RankTeam;
 use super::tree::{self, Progress};
 use super::work_dir::ClaimedWorkDir;
 use super::{EngineError, Event, Observer, Stop};
-use crate::outcome::PopulatedFileset;
-use plimsoll_plan::{FilesetId, Layout};
+use plimsoll_plan::{FilesetId, Layout, PopulatedFileset};
 use plimsoll_target::Target;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -39,7 +38,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             files: sizes.files,
             dirs: u64::from(layout.dirs()) + leaf_dirs.count() as u64,
             bytes: sizes.total,
-            time: Default::default(),
+            seconds: 0.0,
             reused: false,
         };
         if !self.setup_pool.target.keeps_files() {
@@ -109,7 +108,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             let made = team.any_rank(progress.files.load(Relaxed) > 0)?;
             report.reused = fileset.grows && !made;
         }
-        report.time = started.elapsed();
+        report.seconds = started.elapsed().as_secs_f64();
         if begun {
             observer.event(Event::PopulateEnd(&report));
         }

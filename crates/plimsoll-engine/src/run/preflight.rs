@@ -3,6 +3,7 @@
 use super::marker::{self, GuardState, RemoteOwner, TreeState};
 use super::setup_pool::SetupPool;
 use super::{EngineError, Settings};
+use plimsoll_measure::ClockKind;
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
 use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
@@ -381,7 +382,7 @@ impl Preflight {
     fn settings<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
         use plimsoll_lane::LaneKind;
         let kind = pool.target.lane_kind();
-        if settings.clock == super::ClockKind::Virtual {
+        if settings.clock == ClockKind::Virtual {
             if !pool.target.can_be_virtual() {
                 self.refuse(format!(
                     "target `{}` takes real time: --clock virtual needs one that takes none, \
@@ -410,7 +411,7 @@ impl Preflight {
                 "--lanes is for targets that share lanes; on `{}` each worker has its own thread",
                 settings.target
             )),
-            Some(n) if n > 1 && settings.clock == super::ClockKind::Virtual => {
+            Some(n) if n > 1 && settings.clock == ClockKind::Virtual => {
                 self.refuse("--clock virtual has a single lane");
             }
             _ => {}

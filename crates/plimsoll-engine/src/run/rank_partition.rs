@@ -1,8 +1,9 @@
 //! What changes when the workers of a Plan are spread over several processes.
 
+use super::Settings;
 use super::team::RankTeam;
-use super::{ClockKind, Settings};
 use crate::file_pool::RankPart;
+use plimsoll_measure::ClockKind;
 use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
 
 /// Why a Plan cannot be spread over so many ranks.

@@ -9,13 +9,13 @@ use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
 use super::team::{MergedPhase, RankTeam};
 use super::work_dir::ClaimedWorkDir;
 use super::{
-    ClockKind, EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, memory_pressure,
-    preflight, rank_partition, setup_error, setup_pool,
+    EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, memory_pressure, preflight,
+    rank_partition, setup_error, setup_pool,
 };
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
 use crate::stage_state::RankStates;
-use plimsoll_measure::Clock;
+use plimsoll_measure::{Clock, ClockKind};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
 use plimsoll_target::{LongReplies, Target, Visitor};
 use std::sync::Arc;

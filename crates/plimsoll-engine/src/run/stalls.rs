@@ -1,17 +1,13 @@
 //! Times in which the target stood still: those that make a result invalid, and remarks on the others.
 
-use crate::outcome::{Outcome, Reason, Window};
+use crate::outcome::{Outcome, Window};
 use plimsoll_measure::{Stall, expected_max_gap};
-use plimsoll_plan::Plan;
+use plimsoll_plan::{Plan, Reason};
 
 /// Stalls for which the result is not valid; one reason for each window that has any.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let texts = told(plan, outcome, |stall| stall.counts).into_iter();
-    let reason = |text| Reason {
-        code: "stalled",
-        text,
-    };
-    texts.map(reason).collect()
+    texts.map(|text| Reason::new("stalled", text)).collect()
 }
 
 /// Remarks on the other stalls.

@@ -5,11 +5,11 @@ mod report;
 
 use super::host;
 use super::{EngineError, Stop};
-use crate::outcome::{Failure, Outcome, RanOut, StageOutcome, Window};
+use crate::outcome::{Outcome, RanOut, StageOutcome, Window};
 use crate::stage_state::{RankStates, Sample};
 use plimsoll_measure::system::ProcessUse;
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
-use plimsoll_plan::{Pattern, Plan, Samples, StageProgress, StageWork};
+use plimsoll_plan::{Failure, Pattern, Plan, Samples, StageProgress, StageWork};
 use plimsoll_ranks::{GroupStatus, RankError, Ranks};
 use report::RankReport;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -1,8 +1,8 @@
 //! What makes a result invalid.
 
 use super::{criteria, stalls};
-use crate::outcome::{Outcome, Reason};
-use plimsoll_plan::{Plan, counted};
+use crate::outcome::Outcome;
+use plimsoll_plan::{Plan, Reason, counted};
 
 /// Share of all processors above which the client is taken to have been the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
@@ -27,10 +27,7 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
         let operations = counted(window.abandoned, "operation was", "operations were");
         text.push_str(&format!(": {operations} given up at the end"));
     }
-    Some(Reason {
-        code: "server_not_responding",
-        text,
-    })
+    Some(Reason::new("server_not_responding", text))
 }
 
 /// What makes the result invalid.
@@ -57,30 +54,17 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             .sum();
         if errors > 0 && outcome.failure.is_none() {
             let text = format!("{errors} operations failed in the measured window");
-            reasons.push(Reason {
-                code: "errors",
-                text,
-            });
+            reasons.push(Reason::new("errors", text));
         }
         if ops == 0 {
-            let text = "no operation completed in the measured window".into();
-            reasons.push(Reason {
-                code: "no_operations",
-                text,
-            });
+            let text = "no operation completed in the measured window";
+            reasons.push(Reason::new("no_operations", text));
         }
     } else if outcome.failure.is_none() && outcome.ran_out.is_none() {
-        let text = "the workload measures nothing".into();
-        reasons.push(Reason {
-            code: "no_window",
-            text,
-        });
+        reasons.push(Reason::new("no_window", "the workload measures nothing"));
     }
     if let Some(ran_out) = &outcome.ran_out {
-        reasons.push(Reason {
-            code: "fileset_exhausted",
-            text: ran_out.to_string(),
-        });
+        reasons.push(Reason::new("fileset_exhausted", ran_out.to_string()));
     }
     reasons.extend(unanswered(outcome));
     // A closed loop is as fast as client and server together; only when a rate was asked for can
@@ -93,10 +77,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         let text = format!(
             "the client used {share:.0} % of its processors: it may be what held the rate back"
         );
-        reasons.push(Reason {
-            code: "client_saturated",
-            text,
-        });
+        reasons.push(Reason::new("client_saturated", text));
     }
     reasons.extend(criteria::reasons(plan, outcome));
     reasons.extend(stalls::reasons(plan, outcome));
@@ -105,10 +86,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             "{} did not come back from a system call within 10 s of the end",
             outcome.stuck.join(", ")
         );
-        reasons.push(Reason {
-            code: "hung_workers",
-            text,
-        });
+        reasons.push(Reason::new("hung_workers", text));
     }
     reasons
 }

@@ -2,13 +2,12 @@
 
 use super::sampling::CpuSampling;
 use crate::file_pool::{BlockCursor, Choice, Existence, FilesetState, Want};
-use crate::outcome::Failure;
 use crate::program::Compiled;
 use crate::run_state::RunState;
 use crate::sync::Semaphore;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{InFlight, Nanos, Recorder};
-use plimsoll_plan::{DirId, FileId, FilesetId, Rng, Supply, SupplyKind, Value};
+use plimsoll_plan::{DirId, Failure, FileId, FilesetId, Rng, Supply, SupplyKind, Value};
 use plimsoll_target::OpError;
 use rustix::io::Errno;
 use std::num::NonZeroU64;
@@ -401,9 +400,8 @@ impl WorkerContext {
         if error.0 == Errno::TIMEDOUT {
             self.recorder.note_lost_to_silence();
         }
-        let path = self.path_of(subject);
         let failure = Failure {
-            path,
+            path: self.path_of(subject),
             ..self.failure(row, (self.shared.explain)(error))
         };
         Err(WorkerExit::new(ExitReason::Failed(failure)))
@@ -417,9 +415,8 @@ impl WorkerContext {
 
     /// A failure that no option lets pass.
     pub(crate) fn refuse(&self, row: u32, subject: OpSubject, error: String) -> WorkerExit {
-        let path = self.path_of(subject);
         WorkerExit::new(ExitReason::Failed(Failure {
-            path,
+            path: self.path_of(subject),
             ..self.failure(row, error)
         }))
     }
@@ -429,10 +426,10 @@ impl WorkerContext {
         Failure {
             operation: operation.name.clone(),
             kind: Some(operation.kind),
-            worker: self.name(),
-            path: String::new(),
+            worker: Some(self.name()),
+            path: None,
             error,
-            place: operation.location.clone(),
+            location: operation.location.clone(),
         }
     }
 
@@ -441,7 +438,7 @@ impl WorkerContext {
         worker_name(&self.shared.plan, self.group as usize, self.number)
     }
 
-    fn path_of(&self, subject: OpSubject) -> String {
+    fn path_of(&self, subject: OpSubject) -> Option<String> {
         let mut path = Vec::new();
         subject.push_path(&self.shared.filesets, &mut path);
         path_in(&self.shared.plan, &path)
@@ -554,12 +551,12 @@ fn ran_out(row: u32, fileset: u32, kind: SupplyKind) -> WorkerExit {
 }
 
 /// A path below the work directory as people read it; nothing if there is none.
-pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> String {
+pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> Option<String> {
     if path.is_empty() {
-        return String::new();
+        return None;
     }
     let below = String::from_utf8_lossy(path).into_owned();
-    plan.work_dir.dir.join(below).display().to_string()
+    Some(plan.work_dir.dir.join(below).display().to_string())
 }
 
 /// Name of a worker: `process-1/thread-3`.

@@ -60,7 +60,7 @@ fn load_axis(search: &LoadSearch) -> Axis {
 
 /// The highest load that is carried, where there is one.
 fn line(search: &LoadSearch) -> ChartOverlay {
-    match search.load_line.sustained {
+    match search.selection.load_line.sustained {
         Some(carried) => ChartOverlay::Mark {
             at: carried.load as f64,
             text: format!("load line {}", Count(carried.load)),

@@ -71,9 +71,14 @@ pub(crate) fn article(
 }
 
 fn headline(name: &str, curve: &LoadCurve, said: &Annotations, nested: bool) -> Markup {
-    let loads: Vec<String> = curve.loads.iter().map(|l| Count(*l).to_string()).collect();
+    let loads: Vec<String> = curve
+        .selection
+        .loads
+        .iter()
+        .map(|l| Count(*l).to_string())
+        .collect();
     let many = loads.len();
-    let asked = match (curve.loads.first(), curve.loads.last()) {
+    let asked = match (curve.selection.loads.first(), curve.selection.loads.last()) {
         (Some(first), Some(last)) if many > 1 => format!(
             "{many} load points from {} to {} {}",
             Count(*first),

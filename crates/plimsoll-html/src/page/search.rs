@@ -11,10 +11,15 @@ use plimsoll_results::{Annotations, LoadSearch, SearchRun};
 
 /// How far the search is, in a word.
 pub(crate) fn badge(search: &LoadSearch) -> Markup {
-    let (class, word) = match (search.load_line.termination, &search.failure) {
+    let (class, word) = match (
+        search.selection.load_line.termination,
+        &search.selection.failure,
+    ) {
         (_, Some(_)) => ("bad", "failed".to_owned()),
         (SearchEnd::Found, None) => ("good", "found".to_owned()),
-        (SearchEnd::NoneSustained, None) => ("bad", search.load_line.termination.to_string()),
+        (SearchEnd::NoneSustained, None) => {
+            ("bad", search.selection.load_line.termination.to_string())
+        }
         (ended, None) => ("doubtful", ended.to_string()),
     };
     html! { span.verdict.(class) { (word) } }
@@ -68,7 +73,7 @@ fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -
         header {
             @let title = format!("{}, search for the load line", search.workload);
             @if nested { h2 { (title) " " (badge(search)) } } @else { h1 { (title) " " (badge(search)) } }
-            @if let Some(reason) = &search.failure {
+            @if let Some(reason) = &search.selection.failure {
                 p { strong { (reason.code) } ": " (reason.text) }
             }
             @if !search.comparable {
@@ -76,7 +81,7 @@ fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -
             }
             (super::annotations(said))
             p {
-                "Requested: the highest load up to " (Count(search.search.max_load)) " " (search.metric)
+                "Requested: the highest load up to " (Count(search.selection.search.max_load)) " " (search.metric)
                 " that meets the criteria, each run warmed up for " (search.warmup_s)
                 " s and measured for " (search.measure_s) " s."
             }
@@ -107,8 +112,11 @@ fn achieved(search: &LoadSearch) -> Markup {
         })
     };
     let tiles = [
-        ("sustained", held(search.load_line.sustained)),
-        ("not sustained", held(search.load_line.not_sustained)),
+        ("sustained", held(search.selection.load_line.sustained)),
+        (
+            "not sustained",
+            held(search.selection.load_line.not_sustained),
+        ),
         ("runs", Count(search.runs.len() as u64).to_string()),
     ];
     html! {

@@ -1,4 +1,4 @@
-//! What the keys of a profile mean for a run.
+//! The effects of a profile's keys on a run.
 
 use super::{Case, CaseInput, CaseLister};
 use crate::filesystems::at_system;
@@ -10,8 +10,8 @@ use plimsoll_plan::{Parameter, parse_duration};
 use std::time::Duration;
 
 impl<'a> CaseLister<'a> {
-    /// Takes the values of all keys into a run. What is wrong with one of them is a problem, and
-    /// the next one is looked at.
+    /// Applies the values of all keys to a run. An error in one of them is a problem, and the next one
+    /// is applied.
     pub(super) fn take_keys(
         &mut self,
         case: &mut Case,
@@ -27,7 +27,7 @@ impl<'a> CaseLister<'a> {
         for key in ["stats", "description"] {
             if has(known, key) && self.default_of(key).is_some() {
                 self.used.insert(key.to_owned());
-                // It may have blanks in it, and is a text whatever it looks like.
+                // It may contain blanks, and is always a text.
                 case.sets.push((key.into(), quoted(&self.joined(key))));
             }
         }
@@ -49,7 +49,7 @@ impl<'a> CaseLister<'a> {
             } else if key == "eventrate" {
                 let rate = event_rate(value);
                 let rate = rate.ok_or_else(|| {
-                    let message = format!("--set eventrate: `{value}` is no rate");
+                    let message = format!("--set eventrate: `{value}` is not a rate");
                     let label = "of this configuration; expected events per second, such as 250";
                     Problem::new(config.span, message, label)
                 })?;
@@ -81,7 +81,7 @@ impl<'a> CaseLister<'a> {
             "eventrate" if !has(known, key) => {
                 let rate = event_rate(&text);
                 let rate = rate.ok_or_else(|| {
-                    let message = format!("`{text}` is no rate");
+                    let message = format!("`{text}` is not a rate");
                     let label = "expected events per second, such as 250";
                     Problem::new(value.span, message, label)
                 })?;
@@ -128,7 +128,7 @@ impl<'a> CaseLister<'a> {
                 }
                 case.sets.push((name.to_owned(), text));
             }
-            // Of the defaults each configuration takes what its workload has.
+            // Each configuration takes those defaults that its workload has.
             None if self.is_default(entry) => {}
             None if of_function => {}
             None => {
@@ -146,7 +146,7 @@ impl<'a> CaseLister<'a> {
         defaults.any(|d| std::ptr::eq(d, entry))
     }
 
-    /// What was most likely meant by a key that no workload has.
+    /// A suggestion for a key that no workload has.
     fn hint(&mut self, key: &str, names: &[&str]) -> String {
         if self.is_known_anywhere(key) {
             return String::new();
@@ -205,7 +205,7 @@ fn event_rate(text: &str) -> Option<f64> {
 fn time(value: &Value, text: &str, zero: bool) -> Result<Duration, Problem> {
     let time = parse_duration(text).ok().filter(|t| zero || !t.is_zero());
     time.ok_or_else(|| {
-        let message = format!("`{text}` is no time");
+        let message = format!("`{text}` is not a time");
         Problem::new(value.span, message, "expected seconds, such as 60, or 5m")
     })
 }

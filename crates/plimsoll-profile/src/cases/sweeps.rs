@@ -12,7 +12,7 @@ use plimsoll_plan::Parameter;
 /// The function of a configuration.
 pub(super) struct Function {
     pub(super) name: String,
-    /// Where it was named, else where the configuration begins.
+    /// Where it was named, or else the start of the configuration.
     pub(super) span: Span,
     pub(super) sweep: Sweep,
     /// The workload of a configuration that names none: that of the function's name.
@@ -20,7 +20,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// Runs of one combination of values, at most.
+    /// Maximum number of runs of one combination of values.
     pub(super) fn most_steps(&self) -> usize {
         match self.sweep {
             Sweep::None => 1,

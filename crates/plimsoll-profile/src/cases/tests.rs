@@ -210,7 +210,7 @@ fn a_rate_is_for_the_limiters_where_it_is_no_parameter() {
     let text = format!("{READ} eventrate = 250; }}");
     assert_eq!(listed(&text).cases[0].event_rate, Some(250.0));
     let wrong = findings(&text.replace("250", "fast"));
-    assert_eq!(wrong[0].message, "`fast` is no rate");
+    assert_eq!(wrong[0].message, "`fast` is not a rate");
 }
 
 #[test]
@@ -419,13 +419,16 @@ fn a_profile_with_nothing_left_to_run_is_refused_with_all_reasons() {
 fn what_a_profile_cannot_ask_for_is_refused_at_its_place() {
     let defaults = |keys: &str| format!("DEFAULTS {{ {keys} }} {READ} }}");
     for (text, message) in [
-        (format!("{READ} runtime = soon; }}"), "`soon` is no time"),
-        (format!("{READ} runtime = 0; }}"), "`0` is no time"),
+        (format!("{READ} runtime = soon; }}"), "`soon` is not a time"),
+        (format!("{READ} runtime = 0; }}"), "`0` is not a time"),
         (
             format!("{READ} filesystem = x; }}"),
             "`filesystem` is one for the whole profile",
         ),
-        (format!("{READ} warmuptime = long; }}"), "`long` is no time"),
+        (
+            format!("{READ} warmuptime = long; }}"),
+            "`long` is not a time",
+        ),
         (
             "CONFIG c { personality = randomread; function = generic, rateloop; }".into(),
             "a configuration has one function",

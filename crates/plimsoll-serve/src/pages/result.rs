@@ -111,7 +111,7 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
                 .collect()
         }
         Kind::Curve => {
-            let points = CurveDir::at(&results.path).read()?.points;
+            let points = CurveDir::at(&results.path).read()?.results.points;
             let points = points.into_iter();
             points.map(|p| (p.run, verdict(p.verdict))).collect()
         }
@@ -121,7 +121,7 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
             ended.collect()
         }
         Kind::Search => {
-            let runs = FindDir::at(&results.path).read()?.runs;
+            let runs = FindDir::at(&results.path).read()?.results.runs;
             let runs = runs.into_iter().map(|r| r.point);
             runs.map(|p| (p.run, verdict(p.verdict))).collect()
         }

@@ -6,7 +6,7 @@ use clap::Args;
 use plimsoll_results::Hooks;
 use std::time::Duration;
 
-/// Longest that a command may take that no other limit was given for.
+/// Default maximum duration of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Commands of the user around the phases of each run.

@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
-use super::values::{directory, limit, load, share, some_runs};
-use super::{CommonRunArgs, OutputArgs};
+use super::values::{limit, load, share, some_runs};
+use super::{CommonRunArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct CurveArgs {
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub workload: Option<OsString>,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -46,22 +46,12 @@ pub struct CurveArgs {
     pub monitor: Option<PathBuf>,
     /// Resume the curve in this directory, with its own settings
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    #[arg(conflicts_with_all = ["workload", "load", "points", "max_load", "latency_limit", "min_total_rate",
-        "min_process_rate", "stop_after_invalid", "continue_past_peak", "monitor", "results", "dir", "target", "keep",
-        "scale", "time", "warmup", "set", "seed", "on_error", "content", "drop_caches", "cpus",
-        "allow_commands", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
-    /// Directory in which the results directory is created
-    #[arg(
-        allow_hyphen_values = true, value_parser = directory(),
-        long,
-        value_name = "DIR",
-        default_value = "plimsoll-results"
-    )]
-    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
-    pub results: PathBuf,
-    /// What is printed, and by how many processes it is made.
+    /// Directory of the results.
+    #[command(flatten)]
+    pub root: ResultsRoot,
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }
@@ -91,7 +81,7 @@ pub struct FindArgs {
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub workload: Option<OsString>,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -125,22 +115,12 @@ pub struct FindArgs {
 
     /// Resume the search in this directory, with its own settings
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    #[arg(conflicts_with_all = ["workload", "max_load", "start_load", "resolution", "confirm_runs", "max_runs",
-        "latency_limit", "min_total_rate", "min_process_rate", "results", "dir", "target", "keep", "scale",
-        "time", "warmup", "set", "seed", "on_error", "content", "drop_caches", "cpus", "allow_commands", "clock",
-        "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
-    /// Directory in which the results directory is created
-    #[arg(
-        allow_hyphen_values = true, value_parser = directory(),
-        long,
-        value_name = "DIR",
-        default_value = "plimsoll-results"
-    )]
-    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
-    pub results: PathBuf,
-    /// What is printed, and by how many processes it is made.
+    /// Directory of the results.
+    #[command(flatten)]
+    pub root: ResultsRoot,
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }

@@ -1,4 +1,4 @@
-//! Arguments of the servers, and of the line to one.
+//! Arguments of `serve-nfs` and `wan`.
 
 use super::values::duration;
 use clap::Args;
@@ -68,7 +68,7 @@ pub struct WanArgs {
 }
 
 impl WanArgs {
-    /// The line that is asked for.
+    /// The requested link.
     pub fn link(&self) -> Link {
         Link {
             rtt: self.rtt,

@@ -17,9 +17,9 @@ pub struct ProfileArgs {
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
     /// Print the profile's source only
-    #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
+    #[arg(long, conflicts_with = "dry_run")]
     pub print_source: bool,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -36,21 +36,18 @@ pub struct ProfileArgs {
     #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
     pub repeat: u32,
     /// List the runs without running them
-    #[arg(long, help_heading = "Output", conflicts_with = "resume")]
+    #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
     /// Make the runs that are left of the profile in this directory, as it was begun
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    #[arg(conflicts_with_all = ["file", "filesystem", "only", "repeat", "results", "dir", "target", "keep",
-        "scale", "time", "warmup", "set", "seed", "on_error", "content", "drop_caches", "cpus",
-        "allow_commands", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
     /// Directory in which the results directory is created, instead of the profile's `stats`
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
-    /// What is printed, and by how many processes it is made.
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }
@@ -58,7 +55,7 @@ pub struct ProfileArgs {
 /// Value of `--filesystem`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
-    /// What it is called in results.
+    /// Name in results.
     pub label: String,
     /// Directory of the files; `None` with a target of its own.
     pub dir: Option<PathBuf>,

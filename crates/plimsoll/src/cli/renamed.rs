@@ -1,4 +1,4 @@
-//! Former names of options: hidden aliases of the present ones, and a note that says those.
+//! Former names of options: hidden aliases of the present names, and notes that state those.
 
 use clap::Command;
 use std::ffi::OsString;
@@ -108,13 +108,12 @@ fn notes_of_options(arguments: &[OsString]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Cli;
-    use clap::CommandFactory;
+    use crate::cli::definition;
 
     /// An alias of an option that there is not, or that another option has, is an error of the definition.
     #[test]
     fn every_former_name_is_an_alias_of_an_option() {
-        let cli = with_aliases(Cli::command());
+        let cli = definition();
         cli.clone().debug_assert();
         for renamed in &RENAMED {
             for command in renamed.commands {

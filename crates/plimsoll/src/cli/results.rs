@@ -1,4 +1,4 @@
-//! Arguments of what is done with results.
+//! Arguments of commands that read results.
 
 use super::Format;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};

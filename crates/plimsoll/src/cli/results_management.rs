@@ -1,4 +1,4 @@
-//! Arguments of what is done with many results: finding them again, and looking at them.
+//! Arguments of commands that manage results.
 
 use super::values::{age, host};
 use clap::{Args, ValueHint};

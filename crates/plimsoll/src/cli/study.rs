@@ -41,7 +41,7 @@ pub struct StudyArgs {
     )]
     #[arg(value_parser = duration, help_heading = "Target")]
     pub added_rtt: Vec<Duration>,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -58,7 +58,7 @@ pub struct StudyArgs {
     /// Directory in which the results directory is created [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
-    /// What is printed, and by how many processes it is made.
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }
@@ -77,7 +77,7 @@ pub enum NfsVersion {
     V4Minor1,
 }
 
-/// What can be studied.
+/// Studies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Study {
     /// Opens of NFS versions 3, 4.0 and 4.1: one open owner and many, with delegations and without

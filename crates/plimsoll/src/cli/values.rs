@@ -1,4 +1,4 @@
-//! Values of options: how they are read, and what they mean.
+//! Parsers and types of option values.
 
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -6,8 +6,8 @@ use plimsoll_plan::{Cold, OnError, OpsLimit, QuitMode, parse_duration};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Shortest interval of the series: at the end of each every worker hands its figures over, and
-/// more often than this that would slow the operations that are measured.
+/// Minimum interval of the series: every worker delivers its figures at the end of each, and more
+/// frequent deliveries would slow the measured operations.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Values of `--quit`.
@@ -76,7 +76,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
-/// A directory that is named again when the command ends: `-r` as `./-r`, which any command takes.
+/// A directory that is printed at the end: `-r` becomes `./-r`, which any command accepts.
 pub(super) fn directory() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         match path.as_os_str().as_encoded_bytes().starts_with(b"-") {
@@ -109,10 +109,12 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time in the past: of days and weeks too, which no run lasts.
+/// An age, with days and weeks as units.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     let wrong = || {
-        format!("`{text}` is no age: expected a number and m, h, d or w, such as 12h, 30d or 8w")
+        format!(
+            "`{text}` is not an age: expected a number and m, h, d or w, such as 12h, 30d or 8w"
+        )
     };
     let unit = text.chars().next_back().ok_or_else(wrong)?;
     let seconds = match unit {
@@ -171,12 +173,12 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How often something is repeated where once is no repetition.
+/// The number of runs of `run --repeat`.
 pub(super) fn repeats(text: &str) -> Result<u32, String> {
     from_to(text, 2, 1000)
 }
 
-/// How often something is run.
+/// The number of runs of each configuration.
 pub(super) fn times(text: &str) -> Result<u32, String> {
     from_to(text, 1, 1000)
 }
@@ -219,7 +221,7 @@ pub(super) fn ops_limit(text: &str) -> Result<OpsLimit, String> {
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(r) if r.is_finite() && r >= 0.0 => Ok(r),
-        _ => Err("expected a number of events a second, such as 250, or 0 for no limit".into()),
+        _ => Err("expected a number of events per second, such as 250, or 0 for no limit".into()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Arguments of what is done with workloads.
+//! Arguments of commands that take workloads.
 
 use super::Format;
 use super::values::{
@@ -6,18 +6,19 @@ use super::values::{
     rate, scale, seed, setting, window,
 };
 use clap::{Args, ValueEnum, ValueHint};
+use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What `run` and `plan` have in common.
+/// Arguments that `run` and `plan` have in common.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: OsString,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -45,7 +46,7 @@ fn target_help() -> String {
     format!("Target of the load: {}", forms.join(", "))
 }
 
-/// How a workload is run, whatever its load.
+/// Options of every command that runs workloads.
 #[derive(Debug, Args)]
 pub struct CommonRunArgs {
     /// Directory for the files; every path of the workload is re-rooted below it
@@ -128,7 +129,7 @@ pub struct CommonRunArgs {
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// What would be run.
+    /// The workload.
     #[command(flatten)]
     pub workload: WorkloadArgs,
     /// Output format; json prints the whole Plan
@@ -185,4 +186,13 @@ pub enum ClockArg {
     Real,
     /// Time that jumps to the next event
     Virtual,
+}
+
+impl From<ClockArg> for ClockKind {
+    fn from(clock: ClockArg) -> Self {
+        match clock {
+            ClockArg::Real => Self::Real,
+            ClockArg::Virtual => Self::Virtual,
+        }
+    }
 }

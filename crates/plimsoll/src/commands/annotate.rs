@@ -1,4 +1,4 @@
-//! `tag` and `note`: what a person says of results.
+//! `tag` and `note`: annotations of results by the user.
 
 use super::print;
 use crate::cli::{NoteArgs, TagArgs};
@@ -50,7 +50,7 @@ pub fn note(args: &NoteArgs) -> Result<Exit, CommandError> {
     Ok(Exit::Valid)
 }
 
-/// What was asked for cannot be, or the file system refuses.
+/// What was requested cannot be, or the file system refuses.
 fn stopped(e: ResultsError) -> CommandError {
     match e {
         ResultsError::Io { .. } => CommandError::failed(e),

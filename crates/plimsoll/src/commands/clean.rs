@@ -1,4 +1,4 @@
-//! `clean`: removes what an interrupted run left.
+//! `clean`: removes the files of interrupted runs.
 
 use crate::cli::CleanArgs;
 use crate::exit::{CommandError, Exit};
@@ -20,7 +20,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
     }
     if !dir.is_dir() {
         let dir = dir.display();
-        return Err(CommandError::usage(format!("`{dir}` is no directory")));
+        return Err(CommandError::usage(format!("`{dir}` is not a directory")));
     }
     let mut marked = Vec::new();
     find(dir, MAX_SEARCH_DEPTH, &mut marked)
@@ -64,7 +64,7 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
                     _ = writeln!(said, "  {path}");
                 }
             }
-            // The others are cleaned all the same.
+            // The others are cleaned nevertheless.
             Err(e) => {
                 crate::console::err(&format!("error: {e}\n"));
                 exit = match (e, exit) {

@@ -8,7 +8,6 @@ use crate::exit::{CommandError, Exit};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
-use plimsoll_report::terminal::Layout;
 use plimsoll_results::{Percentile, Percentiles};
 use std::path::Path;
 
@@ -58,10 +57,8 @@ fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
 }
 
 fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, CommandError> {
-    let layout = Layout {
-        width: Stream::Out.width(),
-        color: Stream::Out.color() && args.output.is_none(),
-    };
+    let mut layout = Stream::Out.layout();
+    layout.color &= args.output.is_none();
     Ok(match args.format {
         CompareFormat::Text => compare::text(comparison, layout),
         CompareFormat::Markdown => compare::markdown(comparison),
@@ -110,7 +107,7 @@ fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     }))
 }
 
-/// The curve with the points at which nothing was done, so that no line is taken across them.
+/// The curve, including points without operations, so that no line is drawn across them.
 fn curve_with_zero_points(d: &Disclosure) -> Result<Curve, CurveError> {
     let point = |p: &LoadPoint| Point {
         load: p.load,

@@ -1,4 +1,4 @@
-//! `convert`: a workload of another program as a text of Plimsoll's own.
+//! `convert`: converts a workload of another program to an operation mix.
 
 use super::print;
 use crate::cli::{ConvertArgs, ConvertTo};
@@ -7,7 +7,7 @@ use crate::workload;
 use plimsoll_mix::netmist;
 use plimsoll_plan::SourceKind;
 
-/// What the first lines of a converted file say.
+/// First lines of a converted file.
 const HEAD: &str = "\
 # Converted from netmist's custom workload file. What such files do not say are Plimsoll's own
 # figures: processes, their rate (without one, an operation begins when the one before it has
@@ -19,7 +19,7 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
     let found = workload::find(&args.file)?;
     if found.kind != SourceKind::File || !netmist::is_custom_workload(&found.text) {
         return Err(CommandError::usage(format!(
-            "{} is no custom workload file of netmist: its first line must be `Workload name NAME`",
+            "{} is not a custom workload file of netmist: its first line must be `Workload name NAME`",
             args.file.display()
         )));
     }

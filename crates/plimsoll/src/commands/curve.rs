@@ -2,95 +2,68 @@
 
 mod setup;
 
-use crate::cli::{CurveArgs, Format};
-use crate::console::Stream;
+use crate::cli::CurveArgs;
 use crate::exit::{CommandError, Exit};
 use crate::load_runner::{self, LoadRunner};
 use crate::monitor::Monitor;
 use plimsoll_plan::Note;
 use plimsoll_points::CurveEnd;
-use plimsoll_report::terminal;
 use plimsoll_results::{
     CurvePoint, CurveState, CurveWriter, LoadCurve, Reason, ResultsError, Verdict,
 };
-use std::path::Path;
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
-        |communicator| setup::ready(args, communicator),
-        lead,
+        |communicator| setup::ready(args, communicator.size()),
+        run_as_root,
     )
 }
 
-/// What rank 0 does.
-fn lead(points: &mut LoadRunner<'_>, mut writer: CurveWriter) -> Result<Exit, CommandError> {
-    if let Some(program) = &writer.curve().monitor {
-        let workload = &writer.curve().workload;
-        let monitor = Monitor::new(program, workload, points.stop);
-        match monitor {
-            Ok(monitor) => points.monitor = Some(monitor),
-            Err(reason) => {
-                return refused(writer, CommandError::usage(reason));
-            }
+fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: CurveWriter) -> Result<Exit, CommandError> {
+    let curve = writer.document();
+    if let Some(program) = &curve.settings.monitor {
+        match Monitor::new(program, &curve.workload, runner.stop) {
+            Ok(monitor) => runner.monitor = Some(monitor),
+            Err(reason) => return refused(writer, CommandError::usage(reason)),
         }
     }
-    points.hooks = writer.curve().hooks.clone();
-    points.runs = writer.curve().points.len() as u64;
-    keep_percentiles(points, &mut writer).map_err(CommandError::failed)?;
-    points.output.print_message(&setup::headline(
-        writer.curve(),
-        points.config,
-        points.communicator.size(),
-    ));
-    for point in &writer.curve().points {
+    runner.runs = curve.points.len() as u64;
+    runner.prepare(&mut writer).map_err(CommandError::failed)?;
+    let curve = writer.document();
+    let headline = setup::headline(curve, runner.config, runner.communicator.size());
+    runner.output.print_message(&headline);
+    for point in &curve.points {
         let line = plimsoll_report::curve::line(point);
-        points
-            .output
-            .print_message(&format!("{line} (measured before)"));
+        let line = format!("{line} (measured before)");
+        runner.output.print_message(&line);
     }
-    let measured = measure(points, &mut writer);
-    // The last words of the monitor come before the report.
-    points.monitor = None;
-    let ended = match measured {
-        Ok(()) => clean(points, &mut writer, points.used),
-        Err(CurveAbort::Refused(stopped)) if writer.curve().points.is_empty() => {
-            return refused(
-                writer,
-                points.config.clean_up_after_refusal(stopped, points.stop),
-            );
+    let measured = measure(runner, &mut writer);
+    // The monitor's last output comes before the report.
+    runner.monitor = None;
+    let cleaned = match measured {
+        Ok(()) => clean(runner, &mut writer, runner.used),
+        Err(CurveAbort::Refused(error)) if writer.document().points.is_empty() => {
+            let error = runner.config.clean_up_after_refusal(error, runner.stop);
+            return refused(writer, error);
         }
-        Err(CurveAbort::Refused(stopped)) => {
-            let text = stopped.message.trim().trim_start_matches("error: ").into();
-            fail(&mut writer, "refused", text)
-                .map_err(CommandError::failed)
-                .and_then(|()| clean(points, &mut writer, false))
-        }
+        Err(CurveAbort::Refused(error)) => fail(&mut writer, error.reason())
+            .map_err(CommandError::failed)
+            .and_then(|()| clean(runner, &mut writer, false)),
         Err(CurveAbort::Lost(e)) => return Err(CommandError::failed(e)),
     };
-    report(points.output.format, writer.curve(), writer.dir().path())?;
-    let exit = exit_of(writer.curve());
-    ended.map(|is_clean| points.output.exit(exit, is_clean))
+    let (curve, dir) = (writer.document(), Some(writer.dir().path()));
+    super::print_report(
+        runner.output.format,
+        || curve.to_json(),
+        |layout| plimsoll_report::curve::render(curve, dir, layout),
+    )?;
+    let exit = exit_of(curve);
+    cleaned.map(|is_clean| runner.output.exit(exit, is_clean))
 }
 
-/// Percentiles that were requested are those of the curve; one that goes on has its own where none were.
-fn keep_percentiles(
-    points: &mut LoadRunner<'_>,
-    writer: &mut CurveWriter,
-) -> Result<(), ResultsError> {
-    let Some(asked) = points.output.percentiles.clone() else {
-        points.output.percentiles = writer.curve().percentiles_shown.clone();
-        return Ok(());
-    };
-    let measured = writer.dir().read_with(Some(&asked))?;
-    writer.change(|curve| {
-        curve.points = measured.points;
-        curve.percentiles_shown = Some(asked);
-    })
-}
-
-/// Why points were not measured to the end.
+/// Reasons why points were not measured to the end.
 enum CurveAbort {
     /// The run of a point was refused.
     Refused(CommandError),
@@ -98,83 +71,73 @@ enum CurveAbort {
     Lost(ResultsError),
 }
 
-/// Nothing was measured, and nothing is left.
-fn refused(writer: CurveWriter, stopped: CommandError) -> Result<Exit, CommandError> {
-    // A curve that goes on has points of its own.
-    if writer.curve().points.is_empty() && writer.curve().state == CurveState::Unfinished {
-        // What is left of it is named by what refused it.
-        let _ = writer.withdraw();
+impl From<ResultsError> for CurveAbort {
+    fn from(e: ResultsError) -> Self {
+        Self::Lost(e)
     }
-    Err(stopped)
 }
 
-/// Measures the loads that are missing, until a rule, an error or somebody ends it.
-fn measure(points: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), CurveAbort> {
-    let state = |writer: &mut CurveWriter, state| writer.change(|c| c.state = state);
-    // Of a curve that goes on.
-    writer
-        .change(|c| (c.state, c.stop_reason) = (CurveState::Unfinished, None))
-        .map_err(CurveAbort::Lost)?;
+/// Ends a curve that measured nothing and leaves nothing.
+fn refused(writer: CurveWriter, error: CommandError) -> Result<Exit, CommandError> {
+    let curve = writer.document();
+    // A curve that is resumed has points of its own.
+    if curve.points.is_empty() && curve.state == CurveState::Unfinished {
+        // The refusal says more than an error of the removal.
+        let _ = writer.withdraw();
+    }
+    Err(error)
+}
+
+/// Measures the missing loads, until a rule, an error or the user ends it.
+fn measure(runner: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), CurveAbort> {
+    // A curve that is resumed has ended before.
+    end(writer, CurveState::Unfinished, None)?;
     loop {
-        if let Some(end) = stopped_by_rule(writer.curve()) {
-            let reason = Reason {
-                code: end.code().into(),
-                text: end.to_string(),
-            };
-            let change = |c: &mut LoadCurve| {
-                (c.state, c.stop_reason) = (CurveState::Stopped, Some(reason));
-            };
-            return writer.change(change).map_err(CurveAbort::Lost);
+        if let Some(rule) = stopped_by_rule(writer.document()) {
+            let reason = Reason::new(rule.code(), rule.to_string());
+            return Ok(end(writer, CurveState::Stopped, Some(reason))?);
         }
-        let Some(load) = writer.curve().missing().first().copied() else {
-            return state(writer, CurveState::Complete).map_err(CurveAbort::Lost);
+        let Some(load) = writer.document().missing().first().copied() else {
+            return Ok(end(writer, CurveState::Complete, None)?);
         };
-        if points.stop.is_requested() {
-            return state(writer, CurveState::Interrupted).map_err(CurveAbort::Lost);
+        if runner.stop.is_requested() {
+            return Ok(end(writer, CurveState::Interrupted, None)?);
         }
-        let place = &*writer;
-        let measured = points
+        let results = &*writer;
+        let measured = runner
             .measure(load, |plan, started, clock| {
-                place.point(load, plan, started, clock)
+                results.point(load, plan, started, clock)
             })
             .map_err(CurveAbort::Refused)?;
-        let dir = measured.dir.map_err(CurveAbort::Lost)?;
-        let name = dir.path().file_name().unwrap_or_default();
-        let point = CurvePoint::of(&measured.run, load, &name.to_string_lossy());
-        points
+        let point = CurvePoint::of(&measured.run, load, &measured.dir?.name());
+        runner
             .output
             .print_message(&plimsoll_report::curve::line(&point));
-        let notes = measured.notes.into_iter();
-        let notes: Vec<Note> = notes
-            .map(|text| Note {
-                text,
-                location: None,
-            })
-            .collect();
-        writer
-            .change(|c| c.notes.extend(notes))
-            .map_err(CurveAbort::Lost)?;
+        let notes = measured.notes.into_iter().map(Note::from);
+        writer.change(|c| c.notes.extend(notes))?;
         match point.verdict {
-            Verdict::Valid | Verdict::Invalid => writer.add(point).map_err(CurveAbort::Lost)?,
-            Verdict::Interrupted => {
-                return state(writer, CurveState::Interrupted).map_err(CurveAbort::Lost);
-            }
+            Verdict::Valid | Verdict::Invalid => writer.add(point)?,
+            Verdict::Interrupted => return Ok(end(writer, CurveState::Interrupted, None)?),
             Verdict::Failed => {
-                let reasons = point.reasons.iter().map(|r| r.text.as_str());
-                let text = format!("load {load}: {}", reasons.collect::<Vec<_>>().join("; "));
-                return fail(writer, "failed", text).map_err(CurveAbort::Lost);
+                let reason = load_runner::failure_at(load, &point.reasons);
+                return Ok(fail(writer, reason)?);
             }
         }
     }
+}
+
+/// Writes the state in which the curve ended, and the reason.
+fn end(
+    writer: &mut CurveWriter,
+    state: CurveState,
+    reason: Option<Reason>,
+) -> Result<(), ResultsError> {
+    writer.change(|c| (c.state, c.stop_reason) = (state, reason))
 }
 
 /// Writes that an error ended the curve.
-fn fail(writer: &mut CurveWriter, code: &str, text: String) -> Result<(), ResultsError> {
-    let reason = Reason {
-        code: code.into(),
-        text,
-    };
-    writer.change(|c| (c.state, c.stop_reason) = (CurveState::Failed, Some(reason)))
+fn fail(writer: &mut CurveWriter, reason: Reason) -> Result<(), ResultsError> {
+    end(writer, CurveState::Failed, Some(reason))
 }
 
 /// The rule by which the curve ends with the points it has, if there are loads left.
@@ -186,30 +149,19 @@ fn stopped_by_rule(curve: &LoadCurve) -> Option<CurveEnd> {
     curve.stop_rules.stop(measured.points())
 }
 
-/// Removes the files, or leaves them if they are to stay: because the user said so, or because a
-/// curve that did not come to its end goes on with them. `used`: a point used them. Gives whether
-/// everything went that was to go; the rest is noted.
+/// Removes the files, unless they are kept. Returns whether everything was removed that had to be;
+/// the rest is noted. `used`: a point used the files.
 fn clean(
-    points: &LoadRunner<'_>,
+    runner: &LoadRunner<'_>,
     writer: &mut CurveWriter,
     used: bool,
 ) -> Result<bool, CommandError> {
-    let ground = points.config;
-    let stays = writer.curve().state.can_resume() && !ground.plan.work_dir.temporary;
-    let stays = ground.plan.options.keep || stays;
-    if points.used && !stays {
-        ground.report_removal(&points.output);
-    }
-    let wrong = ground.end(stays, used, points.stop);
-    if wrong.is_empty() {
+    let failed = runner.clean(writer.document().state.can_resume(), used);
+    if failed.is_empty() {
         return Ok(true);
     }
-    let notes = wrong.into_iter().map(|text| Note {
-        text,
-        location: None,
-    });
     writer
-        .change(|c| c.notes.extend(notes))
+        .change(|c| c.notes.extend(failed.into_iter().map(Note::from)))
         .map_err(CommandError::failed)?;
     Ok(false)
 }
@@ -223,21 +175,4 @@ fn exit_of(curve: &LoadCurve) -> Exit {
             false => Exit::Invalid,
         },
     }
-}
-
-fn report(format: Format, curve: &LoadCurve, dir: &Path) -> Result<(), CommandError> {
-    let text = match format {
-        Format::Json => curve.to_json(),
-        Format::Text => {
-            let layout = terminal::Layout {
-                width: Stream::Out.width(),
-                color: Stream::Out.color(),
-            };
-            format!(
-                "\n{}",
-                plimsoll_report::curve::render(curve, Some(dir), layout)
-            )
-        }
-    };
-    super::print(&text).map(|_| ())
 }

@@ -1,194 +1,137 @@
-//! `find`: looks for the load line of a workload, the highest load that meets its criteria.
+//! `find`: searches for the load line of a workload, the highest load that meets its criteria.
 
 mod setup;
 
-use crate::cli::{FindArgs, Format};
-use crate::console::Stream;
+use crate::cli::FindArgs;
 use crate::exit::{CommandError, Exit};
 use crate::load_runner::{self, LoadRunner};
 use plimsoll_plan::Note;
 use plimsoll_points::{Purpose, SearchEnd, Step};
-use plimsoll_report::terminal;
-use plimsoll_results::{FindWriter, LoadSearch, Reason, ResultsError, Run, Verdict};
-use std::path::Path;
+use plimsoll_results::{FindWriter, LoadSearch, Reason, ResultsError, Verdict};
 
-/// Looks for the load line, writes every run and prints what was found.
+/// Searches for the load line, writes every run and prints what was found.
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
         |communicator| setup::ready(args, communicator.size()),
-        lead,
+        run_as_root,
     )
 }
 
-/// Why the search ended before it was through.
+/// Reasons why a search ended before it was complete.
 enum SearchAbort {
     /// A run was refused.
     Refused(CommandError),
     /// A run failed.
     Failed(Reason),
-    /// Somebody ended it.
+    /// The user ended it.
     Interrupted,
     /// The results could not be written.
     Lost(ResultsError),
 }
 
-/// What rank 0 does.
-fn lead(points: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Exit, CommandError> {
-    points.hooks = writer.search().hooks.clone();
-    points.runs = writer.search().runs.len() as u64;
-    keep_percentiles(points, &mut writer).map_err(CommandError::failed)?;
-    let ranks = points.communicator.size();
-    let headline = setup::headline(writer.search(), points.config, ranks);
-    points.output.print_message(&headline);
-    for (number, run) in (1..).zip(&writer.search().runs) {
-        let line = plimsoll_report::find::line(&writer.search().metric, number, run);
-        points
-            .output
-            .print_message(&format!("{line} (made before)"));
+impl From<ResultsError> for SearchAbort {
+    fn from(e: ResultsError) -> Self {
+        Self::Lost(e)
     }
-    let searched = search(points, &mut writer);
+}
+
+fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Exit, CommandError> {
+    runner.runs = writer.document().runs.len() as u64;
+    runner.prepare(&mut writer).map_err(CommandError::failed)?;
+    let search = writer.document();
+    let headline = setup::headline(search, runner.config, runner.communicator.size());
+    runner.output.print_message(&headline);
+    for (number, run) in (1..).zip(&search.runs) {
+        let line = plimsoll_report::find::line(&search.metric, number, run);
+        let line = format!("{line} (made before)");
+        runner.output.print_message(&line);
+    }
+    let searched = measure_loads(runner, &mut writer);
     let is_interrupted = matches!(searched, Err(SearchAbort::Interrupted));
     let failure = match searched {
-        Ok(()) => None,
-        Err(SearchAbort::Interrupted) => None,
+        Ok(()) | Err(SearchAbort::Interrupted) => None,
         Err(SearchAbort::Failed(reason)) => Some(reason),
-        Err(SearchAbort::Refused(stopped)) if writer.search().runs.is_empty() => {
-            // What is left of it is named by what refused it.
+        Err(SearchAbort::Refused(error)) if writer.document().runs.is_empty() => {
+            // The refusal says more than an error of the removal.
             let _ = writer.withdraw();
-            return Err(points.config.clean_up_after_refusal(stopped, points.stop));
+            return Err(runner.config.clean_up_after_refusal(error, runner.stop));
         }
-        Err(SearchAbort::Refused(stopped)) => Some(Reason {
-            code: "refused".into(),
-            text: stopped.message.trim().trim_start_matches("error: ").into(),
-        }),
+        Err(SearchAbort::Refused(error)) => Some(error.reason()),
         Err(SearchAbort::Lost(e)) => return Err(CommandError::failed(e)),
     };
     let change = |s: &mut LoadSearch| {
-        s.load_line = s.search.load_line(&s.trials());
-        if is_interrupted && s.load_line.termination == SearchEnd::Unfinished {
-            s.load_line.termination = SearchEnd::Interrupted;
+        let mut line = s.selection.search.load_line(&s.trials());
+        if is_interrupted && line.termination == SearchEnd::Unfinished {
+            line.termination = SearchEnd::Interrupted;
         }
-        s.failure = failure;
+        (s.selection.load_line, s.selection.failure) = (line, failure);
     };
     writer.change(change).map_err(CommandError::failed)?;
-    let wrong = clean(points, writer.search());
-    let is_clean = wrong.is_empty();
+    let failed = runner.clean(writer.document().can_resume(), runner.used);
+    let is_clean = failed.is_empty();
     if !is_clean {
-        let add = |s: &mut LoadSearch| s.notes.extend(wrong);
+        let notes = failed.into_iter().map(Note::from);
+        let add = |s: &mut LoadSearch| s.notes.extend(notes);
         writer.change(add).map_err(CommandError::failed)?;
     }
-    report(points.output.format, writer.search(), writer.dir().path())?;
-    Ok(points.output.exit(exit_of(writer.search()), is_clean))
+    let (search, dir) = (writer.document(), Some(writer.dir().path()));
+    super::print_report(
+        runner.output.format,
+        || search.to_json(),
+        |layout| plimsoll_report::find::render(search, dir, layout),
+    )?;
+    Ok(runner.output.exit(exit_of(search), is_clean))
 }
 
-/// Percentiles that were requested are those of the search; one that goes on has its own where none
-/// were.
-fn keep_percentiles(
-    points: &mut LoadRunner<'_>,
-    writer: &mut FindWriter,
-) -> Result<(), ResultsError> {
-    let Some(asked) = points.output.percentiles.clone() else {
-        points.output.percentiles = writer.search().percentiles_shown.clone();
-        return Ok(());
-    };
-    let made = writer.dir().read_with(Some(&asked))?;
-    writer.change(|search| {
-        search.runs = made.runs;
-        search.percentiles_shown = Some(asked);
-    })
-}
-
-/// Runs one load after the other, as the search asks for them.
-fn search(points: &mut LoadRunner<'_>, writer: &mut FindWriter) -> Result<(), SearchAbort> {
-    let rules = writer.search().search;
-    while let Step::Measure(load, purpose) = rules.next(&writer.search().trials()) {
-        if points.stop.is_requested() {
+/// Measures one load after the other, as the search selects them.
+fn measure_loads(runner: &mut LoadRunner<'_>, writer: &mut FindWriter) -> Result<(), SearchAbort> {
+    let rules = writer.document().selection.search;
+    while let Step::Measure(load, purpose) = rules.next(&writer.document().trials()) {
+        if runner.stop.is_requested() {
             return Err(SearchAbort::Interrupted);
         }
-        measure(points, writer, load, purpose)?;
-        let search = writer.search();
+        measure(runner, writer, load, purpose)?;
+        let search = writer.document();
         if let Some(run) = search.runs.last() {
             let line = plimsoll_report::find::line(&search.metric, search.runs.len(), run);
-            points.output.print_message(&line);
+            runner.output.print_message(&line);
         }
     }
     Ok(())
 }
 
-/// Makes one run and adds it to the results, unless it did not come to its end.
+/// Makes one run and adds it to the results, unless it was interrupted or failed.
 fn measure(
-    points: &mut LoadRunner<'_>,
+    runner: &mut LoadRunner<'_>,
     writer: &mut FindWriter,
     load: u64,
     purpose: Purpose,
 ) -> Result<(), SearchAbort> {
-    let place = &*writer;
-    let measured = points
+    let results = &*writer;
+    let measured = runner
         .measure(load, |plan, started, clock| {
-            place.next_run(load, plan, started, clock)
+            results.next_run(load, plan, started, clock)
         })
         .map_err(SearchAbort::Refused)?;
-    let dir = measured.dir.map_err(SearchAbort::Lost)?;
-    match measured.run.validity.verdict {
+    let dir = measured.dir?;
+    let validity = &measured.run.validity;
+    match validity.verdict {
         Verdict::Interrupted => Err(SearchAbort::Interrupted),
-        Verdict::Failed => Err(SearchAbort::Failed(why(&measured.run, load))),
-        Verdict::Valid | Verdict::Invalid => {
-            let added = writer.add(&measured.run, &dir, load, purpose);
-            added.map_err(SearchAbort::Lost)?;
-            let line = |s: &mut LoadSearch| s.load_line = s.search.load_line(&s.trials());
-            writer.change(line).map_err(SearchAbort::Lost)
+        Verdict::Failed => {
+            let reason = load_runner::failure_at(load, &validity.reasons);
+            Err(SearchAbort::Failed(reason))
         }
+        Verdict::Valid | Verdict::Invalid => Ok(writer.add(&measured.run, &dir, load, purpose)?),
     }
-}
-
-/// Why a run failed.
-fn why(run: &Run, load: u64) -> Reason {
-    let reasons = run.validity.reasons.iter().map(|r| r.text.as_str());
-    let reasons = reasons.collect::<Vec<_>>().join("; ");
-    Reason {
-        code: "failed".into(),
-        text: format!("load {load}: {reasons}"),
-    }
-}
-
-/// Removes the files, or leaves them if they are to stay: because the user said so, or because a
-/// search that did not come to its end goes on with them. Notes of what went wrong.
-fn clean(points: &LoadRunner<'_>, search: &LoadSearch) -> Vec<Note> {
-    let ground = points.config;
-    let stays = search.can_resume() && !ground.plan.work_dir.temporary;
-    let stays = ground.plan.options.keep || stays;
-    if points.used && !stays {
-        ground.report_removal(&points.output);
-    }
-    let wrong = ground.end(stays, points.used, points.stop);
-    let notes = wrong.into_iter().map(|text| Note {
-        text,
-        location: None,
-    });
-    notes.collect()
 }
 
 fn exit_of(search: &LoadSearch) -> Exit {
-    match (&search.failure, search.load_line.termination) {
+    let line = &search.selection.load_line;
+    match (&search.selection.failure, line.termination) {
         (Some(_), _) => Exit::Failed,
         (None, SearchEnd::Interrupted | SearchEnd::Unfinished) => Exit::Interrupted,
-        (None, _) if search.load_line.sustained.is_some() => Exit::Valid,
+        (None, _) if line.sustained.is_some() => Exit::Valid,
         (None, _) => Exit::Invalid,
     }
-}
-
-fn report(format: Format, search: &LoadSearch, dir: &Path) -> Result<(), CommandError> {
-    let text = match format {
-        Format::Json => search.to_json(),
-        Format::Text => {
-            let layout = terminal::Layout {
-                width: Stream::Out.width(),
-                color: Stream::Out.color(),
-            };
-            let report = plimsoll_report::find::render(search, Some(dir), layout);
-            format!("\n{report}")
-        }
-    };
-    super::print(&text).map(|_| ())
 }

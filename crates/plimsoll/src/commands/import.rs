@@ -27,7 +27,7 @@ pub fn run(args: &ImportArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// Says what is odd about a report, and what an excerpt lacks.
+/// Prints warnings about a report and notes on missing sections.
 pub fn remark(imported: &Imported, name: &str) {
     for warning in &imported.warnings {
         console::err(&format!("warning: {name}: {warning}\n"));
@@ -46,7 +46,7 @@ pub fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A text that was refused, as a person reads it.
+/// The command error of a text that was refused.
 pub fn refused(d: &Diagnostics) -> CommandError {
     CommandError {
         exit: Exit::Usage,

@@ -9,7 +9,7 @@ use plimsoll_plan::{Bytes, FilesetId, Layout, Overrides, Plan};
 /// Head of the column that says where a workload comes from.
 const SOURCE: &str = "source";
 
-/// Where the workloads of the list come from.
+/// Source of the workloads in the list.
 const BUILT_IN: &str = "built-in";
 
 /// One line of the list.
@@ -33,7 +33,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, CommandError> {
 
 fn entry(found: workload::WorkloadSource) -> Result<Entry, CommandError> {
     let overrides = Overrides {
-        // Where files would go has no part in their sizes.
+        // The directory does not affect sizes.
         dir: Some("/".into()),
         ..Overrides::default()
     };

@@ -5,15 +5,19 @@ use crate::cli::{Format, MdArgs};
 use crate::communicator::Communicator;
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
-use crate::hook::{HookRunner, RunFacts};
+use crate::hook::RunFacts;
 use crate::measured_run::RunMetadata;
+use crate::output_options::OutputOptions;
 use crate::progress_display::ProgressDisplay;
-use crate::results_writer::{ResultsWriter, Written};
-use crate::signals;
+use crate::results_writer::Written;
+use crate::run_context::{
+    RunContext, outcome_or_refusal, refuse_among_files, refuse_results_among_files,
+    results_path_error, stop_on_interrupt,
+};
 use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
 use plimsoll_measure::RankStage;
-use plimsoll_plan::Plan;
+use plimsoll_plan::{Failure, Plan};
 use plimsoll_report::terminal;
 use plimsoll_results::{ClockKind, Run, RunDir, RunWriter, Verdict};
 use std::path::Path;
@@ -40,24 +44,28 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         let options = Options::new(&args.md).map_err(CommandError::usage)?;
         let plan = plan(&options, communicator.size())?;
         args.hooks.hooks(args.allow_commands)?;
-        tools = Some(MdOutputs::ready(args, options, &plan)?);
+        tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok(plan)
     })?;
-    let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, communicator.is_root())
-        .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    // Rank 0 has checked the same arguments.
+    let options = Options::new(&args.md).map_err(CommandError::usage)?;
+    let context = RunContext {
+        communicator: &communicator,
+        settings: &settings(&options),
+        stop: &stop_on_interrupt(&communicator)?,
+        output: OutputOptions {
+            format: args.format,
+            quiet: options.quiet,
+            per_rank: args.ranks.per_rank,
+            percentiles: args.percentiles.percentiles.clone(),
+            cleanup: args.cleanup,
+        },
+        hooks: args.hooks.hooks(args.allow_commands)?,
+        results_error: results_path_error,
+    };
     match tools {
-        Some(tools) => lead(args, &communicator, &plan, &stop, tools),
-        None => {
-            // The same arguments as those of rank 0, which have been found right.
-            let options = Options::new(&args.md).map_err(CommandError::usage)?;
-            let settings = settings(&options);
-            let c = RunMetadata {
-                percentiles: args.percentiles.clone(),
-                ..run::run_metadata(&plan, &settings, &communicator)
-            };
-            run::follow(&communicator, c, &settings, &stop, args.ranks.per_rank)
-        }
+        Some(tools) => run_as_root(&context, &options, &plan, tools),
+        None => context.run_as_member(&plan).map(|_| Exit::Valid),
     }
 }
 
@@ -83,9 +91,8 @@ fn plan(options: &Options, ranks: u32) -> Result<Plan, CommandError> {
     Ok(plan)
 }
 
-/// What rank 0 has ready before anything is run.
+/// The outputs that rank 0 has ready before anything is run.
 struct MdOutputs {
-    options: Options,
     latency: Option<LatencyFiles>,
     writer: RunWriter,
     started: SystemTime,
@@ -94,8 +101,8 @@ struct MdOutputs {
 }
 
 impl MdOutputs {
-    /// Makes sure that what is to be written can be, before anything is done.
-    fn ready(args: &MdArgs, options: Options, plan: &Plan) -> Result<Self, CommandError> {
+    /// Checks that all outputs can be written, before anything is run.
+    fn ready(args: &MdArgs, options: &Options, plan: &Plan) -> Result<Self, CommandError> {
         if let PatternOptions::Workbench(w) = &options.pattern
             && w.writes_position()
         {
@@ -103,48 +110,21 @@ impl MdOutputs {
             info.check().map_err(CommandError::usage)?;
             refuse_among_files("the position", &w.run_info_file, "--run-info-file", plan)?;
         }
-        let latency = LatencyFiles::new(&options, plan).map_err(CommandError::usage)?;
+        let latency = LatencyFiles::new(options, plan).map_err(CommandError::usage)?;
         for path in latency.iter().flat_map(LatencyFiles::paths) {
             refuse_among_files("the time of every operation", path, "-L", plan)?;
         }
-        run::refuse_results_among_files(&args.results, plan, &settings(&options))?;
+        let root = &args.root.results;
+        refuse_results_among_files(root, plan, &settings(options))?;
         let started = SystemTime::now();
-        let writer =
-            RunWriter::create(&args.results, plan, started, ClockKind::Real).map_err(|e| {
-                CommandError::usage(format!(
-                    "{e}; --results chooses another place for the results"
-                ))
-            })?;
+        let writer = RunWriter::create(root, plan, started, ClockKind::Real);
         Ok(Self {
-            uses_empty_root: is_empty(plan, &options),
-            options,
+            uses_empty_root: is_empty(plan, options),
             latency,
-            writer,
+            writer: writer.map_err(results_path_error)?,
             started,
         })
     }
-}
-
-/// Refuses a file below the root: nothing but the run's own files may be there.
-fn refuse_among_files(
-    what: &str,
-    path: &Path,
-    option: &str,
-    plan: &Plan,
-) -> Result<(), CommandError> {
-    let path = run::resolved(path);
-    for guard in &plan.work_dir.guards {
-        let root = run::resolved(&crate::workload::below(&plan.work_dir.dir, guard));
-        if path.starts_with(&root) {
-            return Err(CommandError::usage(format!(
-                "{what} would be written to {}, which is inside {}, the directory of the run's \
-                 files; {option} chooses another place",
-                path.display(),
-                root.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Whether the root that is to be made is there already, and empty.
@@ -156,33 +136,22 @@ fn is_empty(plan: &Plan, options: &Options) -> bool {
     makes_root && options.target == plimsoll_target::DEFAULT_TARGET && entries.unwrap_or(false)
 }
 
-/// What rank 0 does: it works too, and tells of it.
-fn lead(
-    args: &MdArgs,
-    communicator: &Communicator,
+fn run_as_root(
+    context: &RunContext<'_>,
+    options: &Options,
     plan: &Plan,
-    stop: &Stop,
     tools: MdOutputs,
 ) -> Result<Exit, CommandError> {
-    let options = &tools.options;
-    let settings = settings(options);
-    let mut c = run::run_metadata(plan, &settings, communicator);
-    c.started = tools.started;
-    c.percentiles = args.percentiles.clone();
+    let metadata = RunMetadata {
+        started: tools.started,
+        ..context.run_metadata(plan)
+    };
     let report = Report::new(options, plan);
-    let quiet = options.quiet;
-    let each = args.ranks.per_rank.then_some(communicator);
-    let scribe =
-        ResultsWriter::begin(tools.writer, c, each).map_err(|e| run::results_path_error(&e))?;
-    let mut screen = ProgressDisplay::new(args.format, quiet, plan, scribe, stop.clone());
-    let hooks = args.hooks.hooks(args.allow_commands)?;
     let facts = RunFacts {
         number: Some(1),
         ..RunFacts::default()
     };
-    let size = communicator.size();
-    let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, size, &facts);
-    screen.hook(hooks.as_ref().map(runner));
+    let screen = context.display(plan, &facts, tools.writer, metadata)?;
     let mut head = report.begin(&arguments(), env!("CARGO_PKG_VERSION"), &local_time());
     if tools.uses_empty_root && !options.quiet {
         head.push_str("WARN: Will use the existing (empty) directory\n");
@@ -194,11 +163,12 @@ fn lead(
         latency: tools.latency,
         done: vec![],
         broken: None,
-        stop: stop.clone(),
+        stop: context.stop.clone(),
     };
     let begun = Instant::now();
-    let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, communicator.ranks());
-    let outcome = match run::outcome_or_refusal(ran) {
+    let ranks = context.communicator.ranks();
+    let ran = plimsoll_engine::run_ranks(plan, context.settings, context.stop, &mut watch, ranks);
+    let outcome = match outcome_or_refusal(ran) {
         Ok(outcome) => with_latency_failure(outcome, watch.broken.as_ref()),
         Err(refused) => {
             drop(watch);
@@ -208,34 +178,23 @@ fn lead(
     let MdObserver { screen, done, .. } = watch;
     screen.print(&report.end(begun.elapsed(), &local_time()));
     let written = screen.end(outcome);
-    if args.format == Format::Json || options.quiet {
+    if context.output.format == Format::Json || options.quiet {
         written.warn_of_unremoved();
     }
     let is_clean = written.is_clean();
     let Written { run, dir, .. } = written;
     keep_position(options, plan, &run, &done)?;
-    tell(args, options, &run, dir.as_ref().ok().map(RunDir::path))?;
-    match dir {
-        Ok(_) => Ok(args.cleanup.exit(run.validity.verdict.into(), is_clean)),
-        Err(e) => Err(CommandError::failed(e)),
-    }
+    print_report(&context.output, &run, dir.as_ref().ok().map(RunDir::path))?;
+    dir.map_err(CommandError::failed)?;
+    Ok(context.output.exit(run.validity.verdict.into(), is_clean))
 }
 
-/// Prints the report of the whole run. A quiet one says only what was wrong with it.
-fn tell(
-    args: &MdArgs,
-    options: &Options,
-    run: &Run,
-    dir: Option<&Path>,
-) -> Result<(), CommandError> {
-    match args.format {
-        Format::Text if options.quiet => {
+/// Prints the report of the whole run; in quiet mode only if it is not valid.
+fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result<(), CommandError> {
+    match output.format {
+        Format::Text if output.quiet => {
             if run.validity.verdict != Verdict::Valid {
-                let layout = terminal::Layout {
-                    width: Stream::Err.width(),
-                    color: Stream::Err.color(),
-                };
-                console::err(&terminal::render(run, dir, layout));
+                console::err(&terminal::render(run, dir, Stream::Err.layout()));
             }
             Ok(())
         }
@@ -243,7 +202,7 @@ fn tell(
     }
 }
 
-/// Keeps where the next run of a phase begins, if this one came to its end.
+/// Stores the position at which the next run of a phase begins, if this one was complete.
 fn keep_position(
     options: &Options,
     plan: &Plan,
@@ -287,7 +246,7 @@ fn local_time() -> String {
 struct MdObserver<'a> {
     screen: ProgressDisplay<'a>,
     report: Report<'a>,
-    /// What is printed first, once the run has begun: one that is refused only says why.
+    /// First lines, printed once the run has begun: a run that is refused prints only the reason.
     head: String,
     latency: Option<LatencyFiles>,
     /// For each stage that has ended, what its ranks did.
@@ -299,10 +258,10 @@ struct MdObserver<'a> {
 /// The outcome, unless the run was stopped because the time of an operation could not be kept.
 fn with_latency_failure(mut outcome: Outcome, broken: Option<&LatencyError>) -> Outcome {
     if let Some(error) = broken {
-        // It was this error that stopped the run, not a person.
+        // This error stopped the run, not the user.
         outcome.interrupted = false;
         let what = "keep the time of every operation";
-        outcome.failure = crate::measured_run::failed(what, error.to_string()).failure;
+        outcome.failure = Some(Failure::of(what, error.to_string()));
     }
     outcome
 }

@@ -1,4 +1,4 @@
-//! One module a subcommand.
+//! One module per subcommand.
 
 pub mod annotate;
 pub mod clean;
@@ -22,12 +22,27 @@ pub mod study;
 pub mod sut;
 pub mod wan;
 
-use crate::console;
+use crate::cli::Format;
+use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
+use plimsoll_report::terminal::Layout;
 
-/// Prints a text that is all a command has to say.
+/// Prints the output of a command.
 pub fn print(text: &str) -> Result<Exit, CommandError> {
     console::out(text)
         .map(|()| Exit::Valid)
         .map_err(|e| CommandError::failed(format!("cannot write to standard output: {e}")))
+}
+
+/// Prints the report that ends a command: a JSON document, or text below an empty line.
+fn print_report(
+    format: Format,
+    json: impl FnOnce() -> String,
+    text: impl FnOnce(Layout) -> String,
+) -> Result<(), CommandError> {
+    let report = match format {
+        Format::Json => json(),
+        Format::Text => format!("\n{}", text(Stream::Out.layout())),
+    };
+    print(&report).map(|_| ())
 }

@@ -44,7 +44,7 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
     }
 }
 
-/// What the run takes, and what there is.
+/// The needs of a run, and the available resources.
 fn needs(plan: &Plan, look: &Preflight) -> String {
     let mut out = format!("\nneeds\n  target    {}\n", look.target);
     if let (Some(space), Some(pattern)) = (look.space, plan.pattern()) {
@@ -103,7 +103,7 @@ fn needs(plan: &Plan, look: &Preflight) -> String {
     out
 }
 
-/// How long populating takes; the estimate is no better than a second.
+/// Estimated time of populating, in whole seconds.
 fn populate_time(look: &Preflight) -> String {
     let seconds = look.populate_estimate.as_secs_f64();
     if look.inodes_needed == 0 && look.bytes_needed == 0 {

@@ -5,23 +5,25 @@ mod distinct;
 mod list;
 mod setup;
 
-use crate::cli::{Format, ProfileArgs};
-use crate::commands::run::RunContext;
+use super::run;
+use crate::cli::ProfileArgs;
 use crate::communicator::Communicator;
-use crate::console::Stream;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
-use crate::load_runner::{LoadTestConfig, OutputOptions};
+use crate::load_runner::LoadTestConfig;
+use crate::output_options::OutputOptions;
+use crate::progress_display::RunTitle;
 use crate::results_writer::Written;
-use crate::signals;
-use plimsoll_engine::{ClockKind, Settings, Stop};
+use crate::run_context::{RunContext, results_path_error, stop_on_interrupt};
+use plimsoll_engine::{Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_report::compare::of_profiles;
-use plimsoll_report::{profile, terminal};
-use plimsoll_results::{CommandRun, Hooks, ProfileCase, ProfileResults, ProfileWriter, Verdict};
+use plimsoll_report::profile;
+use plimsoll_results::{
+    CommandRun, Hooks, ProfileCase, ProfileResults, ProfileWriter, RepeatsWriter, Verdict,
+};
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Makes the runs, writes the results and prints the report.
 pub fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
@@ -32,9 +34,7 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
         return list::run(args);
     }
     let communicator = Communicator::join(args.manner.ranks.processes)?;
-    let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, communicator.is_root())
-        .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let stop = stop_on_interrupt(&communicator)?;
     let runs = ProfileRunner {
         communicator: &communicator,
         stop: &stop,
@@ -42,34 +42,30 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
         unclean: Cell::new(false),
     };
     if !communicator.is_root() {
-        return runs.follow();
+        return runs.run_as_member();
     }
-    let ended = setup::open(args, &communicator).and_then(|writer| runs.lead(writer));
+    let ended = setup::open(args, &communicator).and_then(|writer| runs.run_as_root(writer));
     // The other ranks wait for a run, or to hear that there is none; one that is gone has ended.
     let _ = communicator.run_on_root_and_broadcast(|| Ok(None::<LoadTestConfig>));
     ended
 }
 
-/// What one run is made with, as all ranks have it.
+/// Configuration of one run, which all ranks have.
 fn load_test_config(results: &ProfileResults, case: &ProfileCase, plan: Plan) -> LoadTestConfig {
     LoadTestConfig {
         plan,
         target: case.target.clone(),
-        is_virtual: results.clock == plimsoll_results::ClockKind::Virtual,
+        clock: results.clock,
         lanes: results.lanes,
-        interval: Duration::try_from_secs_f64(results.interval_s).unwrap_or(Duration::from_secs(1)),
+        interval_s: results.interval_s,
     }
 }
 
-/// How the engine is to make a run: unlike those of load points, it leaves no files to the next.
-fn settings(ground: &LoadTestConfig) -> Settings {
+/// Settings of the engine for a run: unlike those of load points, it leaves no files to the next.
+fn settings(config: &LoadTestConfig) -> Settings {
     Settings {
         holds: false,
-        clock: match ground.is_virtual {
-            true => ClockKind::Virtual,
-            false => ClockKind::Real,
-        },
-        ..ground.settings()
+        ..config.settings()
     }
 }
 
@@ -83,15 +79,15 @@ struct ProfileRunner<'a> {
 }
 
 impl ProfileRunner<'_> {
-    /// What the ranks but rank 0 do: they make the runs that it shares.
-    fn follow(&self) -> Result<Exit, CommandError> {
-        while let Some(ground) = self
+    /// Makes the runs that rank 0 broadcasts, at the other ranks.
+    fn run_as_member(&self) -> Result<Exit, CommandError> {
+        while let Some(config) = self
             .communicator
             .run_on_root_and_broadcast(|| Ok(None::<LoadTestConfig>))?
         {
-            let settings = settings(&ground);
+            let settings = settings(&config);
             self.run_context(&settings, None)
-                .run_as_member(&ground.plan)?;
+                .run_as_member(&config.plan)?;
         }
         Ok(Exit::Valid)
     }
@@ -103,13 +99,13 @@ impl ProfileRunner<'_> {
             stop: self.stop,
             output: self.output.clone(),
             hooks,
+            results_error: results_path_error,
         }
     }
 
-    /// What rank 0 does.
-    fn lead(&self, mut writer: ProfileWriter) -> Result<Exit, CommandError> {
+    fn run_as_root(&self, mut writer: ProfileWriter) -> Result<Exit, CommandError> {
         self.output
-            .print_message(&setup::headline(writer.results()));
+            .print_message(&setup::headline(writer.document()));
         let asked = self.output.percentiles.clone();
         writer
             .change(|p| {
@@ -117,8 +113,8 @@ impl ProfileRunner<'_> {
                 p.percentiles_shown = asked.or(p.percentiles_shown.take());
             })
             .map_err(CommandError::failed)?;
-        for number in 0..writer.results().cases.len() {
-            if !writer.results().cases[number].is_missing() {
+        for number in 0..writer.document().cases.len() {
+            if !writer.document().cases[number].is_missing() {
                 continue;
             }
             if self.stop.is_requested() {
@@ -128,18 +124,18 @@ impl ProfileRunner<'_> {
                 break;
             }
             if let Err(stopped) = self.case(&mut writer, number) {
-                if writer.results().cases.iter().all(|c| c.results.is_none()) {
+                if writer.document().cases.iter().all(|c| c.results.is_none()) {
                     writer.remove_if_empty();
                     return Err(stopped);
                 }
-                // What was measured is shown, with how to go on: a server may be gone for a while.
+                // The report states how to resume: a server may be down for a while.
                 self.report(&writer)?;
                 return Err(CommandError {
                     exit: Exit::Failed,
                     ..stopped
                 });
             }
-            if writer.results().cases[number].verdict == Some(Verdict::Interrupted) {
+            if writer.document().cases[number].verdict == Some(Verdict::Interrupted) {
                 writer
                     .change(|p| p.interrupted = true)
                     .map_err(CommandError::failed)?;
@@ -147,13 +143,13 @@ impl ProfileRunner<'_> {
             }
         }
         self.report(&writer)?;
-        let exit = exit_of(writer.results());
+        let exit = exit_of(writer.document());
         Ok(self.output.exit(exit, !self.unclean.get()))
     }
 
-    /// Makes the runs of one case: one, or as many as were asked for.
+    /// Makes the runs of one case.
     fn case(&self, writer: &mut ProfileWriter, number: usize) -> Result<(), CommandError> {
-        let times = writer.results().repeat;
+        let times = writer.document().repeat;
         if times <= 1 {
             let (verdict, path) = self.once(writer, number, 0, None)?;
             return writer
@@ -171,19 +167,13 @@ impl ProfileRunner<'_> {
                     return Err(stopped);
                 }
             };
-            worst = if verdict as u8 > worst as u8 {
-                verdict
-            } else {
-                worst
-            };
+            worst = worse(worst, verdict);
             if matches!(verdict, Verdict::Failed | Verdict::Interrupted) || self.stop.is_requested()
             {
-                // The whole case is made again by --resume: it has fewer runs than were asked for.
-                worst = if i + 1 < times && worst as u8 <= Verdict::Invalid as u8 {
-                    Verdict::Interrupted
-                } else {
-                    worst
-                };
+                // The whole case is made again by --resume: it has fewer runs than requested.
+                if i + 1 < times && matches!(worst, Verdict::Valid | Verdict::Invalid) {
+                    worst = Verdict::Interrupted;
+                }
                 break;
             }
         }
@@ -199,36 +189,37 @@ impl ProfileRunner<'_> {
         writer: &mut ProfileWriter,
         number: usize,
         repeat: u32,
-        repeats: Option<&mut plimsoll_results::RepeatsWriter>,
+        repeats: Option<&mut RepeatsWriter>,
     ) -> Result<(Verdict, PathBuf), CommandError> {
-        let results = writer.results();
+        let results = writer.document();
         let case = &results.cases[number];
         let plan = Plan {
             seed: case.plan.seed.wrapping_add(u64::from(repeat)),
             ..case.plan.clone()
         };
-        let ground = load_test_config(results, case, plan);
+        let config = load_test_config(results, case, plan);
         self.communicator
-            .run_on_root_and_broadcast(|| Ok(Some(ground.clone())))?;
-        let settings = settings(&ground);
-        let mut round = self.run_context(&settings, results.hooks.clone());
-        round.output.percentiles = results.percentiles_shown.clone();
+            .run_on_root_and_broadcast(|| Ok(Some(config.clone())))?;
+        let settings = settings(&config);
+        let mut context = self.run_context(&settings, results.hooks.clone());
+        context.output.percentiles = results.percentiles_shown.clone();
         let facts = RunFacts {
             load: None,
             number: Some(number as u64 * u64::from(results.repeat.max(1)) + u64::from(repeat) + 1),
             configuration: Some(format!("{} on {}", case.name, case.filesystem)),
         };
         let label = format!("{} on {}  ", case.name, case.filesystem);
+        let headline = run::headline(&config.plan, &settings, self.communicator.size());
+        let title = RunTitle {
+            label: label.clone(),
+            opening_line: Some(format!("{label}{headline}")),
+        };
+        let plan = &config.plan;
         let written =
-            round.run_as_root(
-                &ground.plan,
-                &label,
-                &facts,
-                |started, clock| match &repeats {
-                    Some(repeats) => repeats.next(&ground.plan, started, clock),
-                    None => writer.run(number, &ground.plan, started, clock),
-                },
-            )?;
+            context.run_as_root(plan, title, &facts, None, |started, clock| match &repeats {
+                Some(repeats) => repeats.next(plan, started, clock),
+                None => writer.run(number, plan, started, clock),
+            })?;
         let Written {
             run,
             dir,
@@ -255,7 +246,7 @@ impl ProfileRunner<'_> {
 
     /// Prints the report, and writes the page that compares file systems.
     fn report(&self, writer: &ProfileWriter) -> Result<(), CommandError> {
-        let results = writer.results();
+        let results = writer.document();
         let asked = results.percentiles_shown.as_ref();
         let sets = profile::sets(results, writer.dir(), asked).map_err(CommandError::failed)?;
         if sets.len() > 1 {
@@ -264,18 +255,20 @@ impl ProfileRunner<'_> {
                 .write(COMPARISON_FILE, &page)
                 .map_err(CommandError::failed)?;
         }
-        let text = match self.output.format {
-            Format::Json => results.to_json(),
-            Format::Text => {
-                let layout = terminal::Layout {
-                    width: Stream::Out.width(),
-                    color: Stream::Out.color(),
-                };
-                let dir = Some(writer.dir().path());
-                format!("\n{}", profile::render(results, &sets, dir, layout))
-            }
-        };
-        super::print(&text).map(|_| ())
+        let dir = Some(writer.dir().path());
+        super::print_report(
+            self.output.format,
+            || results.to_json(),
+            |layout| profile::render(results, &sets, dir, layout),
+        )
+    }
+}
+
+/// The worse of two verdicts.
+fn worse(a: Verdict, b: Verdict) -> Verdict {
+    match b as u8 > a as u8 {
+        true => b,
+        false => a,
     }
 }
 

@@ -10,7 +10,7 @@ use plimsoll_results::{AbandonedRun, Entry, LiveDir, Removal, ResultsError, dire
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-/// What is done with the results below a root.
+/// The results below a root, by what happens to them.
 #[derive(Default)]
 struct PruneDecisions {
     /// These go.
@@ -23,7 +23,7 @@ struct PruneDecisions {
 pub fn run(args: &PruneArgs) -> Result<Exit, CommandError> {
     if !args.yes && !args.dry_run && !io::stdin().is_terminal() {
         return Err(CommandError::usage(
-            "nobody can be asked here: --yes deletes, and --dry-run lists what would be deleted",
+            "standard input is not a terminal: pass --yes to delete the results, or --dry-run to list them",
         ));
     }
     let before = Timestamp::now()
@@ -150,7 +150,7 @@ impl PruneDecisions {
     }
 }
 
-/// Asks a person.
+/// Asks the user.
 fn confirmed(sum: &str) -> Result<bool, CommandError> {
     console::err(&format!("delete {sum}? [y/N] "));
     let mut answer = String::new();

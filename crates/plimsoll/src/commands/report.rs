@@ -1,4 +1,4 @@
-//! `report`: prints results again, or makes something else of them.
+//! `report`: prints results, or converts them to another format.
 
 mod disclosure;
 mod results;
@@ -14,7 +14,7 @@ use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
 use results::{LoadedResult, ResultKind, subjects};
 use std::path::{Path, PathBuf};
 
-/// Reads the results and makes what was asked for.
+/// Reads the results and writes the requested format.
 pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
     let disclosing = [ReportFormat::Disclosure, ReportFormat::Html].contains(&args.format);
     if args.sut.is_some() && !disclosing {
@@ -90,17 +90,15 @@ pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandEr
     let Some(path) = output else {
         return print(text);
     };
-    // Somebody will look at it with `cat`. Of JSON it is the same JSON.
+    // The file may be displayed with `cat`. Escaped JSON is the same JSON.
     std::fs::write(path, foreign::escaped_lines(text).as_bytes())
         .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", path.display())))?;
     Ok(Exit::Valid)
 }
 
 fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
-    let layout = terminal::Layout {
-        width: Stream::Out.width(),
-        color: Stream::Out.color() && args.output.is_none(),
-    };
+    let mut layout = Stream::Out.layout();
+    layout.color &= args.output.is_none();
     let one = |found: &LoadedResult| {
         let path = Some(found.path.as_path());
         let text = match &found.what {

@@ -44,7 +44,7 @@ fn bind(args: &ServeArgs) -> Result<Server, CommandError> {
     if args.index.is_some() {
         return Server::bind(args.listen, settings).map_err(CommandError::usage);
     }
-    // Without a place of one's own for it the index is made anew each time.
+    // Without a directory for it, the index is rebuilt each time.
     let remark = match cached(&args.root) {
         Ok(path) => {
             settings.index = Some(path);
@@ -71,7 +71,7 @@ fn cached(root: &Path) -> Result<PathBuf, String> {
         .ok_or("neither HOME nor XDG_CACHE_HOME is set")?
         .join("plimsoll");
     std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
-    // Another root has another index; the same name again, should it ever come, is made anew.
+    // Each root has its own index; a collision of names only causes a rebuild.
     let mut hasher = DefaultHasher::new();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     root.hash(&mut hasher);

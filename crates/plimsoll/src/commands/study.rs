@@ -1,4 +1,4 @@
-//! `study`: runs that answer one question, as a profile on several ways to a server.
+//! `study`: runs that answer one question, as a profile on several access paths to a server.
 
 use super::profile;
 use crate::cli::{FileSystem, NfsVersion, ProfileArgs, Study, StudyArgs};
@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use plimsoll_report::study::{NFS4_OPENS, label};
 use std::time::Duration;
 
-/// Ways to open a file on a server: what each is called, the version, and the options that make it.
+/// Access paths to a server: name, NFS version, and options of the URL.
 const SERVER_WAYS: [(&str, NfsVersion, &str); 6] = [
     ("v3", NfsVersion::V3, ""),
     (
@@ -37,7 +37,7 @@ const SERVER_WAYS: [(&str, NfsVersion, &str); 6] = [
     ),
 ];
 
-/// Options of URLs that a study gives itself, and what is said of them.
+/// Options of URLs that a study sets itself, and the message about each.
 const OWN_OPTIONS: [(&str, &str); 4] = [
     (
         "minorversion",
@@ -91,7 +91,7 @@ fn check(option: &str, url: Option<&str>, scheme: &str) -> Result<(), CommandErr
     Ok(())
 }
 
-/// The ways to the server, for each round trip all of them.
+/// The access paths to the server, for each round-trip time.
 fn ways_to_server(args: &StudyArgs) -> Result<Vec<FileSystem>, CommandError> {
     check("--nfs3", args.nfs3.as_deref(), "nfs3://")?;
     check("--nfs4", args.nfs4.as_deref(), "nfs4://")?;

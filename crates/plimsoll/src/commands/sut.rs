@@ -22,12 +22,12 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
     if !dir.is_dir() {
         let dir = dir.display();
         return Err(CommandError::usage(format!(
-            "--dir {dir} is no directory; give one on the file system that is measured"
+            "--dir {dir} is not a directory; give one on the file system that is measured"
         )));
     }
     let place = output.display();
     let text = template(&Sut::of_this_machine(dir));
-    // What a person has completed is worth more than what the machine tells.
+    // A description that the user has completed is worth more than a generated one.
     let mut file = File::create_new(output).map_err(|e| match e.kind() {
         std::io::ErrorKind::AlreadyExists => CommandError::usage(format!(
             "{place} exists and is not overwritten; --output chooses another file"

@@ -47,7 +47,10 @@ fn files_of_a_run_that_was_killed_are_removed() {
     assert_eq!(ended.stderr, "");
     assert!(!bench.work().exists(), "Plimsoll had made it");
     let ended = clean(&bench, &["work"]).expect_code(2);
-    assert!(ended.stderr.contains("`work` is no directory"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("`work` is not a directory"),
+        "{ended:?}"
+    );
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn wrong_options_say_what_is_expected() {
         (["plan", "varmail", "--content=junk"], "compressible:RATIO"),
         (["plan", "varmail", "--cpus=3-1"], "processor numbers"),
         (["plan", "varmail", "--set=x"], "NAME=VALUE"),
-        (["plan", "varmail", "--rate=-1"], "events a second"),
+        (["plan", "varmail", "--rate=-1"], "events per second"),
         (["plan", "varmail", "--interval=0s"], "at least 10ms"),
         (["plan", "varmail", "--lanes=0"], "at least 1"),
         (["plan", "varmail", "--tme=5s"], "--time"),

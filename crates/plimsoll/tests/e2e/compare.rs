@@ -422,13 +422,13 @@ fn a_search_has_a_page_tables_and_pictures() {
     let dir = search(&bench, &["--max-load=100", "--resolution=4"]);
     let found = plimsoll_results::FindDir::at(&dir).read().unwrap();
     let (carried, not) = (
-        found.load_line.sustained.unwrap(),
-        found.load_line.not_sustained.unwrap(),
+        found.selection.load_line.sustained.unwrap(),
+        found.selection.load_line.not_sustained.unwrap(),
     );
     assert!(
         carried.load < not.load && found.runs.len() > 5,
         "{:?}",
-        found.load_line
+        found.selection.load_line
     );
     let report = |format: &str| {
         call(&bench, &["report", "--format", format], &[&dir])
@@ -510,8 +510,8 @@ fn a_search_that_runs_out_of_runs_says_what_is_known() {
     );
     let found = plimsoll_results::FindDir::at(&between).read().unwrap();
     let (carried, not) = (
-        found.load_line.sustained.unwrap(),
-        found.load_line.not_sustained.unwrap(),
+        found.selection.load_line.sustained.unwrap(),
+        found.selection.load_line.not_sustained.unwrap(),
     );
     let flat = text(&between)
         .split_whitespace()

@@ -3,33 +3,12 @@
 
 mod resume;
 
+use crate::common::load_tests::{self, FILES_PER_USER, USERS};
 use crate::common::{Bench, Ended, MARKER, schema, started, tree};
 use plimsoll_results::{CurveDir, CurvePoint, CurveState, LoadCurve, Verdict};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
-
-/// Users of two processes, which look at 100 files of 4 KiB each, 50 times a second.
-const USERS: &str = r#"title = "looks"
-
-[metric]
-name = "users"
-
-[[component]]
-name = "looker"
-processes = 2
-rate = 50
-
-[component.mix]
-stat = 100
-
-[component.files]
-count = 100
-size = "4k"
-"#;
-
-/// Files of each user.
-const FILES: u64 = 200;
 
 /// On nothing, where every operation takes as long, in virtual time.
 fn virtually(latency: &str) -> [String; 2] {
@@ -39,12 +18,8 @@ fn virtually(latency: &str) -> [String; 2] {
     ]
 }
 
-/// `plimsoll curve` of the users, with results in the place and JSON on standard output.
 fn curve(bench: &Bench, more: &[&str]) -> Command {
-    std::fs::write(bench.path("users.toml"), USERS).unwrap();
-    let mut command = bench.plimsoll(["curve", "users.toml", "--format=json", "--results"]);
-    command.arg(bench.path("results")).args(more);
-    command
+    load_tests::command(bench, "curve", more)
 }
 
 /// The same in virtual time on nothing, 10 s a point.
@@ -57,15 +32,11 @@ fn virtual_curve(bench: &Bench, latency: &str, more: &[&str]) -> Ended {
 /// Arguments by which no point ends the curve, however slow the machine is.
 const TO_THE_END: [&str; 2] = ["--stop-after-invalid=0", "--continue-past-peak"];
 
-/// The same on files of [`Bench::work`], as quick as can be.
+/// A curve of short points on files of [`Bench::work`].
 fn quick_curve(bench: &Bench, more: &[&str]) -> Command {
     let short = ["--time=300ms", "--warmup=100ms", "--interval=100ms"];
-    let mut command = curve(bench, &short);
-    command
-        .arg("--dir")
-        .arg(bench.work())
-        .args(TO_THE_END)
-        .args(more);
+    let mut command = load_tests::command_in_work(bench, "curve", &short, &TO_THE_END);
+    command.args(more);
     command
 }
 
@@ -78,31 +49,21 @@ fn resume(bench: &Bench, dir: &CurveDir) -> Ended {
 
 #[track_caller]
 fn parsed(ended: &Ended) -> LoadCurve {
-    let curve = serde_json::from_str(&ended.stdout);
-    curve.unwrap_or_else(|e| panic!("no curve.json: {e}\n{}\n{}", ended.stdout, ended.stderr))
+    load_tests::parsed(ended)
 }
 
-/// The only curve directory there is.
 #[track_caller]
 fn directory(bench: &Bench) -> CurveDir {
-    let dirs = bench.results();
-    assert_eq!(dirs.len(), 1, "{dirs:?}");
-    CurveDir::at(dirs[0].path())
+    CurveDir::at(&load_tests::only_results(bench))
 }
 
-/// Entries of a curve directory, hidden ones too, in order.
-/// The curve directory of this number, in the order they were begun.
+/// The curve directory of this number, in the order of their starts.
 fn directory_of(bench: &Bench, number: usize) -> CurveDir {
     CurveDir::at(bench.results()[number].path())
 }
 
 fn entries(dir: &CurveDir) -> Vec<String> {
-    let entries = std::fs::read_dir(dir.path()).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+    load_tests::entries(dir.path())
 }
 
 fn loads(curve: &LoadCurve) -> Vec<u64> {
@@ -188,14 +149,14 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
     // Once more: the same figures, in a directory of their own.
     let again = virtual_curve(&bench, "10ms", &["--load=1,2,4,8"]).expect_code(0);
     let figures = |curve: LoadCurve| {
-        let points = curve.points.into_iter();
+        let points = curve.results.points.into_iter();
         let points: Vec<CurvePoint> = points
             .map(|p| CurvePoint {
                 started_at: String::new(),
                 ..p
             })
             .collect();
-        (points, curve.ort_ms, curve.usl)
+        (points, curve.results.ort_ms, curve.results.usl)
     };
     assert_eq!(figures(parsed(&again)), figures(curve));
     assert_eq!(bench.results().len(), 2);
@@ -311,7 +272,10 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
         (curve.load_line, curve.highest_valid_load),
         (Some(3), Some(3))
     );
-    assert_eq!(curve.stop_reason.unwrap().code, "consecutive_invalid");
+    assert_eq!(
+        curve.stop_reason.as_ref().unwrap().code,
+        "consecutive_invalid"
+    );
     // A queue that grows for 10 s, of which a fifth or a third of what was asked for is not done.
     let queued = curve.points[3].mean_ms.unwrap();
     assert!(
@@ -320,7 +284,7 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
     );
     // Of the shape, all points tell.
     assert_eq!(curve.knee, Some(3.0));
-    let usl = curve.usl.unwrap();
+    let usl = curve.usl.as_ref().unwrap();
     assert_eq!(usl.residuals.len(), 5);
     assert!(usl.sigma > 0.0 || usl.kappa > 0.0);
 }
@@ -352,7 +316,7 @@ fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
             ("RUN", load),
             ("END", load),
         ] {
-            expected.push(format!("users {load} {phase} {}", load_of * FILES));
+            expected.push(format!("users {load} {phase} {}", load_of * FILES_PER_USER));
         }
         before = load;
     }
@@ -400,7 +364,7 @@ fn a_point_that_is_invalid_does_not_end_the_curve() {
     // What the first lost was made again for the second.
     assert_eq!(curve.points[1].errors, 0);
     let (files, _) = tree(&bench.work());
-    assert_eq!(files.len() as u64, 3 * FILES);
+    assert_eq!(files.len() as u64, 3 * FILES_PER_USER);
     assert!(files.values().all(|size| *size == 4096));
     // Another curve finds what this one kept; the greatest load is the same.
     let again = quick_curve(&bench, &["--load=1,3"]);
@@ -438,7 +402,7 @@ fn ranks_measure_every_point_together() {
         };
         assert_eq!(ops(0) + ops(1), run.summary.ops);
         assert_eq!(run.workers, 2 * point.load);
-        assert_eq!(run.filesets[0].files, FILES * point.load);
+        assert_eq!(run.filesets[0].files, FILES_PER_USER * point.load);
     }
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
 }
@@ -491,7 +455,7 @@ fn the_directory_is_claimed_between_points_and_released_afterwards() {
     let marker = std::fs::read_to_string(work.join(MARKER)).unwrap();
     let marker: serde_json::Value = serde_json::from_str(&marker).unwrap();
     assert!(marker["used_by"].is_null(), "{marker}");
-    assert_eq!(tree(&work).0.len() as u64, 2 * FILES);
+    assert_eq!(tree(&work).0.len() as u64, 2 * FILES_PER_USER);
 }
 
 #[test]

@@ -1,43 +1,18 @@
 //! The search for a load line through the command line.
 
+use crate::common::load_tests::{self, FILES_PER_USER, USERS};
 use crate::common::{Bench, Ended, schema, started, tree};
 use plimsoll_points::{Agreement, Purpose, SearchEnd as End};
-use plimsoll_results::{FindDir, LoadSearch, Verdict};
+use plimsoll_results::{FindDir, LoadSearch, SearchState, Verdict};
 use std::ffi::OsStr;
 use std::process::Command;
-
-/// Users of two processes, which look at 100 files of 4 KiB each, 50 times a second.
-const USERS: &str = r#"title = "looks"
-
-[metric]
-name = "users"
-
-[[component]]
-name = "looker"
-processes = 2
-rate = 50
-
-[component.mix]
-stat = 100
-
-[component.files]
-count = 100
-size = "4k"
-"#;
-
-/// Files of each user.
-const FILES: usize = 200;
 
 /// Eight servers of 4 ms carry 2000 operations a second: 20 users of 100 each, and as many more as
 /// the criteria let go short.
 const EIGHT_SERVERS: &str = "--target=null:?latency=4ms&servers=8";
 
-/// `plimsoll find` of the users, with results in the place and JSON on standard output.
 fn find(bench: &Bench, more: &[&str]) -> Command {
-    std::fs::write(bench.path("users.toml"), USERS).unwrap();
-    let mut command = bench.plimsoll(["find", "users.toml", "--format=json", "--results"]);
-    command.arg(bench.path("results")).args(more);
-    command
+    load_tests::command(bench, "find", more)
 }
 
 /// The same in virtual time, 10 s a run.
@@ -47,35 +22,24 @@ fn virtual_find(bench: &Bench, target: &str, more: &[&str]) -> Ended {
     Ended::of(command)
 }
 
-/// The same on files of [`Bench::work`], as quick as can be.
+/// A search of short runs on files of [`Bench::work`].
 fn quick_find(bench: &Bench, more: &[&str]) -> Command {
     let quick = ["--time=200ms", "--warmup=0s", "--interval=100ms"];
-    let mut command = find(bench, &quick);
-    command.arg("--dir").arg(bench.work()).args(more);
-    command
+    load_tests::command_in_work(bench, "find", &quick, more)
 }
 
 #[track_caller]
 fn parsed(ended: &Ended) -> LoadSearch {
-    let search = serde_json::from_str(&ended.stdout);
-    search.unwrap_or_else(|e| panic!("no find.json: {e}\n{}\n{}", ended.stdout, ended.stderr))
+    load_tests::parsed(ended)
 }
 
-/// The only results directory there is.
 #[track_caller]
 fn directory(bench: &Bench) -> FindDir {
-    let dirs = bench.results();
-    assert_eq!(dirs.len(), 1, "{dirs:?}");
-    FindDir::at(dirs[0].path())
+    FindDir::at(&load_tests::only_results(bench))
 }
 
 fn entries(dir: &FindDir) -> Vec<String> {
-    let entries = std::fs::read_dir(dir.path()).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+    load_tests::entries(dir.path())
 }
 
 fn loads(search: &LoadSearch) -> Vec<u64> {
@@ -104,9 +68,9 @@ fn the_load_line_of_a_known_system_is_found() {
     let search = parsed(&ended.expect_code(0));
     // 20 000 operations in 10 s are 95 % of those of 21 users, and of no more.
     assert!(carried(21, 20_000) && !carried(22, 20_000));
-    assert_eq!(search.load_line.termination, End::Found);
-    assert_eq!(search.load_line.sustained, support(21, 3, 3));
-    assert_eq!(search.load_line.not_sustained, support(22, 0, 3));
+    assert_eq!(search.selection.load_line.termination, End::Found);
+    assert_eq!(search.selection.load_line.sustained, support(21, 3, 3));
+    assert_eq!(search.selection.load_line.not_sustained, support(22, 0, 3));
     for run in &search.runs {
         let load = run.point.load;
         assert_eq!(run.passed, carried(load, 20_000), "load {load}");
@@ -124,7 +88,7 @@ fn the_load_line_of_a_known_system_is_found() {
     assert_eq!(loads(&search)[..4], [6, 12, 24, 18]);
     assert_eq!(search.runs[0].purpose, Purpose::Doubling);
     assert_eq!(search.runs[3].purpose, Purpose::Bisection);
-    assert!(search.comparable && search.failure.is_none());
+    assert!(search.comparable && search.selection.failure.is_none());
 }
 
 #[test]
@@ -142,8 +106,11 @@ fn what_is_written_is_what_is_printed_and_every_run_is_there() {
     assert_eq!(dir.read().unwrap(), search);
     assert!(!search.comparable && search.scale == 0.5);
     // Half of the rate: all 24 users are carried.
-    assert_eq!(search.load_line.termination, End::MaxLoadSustained);
-    assert_eq!(search.load_line.sustained, support(24, 3, 3));
+    assert_eq!(
+        search.selection.load_line.termination,
+        End::MaxLoadSustained
+    );
+    assert_eq!(search.selection.load_line.sustained, support(24, 3, 3));
     assert_eq!(loads(&search), [20, 24, 24, 24]);
     let names = [
         "find.json",
@@ -169,9 +136,12 @@ fn where_no_load_is_sustained_the_exit_code_says_it() {
     let more = ["--max-load=32", "--latency-limit=5ms"];
     let ended = virtual_find(&bench, "--target=null:?latency=10ms", &more);
     let search = parsed(&ended.expect_code(3));
-    assert_eq!(search.load_line.termination, End::NoneSustained);
+    assert_eq!(search.selection.load_line.termination, End::NoneSustained);
     assert_eq!(
-        (search.load_line.sustained, search.load_line.not_sustained),
+        (
+            search.selection.load_line.sustained,
+            search.selection.load_line.not_sustained
+        ),
         (None, support(1, 0, 3))
     );
     assert_eq!(loads(&search), [4, 2, 1, 1, 1]);
@@ -190,12 +160,12 @@ fn the_number_of_runs_and_confirmations_is_as_requested() {
     let bench = Bench::on_tmpfs();
     let more = ["--max-load=50", "--start-load=4", "--max-runs=3"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    assert_eq!(search.load_line.termination, End::MaxRunsReached);
+    assert_eq!(search.selection.load_line.termination, End::MaxRunsReached);
     assert_eq!(loads(&search), [4, 8, 16]);
-    assert_eq!(search.load_line.sustained, support(16, 1, 1));
+    assert_eq!(search.selection.load_line.sustained, support(16, 1, 1));
     let more = ["--max-load=10", "--start-load=10", "--confirm-runs=1"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    assert_eq!(search.load_line.sustained, support(10, 1, 1));
+    assert_eq!(search.selection.load_line.sustained, support(10, 1, 1));
 }
 
 #[test]
@@ -238,9 +208,9 @@ fn files_are_made_as_far_as_they_are_needed_and_go_at_the_end() {
     command.arg("--keep");
     assert_eq!(loads(&one_run(command)), [2]);
     // As many files as the load that was tried works on, not as the greatest of all.
-    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES);
+    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES_PER_USER as usize);
     let bytes: u64 = tree(&bench.work()).0.values().sum();
-    assert_eq!(bytes, 2 * FILES as u64 * 4096);
+    assert_eq!(bytes, 2 * FILES_PER_USER * 4096);
     // The same files again, and now they go.
     assert_eq!(loads(&one_run(quick_find(&bench, &more))), [2]);
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
@@ -270,13 +240,16 @@ fn an_interrupted_search_says_what_it_knows() {
     let going = started(command, "measuring");
     going.interrupt();
     let search = parsed(&going.end().expect_code(130));
-    assert_eq!(search.load_line.termination, End::Interrupted);
-    assert_eq!((search.load_line.sustained, search.runs.len()), (None, 0));
+    assert_eq!(search.selection.load_line.termination, End::Interrupted);
+    assert_eq!(
+        (search.selection.load_line.sustained, search.runs.len()),
+        (None, 0)
+    );
     let dir = directory(&bench);
     assert_eq!(dir.read().unwrap(), search);
     assert_eq!(entries(&dir), ["find.json", "run-01-load-1-interrupted"]);
     // Its files wait for it to go on.
-    assert_eq!(tree(&bench.work()).0.len(), FILES);
+    assert_eq!(tree(&bench.work()).0.len(), FILES_PER_USER as usize);
     let mut command = bench.plimsoll(["find", "--resume"]);
     command.arg(dir.path());
     let again = started(command, "measuring");
@@ -306,7 +279,7 @@ fn a_search_goes_on_from_another_directory() {
     let going = started(find(&bench, &args), "measuring");
     going.interrupt();
     going.end().expect_code(130);
-    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES);
+    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES_PER_USER as usize);
     let elsewhere = bench.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let mut command = bench.plimsoll(["find", "--resume"]);
@@ -342,15 +315,15 @@ fn a_search_that_was_killed_goes_on_to_the_same_end() {
     assert!(whole.runs.len() > 4);
     let dir = directory(&bench);
     let refused = resume(&bench, &[]).refusal();
-    assert!(refused.contains("has come to its end"), "{refused}");
+    assert!(refused.contains("is complete"), "{refused}");
     // As it was after the third run.
     let mut killed = whole.clone();
     killed.runs.truncate(3);
-    killed.load_line = killed.search.load_line(&killed.trials());
-    assert_eq!(killed.load_line.termination, End::Unfinished);
+    killed.selection.load_line = killed.selection.search.load_line(&killed.trials());
+    assert_eq!(killed.selection.load_line.termination, End::Unfinished);
     std::fs::write(dir.path().join("find.json"), killed.to_json()).unwrap();
     let resumed = parsed(&resume(&bench, &[]).expect_code(0));
-    assert_eq!(resumed.load_line, whole.load_line);
+    assert_eq!(resumed.selection.load_line, whole.selection.load_line);
     assert_eq!(resumed.runs[..3], whole.runs[..3]);
     assert_eq!(loads(&resumed), loads(&whole));
     for (again, before) in resumed.runs.iter().zip(&whole.runs) {
@@ -373,11 +346,9 @@ fn what_cannot_go_on_is_refused() {
     let bench = Bench::on_tmpfs();
     let more = ["--max-load=10", "--start-load=10", "--confirm-runs=1"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    let cut = LoadSearch {
-        runs: vec![],
-        load_line: search.search.load_line(&[]),
-        ..search
-    };
+    let mut cut = search.clone();
+    cut.runs = vec![];
+    cut.selection = SearchState::new(search.selection.search);
     let json = cut.to_json();
     std::fs::write(directory(&bench).path().join("find.json"), &json).unwrap();
     let two = resume(&bench, &["--processes=2"]).refusal();

@@ -1,6 +1,7 @@
 //! Texts that others wrote, with every character that is unprintable: in no output are they what they
 //! were.
 
+use crate::common::load_tests::USERS;
 use crate::common::pty::{OnTerminal, ended_on_terminal};
 use crate::common::{Bench, Ended};
 use crate::serve::serve;
@@ -17,20 +18,6 @@ define process name=p { thread name=t,memsize=1m { flowop readwholefile name=r,f
 echo \"begins HOSTILE\"
 run 1
 ";
-
-const USERS: &str = r#"title = "HOSTILE"
-[metric]
-name = "users"
-[[component]]
-name = "looker"
-processes = 2
-rate = 50
-[component.mix]
-stat = 100
-[component.files]
-count = 10
-size = "4k"
-"#;
 
 const VIRTUAL: [&str; 2] = ["--target=null:?latency=1ms", "--clock=virtual"];
 
@@ -228,7 +215,7 @@ fn curves_with_hostile_texts_are_shown() {
     let name = hostile_name();
     let users: String = name.chars().filter(|c| !c.is_control()).collect();
     let path = bench.path(&format!("{name}.toml"));
-    std::fs::write(&path, USERS.replace("HOSTILE", &users)).unwrap();
+    std::fs::write(&path, USERS.replace("looks", &users)).unwrap();
     for (kind, more) in [("curve", "--load=1,2"), ("find", "--max-load=2")] {
         let root = bench.path(&format!("{kind}s"));
         let mut command = bench.plimsoll([kind, more, "--time=3s", "--warmup=1s"]);
@@ -459,7 +446,7 @@ fn descriptions_and_published_reports_are_shown() {
     std::fs::write(&path, text).unwrap();
     call(bench.plimsoll(["sut", "check", "sut.toml"]));
 
-    std::fs::write(bench.path("u.toml"), USERS.replace("HOSTILE", "t")).unwrap();
+    std::fs::write(bench.path("u.toml"), USERS).unwrap();
     let mut command = bench.plimsoll(["curve", "u.toml", "--load=1,2", "--time=3s"]);
     command.args(VIRTUAL).arg("--results=curves");
     call(command).expect_code(0);

@@ -257,7 +257,7 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     );
     let curve: LoadCurve = serde_json::from_str(&first.expect_code(1).stdout).unwrap();
     assert_eq!(curve.points.len(), 1);
-    let failed = curve.stop_reason.unwrap().text;
+    let failed = curve.results.stop_reason.unwrap().text;
     assert!(failed.starts_with("load 2: the command `"), "{failed}");
     std::fs::write(bench.path("mended"), "").unwrap();
     let dir = bench.results()[0].path().to_owned();
@@ -265,7 +265,10 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     again.arg(&dir);
     Ended::of(again).expect_code(0);
     let curve = CurveDir::at(&dir).read().unwrap();
-    assert_eq!(curve.hooks.unwrap().before.as_deref(), Some(before));
+    assert_eq!(
+        curve.hooks.as_ref().unwrap().before.as_deref(),
+        Some(before)
+    );
     assert_eq!(curve.points.len(), 3);
     for point in &curve.points {
         let [command] = &point.commands[..] else {

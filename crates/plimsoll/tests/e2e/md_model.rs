@@ -307,6 +307,14 @@ fn last_run(bench: &Bench) -> Run {
     bench.results().pop().unwrap().read().unwrap()
 }
 
+/// A cleanup has deleted all objects of the model, and nothing is left.
+fn everything_deleted(bench: &Bench, ended: &Ended, model: &Model) -> Result<(), TestCaseError> {
+    let deleted = numbers_of(&ended.stdout, "cleanup", r" objects:(\d+)");
+    prop_assert_eq!(deleted, vec![model.objects.len() as u64]);
+    prop_assert!(!bench.path("out").exists());
+    Ok(())
+}
+
 /// Runs that a short stonewall ends early: each rank waits long after its operations.
 const STONEWALL: [&str; 2] = ["-w=0.03", "-t=300"];
 
@@ -358,9 +366,7 @@ fn after_a_stonewall_with_wear_out_all_ranks_have_come_as_far() {
         let info = std::fs::read_to_string(bench.path("mdtest.status")).unwrap();
         prop_assert_eq!(info, format!("pos: {}\n", model.at[0]));
         let ended = md(&bench, numbers, &["-3"]).expect_code(0);
-        let deleted = numbers_of(&ended.stdout, "cleanup", r" objects:(\d+)");
-        prop_assert_eq!(deleted, vec![model.objects.len() as u64]);
-        prop_assert!(!bench.path("out").exists());
+        everything_deleted(&bench, &ended, &model)?;
         Ok(())
     });
 }
@@ -377,9 +383,7 @@ fn after_a_stonewall_without_wear_out_the_cleanup_knows_where_each_rank_was() {
         for (rounds, printed) in rounds(&last_run(&bench), "benchmark").iter().zip(printed) {
             prop_assert_eq!(model.benchmark(rounds), (printed, 0));
         }
-        let deleted = numbers_of(&ended.stdout, "cleanup", r" objects:(\d+)");
-        prop_assert_eq!(deleted, vec![model.objects.len() as u64]);
-        prop_assert!(!bench.path("out").exists());
+        everything_deleted(&bench, &ended, &model)?;
         Ok(())
     });
 }
@@ -415,9 +419,7 @@ fn phases_of_their_own_go_on_where_each_rank_stopped_at_the_stonewall() {
         };
         prop_assert_eq!(info, format!("pos: {}\n{ranks}", model.at[0]));
         let ended = md(&bench, numbers, &["-3"]).expect_code(0);
-        let deleted = numbers_of(&ended.stdout, "cleanup", r" objects:(\d+)");
-        prop_assert_eq!(deleted, vec![model.objects.len() as u64]);
-        prop_assert!(!bench.path("out").exists());
+        everything_deleted(&bench, &ended, &model)?;
         Ok(())
     });
 }

@@ -346,7 +346,7 @@ fn custom_workload_files_run_and_are_converted() {
     );
     let ended = Ended::of(bench.plimsoll(["convert", own])).expect_code(2);
     assert!(
-        ended.stderr.contains("is no custom workload file"),
+        ended.stderr.contains("is not a custom workload file"),
         "{}",
         ended.stderr
     );

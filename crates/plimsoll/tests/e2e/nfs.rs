@@ -138,20 +138,7 @@ fn files_are_closed_before_they_are_deleted() {
 #[test]
 fn md_over_nfs() {
     let (bench, files) = (Bench::new(), Files::new());
-    let interface = format!("-i={}", files.url());
-    let args = [
-        "md",
-        &interface,
-        "-P=20",
-        "-D=2",
-        "-I=10",
-        "-R=1",
-        "-S=3000",
-        "--verify-read",
-    ];
-    let mut command = bench.plimsoll(args);
-    command.args(["--dir", "/md", "--results", "results", "--format=json"]);
-    let run = Ended::of(command).result(0);
+    let run = bench.md_on(&files.url());
     assert_eq!(run.validity.verdict, Verdict::Valid);
     assert!(
         run.procedures

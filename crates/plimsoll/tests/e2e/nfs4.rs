@@ -90,20 +90,6 @@ fn everything(url: &str) {
 
 /// The pattern of MD-Workbench, with what it reads checked against what it wrote.
 fn md(url: &str) {
-    let bench = Bench::new();
-    let interface = format!("-i={url}");
-    let args = [
-        "md",
-        &interface,
-        "-P=20",
-        "-D=2",
-        "-I=10",
-        "-R=1",
-        "-S=3000",
-        "--verify-read",
-    ];
-    let mut command = bench.plimsoll(args);
-    command.args(["--dir", "/md", "--results", "results", "--format=json"]);
-    let run = Ended::of(command).result(0);
+    let run = Bench::new().md_on(url);
     assert_eq!(run.summary.errors, 0);
 }

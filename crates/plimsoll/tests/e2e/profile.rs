@@ -8,6 +8,15 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// A short profile on a target that does nothing.
+const ON_NOTHING: [&str; 5] = [
+    "profile",
+    "study.prof",
+    "--filesystem=n=null",
+    "--quiet",
+    "--time=100ms",
+];
+
 const SMALL: &str = "DEFAULTS {
   runtime = 0.3;
   filesystem = ext4, xfs;
@@ -329,20 +338,13 @@ fn what_is_left_of_an_interrupted_profile_is_run_by_resume() {
     let interrupted = dir.join("ext4/reading,iosize=4k-interrupted");
     assert!(interrupted.is_dir(), "what was measured stays");
     let again = call(&bench, &["profile", "--resume", &shown]).refusal();
-    assert!(again.contains("has come to its end"), "{again}");
+    assert!(again.contains("is complete"), "{again}");
 }
 
 #[test]
 fn a_run_that_was_written_and_not_listed_is_not_made_again() {
     let bench = bench(SMALL);
-    let args = [
-        "profile",
-        "study.prof",
-        "--filesystem=n=null",
-        "--quiet",
-        "--time=100ms",
-    ];
-    call(&bench, &args).expect_code(0);
+    call(&bench, &ON_NOTHING).expect_code(0);
     let dir = only_in(&bench.path("stats"));
     let text = std::fs::read_to_string(dir.join("profile.json")).unwrap();
     let mut json: Value = serde_json::from_str(&text).unwrap();
@@ -461,14 +463,7 @@ fn a_wrong_value_names_the_configuration_and_the_key() {
 #[test]
 fn reports_are_made_of_a_profile_as_of_its_runs() {
     let bench = bench(SMALL);
-    let args = [
-        "profile",
-        "study.prof",
-        "--filesystem=n=null",
-        "--quiet",
-        "--time=100ms",
-    ];
-    let printed = call(&bench, &args).expect_code(0).stdout;
+    let printed = call(&bench, &ON_NOTHING).expect_code(0).stdout;
     let shown = only_in(&bench.path("stats")).display().to_string();
     let again = call(&bench, &["report", &shown.replace("/study", "//study")])
         .expect_code(0)

@@ -312,7 +312,10 @@ fn a_killed_run_is_finished_and_not_deleted() {
     report(&bench, &["--percentiles=90,99.9"], dir.path()).expect_code(0);
     // There is nothing left to recover.
     let none = report(&bench, &["--recover"], &bench.path("results")).refusal();
-    assert!(none.contains("holds nothing of a killed run"), "{none}");
+    assert!(
+        none.contains("holds nothing that a killed run left"),
+        "{none}"
+    );
 }
 
 #[test]

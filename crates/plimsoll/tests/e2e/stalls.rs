@@ -1,5 +1,6 @@
 //! Servers that stand still, in the middle of a window and at its end.
 
+use crate::common::load_tests::{self, USERS};
 use crate::common::served::Served;
 use crate::common::{Bench, Ended, row, started};
 use plimsoll_results::{LoadCurve, LoadSearch, Run, StallFigure, Verdict};
@@ -159,40 +160,19 @@ fn every_rank_tells_of_its_own_stalls() {
     assert!(run.summary.oldest_in_flight_ms > Some(1000.0));
 }
 
-/// Users that look at files, 100 times a second in all.
-const USERS: &str = r#"title = "looks"
-
-[metric]
-name = "users"
-
-[[component]]
-name = "looker"
-processes = 2
-rate = 50
-
-[component.mix]
-stat = 100
-
-[component.files]
-count = 100
-size = "4k"
-"#;
-
 /// A load at which the target stood still is not carried, even if it was made up for.
 #[test]
 fn a_point_with_a_stall_is_not_sustained() {
     let bench = Bench::on_tmpfs();
-    std::fs::write(bench.path("users.toml"), USERS).unwrap();
-    let mut command = bench.plimsoll(["curve", "users.toml", "--format=json", "--results"]);
-    command.arg(bench.path("results")).args([
+    let args = [
         "--load=1",
         "--time=20s",
         "--warmup=1s",
         "--target=null:?latency=2ms&stall=1500ms&stall_after=6s",
         "--clock=virtual",
-    ]);
-    let ended = Ended::of(command);
-    let curve: LoadCurve = serde_json::from_str(&ended.stdout).unwrap();
+    ];
+    let ended = Ended::of(load_tests::command(&bench, "curve", &args));
+    let curve: LoadCurve = load_tests::parsed(&ended);
     let point = &curve.points[0];
     assert_eq!(point.verdict, Verdict::Invalid, "{point:?}");
     let codes: Vec<&str> = point.reasons.iter().map(|r| &*r.code).collect();
@@ -203,16 +183,19 @@ fn a_point_with_a_stall_is_not_sustained() {
 #[test]
 fn a_load_with_a_stall_is_not_carried_in_a_search() {
     let bench = Bench::on_tmpfs();
-    std::fs::write(bench.path("users.toml"), USERS).unwrap();
     for (stall, carried) in [("&stall=1500ms&stall_after=6s", None), ("", Some(2))] {
         let target = format!("--target=null:?latency=2ms{stall}");
-        let mut command = bench.plimsoll(["find", "users.toml", "--format=json", "--max-load=2"]);
-        command.args(["--time=20s", "--warmup=1s", "--clock=virtual", &target]);
-        command.arg("--results").arg(bench.path("results"));
-        let ended = Ended::of(command);
-        let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
-        let line = search.load_line.sustained.map(|s| s.load);
-        assert_eq!(line, carried, "{:?}", search.load_line);
+        let more = [
+            "--max-load=2",
+            "--time=20s",
+            "--warmup=1s",
+            "--clock=virtual",
+            &target,
+        ];
+        let ended = Ended::of(load_tests::command(&bench, "find", &more));
+        let search: LoadSearch = load_tests::parsed(&ended);
+        let line = search.selection.load_line.sustained.map(|s| s.load);
+        assert_eq!(line, carried, "{:?}", search.selection.load_line);
         for run in &search.runs {
             assert_eq!(run.passed, carried.is_some());
             let criteria = &run.point.criteria;
@@ -291,7 +274,7 @@ fn a_point_of_which_nothing_comes_back_has_lower_bounds() {
     command.arg("--target=null:?latency=2ms&stall=60s&stall_after=0s");
     command.arg("--results").arg(bench.path("results"));
     let ended = Ended::of(command).expect_code(3);
-    let curve: LoadCurve = serde_json::from_str(&ended.stdout).unwrap();
+    let curve: LoadCurve = load_tests::parsed(&ended);
     let point = &curve.points[0];
     assert_eq!(point.mean_ms, None);
     assert!(

@@ -77,7 +77,10 @@ fn a_file_that_exists_is_never_overwritten() {
 fn bad_places_are_named() {
     let bench = Bench::new();
     let refused = sut(&bench, &["init", "--dir", "none"]).refusal();
-    assert!(refused.contains("--dir none is no directory"), "{refused}");
+    assert!(
+        refused.contains("--dir none is not a directory"),
+        "{refused}"
+    );
     let refused = sut(&bench, &["init", "--output", "none/sut.toml"]).refusal();
     assert!(refused.contains("cannot create none/sut.toml"), "{refused}");
     let refused = sut(&bench, &["check"]).refusal();

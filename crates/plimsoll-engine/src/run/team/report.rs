@@ -1,9 +1,10 @@
 //! What a rank tells of a part of a run, and how those of two ranks become one.
 
-use crate::outcome::{DrawnVariable, Failure, ProcessFigures, RanOut};
+use crate::outcome::{DrawnVariable, RanOut};
 use crate::run::host::{self, Hosts};
 use plimsoll_measure::system::ProcessUse;
-use plimsoll_measure::{GapWatch, Interval, RankStall, WindowTotals};
+use plimsoll_measure::{GapWatch, Interval, ProcessCounts, RankStall, WindowTotals};
+use plimsoll_plan::Failure;
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub(super) struct RankReport {
     pub(super) notes: Vec<String>,
     pub(super) lanes: usize,
     pub(super) variables: Vec<DrawnVariable>,
-    pub(super) processes: Vec<ProcessFigures>,
+    pub(super) processes: Vec<ProcessCounts>,
     pub(super) long_replies: Vec<LongReplies>,
 }
 

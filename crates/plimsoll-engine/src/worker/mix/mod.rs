@@ -10,13 +10,12 @@ mod turnover;
 
 use super::context::ExitReason;
 use super::{Worker, WorkerExit};
-use crate::outcome::ProcessFigures;
 use crate::program::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
 use choice::{FileChooser, Hotspot};
 use handles::Handles;
 use owned_names::OwnedNames;
 use pacer::Pacer;
-use plimsoll_measure::{Nanos, WindowBounds};
+use plimsoll_measure::{Nanos, ProcessCounts, WindowBounds};
 use plimsoll_plan::{FileId, MixOp, Rng};
 use plimsoll_target::{OpError, Session};
 use std::pin::Pin;
@@ -47,7 +46,7 @@ struct MixState {
     turnover: OwnedNames,
     empty: OwnedNames,
     dirs: OwnedNames,
-    figures: ProcessFigures,
+    figures: ProcessCounts,
     /// Window that the figures are of.
     window: u32,
 }
@@ -124,10 +123,10 @@ impl<S: Session> Worker<S> {
             turnover: files(mix.files.turnover),
             empty: files(mix.files.empty),
             dirs: OwnedNames::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
-            figures: ProcessFigures {
+            figures: ProcessCounts {
                 group: core.group,
                 number: core.number,
-                ..ProcessFigures::default()
+                ..ProcessCounts::default()
             },
             window: 0,
             rng,
@@ -163,7 +162,12 @@ impl<S: Session> Worker<S> {
         let window = self.context.shared.window.bounds();
         state.enter(window);
         let MixState { rng, figures, .. } = state;
-        pacer.catch_up(now, rng, |due| figures.missed_at(due, window));
+        pacer.catch_up(now, rng, |due| {
+            if window.contains(due) {
+                figures.scheduled += 1;
+                figures.dropped += 1;
+            }
+        });
         let due = pacer.due();
         pacer.advance(&mut state.rng);
         state.pacer = Some(pacer);
@@ -228,24 +232,15 @@ fn cut_short(lane: &plimsoll_lane::Lane, done: u64) -> Result<(), OpError> {
     Ok(())
 }
 
-impl ProcessFigures {
-    fn missed_at(&mut self, due: Nanos, window: WindowBounds) {
-        if window.contains(due) {
-            self.due += 1;
-            self.missed += 1;
-        }
-    }
-}
-
 impl MixState {
     /// Figures are those of the latest window.
     fn enter(&mut self, window: WindowBounds) {
         if window.number != self.window {
             self.window = window.number;
-            self.figures = ProcessFigures {
+            self.figures = ProcessCounts {
                 group: self.figures.group,
                 number: self.figures.number,
-                ..ProcessFigures::default()
+                ..ProcessCounts::default()
             };
         }
     }
@@ -253,14 +248,14 @@ impl MixState {
     /// An operation of the schedule is begun.
     fn due(&mut self, due: Nanos, window: WindowBounds) {
         if window.contains(due) {
-            self.figures.due += 1;
+            self.figures.scheduled += 1;
         }
     }
 
     /// An operation has completed.
     fn done(&mut self, now: Nanos, window: WindowBounds) {
         if window.contains(now) {
-            self.figures.done += 1;
+            self.figures.completed += 1;
         }
     }
 
@@ -268,7 +263,7 @@ impl MixState {
     fn end(&mut self, window: WindowBounds) {
         self.enter(window);
         if let (Some(pacer), true) = (&self.pacer, window.number > 0) {
-            self.figures.due += pacer.left_until(window.end);
+            self.figures.scheduled += pacer.left_until(window.end);
         }
     }
 }

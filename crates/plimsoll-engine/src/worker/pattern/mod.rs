@@ -13,7 +13,7 @@ use crate::sync::lock;
 use content::Contents;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::Nanos;
-use plimsoll_plan::{OnError, Pattern, Samples, Stage, StageWork};
+use plimsoll_plan::{Failure, OnError, Pattern, Samples, Stage, StageWork};
 use plimsoll_target::{ContentPool, OpError, Session};
 use rustix::io::Errno;
 use std::num::NonZeroU64;
@@ -111,7 +111,7 @@ impl<S: Session> Worker<S> {
     }
 
     fn misuse_of_run(&self, error: &str) -> WorkerExit {
-        let failure = crate::outcome::Failure::of_run(error.into());
+        let failure = Failure::of("run", error.into());
         WorkerExit::new(ExitReason::Failed(failure))
     }
 }
@@ -141,7 +141,7 @@ impl<S: Session> Rank<'_, S> {
             let operations = usize::try_from(operations).unwrap_or(usize::MAX);
             if room.try_reserve_exact(room.len() + operations).is_err() {
                 let error = "there is no memory for the time of every operation";
-                let failure = crate::outcome::Failure::of_run(error.into());
+                let failure = Failure::of("run", error.into());
                 return Err(WorkerExit::new(ExitReason::Failed(failure)));
             }
         }
@@ -262,7 +262,7 @@ impl<S: Session> Rank<'_, S> {
     /// The end of the run because of an operation on the located name.
     #[cold]
     fn exit(&mut self, row: u32, error: String) -> WorkerExit {
-        let failure = crate::outcome::Failure {
+        let failure = Failure {
             path: self.path(),
             ..self.context.failure(row, error)
         };
@@ -270,7 +270,7 @@ impl<S: Session> Rank<'_, S> {
     }
 
     /// The located name.
-    fn path(&self) -> String {
+    fn path(&self) -> Option<String> {
         let mut path = Vec::new();
         match self.at {
             (owner, set, Some(number)) => {

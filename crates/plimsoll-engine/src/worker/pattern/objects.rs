@@ -297,7 +297,7 @@ impl<S: Session> Rank<'_, S> {
         };
         self.mismatches += 1;
         if self.mismatches <= super::MAX_NAMED_MISMATCHES {
-            let path = self.path();
+            let path = self.path().expect("an object has a path");
             self.shared
                 .note(format!("`{path}` does not hold what was written: {what}"));
         }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// A workload that was read.
+/// A parsed workload and its source.
 struct LoadedWorkload {
     found: WorkloadSource,
     reading: Box<dyn ParsedWorkload>,
@@ -24,16 +24,16 @@ pub(super) struct WorkloadCatalog {
     read: RefCell<HashMap<String, Rc<LoadedWorkload>>>,
     /// The first workload that was found and could not be read.
     pub(super) broken: RefCell<Option<CommandError>>,
-    /// What is said of workloads.
+    /// Notes on workloads.
     pub(super) notes: RefCell<Vec<String>>,
 }
 
-/// Where the files of Filebench 1.x lie, seen from its profiles: workloads, and the keys of
+/// Directories of the files of Filebench 1.x, relative to its profiles: workloads, and the keys of
 /// configurations.
 const WORKLOAD_DIRS: [&str; 2] = ["", "../workloads"];
 const CONFIGURATION_DIRS: [&str; 3] = ["", "config", "../config"];
 
-/// Why a workload was not found.
+/// Reasons why a workload was not found.
 enum LookupError {
     /// There is none of that name.
     Nowhere(String),
@@ -156,9 +156,7 @@ impl WorkloadCatalog {
                 case.config, plan.name
             ));
         }
-        // It may go on from another directory.
-        plan.work_dir.dir = plimsoll_target::absolute(target, &plan.work_dir.dir)
-            .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
+        workload::make_absolute(&mut plan, target)?;
         let system = directory_name(&case.place.label);
         Ok(ProfileCase {
             name: case.name.clone(),
@@ -173,7 +171,7 @@ impl WorkloadCatalog {
     }
 }
 
-/// Says which configuration a workload was wrong with.
+/// Adds the configuration to an error of a workload.
 fn of_case(stopped: CommandError, case: &Case, profile: &str) -> CommandError {
     match stopped.exit {
         Exit::Usage => CommandError {
@@ -187,7 +185,7 @@ fn of_case(stopped: CommandError, case: &Case, profile: &str) -> CommandError {
     }
 }
 
-/// Why there is no workload of a name.
+/// The message that there is no workload of a name.
 fn nowhere(name: &str) -> String {
     let builtins = workload::builtins();
     let hint = match nearest(name, builtins.iter().map(|b| b.name.as_str())) {

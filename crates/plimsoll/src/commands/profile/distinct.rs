@@ -1,4 +1,4 @@
-//! File systems that are to be compared are several: no two are one directory by two names.
+//! Checks that the file systems to compare are different.
 
 use crate::exit::CommandError;
 use plimsoll_profile::directory_name;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Port of NFS servers, which a URL need not name (RFC 5661, section 2.9.3).
 const NFS_PORT: &str = ":2049";
 
-/// Refuses names of file systems that are one name.
+/// Refuses file systems whose names become one directory name.
 pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), CommandError> {
     let mut seen: Vec<&str> = Vec::new();
     for label in labels {
@@ -27,11 +27,10 @@ pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<
     Ok(())
 }
 
-/// Refuses file systems of different names whose files would lie in one directory, by whatever
-/// paths.
+/// Refuses file systems of different names whose files would be in one directory.
 pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), CommandError> {
     let mut seen: Vec<(&str, FilesLocation)> = Vec::new();
-    // Nothing at all keeps no files, and one of nothing is like another.
+    // Targets that keep no files may be equal.
     let keeps = |c: &&ProfileCase| plimsoll_target::keeps_files(&c.target);
     for case in cases
         .iter()
@@ -55,7 +54,7 @@ pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Where files lie, however the place is called.
+/// Location of files, independent of its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FilesLocation {
     /// Device and inode of the last directory that is there, and the path below it.

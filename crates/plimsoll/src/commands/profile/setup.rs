@@ -1,17 +1,17 @@
-//! What a profile begins with: its runs, from the text and the command line, or from the directory
-//! of one that goes on.
+//! The start of a profile: its runs, from the text and the command line, or from the directory of one
+//! that is resumed.
 
 use super::catalog::WorkloadCatalog;
 use super::distinct;
-use crate::cli::{ClockArg, FileSystem, ProfileArgs};
-use crate::commands::run;
+use crate::cli::{FileSystem, ProfileArgs};
 use crate::communicator::Communicator;
 use crate::exit::CommandError;
-use crate::load_runner;
+use crate::load_runner::{self, check_resume};
+use crate::run_context::{refuse_results_among_files, results_path_error};
 use crate::workload;
 use plimsoll_diagnostics::nearest;
-use plimsoll_engine::Preflight;
-use plimsoll_plan::{Plan, counted, show_duration};
+use plimsoll_engine::{Preflight, Settings};
+use plimsoll_plan::{counted, show_duration};
 use plimsoll_profile::{
     CaseFilesystem, CaseList, Profile, ProfileOverrides, SkippedConfiguration, library,
 };
@@ -22,7 +22,7 @@ use plimsoll_results::{
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Where results go that neither the profile nor the command line has a place for.
+/// Results directory if neither the profile nor the command line names one.
 const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
 
 /// The results of a profile before its first run, or before the next; rank 0 calls this.
@@ -31,17 +31,12 @@ pub(super) fn open(
     communicator: &Communicator,
 ) -> Result<ProfileWriter, CommandError> {
     if let Some(dir) = &args.resume {
-        // A run that was written and not listed is listed by the writer: there is then a report to
-        // make.
+        // The writer lists a run that was written and not listed: then only a report remains to be
+        // made.
         let before = ProfileDir::at(dir).read().map_err(CommandError::usage)?;
         let writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
-        if before.missing() == 0 {
-            return Err(CommandError::usage(format!(
-                "the profile in {} has come to its end: there is nothing to resume",
-                dir.display()
-            )));
-        }
-        load_runner::check_ranks("profile", writer.results().ranks, communicator.size())?;
+        let begun = writer.document().ranks;
+        check_resume(&writer, before.missing() > 0, begun, communicator.size())?;
         return Ok(writer);
     }
     let started = SystemTime::now();
@@ -51,20 +46,26 @@ pub(super) fn open(
     if !refused.is_empty() {
         return Err(CommandError::usage(refused.join("\n  ")));
     }
-    ready.results.iter_plans(|settings, plan| {
-        run::refuse_results_among_files(&ready.root, plan, settings)
-    })?;
+    for case in &ready.results.cases {
+        refuse_results_among_files(&ready.root, &case.plan, &ready.settings(case))?;
+    }
     let results = ProfileResults {
         ranks: communicator.size(),
         hooks,
         ..ready.results
     };
-    ProfileWriter::create(&ready.root, results, started).map_err(|e| run::results_path_error(&e))
+    ProfileWriter::create(&ready.root, results, started).map_err(results_path_error)
+}
+
+/// Name or path of the profile.
+fn file(args: &ProfileArgs) -> &Path {
+    let file = args.file.as_deref();
+    file.expect("clap requires it without --resume")
 }
 
 /// The text of the profile: a built-in name, else a path.
 pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
-    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let file = file(args);
     let name = file.to_str().unwrap_or_default();
     if let Some(text) = library::find(name) {
         return Ok(text.to_owned());
@@ -78,27 +79,6 @@ pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
     workload::read_text("profile", file).map_err(CommandError::usage)
 }
 
-/// Calls something for each run.
-trait PlanVisitor {
-    fn iter_plans(
-        &self,
-        each: impl FnMut(&plimsoll_engine::Settings, &Plan) -> Result<(), CommandError>,
-    ) -> Result<(), CommandError>;
-}
-
-impl PlanVisitor for ProfileResults {
-    fn iter_plans(
-        &self,
-        mut each: impl FnMut(&plimsoll_engine::Settings, &Plan) -> Result<(), CommandError>,
-    ) -> Result<(), CommandError> {
-        for case in &self.cases {
-            let ground = super::load_test_config(self, case, case.plan.clone());
-            each(&super::settings(&ground), &case.plan)?;
-        }
-        Ok(())
-    }
-}
-
 /// A profile with everything that its runs do.
 pub(super) struct PreparedProfile {
     pub(super) results: ProfileResults,
@@ -107,17 +87,17 @@ pub(super) struct PreparedProfile {
 }
 
 impl PreparedProfile {
-    /// Reads what is asked for.
+    /// Reads the profile and prepares its runs.
     pub(super) fn read(args: &ProfileArgs) -> Result<Self, CommandError> {
         distinct::check_labels(args.filesystem.iter().map(|f| f.label.as_str()))?;
-        let file = args.file.as_deref().unwrap_or(Path::new(""));
+        let file = file(args);
         let text = text(args)?;
         let name = file.display().to_string();
         let profile = plimsoll_profile::parse(&text, &name).map_err(workload::diagnosed)?;
         check_only(args, &profile)?;
         let shelf = WorkloadCatalog::beside(file);
         let listed = profile.cases(&shelf, &changes(args));
-        // What is wrong with a workload itself says more than that it cannot be had.
+        // The error of a workload says more than that it is not available.
         if let Some(broken) = shelf.broken.take() {
             return Err(broken);
         }
@@ -138,7 +118,7 @@ impl PreparedProfile {
         })
     }
 
-    /// Why runs would be refused; a sentence each.
+    /// Reasons why runs would be refused, in sentences.
     pub(super) fn refusals(&self) -> Result<Vec<String>, CommandError> {
         let mut refused = Vec::new();
         for case in &self.results.cases {
@@ -149,10 +129,15 @@ impl PreparedProfile {
         Ok(refused)
     }
 
-    /// What a run takes, and what there is.
+    /// Settings of the engine for a run.
+    fn settings(&self, case: &ProfileCase) -> Settings {
+        let config = super::load_test_config(&self.results, case, case.plan.clone());
+        super::settings(&config)
+    }
+
+    /// The needs of a run, and the available resources.
     pub(super) fn look(&self, case: &ProfileCase) -> Result<Preflight, CommandError> {
-        let ground = super::load_test_config(&self.results, case, case.plan.clone());
-        plimsoll_engine::preflight(&case.plan, &super::settings(&ground))
+        plimsoll_engine::preflight(&case.plan, &self.settings(case))
             .map_err(|e| CommandError::usage(format!("{} on {}: {e}", case.name, case.filesystem)))
     }
 }
@@ -177,14 +162,8 @@ fn results(
         repeat: args.repeat,
         cases,
         not_run: listed.not_run.into_iter().map(not_run).collect(),
-        program: Program {
-            name: "plimsoll".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-        },
-        clock: match args.how.clock {
-            ClockArg::Virtual => ClockKind::Virtual,
-            ClockArg::Real => ClockKind::Real,
-        },
+        program: Program::plimsoll(),
+        clock: args.how.clock.into(),
         lanes: args.how.lanes.map(u64::from),
         interval_s: args.how.interval.as_secs_f64(),
         ranks: 1,
@@ -195,14 +174,14 @@ fn results(
     }
 }
 
-fn not_run(left: SkippedConfiguration) -> ProfileNotRun {
+fn not_run(skipped: SkippedConfiguration) -> ProfileNotRun {
     ProfileNotRun {
-        name: left.name,
-        reason: left.reason,
+        name: skipped.name,
+        reason: skipped.reason,
     }
 }
 
-/// What the command line changes of a profile.
+/// The overrides of the command line.
 fn changes(args: &ProfileArgs) -> ProfileOverrides {
     let place = |f: &FileSystem| CaseFilesystem {
         label: f.label.clone(),

@@ -1,4 +1,4 @@
-//! What a report is made of: results of any kind, or a report that was published.
+//! The input of a report: results of any kind, or a published report.
 
 use crate::commands::import;
 use crate::exit::CommandError;
@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 pub(super) struct LoadedResult {
     pub(super) path: PathBuf,
     pub(super) what: ResultKind,
-    /// What a person says of it; nothing of what was published.
+    /// Annotations; none of a published report.
     pub(super) annotations: Annotations,
 }
 
-/// What was found.
+/// Kinds of results.
 pub(super) enum ResultKind {
     /// A run, a load curve, or a search for a load line.
     Measured(RunData),
     /// The runs of a profile.
     Profile {
-        /// What `profile.json` holds.
+        /// The content of `profile.json`.
         results: Box<ProfileResults>,
         /// The runs, by file system.
         sets: Vec<ProfileSet>,
@@ -110,7 +110,7 @@ impl LoadedResult {
         })
     }
 
-    /// What it is, with its place, for messages.
+    /// Kind and path, for messages.
     pub(super) fn shown(&self) -> String {
         let what = match &self.what {
             ResultKind::Measured(RunData::Run(_)) => "a run",

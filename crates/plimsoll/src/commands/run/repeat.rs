@@ -1,13 +1,14 @@
 //! `run --repeat`: runs a workload several times, as one result.
 
-use super::{RunContext, refuse_results_among_files, results_path_error};
+use super::run_once;
 use crate::cli::Format;
-use crate::console;
+use crate::commands::print;
 use crate::exit::{CommandError, Exit};
+use crate::run_context::{RunContext, refuse_results_among_files, results_path_error};
 use plimsoll_plan::Plan;
 use plimsoll_report::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
 use plimsoll_report::{latency, rate};
-use plimsoll_results::{Percentile, Percentiles, RepeatsWriter, Run, read_runs};
+use plimsoll_results::{Percentile, Percentiles, Repeats, RepeatsWriter, Run, read_runs};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -15,16 +16,17 @@ use std::time::SystemTime;
 /// the runs as it does between those of different days. Ends with the worst of the runs' codes; a
 /// run that failed or was interrupted is the last.
 pub fn run(
-    round: &RunContext<'_>,
+    context: &RunContext<'_>,
     plan: &Plan,
     root: &Path,
     times: u32,
 ) -> Result<Exit, CommandError> {
-    let mut writer = match round.communicator.is_root() {
+    let mut writer = match context.communicator.is_root() {
         true => {
-            refuse_results_among_files(root, plan, round.settings)?;
-            let created = RepeatsWriter::create(root, &plan.name, times, SystemTime::now());
-            Some(created.map_err(|e| results_path_error(&e))?)
+            refuse_results_among_files(root, plan, context.settings)?;
+            let repeats = Repeats::new(&plan.name, times);
+            let created = RepeatsWriter::create(root, repeats, SystemTime::now());
+            Some(created.map_err(results_path_error)?)
         }
         false => None,
     };
@@ -35,7 +37,7 @@ pub fn run(
             seed,
             ..plan.clone()
         };
-        let exit = match round.run(&plan, root, writer.as_mut(), u64::from(i) + 1) {
+        let exit = match run_once(context, &plan, root, writer.as_mut(), u64::from(i) + 1) {
             Ok(exit) => exit,
             Err(stopped) => {
                 if let Some(writer) = writer {
@@ -49,7 +51,7 @@ pub fn run(
         }
         let ended = matches!(exit, Exit::Failed | Exit::Interrupted);
         // Rank 0 knows how the run ended, and says whether there is another one.
-        if !round
+        if !context
             .communicator
             .run_on_root_and_broadcast(|| Ok(!ended && i + 1 < times))?
         {
@@ -57,14 +59,14 @@ pub fn run(
         }
     }
     if let Some(writer) = writer {
-        report_run_spread(round, &writer)?;
+        report_run_spread(context, &writer)?;
     }
     Ok(worst)
 }
 
-/// Says how far the runs are from each other.
-fn report_run_spread(round: &RunContext<'_>, writer: &RepeatsWriter) -> Result<(), CommandError> {
-    if round.output.format == Format::Json {
+/// Prints the spread of the runs.
+fn report_run_spread(context: &RunContext<'_>, writer: &RepeatsWriter) -> Result<(), CommandError> {
+    if context.output.format == Format::Json {
         return Ok(());
     }
     let path = writer.dir().path();
@@ -76,7 +78,7 @@ fn report_run_spread(round: &RunContext<'_>, writer: &RepeatsWriter) -> Result<(
         let shown = [mean, least, most].map(|v| show(v).replace("  ", " "));
         format!("{} ({} to {})", shown[0], shown[1], shown[2])
     };
-    let asked = round.output.percentiles.as_ref();
+    let asked = context.output.percentiles.as_ref();
     let percentiles = Percentiles::shown_percentiles(asked, &[Percentile::P99]);
     let times = |mean: fn(&Run) -> f64, of: PercentileKind| {
         let mut parts = vec![format!("mean {}", range(&mean, latency))];
@@ -105,6 +107,5 @@ fn report_run_spread(round: &RunContext<'_>, writer: &RepeatsWriter) -> Result<(
         times(|r| r.summary.mean_ms, PercentileKind::Latency),
         path.display()
     );
-    console::out(&text)
-        .map_err(|e| CommandError::failed(format!("cannot write to standard output: {e}")))
+    print(&text).map(|_| ())
 }

@@ -1,6 +1,7 @@
 //! A place to run the program in, and what the tests ask of its results.
 #![allow(dead_code, missing_docs)]
 
+pub mod load_tests;
 pub mod pty;
 pub mod schema;
 pub mod served;
@@ -111,6 +112,15 @@ impl Bench {
 
     pub fn run_in_work(&self, workload: &str, more: &[&str]) -> Ended {
         Ended::of(self.command_in_work(workload, more))
+    }
+
+    /// The run of MD-Workbench's pattern on a server, with what it reads checked against what it
+    /// wrote.
+    pub fn md_on(&self, url: &str) -> Run {
+        let mut command = self.plimsoll(["md", "-P=20", "-D=2", "-I=10", "-R=1", "-S=3000"]);
+        command.args([&format!("-i={url}"), "--verify-read", "--dir=/md"]);
+        command.args(["--results=results", "--format=json"]);
+        Ended::of(command).result(0)
     }
 
     /// Results there are, in the order of their names.

@@ -41,9 +41,9 @@ fn a_curve_that_was_killed_goes_on() {
     ];
     assert_eq!(entries(&dir), names);
     assert!(!bench.work().exists());
-    // It has come to its end.
+    // It is complete.
     let refused = resume(&bench, &dir).refusal();
-    assert!(refused.contains("has come to its end"), "{refused}");
+    assert!(refused.contains("is complete"), "{refused}");
     assert_eq!(dir.read().unwrap(), whole);
 }
 
@@ -85,7 +85,7 @@ fn a_curve_that_was_killed_while_files_were_made_goes_on() {
     crate::common::signal(going.child.id() as i32, rustix::process::Signal::KILL);
     assert_eq!(going.end().code, None);
     let there = tree(&bench.work()).0.len() as u64;
-    assert!(there < 200 * FILES, "it had come to its end");
+    assert!(there < 200 * FILES_PER_USER, "it had come to its end");
     let dir = directory(&bench);
     assert_eq!(loads(&dir.read().unwrap()), [0; 0]);
     // What was left half made is there, and whole, at the first point.
@@ -94,7 +94,7 @@ fn a_curve_that_was_killed_while_files_were_made_goes_on() {
     let run = dir.run(&whole.points[0]).read().unwrap();
     assert_eq!(
         (run.summary.errors, run.filesets[0].files),
-        (0, 200 * FILES)
+        (0, 200 * FILES_PER_USER)
     );
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
 }
@@ -116,7 +116,7 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
     let ended = Ended::of(command).expect_code(1);
     let curve = parsed(&ended);
     assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![1]));
-    let stopped = curve.stop_reason.unwrap();
+    let stopped = curve.results.stop_reason.unwrap();
     assert_eq!(stopped.code, "refused");
     assert!(
         stopped.text.contains("was not made by Plimsoll"),
@@ -124,7 +124,7 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
     );
     let thesis = std::fs::read_to_string(work.join("thesis.tex")).unwrap();
     assert_eq!(thesis, "mine\n");
-    assert_eq!(tree(&work).0.len() as u64, FILES + 1);
+    assert_eq!(tree(&work).0.len() as u64, FILES_PER_USER + 1);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn an_interrupted_curve_goes_on() {
     let run = plimsoll_results::RunDir::at(&dir.path().join("point-01-load-1-interrupted"));
     assert_eq!(run.read().unwrap().validity.verdict, Verdict::Interrupted);
     // Its files wait for it to go on.
-    assert_eq!(tree(&bench.work()).0.len() as u64, FILES);
+    assert_eq!(tree(&bench.work()).0.len() as u64, FILES_PER_USER);
     let mut command = bench.plimsoll(["curve", "--resume"]);
     command.arg(dir.path());
     let again = started(command, "measuring");

@@ -40,7 +40,7 @@ fn results_are_deleted_when_that_is_confirmed() {
     assert_eq!(kept.status, 409);
     let error = kept.json()["error"].as_str().unwrap().to_owned();
     assert!(
-        error.contains("thesis.tex is no file of Plimsoll's"),
+        error.contains("thesis.tex is not a file of Plimsoll's"),
         "{error}"
     );
     assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 4);

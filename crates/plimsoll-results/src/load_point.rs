@@ -8,50 +8,50 @@ use plimsoll_plan::{Criteria, OpKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was measured at one load.
+/// The figures of one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
-    /// Load asked for, in business metrics.
+    /// Offered load, in business metrics.
     pub load: u64,
-    /// Throughput achieved, in operations a second.
+    /// Throughput achieved, in operations per second.
     pub achieved_ops_per_s: f64,
-    /// Mean response time in milliseconds: from when operations were due to their return. Of
-    /// operations that are not paced it is the service time. Null where no operation was done.
+    /// Mean response time in milliseconds: from the intended start of operations to their return. Of
+    /// operations that are not paced it is the service time. Null if no operation completed.
     pub mean_ms: Option<f64>,
     /// Judgement of the point; `valid` if it met every criterion.
     pub verdict: Verdict,
-    /// Why it is not valid; empty if it is.
+    /// Reasons why it is not valid; empty if it is.
     pub reasons: Vec<Reason>,
-    /// What the point met and what it missed.
+    /// Results of the criteria.
     pub criteria: Vec<CriterionResult>,
-    /// Throughput asked for, in operations a second; null if the workload is not paced.
+    /// Offered throughput in operations per second; null if the workload is not paced.
     pub offered_ops_per_s: Option<f64>,
-    /// Least part of its operations that a process did, in percent; null without pacing.
+    /// Minimum percentage of its scheduled operations that a process completed; null without pacing.
     pub slowest_process_percent: Option<f64>,
-    /// Median of the response time in milliseconds; null where no operation was done. A lower bound
-    /// where none was done but some were under way at the end, as all percentiles are; `percentiles`
-    /// says which are.
+    /// Median of the response time in milliseconds; null if no operation completed or was in flight. If
+    /// none completed and some were in flight at the end, all percentiles are lower bounds;
+    /// `percentiles` states which are.
     pub p50_ms: Option<f64>,
     /// 95th percentile of the response time in milliseconds; null without pacing, and where the
     /// median is.
     pub p95_ms: Option<f64>,
-    /// 99th percentile of the response time in milliseconds; null where the median is.
+    /// 99th percentile of the response time in milliseconds; null if the median is.
     pub p99_ms: Option<f64>,
-    /// Greatest response time in milliseconds; null without pacing, and where the median is.
+    /// Maximum response time in milliseconds; null without pacing, and where the median is.
     pub max_ms: Option<f64>,
-    /// Whether that is known only as a lower bound, from an operation under way at the end.
+    /// Whether the maximum is only a lower bound, from an operation in flight at the end.
     #[serde(default)]
     pub max_at_least: bool,
     /// More percentiles of the response time, in increasing order.
     #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
-    /// Mean service time in milliseconds: from call to return; null where no operation was done.
+    /// Mean service time in milliseconds: from call to return; null if no operation completed.
     pub service_mean_ms: Option<f64>,
-    /// Bytes a second read from the target; operations that read and write count in both.
+    /// Bytes per second read from the target; operations that read and write count in both.
     pub read_bytes_per_s: f64,
-    /// Bytes a second written to the target.
+    /// Bytes per second written to the target.
     pub write_bytes_per_s: f64,
-    /// Bytes a second moved by all operations, each counted once.
+    /// Bytes per second moved by all operations, each counted once.
     pub bytes_per_s: f64,
     /// Operations that failed.
     pub errors: u64,
@@ -66,14 +66,14 @@ pub struct CurvePoint {
     pub run: String,
 }
 
-/// How a point stands to one criterion.
+/// Result of one criterion for a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionResult {
-    /// A word for programs, such as `total_rate`; that of the reason if it was missed.
+    /// A word for programs, such as `total_rate`; that of the reason if it failed.
     pub code: String,
     /// Whether the point met it.
     pub met: bool,
-    /// A sentence for people, with the figure and what is asked for.
+    /// A sentence for people, with the figure and the requirement.
     pub text: String,
 }
 
@@ -92,18 +92,15 @@ impl CurvePoint {
         if let Some(failure) = &run.failure
             && !reasons.iter().any(|r| r.code == "failed")
         {
-            reasons.push(Reason {
-                code: "failed".into(),
-                text: failure.to_string(),
-            });
+            reasons.push(Reason::new("failed", failure.to_string()));
         }
         let criteria = match (&run.plan.metric, run.window_number) {
             (Some(metric), 1..) => results(run, &metric.criteria),
             _ => vec![],
         };
-        // Without operations there is nothing that took time.
+        // Without operations there are no latencies.
         let of_done = |ms: f64| (summary.ops > 0).then_some(ms);
-        // What was under way at the end takes at least so long; its mean is not known.
+        // An operation in flight at the end gives a lower bound, but no mean.
         let known = |ms: f64| summary.has_latencies().then_some(ms);
         let counted = || run.operations.iter().filter(|o| o.kind.counts());
         let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);
@@ -137,7 +134,7 @@ impl CurvePoint {
 }
 
 impl CurvePoint {
-    /// Adds percentiles that were not kept, from the results of its run.
+    /// Adds percentiles that were not stored, from the results of its run.
     pub(crate) fn complete(
         &mut self,
         run: &RunDir,
@@ -150,7 +147,7 @@ impl CurvePoint {
         Ok(())
     }
 
-    /// A percentile of the response time; none where it is not known.
+    /// A percentile of the response time; none if it is not known.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let ms = match percentile {
@@ -167,21 +164,21 @@ impl CurvePoint {
     }
 }
 
-/// How a run stands to each criterion, in their fixed order.
+/// Results of the criteria for a run, in their fixed order.
 fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     let mix = run.mix.as_ref();
     let mut met = Vec::new();
     if let Some(slowest) = mix.and_then(|m| m.total.slowest_process_percent) {
-        let asked = criteria.process_percent;
+        let required = criteria.process_percent;
         let text = format!(
-            "every process did at least {slowest:.1} % of its operations; {asked} % are asked for"
+            "every process completed at least {slowest:.1} % of its scheduled operations; {required} % are required"
         );
         met.push(("process_rate", text));
     }
     if let Some(percent) = mix.and_then(sustained_percent) {
-        let asked = criteria.total_percent;
+        let required = criteria.total_percent;
         let text = format!(
-            "all processes together did {percent:.1} % of their operations; {asked} % are asked for"
+            "all processes together completed {percent:.1} % of their scheduled operations; {required} % are required"
         );
         met.push(("total_rate", text));
     }
@@ -198,13 +195,12 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     }
     if let Some(late) = mix.and_then(|m| m.total.start_delay) {
         let text = format!(
-            "the client began operations {:.3} ms after they were due, on average",
+            "the client began operations {:.3} ms after their scheduled start, on average",
             late.mean_ms
         );
         met.push(("client_start_delay", text));
     }
-    let text =
-        "the target did not stand still at the end, nor for more than a twentieth of the time";
+    let text = "the target did not stall at the end, nor for more than a twentieth of the time";
     met.push(("stalled", text.to_owned()));
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);
     let result = |(code, text): (&str, String)| CriterionResult {
@@ -215,7 +211,7 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     met.into_iter().map(result).collect()
 }
 
-/// Part of the operations due that was done, in percent.
+/// Percentage of the scheduled operations that completed.
 fn sustained_percent(mix: &MixFigures) -> Option<f64> {
     let total = &mix.total;
     total.offered_ops_per_s?;

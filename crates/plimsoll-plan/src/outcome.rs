@@ -1,0 +1,110 @@
+//! Facts about a run that the engine passes to the results.
+
+use crate::{OpKind, SourcePosition};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why a result is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// A word for programs, such as `errors`.
+    pub code: String,
+    /// A sentence for people.
+    pub text: String,
+}
+
+impl Reason {
+    /// A reason of this code.
+    #[must_use]
+    pub fn new(code: &str, text: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            text: text.into(),
+        }
+    }
+}
+
+/// A fileset that was created or found before the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PopulatedFileset {
+    /// Name of the fileset.
+    pub fileset: String,
+    /// Files that existed when the run began.
+    pub files: u64,
+    /// Directories, the root among them.
+    pub dirs: u64,
+    /// Bytes in the files.
+    pub bytes: u64,
+    /// Seconds that populating it took.
+    pub seconds: f64,
+    /// An identical tree of an earlier run was found and used.
+    pub reused: bool,
+}
+
+/// The error that ended a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Name of the operation, or the activity that failed, such as `populate`; `run` for the run as
+    /// a whole.
+    pub operation: String,
+    /// Kind of the operation.
+    pub kind: Option<OpKind>,
+    /// Worker that met the error.
+    pub worker: Option<String>,
+    /// Path on which the operation worked.
+    pub path: Option<String>,
+    /// The error message.
+    pub error: String,
+    /// Position of the operation in the workload.
+    pub location: Option<SourcePosition>,
+}
+
+impl Failure {
+    /// A failure of an activity, such as `populate`, and not of an operation.
+    #[must_use]
+    pub fn of(activity: &str, error: String) -> Self {
+        Self {
+            operation: activity.into(),
+            kind: None,
+            worker: None,
+            path: None,
+            error,
+            location: None,
+        }
+    }
+
+    /// The failure as other ranks report it.
+    #[must_use]
+    pub fn at_rank(mut self, rank: u32) -> Self {
+        if rank > 0 {
+            self.error = format!("rank {rank}: {}", self.error);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut what = match (self.operation.as_str(), self.kind) {
+            (operation, Some(kind)) => format!("{operation} ({kind})"),
+            // For the run as a whole the error itself is enough.
+            ("run", None) => String::new(),
+            (operation, None) => operation.to_owned(),
+        };
+        if let Some(path) = &self.path {
+            let space = if what.is_empty() { "" } else { " " };
+            what.push_str(&format!("{space}on {path}"));
+        }
+        if !what.is_empty() {
+            write!(f, "{what}: ")?;
+        }
+        f.write_str(&self.error)?;
+        match (&self.worker, &self.location) {
+            (Some(w), Some(p)) => write!(f, " (worker {w}, {p})"),
+            (Some(w), None) => write!(f, " (worker {w})"),
+            (None, Some(p)) => write!(f, " ({p})"),
+            (None, None) => Ok(()),
+        }
+    }
+}

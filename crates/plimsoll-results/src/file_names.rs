@@ -1,0 +1,34 @@
+//! Names of the files in results directories.
+
+/// File that holds a [`Run`](crate::Run).
+pub const RUN_FILE: &str = "run.json";
+
+/// File that holds what is known of a run in progress: a [`Run`](crate::Run) without figures.
+pub(crate) const DRAFT_FILE: &str = "draft.json";
+
+/// File that states which run is in progress. Finished results do not have it.
+pub const LIVE_FILE: &str = "live.json";
+
+/// File that holds the latency distributions.
+pub const HISTOGRAMS_FILE: &str = "histograms.hlog";
+
+/// File that holds throughput and latency over time.
+pub const INTERVALS_FILE: &str = "intervals.csv";
+
+/// File that holds the output of the user's commands.
+pub const COMMANDS_FILE: &str = "commands.log";
+
+/// File that holds a [`LoadCurve`](crate::LoadCurve).
+pub const CURVE_FILE: &str = "curve.json";
+
+/// File that holds a [`LoadSearch`](crate::LoadSearch).
+pub const FIND_FILE: &str = "find.json";
+
+/// File that holds the [`ProfileResults`](crate::ProfileResults).
+pub const PROFILE_FILE: &str = "profile.json";
+
+/// File that holds the [`Repeats`](crate::Repeats).
+pub const REPEATS_FILE: &str = "repeats.json";
+
+/// File that holds the [`Annotations`](crate::Annotations).
+pub const ANNOTATIONS_FILE: &str = "annotations.json";

@@ -1,0 +1,95 @@
+//! Names and roots of results directories.
+
+use crate::whole_file::sync_dir;
+use crate::{ResultsError, Verdict};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Maximum number of results with one name and time.
+const MAX_RUNS_PER_SECOND: u32 = 10_000;
+
+/// A root that did not exist before; removed if it remains empty.
+pub(crate) struct CreatedRoot(PathBuf);
+
+impl CreatedRoot {
+    /// Creates a root if it is missing.
+    pub(crate) fn make(root: &Path) -> Result<Option<Self>, ResultsError> {
+        let made = (!root.exists()).then(|| Self(root.to_owned()));
+        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        Ok(made)
+    }
+}
+
+impl Drop for CreatedRoot {
+    fn drop(&mut self) {
+        // A root that is not empty stays.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Renames `hidden` to the first free name.
+pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
+    for n in 1..=MAX_RUNS_PER_SECOND {
+        let path = match n {
+            1 => root.join(name),
+            n => root.join(format!("{name}-{n}")),
+        };
+        // An empty directory takes the name, for only an empty one is replaced by a rename.
+        match std::fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(ResultsError::io("create", &path)(e)),
+        }
+        return match std::fs::rename(hidden, &path) {
+            Ok(()) => {
+                sync_dir(root);
+                Ok(path)
+            }
+            Err(e) => {
+                // Ours and empty; if even this fails the rename's error says more.
+                let _ = std::fs::remove_dir(&path);
+                Err(ResultsError::io("rename the results to", &path)(e))
+            }
+        };
+    }
+    let full = io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        "too many results of that name",
+    );
+    Err(ResultsError::io("create", &root.join(name))(full))
+}
+
+/// The name of results, which ends with the verdict of a run that was cut short if `tells_verdict`.
+pub(crate) fn name_with_verdict(name: String, tells_verdict: bool, verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Interrupted | Verdict::Failed if tells_verdict => format!("{name}-{verdict}"),
+        _ => name,
+    }
+}
+
+/// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with nothing but letters, digits, `.`, `_`, `-`.
+pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let name: String = workload
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .collect();
+    let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let local = stamp.to_zoned(jiff::tz::TimeZone::system());
+    let name = name.trim_start_matches('.');
+    let name = if name.is_empty() { "run" } else { name };
+    format!("{name}-{}", local.strftime("%Y%m%d-%H%M%S"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_directories_are_plain() {
+        let name = name_of("../we ird/näme", SystemTime::now());
+        assert!(name.starts_with("-we-ird-n-me-20"), "{name}");
+        assert!(name_of("..", SystemTime::now()).starts_with("run-20"));
+    }
+}

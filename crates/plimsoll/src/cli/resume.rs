@@ -1,0 +1,62 @@
+//! Options that `--resume` does not go with.
+
+use clap::Command;
+
+/// Commands that resume results with their own settings.
+const COMMANDS: [&str; 3] = ["curve", "find", "profile"];
+
+/// Arguments that may be given with `--resume`: they do not change what is measured.
+const ALLOWED: [&str; 7] = [
+    "resume",
+    "format",
+    "quiet",
+    "percentiles",
+    "processes",
+    "per_rank",
+    "strict",
+];
+
+/// The command line in which `--resume` conflicts with all other arguments.
+pub fn with_conflicts(mut cli: Command) -> Command {
+    for command in COMMANDS {
+        cli = cli.mut_subcommand(command, |c| {
+            let ids = c.get_arguments().map(|a| a.get_id().clone());
+            let conflicts: Vec<_> = ids.filter(|id| !ALLOWED.contains(&id.as_str())).collect();
+            c.mut_arg("resume", |resume| resume.conflicts_with_all(conflicts))
+        });
+    }
+    cli
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::definition;
+
+    #[test]
+    fn every_option_that_changes_what_is_measured_is_refused() {
+        let refused = |line: &str| {
+            let parsed = definition().try_get_matches_from(line.split(' '));
+            parsed.err().map(|e| e.kind())
+        };
+        let conflict = Some(clap::error::ErrorKind::ArgumentConflict);
+        for option in [
+            "vda",
+            "--max-load 8",
+            "--clock real",
+            "--results out",
+            "--before true",
+        ] {
+            for command in ["curve", "find"] {
+                let line = format!("plimsoll {command} --resume x {option}");
+                assert_eq!(refused(&line), conflict, "{line}");
+            }
+        }
+        assert_eq!(refused("plimsoll profile --resume x --dry-run"), conflict);
+        let allowed =
+            "--format json --quiet --percentiles 50 --processes 2 --per-rank --strict-cleanup";
+        for command in ["curve", "find", "profile"] {
+            let line = format!("plimsoll {command} --resume x {allowed}");
+            assert_eq!(refused(&line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! How a command reports: format, amount and exit code.
+
+use crate::cli::{CleanupArgs, Format, OutputArgs};
+use crate::console;
+use crate::exit::Exit;
+use plimsoll_results::Percentiles;
+
+/// Format and amount of the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputOptions {
+    /// Format of the report.
+    pub format: Format,
+    /// Whether nothing but the report and errors is printed.
+    pub quiet: bool,
+    /// Whether the results of each rank are kept too.
+    pub per_rank: bool,
+    /// Percentiles that tables show instead of the usual ones.
+    pub percentiles: Option<Percentiles>,
+    /// Effect of files that cannot be removed.
+    pub cleanup: CleanupArgs,
+}
+
+impl From<&OutputArgs> for OutputOptions {
+    fn from(args: &OutputArgs) -> Self {
+        Self {
+            format: args.format,
+            quiet: args.quiet,
+            per_rank: args.ranks.per_rank,
+            percentiles: args.percentiles.percentiles.clone(),
+            cleanup: args.cleanup,
+        }
+    }
+}
+
+impl OutputOptions {
+    /// The exit code after a cleanup that was complete or not.
+    pub fn exit(&self, exit: Exit, is_clean: bool) -> Exit {
+        self.cleanup.exit(exit, is_clean)
+    }
+
+    /// Reports progress, unless the output is quiet.
+    pub fn report_progress(&self, line: &str) {
+        if !self.quiet {
+            console::err(&format!("{line}\n"));
+        }
+    }
+
+    /// Prints a line to the stream that the report does not use.
+    pub fn print_message(&self, line: &str) {
+        match (self.quiet, self.format) {
+            (true, _) => {}
+            // A reader that has gone is not an error.
+            (false, Format::Text) => _ = console::out(&format!("{line}\n")),
+            (false, Format::Json) => console::err(&format!("{line}\n")),
+        }
+    }
+}
