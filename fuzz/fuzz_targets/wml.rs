@@ -1,7 +1,8 @@
-//! Reads and lowers any text as a workload. A Plan that comes out must pass its own check, and
-//! an error must have a place and a picture.
+//! Parses and lowers any text as a workload. A Plan must pass its own check, and an error must have a
+//! source location and a rendered form.
 //!
-//! `cargo +nightly fuzz run wml` from the root of the repository.
+//! From the root of the repository, with the texts of the tests as further corpora:
+//! `cargo +nightly fuzz run wml fuzz/corpus/wml crates/plimsoll-wml/tests/{diagnostics,dialects}`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,98 +1,37 @@
-//! Errors in a text: each with its place, what was expected, and a way out.
+//! Errors in a text, each with its source location, what was expected, and help.
 
 use crate::excerpt::{Excerpt, shorten};
+use crate::source::{Source, Span};
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, ThemeStyles};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most errors collected before reading stops; more would bury the first.
+/// Maximum number of errors collected before reading stops; more would bury the first.
 pub const MAX_ERRORS: usize = 10;
 
 /// Columns that [`fmt::Display`] renders for.
 const DISPLAY_WIDTH: usize = 100;
 
-/// A text that spans point into: a workload file, or a setting of the command line.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Source {
-    /// What messages call it.
-    pub name: String,
-    /// The text.
-    pub text: String,
-    /// Offset of each line's first byte.
-    lines: Vec<usize>,
-}
-
-impl Source {
-    /// A text and what messages call it.
-    #[must_use]
-    pub fn new(name: &str, text: &str) -> Arc<Self> {
-        let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
-        Arc::new(Self {
-            name: name.into(),
-            text: text.into(),
-            lines: std::iter::once(0).chain(ends.map(|(i, _)| i + 1)).collect(),
-        })
-    }
-
-    /// Line and column of a byte offset, both from 1; the column counts characters.
-    #[must_use]
-    pub fn position(&self, offset: usize) -> (u32, u32) {
-        let offset = self.text.floor_char_boundary(offset);
-        // The first line begins at 0, so at least one line begins at or before any offset.
-        let line = self.lines.partition_point(|start| *start <= offset);
-        let column = self.text[self.lines[line - 1]..offset].chars().count() + 1;
-        (line as u32, column as u32)
-    }
-}
-
-/// A piece of a source text, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Span {
-    /// Index into the list of sources of whoever holds the span.
-    pub file: u16,
-    /// First byte.
-    pub start: u32,
-    /// Byte behind the last one.
-    pub end: u32,
-}
-
-impl Span {
-    /// From the start of this span to the end of another of the same text.
-    #[must_use]
-    pub fn to(self, last: Span) -> Span {
-        Span {
-            end: last.end.max(self.end),
-            ..self
-        }
-    }
-
-    /// The bytes it covers.
-    #[must_use]
-    pub fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
-}
-
 /// One error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// What is wrong, in one sentence.
+    /// One sentence that states the error.
     pub message: String,
-    /// Where.
+    /// The text at fault.
     pub span: Span,
-    /// What is said at the underlined place; empty for nothing.
+    /// Text below the underlined span; may be empty.
     pub label: String,
-    /// What helps, if something does.
+    /// Advice for correcting the error.
     pub help: Option<String>,
-    /// A second place that has to do with it.
+    /// A second, related span and its label.
     pub also: Option<Box<(Span, String)>>,
-    /// The text as a whole is at fault: there is no place in it to show.
+    /// The text as a whole is at fault: no part of it is shown.
     pub whole_text: bool,
 }
 
 impl Problem {
-    /// Something wrong at a place.
+    /// Creates an error at a span.
     #[must_use]
     pub fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
@@ -105,7 +44,7 @@ impl Problem {
         }
     }
 
-    /// Something wrong with the text of number `file` as a whole.
+    /// Creates an error of the text of number `file` as a whole.
     #[must_use]
     pub fn of_text(file: u16, message: impl Into<String>) -> Self {
         let span = Span {
@@ -118,42 +57,63 @@ impl Problem {
         }
     }
 
-    /// Adds what helps.
+    /// Translates the message of a serde reader about an unknown key, an unknown value, or a value
+    /// of the wrong type; `plain` replaces the names of types. Returns `None` for other messages.
+    #[must_use]
+    pub fn of_reader(span: Span, message: &str, plain: fn(&str) -> &str) -> Option<Self> {
+        let names = |start: &str| {
+            let rest = message.strip_prefix(start)?;
+            let mut quoted = rest.split('`').skip(1).step_by(2);
+            Some((quoted.next()?, quoted.collect::<Vec<_>>()))
+        };
+        if let Some((key, known)) = names("unknown field ") {
+            let message = format!("unknown key `{key}`");
+            return Some(Self::new(span, message, "not a key of this table").suggest(key, known));
+        }
+        if let Some((name, known)) = names("unknown variant ") {
+            let message = format!("unknown value `{name}`");
+            return Some(Self::new(span, message, "not one of these").suggest(name, known));
+        }
+        let mut types = ["invalid type: ", "invalid value: "].iter();
+        let rest = types.find_map(|start| message.strip_prefix(start))?;
+        let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "another"));
+        let message = format!("expected {}, found {found}", plain(expected));
+        Some(Self::new(span, message, "this value"))
+    }
+
+    /// Adds advice for correcting the error.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// Adds a second place that has to do with it; shown if it is in the same text.
+    /// Adds a second, related span; shown if it is in the same text.
     #[must_use]
     pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
         self.also = Some(Box::new((span, label.into())));
         self
     }
 
-    /// Help that offers the nearest of the known names, or lists them when few.
+    /// Adds help that offers the known name nearest to `name`, or lists the names if they are few.
     #[must_use]
-    pub fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn suggest<S: AsRef<str>>(self, name: &str, known: impl IntoIterator<Item = S>) -> Self {
         const MAX_LISTED: usize = 12;
-        let mut known: Vec<&str> = known.into_iter().collect();
+        let known: Vec<S> = known.into_iter().collect();
+        let mut known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
         known.sort_unstable();
         known.dedup();
         if let Some(near) = nearest(name, known.iter().copied()) {
             return self.help(format!("did you mean `{near}`?"));
         }
-        match known.len() {
-            0 => self,
-            1..=MAX_LISTED => {
-                let list: Vec<String> = known.iter().map(|k| format!("`{k}`")).collect();
-                self.help(format!("known here: {}", list.join(", ")))
-            }
-            _ => self,
+        if known.is_empty() || known.len() > MAX_LISTED {
+            return self;
         }
+        self.help(format!("known here: `{}`", known.join("`, `")))
     }
 }
 
-/// The known name nearest to `name`, if it is near enough to be a slip of the hand.
+/// Returns the known name nearest to `name`, if it is near enough for `name` to be a typing error.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const MIN_SIMILARITY: f64 = 0.6;
@@ -164,63 +124,65 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
             // A name typed in part is as good a hint as one typed wrongly.
             let long = lower.len().min(k.len()) >= 3;
             let part = long && (k.starts_with(&lower) || lower.starts_with(k));
-            (
-                if part {
-                    likeness.max(MIN_SIMILARITY)
-                } else {
-                    likeness
-                },
-                k,
-            )
+            let least = if part { MIN_SIMILARITY } else { 0.0 };
+            (likeness.max(least), k)
         })
         .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY - 1e-9)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, k)| k)
 }
 
-/// Everything found wrong with a text and those it includes, at most ten errors, in the order they were found.
+/// The errors in a text and those it includes, at most [`MAX_ERRORS`], in the order they were found.
 ///
-/// `Display` renders it without colour for 100 columns.
+/// `Display` renders them without colour for 100 columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostics {
     sources: Vec<Arc<Source>>,
     problems: Vec<Problem>,
 }
 
-/// One error of [`Diagnostics`], without its picture.
+/// One error of [`Diagnostics`] as plain values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Name of the text it is in.
+    /// Name of the text.
     pub file: String,
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong, in one sentence.
+    /// One sentence that states the error.
     pub message: String,
-    /// What helps, if something does.
+    /// Advice for correcting it.
     pub help: Option<String>,
 }
 
 impl Diagnostics {
-    /// What is wrong with texts; the spans of `problems` number the `sources` from 0.
+    /// Creates the diagnostics of texts; the spans of `problems` number the `sources` from 0.
     ///
-    /// Neither list may be empty: without a problem there is nothing to say, and without a
-    /// source nothing to point at.
+    /// # Panics
+    /// If there is no problem, or a problem is in none of the sources.
     #[must_use]
     pub fn new(sources: Vec<Arc<Source>>, mut problems: Vec<Problem>) -> Self {
-        debug_assert!(!problems.is_empty() && !sources.is_empty());
+        assert!(!problems.is_empty(), "diagnostics without a problem");
+        for problem in &problems {
+            let file = usize::from(problem.span.file);
+            assert!(
+                file < sources.len(),
+                "no source {file}: {}",
+                problem.message
+            );
+        }
         problems.truncate(MAX_ERRORS);
         Self { sources, problems }
     }
 
-    /// The errors as plain values.
+    /// Returns the errors as plain values.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         self.problems
             .iter()
             .map(|p| {
-                let source = self.source(p.span);
+                let source = &self.sources[usize::from(p.span.file)];
                 let (line, column) = source.position(p.span.start as usize);
                 Finding {
                     file: source.name.clone(),
@@ -233,9 +195,9 @@ impl Diagnostics {
             .collect()
     }
 
-    /// The errors as a person reads them: message, source line, underline, label and help.
+    /// Renders the errors: message, source line, underline, label and help.
     ///
-    /// `width` is the width of the terminal in columns.
+    /// `width` is the width of the terminal in columns, at least 40.
     #[must_use]
     pub fn render(&self, color: bool, width: usize) -> String {
         let mut theme = GraphicalTheme::unicode_nocolor();
@@ -253,7 +215,7 @@ impl Diagnostics {
             }
             let view = RenderedProblem::new(problem, &self.sources);
             if handler.render_report(&mut out, &view).is_err() {
-                // Only a span outside its text gets here; the message still tells what it is.
+                // Only a span outside its text cannot be rendered.
                 out.push_str(&problem.message);
                 out.push('\n');
             }
@@ -262,11 +224,6 @@ impl Diagnostics {
             out.push_str(&format!("\n{MAX_ERRORS} errors; there may be more\n"));
         }
         out
-    }
-
-    fn source(&self, span: Span) -> &Source {
-        let last = self.sources.len() - 1;
-        &self.sources[usize::from(span.file).min(last)]
     }
 }
 
@@ -278,7 +235,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// One problem in the form the renderer takes.
+/// A problem in the form that the renderer takes.
 #[derive(Debug)]
 struct RenderedProblem {
     message: String,
@@ -289,8 +246,7 @@ struct RenderedProblem {
 
 impl RenderedProblem {
     fn new(problem: &Problem, sources: &[Arc<Source>]) -> Self {
-        let file = usize::from(problem.span.file).min(sources.len() - 1);
-        let source = &sources[file];
+        let source = &sources[usize::from(problem.span.file)];
         let help = problem.help.as_deref().map(shorten);
         if problem.whole_text {
             return Self {
@@ -309,6 +265,7 @@ impl RenderedProblem {
             texts.push(Some(shorten(label)));
         }
         let excerpt = Excerpt::new(source, &marks);
+        assert_eq!(excerpt.marks.len(), texts.len(), "a label for each mark");
         let labels = excerpt.marks.iter().zip(texts).enumerate();
         let labels = labels.map(|(i, (mark, text))| {
             let place = (mark.start, mark.len());
@@ -328,10 +285,9 @@ impl RenderedProblem {
 
 /// The bytes of a span, cut to its first line and to the text.
 fn within(span: Span, text: &str) -> Range<usize> {
-    let start = text.floor_char_boundary(span.start as usize);
-    let end = text.floor_char_boundary(span.end as usize).max(start);
-    let line = text[start..end].lines().next().unwrap_or("");
-    start..start + line.len()
+    let range = Span::of(span.file, span.range(), text).range();
+    let line = text[range.clone()].lines().next().unwrap_or("");
+    range.start..range.start + line.len()
 }
 
 impl fmt::Display for RenderedProblem {
@@ -361,15 +317,6 @@ impl miette::Diagnostic for RenderedProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn positions_count_characters_from_one() {
-        let s = Source::new("x", "aä$\nb");
-        assert_eq!(s.position(0), (1, 1));
-        assert_eq!(s.position(3), (1, 3));
-        assert_eq!(s.position(5), (2, 1));
-        assert_eq!(s.position(999), (2, 2));
-    }
 
     #[test]
     fn slips_of_the_hand_find_the_name() {

@@ -1,22 +1,21 @@
-//! The piece of a text that an error shows: long lines are cut around what they are shown for, and what
-//! is unprintable is an escape.
+//! The part of a text that an error shows: long lines are cut around their marks, and unprintable
+//! characters are escaped.
 
-use crate::diagnostics::Source;
 use crate::foreign;
+use crate::source::Source;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
-use std::borrow::Cow;
 use std::ops::Range;
 
-/// Most characters of a line that are shown for one mark.
+/// Maximum number of characters of a line that are shown for one mark.
 const MAX_COLUMNS: usize = 120;
 
-/// Of these, characters before the mark where there are as many.
+/// Characters shown before the mark, of [`MAX_COLUMNS`].
 const COLUMNS_BEFORE: usize = 40;
 
-/// Most characters of a message, a label or a help; the middle of a longer one is left out.
+/// Maximum number of characters of a message, a label or a help; the middle of a longer one is omitted.
 const MAX_CHARACTERS: usize = 500;
 
-/// A text with its long lines cut, and where its marks lie in it.
+/// A text with its long lines cut, and the marks in it.
 #[derive(Debug)]
 pub(crate) struct Excerpt {
     name: String,
@@ -63,7 +62,7 @@ impl Excerpt {
     /// Appends a line that begins at `start`; `on_line` are the marks that lie on it.
     fn push_line(&mut self, line: &str, start: usize, marks: &[Range<usize>], on_line: &[usize]) {
         let content = line.trim_end_matches('\n').trim_end_matches('\r');
-        // A mark at the end of a line has nothing of its own to be under.
+        // A mark on the line end moves to the end of the content.
         let within = |at: usize| (at - start).min(content.len());
         let windows = windows(content, on_line.iter().map(|i| within(marks[*i].start)));
         let mut shown_to = 0;
@@ -75,12 +74,14 @@ impl Excerpt {
                 let mark = within(marks[*i].start)..within(marks[*i].end);
                 if window.contains(&mark.start) || mark.start == window.end {
                     let end = mark.end.min(window.end);
-                    let before = shown(&content[window.start..mark.start]);
+                    let before = foreign::escaped_lines(&content[window.start..mark.start]);
+                    let length = foreign::escaped_lines(&content[mark.start..end]).len();
                     let moved = self.text.len() + before.len();
-                    self.marks[*i] = moved..moved + shown(&content[mark.start..end]).len();
+                    self.marks[*i] = moved..moved + length;
                 }
             }
-            self.text.push_str(&shown(&content[window.clone()]));
+            self.text
+                .push_str(&foreign::escaped_lines(&content[window.clone()]));
             shown_to = window.end;
         }
         if shown_to < content.len() {
@@ -92,15 +93,8 @@ impl Excerpt {
     }
 }
 
-/// A part of a line.
-fn shown(part: &str) -> Cow<'_, str> {
-    foreign::escaped_lines(part)
-}
-
-/// The pieces of a line that are shown, in order and apart from each other; `marks` are bytes of
-/// the line.
+/// The pieces of a line that are shown, in order and disjoint; `marks` are byte offsets in the line.
 fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
-    // A line of so few bytes has no more characters.
     if line.len() <= MAX_COLUMNS {
         let whole = 0..line.len();
         return vec![whole];
@@ -137,12 +131,10 @@ impl SourceCode for Excerpt {
         lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let found = self.text.read_span(span, lines_before, lines_after)?;
-        // Without context the renderer asks where a mark is: its place in the whole text.
-        let marks = self.marks.iter().zip(&self.columns);
-        let mark = marks.filter(|_| lines_before == 0 && lines_after == 0);
-        let at_mark = mark
-            .into_iter()
-            .find(|(m, _)| m.start == span.offset())
+        // Without context the renderer asks for the position of a mark: that in the whole text.
+        let mut marks = self.marks.iter().zip(&self.columns);
+        let at_mark = marks
+            .find(|(m, _)| lines_before == 0 && lines_after == 0 && m.start == span.offset())
             .map(|(_, column)| *column);
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
@@ -155,7 +147,7 @@ impl SourceCode for Excerpt {
     }
 }
 
-/// A message that can be shown, without its middle, should it quote something endless.
+/// Escapes a message, and cuts the middle out of a long one.
 pub(crate) fn shorten(text: &str) -> String {
     let text = &*foreign::escaped_lines(text);
     let length = text.chars().count();

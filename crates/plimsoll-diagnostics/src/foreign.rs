@@ -1,11 +1,10 @@
-//! Text that others wrote, as it is shown: names of files, workloads and operations, notes, what
-//! servers and commands say.
+//! Foreign text made safe to display: names of files, workloads and operations, notes, messages of
+//! servers and commands.
 //!
-//! Some characters show nothing themselves and change what stands around them: they move the cursor
-//! of a terminal, turn the direction of a line, hide within a name, or make XML ill-formed. All
-//! outputs go by one list of them, [`is_unprintable`]. Where an escape can be read, it stands in
-//! their place: `\u001b`, which in JSON means the same character. In markup it is U+FFFD, the
-//! replacement character.
+//! Some characters are invisible and change the text around them: they move the cursor of a
+//! terminal, reverse the direction of a line, hide within a name, or make XML ill-formed. All
+//! outputs use one list of them, [`is_unprintable`]. Text gets an escape in their place: `\u001b`,
+//! which in JSON means the same character. Markup gets U+FFFD, the replacement character.
 //!
 //! ```
 //! use plimsoll_diagnostics::foreign;
@@ -18,9 +17,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character has no place in what is shown: a control character (C0, DEL, C1), a mark of
-/// the direction of writing, a character without width, a separator of lines or paragraphs, or one that
-/// XML does not have.
+/// Whether a character must not be displayed: a control character (C0, DEL, C1), a direction mark, a
+/// character without width, a separator of lines or paragraphs, or one that XML does not have.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
@@ -37,21 +35,21 @@ pub fn is_unprintable(c: char) -> bool {
         )
 }
 
-/// A text of one line, such as a name: everything unprintable is an escape.
+/// Escapes every unprintable character of a text of one line, such as a name.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::None, escape)
 }
 
-/// A text that may have several lines: line ends and tabs stay, everything else that is unprintable is
-/// an escape. JSON stays the same JSON.
+/// Escapes the unprintable characters of a text of several lines, except line ends and tabs. JSON
+/// keeps its meaning.
 #[must_use]
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, escape)
 }
 
-/// The same of a text with colours for a terminal: they stay too. A colour is all that a foreign
-/// text in it can then bring about.
+/// Escapes the unprintable characters of a text for a terminal, except line ends, tabs and colours:
+/// a foreign text in it can change no more than colours.
 #[must_use]
 pub fn escaped_but_colors(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, |out, rest| match color(rest) {
@@ -63,25 +61,24 @@ pub fn escaped_but_colors(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// HTML, SVG or Markdown, whole or a text in it: line ends and tabs stay, everything else that is
-/// unprintable is U+FFFD.
+/// Replaces the unprintable characters of HTML, SVG or Markdown by U+FFFD, except line ends and tabs.
 #[must_use]
 pub fn replaced(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, |out, rest| {
         out.push(char::REPLACEMENT_CHARACTER);
-        first_length(rest)
+        first(rest).len_utf8()
     })
 }
 
-/// Whether line ends and tabs mean something.
+/// Treatment of line ends and tabs.
 #[derive(Clone, Copy, PartialEq)]
 enum Lines {
     None,
     Kept,
 }
 
-/// Writes a text, and calls `write` with the rest of it at each unprintable character; `write` says how
-/// many bytes of it are done.
+/// Copies a text, and calls `write` with the rest of it at each unprintable character; `write` returns
+/// the number of bytes it has consumed.
 fn rewritten(text: &str, lines: Lines, write: impl Fn(&mut String, &str) -> usize) -> Cow<'_, str> {
     let stays = |c: char| lines == Lines::Kept && matches!(c, '\n' | '\t');
     let unprintable = |c: char| is_unprintable(c) && !stays(c);
@@ -93,32 +90,31 @@ fn rewritten(text: &str, lines: Lines, write: impl Fn(&mut String, &str) -> usiz
     while let Some(at) = rest.find(unprintable) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        // A line that ends as on other systems.
-        let done = match lines == Lines::Kept && rest.starts_with("\r\n") {
+        let consumed = match lines == Lines::Kept && rest.starts_with("\r\n") {
             true => 1,
             false => write(&mut out, rest),
         };
-        rest = &rest[done..];
+        rest = &rest[consumed..];
     }
     out.push_str(rest);
     Cow::Owned(out)
 }
 
-/// Appends the first character of a text as an escape; its length.
+/// Appends the first character of a text as an escape; returns its length in bytes.
 fn escape(out: &mut String, rest: &str) -> usize {
-    for c in rest.chars().take(1) {
-        // All that is unprintable has four digits. Writing to a string cannot fail.
-        let _ = write!(out, "\\u{:04x}", u32::from(c));
-    }
-    first_length(rest)
+    let c = first(rest);
+    write!(out, "\\u{:04x}", u32::from(c)).expect("a string takes all text");
+    c.len_utf8()
 }
 
-fn first_length(rest: &str) -> usize {
-    rest.chars().next().map_or(0, char::len_utf8)
+fn first(rest: &str) -> char {
+    rest.chars()
+        .next()
+        .expect("an unprintable character was found")
 }
 
-/// The sequence at the begin of a text that sets nothing but the weight and the colour of letters, to one
-/// that stands out from any background.
+/// The escape sequence at the start of a text, if it sets nothing but weight and colour of letters, and
+/// no colour that may be that of the background.
 fn color(rest: &str) -> Option<&str> {
     let (numbers, _) = rest.strip_prefix("\u{1b}[")?.split_once('m')?;
     let harmless = |n: &str| {

@@ -1,4 +1,4 @@
-//! The arguments of `plimsoll md`, as they are written on the command line.
+//! The arguments of `plimsoll md`.
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use plimsoll_plan::{Content, parse_duration, parse_size};
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Patterns there are.
+/// The patterns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum PatternName {
     /// Sets of small objects, each a queue: one rank reads and removes the oldest, another adds
@@ -23,7 +23,7 @@ pub enum PatternName {
 }
 
 impl PatternName {
-    /// The name, as it is given on the command line.
+    /// The name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -220,7 +220,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether the interfaces are to be listed, and nothing run.
+    /// Whether to list the interfaces instead of running a pattern.
     #[must_use]
     pub fn lists_interfaces(&self) -> bool {
         self.interface.as_deref() == Some("list")
@@ -228,33 +228,32 @@ impl Arguments {
 }
 
 fn whole(text: &str) -> Result<u64, String> {
-    text.parse()
-        .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+    between(text, 0, u64::MAX)
 }
 
 fn small(text: &str) -> Result<u32, String> {
-    text.parse()
-        .map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
+    between(text, 0, u32::MAX)
 }
 
 fn distance(text: &str) -> Result<i64, String> {
-    let most = i64::from(u32::MAX);
-    match text.parse::<i64>() {
-        Ok(n) if (-most..=most).contains(&n) => Ok(n),
-        _ => Err(format!("expected a whole number from -{most} to {most}")),
-    }
+    let max = i64::from(u32::MAX);
+    between(text, -max, max)
 }
 
 fn mebibytes(text: &str) -> Result<u64, String> {
-    let most = u64::MAX >> 20;
-    match text.parse::<u64>() {
-        Ok(n) if n <= most => Ok(n),
-        _ => Err(format!("expected a whole number of MiB, at most {most}")),
-    }
+    between(text, 0, u64::MAX >> 20)
+}
+
+/// Parses a whole number from `min` to `max`.
+fn between<N>(text: &str, min: N, max: N) -> Result<N, String>
+where
+    N: std::str::FromStr + PartialOrd + std::fmt::Display,
+{
+    let number = text.parse().ok().filter(|n| (&min..=&max).contains(&n));
+    number.ok_or_else(|| format!("expected a whole number from {min} to {max}"))
 }
 
 fn factor(text: &str) -> Result<f64, String> {
-    /// Longer waits than this are a slip of the pen.
     const MAX_WAITING_FACTOR: f64 = 1e6;
     match text.parse::<f64>() {
         Ok(f) if (0.0..=MAX_WAITING_FACTOR).contains(&f) => Ok(f),

@@ -3,9 +3,11 @@
 use crate::lower::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE, row};
 use crate::numbers::{exponential, seconds};
 use crate::options::{Options, PatternOptions, Workbench};
+use crate::run_info::check_parent;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Operation, Plan, Stage};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,93 +15,89 @@ use std::path::{Path, PathBuf};
 /// First line of each file.
 const HEADER: &str = "time,runtime";
 
-/// Writes `PREFIX-FACTOR-ITERATION-OPERATION.csv` files, named and filled as MD-Workbench's: one
-/// for each stage and kind of operation, with a line for every operation.
+/// Writes `PREFIX-FACTOR-ITERATION-OPERATION.csv` files in MD-Workbench's format: one for each stage
+/// and kind of operation, with a line for every operation.
 #[derive(Debug)]
 pub struct LatencyFiles {
     /// Files of each stage, by row.
     names: Vec<BTreeMap<u32, PathBuf>>,
-    /// Those of the stage under way.
+    /// Open files, by stage and row.
     open: BTreeMap<(u32, u32), BufWriter<File>>,
 }
 
-/// Why the time of every operation cannot be kept.
+/// Reason why the times of operations cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum LatencyError {
-    /// A file of this name is there already.
+    /// A file of this name exists.
     #[error(
-        "{} is there already, and is not overwritten: move it away, or choose another prefix \
-         with -L", .0.display()
+        "{} exists and is not overwritten: move it away, or choose another prefix with -L",
+        .0.display()
     )]
     Exists(PathBuf),
-    /// A file cannot be made or written.
+    /// A file cannot be created or written.
     #[error("cannot write {}: {error}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl LatencyFiles {
-    /// For a run of `plan`, which was lowered from `options`; `None` if no times are asked for.
+    /// Files for a run of `plan`, which was lowered from `options`; `None` if no times are requested.
     ///
     /// # Errors
-    /// When a file of the run exists already, or the directory they go to is missing. Nothing has
-    /// been written then.
+    /// If a file exists, or its directory does not. Nothing is written then.
     pub fn new(options: &Options, plan: &Plan) -> Result<Option<Self>, LatencyError> {
         let pattern = plan.groups.first().and_then(|g| g.program.pattern());
         let (Some(prefix), Some(pattern)) = (&options.latency, pattern) else {
             return Ok(None);
         };
         let all = if options.latency_all { "-all" } else { "" };
-        let names: Vec<BTreeMap<u32, PathBuf>> = pattern
-            .stages
-            .iter()
-            .map(|stage| {
-                let mut rows = BTreeMap::new();
-                if stage.warm_up {
-                    return rows;
+        let files_of = |stage: &Stage| {
+            let mut rows = BTreeMap::new();
+            stage.work.for_each_row(&mut |id| {
+                if let Some(name) = name(options, stage, plan.operation(id)) {
+                    let mut path = prefix.clone();
+                    path.push(format!("-{name}{all}.csv"));
+                    rows.insert(id.0, PathBuf::from(path));
                 }
-                stage.work.for_each_row(&mut |id| {
-                    let name = name(options, stage, plan.operation(id));
-                    if let Some(name) = name {
-                        let mut path = prefix.clone();
-                        path.push(format!("-{name}{all}.csv"));
-                        rows.insert(id.0, PathBuf::from(path));
-                    }
-                });
-                rows
-            })
-            .collect();
+            });
+            rows
+        };
+        let names = pattern.stages.iter().map(|stage| match stage.warm_up {
+            true => BTreeMap::new(),
+            false => files_of(stage),
+        });
+        let names: Vec<BTreeMap<u32, PathBuf>> = names.collect();
         for path in names.iter().flat_map(BTreeMap::values) {
             check(path)?;
         }
-        let open = BTreeMap::new();
-        Ok(Some(Self { names, open }))
+        Ok(Some(Self {
+            names,
+            open: BTreeMap::new(),
+        }))
     }
 
     /// Paths of all files of the run.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.names
-            .iter()
-            .flat_map(|s| s.values().map(PathBuf::as_path))
+        let paths = self.names.iter().flat_map(BTreeMap::values);
+        paths.map(PathBuf::as_path)
     }
 
-    /// Adds operations of a row of a stage, in the order they were done: when each began, since
-    /// the stage did, and how long it took, in nanoseconds. Ranks follow each other.
+    /// Appends operations of a row of a stage in their order: the start since the start of the stage
+    /// and the service time, in nanoseconds. Ranks are appended one after the other.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn add(
         &mut self,
         stage: u32,
         row: u32,
         samples: &[(Nanos, Nanos)],
     ) -> Result<(), LatencyError> {
-        let of_stage = self.names.get(stage as usize);
-        let Some(path) = of_stage.and_then(|s| s.get(&row)) else {
+        let Some(path) = self.names[stage as usize].get(&row) else {
             return Ok(());
         };
         let failed = |error| LatencyError::Write {
@@ -107,10 +105,8 @@ impl LatencyFiles {
             error,
         };
         let file = match self.open.entry((stage, row)) {
-            std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
-            std::collections::btree_map::Entry::Vacant(missing) => {
-                missing.insert(begin(path).map_err(failed)?)
-            }
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(missing) => missing.insert(begin(path).map_err(failed)?),
         };
         for (start, duration) in samples {
             let (start, duration) = (seconds(*start), exponential(seconds(*duration)));
@@ -119,46 +115,31 @@ impl LatencyFiles {
         Ok(())
     }
 
-    /// Ends the files of a stage; those without an operation hold the header alone.
+    /// Completes the files of a stage; those without an operation contain only the header.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn end_stage(&mut self, stage: u32) -> Result<(), LatencyError> {
-        let of_stage = self.names.get(stage as usize);
-        let rows: Vec<u32> = of_stage
-            .into_iter()
-            .flat_map(|s| s.keys().copied())
-            .collect();
-        for row in rows {
+        let files = self.names[stage as usize].clone();
+        for (row, path) in files {
             self.add(stage, row, &[])?;
-            if let Some(mut file) = self.open.remove(&(stage, row)) {
-                file.flush().map_err(|error| LatencyError::Write {
-                    path: self.names[stage as usize][&row].clone(),
-                    error,
-                })?;
-            }
+            let file = self.open.remove(&(stage, row));
+            let mut file = file.expect("`add` opens the file");
+            file.flush()
+                .map_err(|error| LatencyError::Write { path, error })?;
         }
         Ok(())
     }
 }
 
-/// Makes sure that a file can be made.
+/// Checks that a file can be created.
 fn check(path: &Path) -> Result<(), LatencyError> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(LatencyError::Exists(path.into()));
     }
-    let dir = match path.parent() {
-        Some(dir) if dir != Path::new("") => dir,
-        _ => Path::new("."),
-    };
-    let wrong = match std::fs::metadata(dir) {
-        Ok(m) if m.is_dir() => return Ok(()),
-        Ok(_) => io::ErrorKind::NotADirectory.into(),
-        Err(e) => e,
-    };
-    Err(LatencyError::Write {
+    check_parent(path).map_err(|error| LatencyError::Write {
         path: path.into(),
-        error: wrong,
+        error,
     })
 }
 
@@ -168,8 +149,7 @@ fn begin(path: &Path) -> io::Result<BufWriter<File>> {
     Ok(file)
 }
 
-/// The part of a file's name that tells stage and operation; `None` for operations that no file
-/// is kept of.
+/// The part of a file's name that names stage and operation; `None` for operations without a file.
 fn name(options: &Options, stage: &Stage, operation: &Operation) -> Option<String> {
     match &options.pattern {
         PatternOptions::Workbench(w) => workbench_name(w, stage, &operation.name),
@@ -181,18 +161,16 @@ fn name(options: &Options, stage: &Stage, operation: &Operation) -> Option<Strin
     }
 }
 
-/// MD-Workbench names files by the waiting factor and the iteration that are set when a phase
-/// ends: outside of the benchmark phase those that come before it or after it.
+/// The name as MD-Workbench composes it: with the waiting factor and the iteration that are set when a
+/// phase ends, which outside of the benchmark phase are those before or after it.
 fn workbench_name(w: &Workbench, stage: &Stage, operation: &str) -> Option<String> {
     let measured = w.phases.benchmark && w.iterations > 0;
     let (factor, iteration, operation) = match (stage.name.as_str(), operation) {
         (PRECREATE, row::CREATE) => (w.waiting, 0, "precreate"),
         (CLEANUP, row::DELETE) => {
-            let after = 2.0 * ADAPTIVE[ADAPTIVE.len() - 1];
-            let factor = if w.adaptive && measured {
-                after
-            } else {
-                w.waiting
+            let factor = match w.adaptive && measured {
+                true => 2.0 * ADAPTIVE[ADAPTIVE.len() - 1],
+                false => w.waiting,
             };
             let iteration = if measured { w.iterations } else { 0 };
             (factor, iteration, "cleanup")

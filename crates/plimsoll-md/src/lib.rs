@@ -1,10 +1,9 @@
-//! MD-Workbench's pattern and those of mdtest and IOR: from options to a Plan, and from what the
-//! ranks did to the lines that scripts read.
+//! The patterns of MD-Workbench, mdtest and IOR: from options to a Plan, and from the results of the
+//! ranks to the lines that scripts read.
 //!
-//! [`Arguments`] is the command line, [`Options`] what it means, [`lower`] makes the Plan of it.
-//! While the Plan runs, [`Report`] turns each stage into lines, and [`LatencyFiles`] keeps the
-//! time of every operation. [`RunInfo`] is the file by which phases that are run one at a time
-//! know where they are.
+//! [`Arguments`] is the command line, [`Options`] its meaning, [`lower`] makes the Plan. During the
+//! run, [`Report`] prints the lines of each stage, and [`LatencyFiles`] stores the time of every
+//! operation. [`RunInfo`] is the file that stores the position between runs of single phases.
 
 mod arguments;
 mod latency;

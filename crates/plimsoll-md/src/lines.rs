@@ -1,6 +1,6 @@
-//! The lines that are printed: MD-Workbench's, in its shapes, and IO500's.
+//! The lines that are printed, in the formats of MD-Workbench and IO500.
 //!
-//! The shapes are interfaces: scripts take them apart with regular expressions.
+//! The formats are interfaces: scripts parse them with regular expressions.
 
 use crate::lower::{BENCHMARK, CLEANUP, PRECREATE};
 use crate::numbers::{MIB, exponential, mean_and_deviation, ratio, seconds};
@@ -23,14 +23,14 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// For a run of `plan`, which was lowered from `options`.
+    /// Report of a run of `plan`, which was lowered from `options`.
     #[must_use]
     pub fn new(options: &'a Options, plan: &'a Plan) -> Self {
         Self { options, plan }
     }
 
-    /// What is printed before the first stage: the arguments, the size of the task and the
-    /// options, unless the run is quiet. `time` is the local time as `YYYY-MM-DD HH:MM:SS`.
+    /// The lines before the first stage: the arguments, the number of objects and the options; empty
+    /// for a quiet run. `time` is the local time as `YYYY-MM-DD HH:MM:SS`.
     #[must_use]
     pub fn begin(&self, arguments: &[String], version: &str, time: &str) -> String {
         if self.options.quiet {
@@ -78,14 +78,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The lines of a stage that has ended: `ranks` in their order, `rows` merged over all of
-    /// them. Empty for a warm-up, and for a stage that is not a phase of the benchmark.
+    /// The lines of a completed stage: `ranks` in their order, `rows` merged over all ranks. Empty for
+    /// a warm-up, and for a stage that is not a phase of the benchmark.
     #[must_use]
     pub fn stage(&self, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String {
-        let pattern = self.plan.groups.first().and_then(|g| g.program.pattern());
-        let Some(stage) = pattern.and_then(|p| p.stages.get(stage as usize)) else {
-            return String::new();
-        };
+        let pattern = self.plan.pattern().expect("the Plan has a pattern");
+        let stage = &pattern.stages[stage as usize];
         if stage.warm_up {
             return String::new();
         }
@@ -120,12 +118,9 @@ impl<'a> Report<'a> {
                 ..
             }) = ranks.first()
         {
-            // Rank 0 says when its own stonewall came.
-            let _ = writeln!(
-                out,
-                "stonewall wear out {:.6}s ({rounds} iter)",
-                seconds(*ns)
-            );
+            // Rank 0 prints the time of its own stonewall.
+            let after = seconds(*ns);
+            let _ = writeln!(out, "stonewall wear out {after:.6}s ({rounds} iter)");
         }
         out.push_str(&line.of(all, Some(&times)));
         out.push('\n');
@@ -138,7 +133,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// Which operations failed, and how.
+    /// Appends the failed operations and their errors.
     fn errors(&self, out: &mut String, stage: &Stage, rows: &[OpTotals]) {
         let failed = self.plan.operations.iter().zip(rows).flat_map(|(op, row)| {
             let codes = row.errors.iter();
@@ -150,8 +145,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What is printed at the end, unless the run is quiet: the whole time, and the local time
-    /// as `YYYY-MM-DD HH:MM:SS`.
+    /// The last line: the run time and the local time as `YYYY-MM-DD HH:MM:SS`; empty for a quiet run.
     #[must_use]
     pub fn end(&self, runtime: Duration, time: &str) -> String {
         match &self.options.pattern {
@@ -164,7 +158,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The value of every option, one a line: first those with a value, then the flags that are set.
+/// Appends every option on a line of its own: first those with a value, then the flags that are set.
 fn option_values(out: &mut String, options: &Options, w: &Workbench) {
     let latency = options.latency.as_deref().unwrap_or_default();
     let stonewall = w.stonewall.unwrap_or_default().as_secs_f64();
@@ -187,7 +181,7 @@ fn option_values(out: &mut String, options: &Options, w: &Workbench) {
     for (name, value) in values {
         let _ = writeln!(out, "\t{name}={value}");
     }
-    // Options that MD-Workbench does not have are told of only where they are given.
+    // Options that MD-Workbench does not have are printed only if they are given.
     if w.warmup > 0 {
         let _ = writeln!(out, "\twarmup={}", w.warmup);
     }
@@ -277,7 +271,7 @@ impl PhaseLine<'_> {
     }
 
     fn benchmark_rates(&self, out: &mut String, c: &Counts) -> std::fmt::Result {
-        // Stat and read; and delete and create.
+        // Stat and read, and delete and create.
         let per_object = if self.w.read_only { 2.0 } else { 4.0 };
         let rate = ratio(c.read.ops as f64, seconds(c.time));
         write!(
@@ -295,9 +289,8 @@ impl PhaseLine<'_> {
     }
 
     fn errors(&self, out: &mut String, c: &Counts) {
-        let errors = c.errors();
         let quiet = self.options.quiet;
-        let _ = match errors {
+        let _ = match c.errors() {
             0 if quiet => Ok(()),
             0 => write!(out, " (0 errs)"),
             n => write!(out, " ({n} errs!!!)"),
@@ -338,16 +331,13 @@ impl PhaseLine<'_> {
     }
 }
 
-/// How even the times of the ranks are.
+/// Appends the distribution of the times of the ranks.
 fn spread(out: &mut String, times: &[f64]) {
-    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = times.iter().copied().fold(0.0, f64::max);
-    let least = if least.is_finite() { least } else { 0.0 };
-    // Ranks that all took no time are as even as can be.
-    let balance = if most > 0.0 {
-        least / most * 100.0
-    } else {
-        100.0
+    let least = times.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let most = times.iter().copied().reduce(f64::max).unwrap_or(0.0);
+    let balance = match most > 0.0 {
+        true => least / most * 100.0,
+        false => 100.0,
     };
     let (mean, deviation) = mean_and_deviation(times);
     let _ = write!(
@@ -356,7 +346,7 @@ fn spread(out: &mut String, times: &[f64]) {
     );
 }
 
-/// The seven numbers of one kind of operation, if there was any.
+/// Appends the seven numbers of one kind of operation, if there was any.
 fn vector(out: &mut String, name: &str, count: &Count) {
     if count.quantiles[6] > 0 {
         let numbers = count.quantiles.map(|q| exponential(seconds(q)) + "s");

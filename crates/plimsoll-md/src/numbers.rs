@@ -1,32 +1,31 @@
-//! Numbers in the shapes that MD-Workbench prints, and none that is no number.
+//! Numbers in the formats that MD-Workbench prints, without NaN and infinity.
 
 use plimsoll_measure::Nanos;
 
 /// Bytes of a MiB.
 pub(crate) const MIB: f64 = 1_048_576.0;
 
-/// Seconds of so many nanoseconds.
+/// Converts nanoseconds to seconds.
 pub(crate) fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
 }
 
-/// `a / b`; 0 if nothing is divided by nothing, as where a stage took no time at all.
+/// `a / b`, or 0 if `b` is not above 0, as for a stage that took no time.
 pub(crate) fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
 
-/// Four digits and an exponent of at least two, as C prints `%.4e`.
+/// Formats a number with four decimal digits and an exponent of at least two, as C's `%.4e`.
 pub(crate) fn exponential(x: f64) -> String {
     let text = format!("{x:.4e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, size) = match exponent.strip_prefix('-') {
-        Some(size) => ('-', size),
-        None => ('+', exponent),
-    };
-    format!("{digits}e{sign}{size:0>2}")
+    let (digits, exponent) = text
+        .split_once('e')
+        .expect("a finite number has an exponent");
+    let exponent: i32 = exponent.parse().expect("an exponent is a whole number");
+    format!("{digits}e{exponent:+03}")
 }
 
-/// Mean and standard deviation (with n − 1); a single number deviates by 0.
+/// Mean and standard deviation (with n − 1); the deviation of a single number is 0.
 pub(crate) fn mean_and_deviation(xs: &[f64]) -> (f64, f64) {
     let n = xs.len() as f64;
     let mean = ratio(xs.iter().sum(), n);

@@ -1,4 +1,4 @@
-//! What the arguments mean: defaults filled in, contradictions refused.
+//! The options of a pattern: arguments with defaults filled in and contradictions refused.
 
 use crate::arguments::{Arguments, ColdKind, PatternName};
 use plimsoll_plan::{Cold, Content, RelPath};
@@ -14,62 +14,62 @@ const IO500_STONEWALL: Duration = Duration::from_secs(300);
 const IOR_HARD_SIZE: u64 = 47_008;
 const MDTEST_HARD_SIZE: u64 = 3_901;
 
-/// Files of each rank that IO500 asks mdtest for.
+/// Files of each rank in IO500's mdtest.
 const IO500_FILES: u64 = 1_000_000;
 
-/// Transfers of each rank that IO500 asks IOR for: 9 920 000 MiB by 2 MiB, and segments.
+/// Size of each rank's file in IO500's ior-easy, and number of its segments in ior-hard.
 const IO500_EASY_BYTES: u64 = 9_920_000 << 20;
 const IO500_SEGMENTS: u64 = 10_000_000;
 
-/// Everything that `plimsoll md` was asked for, complete and free of contradictions.
+/// The options of `plimsoll md`, complete and without contradictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// What the ranks do.
+    /// The pattern.
     pub pattern: PatternOptions,
     /// From an object's writer to its reader, in ranks.
     pub offset: i64,
-    /// Contents depend on the object, and what is read is compared.
+    /// Contents depend on the object, and data read are compared with them.
     pub verify: bool,
-    /// What is written; `None`: what the pattern writes by itself.
+    /// Contents of writes; `None`: the pattern's own.
     pub content: Option<Content>,
-    /// Root of the contents that are compared.
+    /// Seed of the contents.
     pub seed: u64,
-    /// Where files go.
+    /// Directories of the files.
     pub place: Place,
-    /// Interface as it was asked for: MD-Workbench's name, or a target's URL.
+    /// Interface on the command line: MD-Workbench's name, or a target's URL.
     pub interface: String,
     /// The target's URL.
     pub target: String,
-    /// Memory is held so that only so many MiB are free during the run; 0: none.
+    /// MiB of memory that stay free during the run, as the rest is allocated; 0: no allocation.
     pub hold_memory_mib: u64,
-    /// Memory is taken between phases until only so many MiB are free; 0: none.
+    /// MiB of memory that stay free when the rest is allocated between phases; 0: no allocation.
     pub squeeze_memory_mib: u64,
-    /// What is dropped from caches before each phase.
+    /// Caches that are dropped before each phase.
     pub cold: Cold,
     /// Files are opened past the page cache.
     pub direct: bool,
     /// Prefix of the files with the time of every operation.
     pub latency: Option<OsString>,
-    /// Those files hold the operations of all ranks.
+    /// Those files contain the operations of all ranks.
     pub latency_all: bool,
     /// Only the line of each phase is printed.
     pub quiet: bool,
-    /// Failed operations are named below the line of a phase.
+    /// Failed operations are listed below the line of a phase.
     pub verbose: bool,
-    /// Counts instead of the line of a phase.
+    /// Counts are printed instead of the line of a phase.
     pub detailed: bool,
-    /// A line for each rank too.
+    /// A line is also printed for each rank.
     pub process_reports: bool,
 }
 
-/// Where a pattern's files go.
+/// Directories of a pattern's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Directory that the root is made in.
+    /// Parent of the root.
     pub dir: PathBuf,
     /// The root: one name below `dir`.
     pub root: RelPath,
-    /// The root as it was asked for.
+    /// The root as it was given.
     pub asked: String,
 }
 
@@ -99,30 +99,30 @@ pub struct Workbench {
     pub iterations: u32,
     /// Iterations before those.
     pub warmup: u32,
-    /// Waiting after each operation, in lengths of that operation.
+    /// Wait after each operation, as a multiple of its service time.
     pub waiting: f64,
     /// Each iteration is run with eight waiting factors.
     pub adaptive: bool,
-    /// The benchmark phase makes and removes nothing.
+    /// The benchmark phase creates and removes nothing.
     pub read_only: bool,
     /// First object, if it was given.
     pub start_item: Option<u64>,
     /// Phases that are run.
     pub phases: Phases,
-    /// End of an iteration.
+    /// Time limit of an iteration.
     pub stonewall: Option<Duration>,
-    /// Ranks then do as many rounds as the fastest.
+    /// Ranks then complete as many rounds as the fastest.
     pub wear_out: bool,
     /// Errors of the precreate phase are only counted.
     pub ignore_precreate_errors: bool,
-    /// Where the position is kept between runs.
+    /// File that stores the position between runs.
     pub run_info_file: PathBuf,
 }
 
 /// Phases of MD-Workbench that a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phases {
-    /// Makes the objects.
+    /// Creates the objects.
     pub precreate: bool,
     /// Measures.
     pub benchmark: bool,
@@ -139,7 +139,7 @@ pub struct Mdtest {
     pub files: u64,
     /// Bytes of a file.
     pub size: u64,
-    /// End of the writing phase; all ranks then make as many files as the fastest.
+    /// Time limit of the writing phase; all ranks then create as many files as the fastest.
     pub stonewall: Option<Duration>,
 }
 
@@ -152,18 +152,18 @@ pub struct Ior {
     pub transfers: u64,
     /// Bytes of a transfer.
     pub size: u64,
-    /// End of the writing phase; all ranks then do as many transfers as the fastest.
+    /// Time limit of the writing phase; all ranks then complete as many transfers as the fastest.
     pub stonewall: Option<Duration>,
 }
 
 impl Options {
-    /// Checks arguments and fills in what was left out.
+    /// Checks arguments and fills in defaults.
     ///
     /// # Errors
-    /// One sentence that says what cannot be done, and what can be done instead.
+    /// One sentence that states the contradiction, and a way to correct it.
     pub fn new(args: &Arguments) -> Result<Self, String> {
-        refuse_what_is_not_there(args)?;
-        refuse_what_is_anothers(args)?;
+        refuse_unsupported(args)?;
+        refuse_of_other_patterns(args)?;
         let pattern = match args.pattern {
             PatternName::MdWorkbench => PatternOptions::Workbench(workbench(args)?),
             PatternName::MdtestEasy | PatternName::MdtestHard => {
@@ -224,8 +224,8 @@ impl Workbench {
     }
 }
 
-/// Options of other versions of the benchmarks, and values that have no counterpart here.
-fn refuse_what_is_not_there(args: &Arguments) -> Result<(), String> {
+/// Refuses options of other versions of the benchmarks, and values without a counterpart.
+fn refuse_unsupported(args: &Arguments) -> Result<(), String> {
     let refused = [
         (
             args.data_offset.is_some(),
@@ -252,8 +252,8 @@ fn refuse_what_is_not_there(args: &Arguments) -> Result<(), String> {
     }
 }
 
-/// Options that mean something to other patterns only.
-fn refuse_what_is_anothers(args: &Arguments) -> Result<(), String> {
+/// Refuses options of other patterns.
+fn refuse_of_other_patterns(args: &Arguments) -> Result<(), String> {
     use PatternName::{IorEasy, IorHard, MdWorkbench, MdtestEasy, MdtestHard};
     let workbench: &[PatternName] = &[MdWorkbench];
     let given: [(&str, bool, &[PatternName]); 24] = [
@@ -285,7 +285,7 @@ fn refuse_what_is_anothers(args: &Arguments) -> Result<(), String> {
         ("--process-reports", args.process_reports, workbench),
         ("what follows --", !args.plugin.is_empty(), workbench),
         ("-X", args.verify_read, &[MdWorkbench, MdtestHard]),
-        // The others write nothing.
+        // mdtest-easy writes nothing.
         (
             "--content",
             args.content.is_some(),
@@ -317,11 +317,11 @@ fn refuse_what_is_anothers(args: &Arguments) -> Result<(), String> {
 }
 
 fn workbench(args: &Arguments) -> Result<Workbench, String> {
-    let named = args.run_precreate || args.run_benchmark || args.run_cleanup;
+    let all = !(args.run_precreate || args.run_benchmark || args.run_cleanup);
     let phases = Phases {
-        precreate: args.run_precreate || !named,
-        benchmark: args.run_benchmark || !named,
-        cleanup: args.run_cleanup || !named,
+        precreate: args.run_precreate || all,
+        benchmark: args.run_benchmark || all,
+        cleanup: args.run_cleanup || all,
     };
     let stonewall = args.stonewall_timer.filter(|t| !t.is_zero());
     let wear_out = args.stonewall_wear_out && stonewall.is_some();
@@ -332,29 +332,24 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
         return Err("-D 0 leaves nothing to do: a rank needs at least one data set".into());
     }
     if precreate == 0 && phases.benchmark && rounds > 0 {
-        return Err(
-            "-P 0 leaves the benchmark phase nothing to read: it needs objects that were \
-                    made before"
-                .into(),
-        );
+        let why = "it needs objects that were created before";
+        return Err(format!(
+            "-P 0 leaves the benchmark phase nothing to read: {why}"
+        ));
     }
     let iterations = args.iterations.unwrap_or(3);
     let only_benchmark = !phases.precreate && !phases.cleanup;
     if only_benchmark && (iterations == 0 || rounds == 0) {
-        return Err(
-            "the benchmark phase alone (-2) needs at least one iteration (-R) of at least \
-                    one round (-I)"
-                .into(),
-        );
+        let needs = "at least one iteration (-R) of at least one round (-I)";
+        return Err(format!("the benchmark phase alone (-2) needs {needs}"));
     }
     let warmup = args.warmup.unwrap_or(0);
     if warmup > 0 && (!phases.benchmark || iterations == 0) {
-        return Err(
-            "--warmup prepares the benchmark phase, of which this run has no iteration".into(),
-        );
+        let why = "of which this run has no iteration";
+        return Err(format!("--warmup prepares the benchmark phase, {why}"));
     }
     if args.stonewall_wear_out && args.stonewall_timer.is_none() {
-        return Err("-W is what happens after the stonewall; set one with -w SECONDS".into());
+        return Err("-W takes effect after the stonewall; set one with -w SECONDS".into());
     }
     if args.adaptive_waiting && args.waiting_time.is_some() {
         return Err("-T chooses the waiting times itself; leave out -t".into());
@@ -387,12 +382,11 @@ fn has_page_cache(target: &str) -> bool {
     target.split(':').next() == Some("posix")
 }
 
-/// What is to be dropped from caches.
+/// Caches to drop.
 fn cold(args: &Arguments, target: &str) -> Result<Cold, String> {
     match args.drop_caches {
         Some(_) if !has_page_cache(target) => Err(format!(
-            "--drop-caches drops what this machine's page cache holds; nothing of the target `{target}` \
-             goes through it"
+            "--drop-caches is for this machine's page cache, which the target `{target}` does not use"
         )),
         None => Ok(Cold::No),
         Some(ColdKind::Files) => Ok(Cold::Files),
@@ -400,15 +394,14 @@ fn cold(args: &Arguments, target: &str) -> Result<Cold, String> {
     }
 }
 
-/// Refuses direct I/O that there is no file system for, or that none can do.
+/// Refuses direct I/O without a file system, or with sizes that none supports.
 fn check_direct(args: &Arguments, pattern: &PatternOptions, target: &str) -> Result<(), String> {
     if !args.direct {
         return Ok(());
     }
     if !has_page_cache(target) {
         return Err(format!(
-            "--direct opens files past this machine's page cache; nothing of the target `{target}` \
-             goes through it"
+            "--direct bypasses this machine's page cache, which the target `{target}` does not use"
         ));
     }
     let (size, instead) = match pattern {
@@ -418,12 +411,12 @@ fn check_direct(args: &Arguments, pattern: &PatternOptions, target: &str) -> Res
         PatternOptions::Ior(i) => (i.size, "; --transfer-size 2m would do"),
     };
     if size == 0 {
-        return Err("--direct is for what is read and written, and these files are empty".into());
+        return Err("--direct is for reads and writes, and these files are empty".into());
     }
     if size % SECTOR_BYTES != 0 {
         return Err(format!(
-            "--direct takes sizes that are multiples of a disk's blocks, of {SECTOR_BYTES} bytes at \
-             least, which {size} is not{instead}"
+            "--direct takes sizes that are multiples of a disk's blocks, of at least {SECTOR_BYTES} \
+             bytes, which {size} is not{instead}"
         ));
     }
     Ok(())
@@ -464,13 +457,13 @@ fn ior(args: &Arguments) -> Result<Ior, String> {
     })
 }
 
-/// Interfaces of MD-Workbench, and of IOR's layer that it can run on, which are no targets here.
+/// Interfaces of MD-Workbench and of IOR that are not supported.
 const UNSUPPORTED_INTERFACES: &[&str] = &[
     "mpi", "mpiio", "mpi-io", "s3", "s3-libs3", "s3-plus", "s3-emc", "postgres", "mongo", "hdf5",
     "hdfs", "ncmpi", "mmap", "rados", "cephfs", "dfs", "ime", "gfarm", "pmdk", "aio", "libnfs",
 ];
 
-/// The target's URL for an interface; `url` says that it was given as one.
+/// The target's URL for an interface; `url`: it was given as a URL.
 fn target(interface: &str, url: bool) -> Result<String, String> {
     let lower = interface.to_ascii_lowercase();
     match lower.as_str() {
@@ -484,7 +477,7 @@ fn target(interface: &str, url: bool) -> Result<String, String> {
     }
 }
 
-/// Where the root directory lies: below `--dir`, unless the root is an absolute path.
+/// The directories: the root is below `--dir`, unless it is an absolute path.
 fn place(args: &Arguments) -> Result<Place, String> {
     let default = match args.pattern {
         PatternName::MdWorkbench => "out",
@@ -501,7 +494,7 @@ fn place(args: &Arguments) -> Result<Place, String> {
     };
     if root.is_absolute() && args.dir.is_some() {
         return Err(format!(
-            "the root directory {} is an absolute path, so that --dir would mean nothing",
+            "the root directory {} is an absolute path, so --dir would have no effect",
             root.display()
         ));
     }
@@ -509,10 +502,9 @@ fn place(args: &Arguments) -> Result<Place, String> {
     let (above, name) = split(&root)?;
     let dir: PathBuf = dir.join(above).components().collect();
     Ok(Place {
-        dir: if dir == Path::new("") {
-            ".".into()
-        } else {
-            dir
+        dir: match dir.as_os_str().is_empty() {
+            true => ".".into(),
+            false => dir,
         },
         root: name,
         asked: root.display().to_string(),

@@ -1,26 +1,27 @@
-//! What the ranks did in a stage, in the terms that lines are made of.
+//! Counts of a stage, from which its lines are made.
 
 use crate::lower::row;
+use crate::numbers::{MIB, ratio, seconds};
 use crate::options::Workbench;
 use crate::run_info::Position;
-use plimsoll_measure::{Nanos, OpTotals, RankRow, RankStage, seven_number_summary};
+use plimsoll_measure::{Nanos, OpTotals, RankStage, seven_number_summary};
 use plimsoll_plan::{Plan, StageProgress, StageWork};
 
-/// Count of one kind of operation.
+/// Counts of one kind of operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) ops: u64,
     pub(crate) errors: u64,
-    /// Least, quartiles, 90th and 99th percentile, greatest; all 0 without samples.
+    /// Minimum, quartiles, 90th and 99th percentile, maximum; all 0 without samples.
     pub(crate) quantiles: [Nanos; 7],
 }
 
-/// What one rank did in a stage, or all of them.
+/// Counts of one rank or of all ranks in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Time of the rank that took longest.
+    /// Time of the slowest rank.
     pub(crate) time: Nanos,
-    /// The same, and the wait for the others.
+    /// Time of the slowest rank and its wait for the others.
     pub(crate) time_with_barrier: Nanos,
     pub(crate) make_set: Count,
     pub(crate) remove_set: Count,
@@ -28,7 +29,7 @@ pub(crate) struct Counts {
     pub(crate) stat: Count,
     pub(crate) read: Count,
     pub(crate) delete: Count,
-    /// Bytes that operations of any kind moved.
+    /// Bytes transferred by operations of any kind.
     pub(crate) bytes: u64,
 }
 
@@ -40,10 +41,9 @@ impl Counts {
             all.add(&Self::of_rank(plan, rank));
         }
         for (name, count) in all.named() {
-            let totals = index(plan, name).and_then(|i| rows.get(i));
-            count.quantiles = totals
-                .map(|t| seven_number_summary(&t.service))
-                .unwrap_or_default();
+            if let Some(i) = index(plan, name) {
+                count.quantiles = seven_number_summary(&rows[i].service);
+            }
         }
         all
     }
@@ -57,18 +57,14 @@ impl Counts {
             ..Self::default()
         };
         for (name, count) in counts.named() {
-            let found = index(plan, name).and_then(|i| rank.rows.get(i));
-            let RankRow {
-                ops,
-                errors,
-                quantiles_ns,
-                ..
-            } = found.copied_or_default();
-            *count = Count {
-                ops,
-                errors,
-                quantiles: quantiles_ns,
-            };
+            if let Some(i) = index(plan, name) {
+                let row = &rank.rows[i];
+                *count = Count {
+                    ops: row.ops,
+                    errors: row.errors,
+                    quantiles: row.quantiles_ns,
+                };
+            }
         }
         counts
     }
@@ -104,39 +100,26 @@ impl Counts {
     /// The slowest operation on an object.
     pub(crate) fn slowest(&self) -> Nanos {
         let kinds = [self.create, self.stat, self.read, self.delete];
-        kinds.iter().map(|c| c.quantiles[6]).max().unwrap_or(0)
+        let max = kinds.iter().map(|c| c.quantiles[6]).max();
+        max.expect("there are kinds")
     }
 
-    /// Throughput in MiB a second: objects made and read, of so many bytes.
+    /// Throughput in MiB per second of the objects created and read.
     pub(crate) fn throughput(&self, object_size: u64) -> f64 {
         let bytes = (self.create.ops + self.read.ops) as f64 * object_size as f64;
-        crate::numbers::ratio(
-            bytes / crate::numbers::MIB,
-            crate::numbers::seconds(self.time),
-        )
+        ratio(bytes / MIB, seconds(self.time))
     }
 }
 
-/// A row that may be missing.
-trait RowOrDefault {
-    fn copied_or_default(self) -> RankRow;
-}
-
-impl RowOrDefault for Option<&RankRow> {
-    fn copied_or_default(self) -> RankRow {
-        self.cloned().unwrap_or_default()
-    }
-}
-
-/// Number of a row by its name.
-pub(crate) fn index(plan: &Plan, name: &str) -> Option<usize> {
+/// Index of a row by its name.
+fn index(plan: &Plan, name: &str) -> Option<usize> {
     plan.operations.iter().position(|o| o.name == name)
 }
 
-/// The positions after the stages of a run: where each rank began, moved on by its rounds of every
-/// stage that moves it.
+/// Returns the positions after a run: those before it, advanced by the rounds of every stage that
+/// advances them.
 ///
-/// `done` has for each stage what its ranks did. `None` if not every stage was run.
+/// `done` has the results of the ranks for each stage. `None` if not every stage was run.
 #[must_use]
 pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<Position> {
     let pattern = plan.groups.first()?.program.pattern()?;
@@ -157,14 +140,11 @@ pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<Position> 
 }
 
 /// Rounds at the stonewall, as MD-Workbench prints them: those of the fastest rank; 0 if there is
-/// nothing to print. With wear-out they are printed whether or not the stonewall came.
+/// nothing to print. With wear-out they are printed even if the stonewall was not reached.
 pub(crate) fn stonewall_rounds(w: &Workbench, ranks: &[RankStage]) -> u64 {
-    let of = |r: &RankStage| {
-        if w.wear_out {
-            r.rounds
-        } else {
-            r.stonewall_rounds.unwrap_or(0)
-        }
+    let of = |r: &RankStage| match w.wear_out {
+        true => r.rounds,
+        false => r.stonewall_rounds.unwrap_or(0),
     };
     match w.stonewall {
         Some(_) => ranks.iter().map(of).max().unwrap_or(0),

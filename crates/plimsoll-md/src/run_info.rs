@@ -1,17 +1,17 @@
-//! The run-info file: where the next run of a phase begins.
+//! The run-info file, which stores the position at which the next run of a phase begins.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Longest file that is looked at: the positions of more than a hundred thousand ranks.
+/// Maximum size of a file: the positions of more than a hundred thousand ranks.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Numbers of the objects that the ranks of a run begin with.
+/// Numbers of the first objects of the ranks of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
-    /// The same of all ranks.
+    /// One number of all ranks.
     Common(u64),
-    /// One of each rank, in their order; at least one.
+    /// The numbers of the ranks in their order; at least one.
     PerRank(Vec<u64>),
 }
 
@@ -26,45 +26,45 @@ impl Position {
         }
     }
 
-    /// That of rank 0.
+    /// The position of rank 0.
     #[must_use]
     pub fn of_rank_0(&self) -> u64 {
         match self {
             Self::Common(position) => *position,
-            Self::PerRank(each) => each.first().copied().unwrap_or(0),
+            Self::PerRank(each) => *each.first().expect("at least one rank"),
         }
     }
 }
 
-/// The file that keeps the number of the next object between runs of single phases: one line
-/// `pos: N`, as MD-Workbench writes it. Where ranks have come to different positions, that line has
-/// the position of rank 0, and a second one `ranks: N N …` those of all ranks.
+/// The file that stores the number of the next object between runs of single phases: one line
+/// `pos: N`, as MD-Workbench writes it. If ranks are at different positions, that line has the
+/// position of rank 0, and a second line `ranks: N N …` those of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
     path: PathBuf,
 }
 
-/// Why a run-info file cannot be used.
+/// Reason why a run-info file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunInfoError {
     /// It cannot be read.
     #[error(
-        "cannot read the position from {}: {error}; it is left by a run of the phase before, and \
-         --start-item gives it instead", path.display()
+        "cannot read the position from {}: {error}; a run of the phase before writes it, and \
+         --start-item replaces it", path.display()
     )]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is no run-info file.
-    #[error("{} is no run-info file: expected a line such as `pos: 3000`, not `{found}`",
+    /// It is not a run-info file.
+    #[error("{} is not a run-info file: expected a line such as `pos: 3000`, not `{found}`",
         path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// How it begins.
+        /// Start of the file.
         found: String,
     },
     /// It cannot be written.
@@ -72,7 +72,7 @@ pub enum RunInfoError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -87,7 +87,7 @@ impl RunInfo {
     /// The number of the next object of each rank.
     ///
     /// # Errors
-    /// When the file cannot be read, or is not a run-info file.
+    /// If the file cannot be read, or is not a run-info file.
     pub fn read(&self) -> Result<Position, RunInfoError> {
         let text = self.text().map_err(|error| RunInfoError::Read {
             path: self.path.clone(),
@@ -95,50 +95,38 @@ impl RunInfo {
         })?;
         position(&text).ok_or_else(|| RunInfoError::Content {
             path: self.path.clone(),
-            found: text.lines().next().unwrap_or("").chars().take(60).collect(),
+            found: text.chars().take_while(|c| *c != '\n').take(60).collect(),
         })
     }
 
-    /// Makes sure, before a run, that the position can be written after it: only a run-info file
-    /// is ever replaced.
+    /// Checks, before a run, that the position can be written after it: only a run-info file is ever
+    /// replaced.
     ///
     /// # Errors
-    /// When something else is there, or the directory is missing.
+    /// If the path is another file, or the directory is missing.
     pub fn check(&self) -> Result<(), RunInfoError> {
         if std::fs::symlink_metadata(&self.path).is_ok() {
             return self.read().map(|_| ());
         }
-        let dir = self.dir();
-        match std::fs::metadata(dir) {
-            Ok(m) if m.is_dir() => Ok(()),
-            Ok(_) => Err(self.not_written(io::ErrorKind::NotADirectory.into())),
-            Err(e) => Err(self.not_written(e)),
-        }
+        check_parent(&self.path).map_err(|e| self.not_written(e))
     }
 
-    /// Keeps the number of the next object of each rank.
+    /// Stores the number of the next object of each rank.
     ///
     /// # Errors
-    /// When the file cannot be written; then it is as it was before.
+    /// If the file cannot be written; it is unchanged then.
     pub fn write(&self, position: &Position) -> Result<(), RunInfoError> {
         self.check()?;
         let replace = || {
             let mut new = tempfile::Builder::new()
                 .prefix(".plimsoll-run-info-")
                 .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-                .tempfile_in(self.dir())?;
+                .tempfile_in(parent(&self.path))?;
             new.write_all(lines(position).as_bytes())?;
             new.as_file().sync_all()?;
             new.persist(&self.path).map_err(|e| e.error)
         };
         replace().map(|_| ()).map_err(|e| self.not_written(e))
-    }
-
-    fn dir(&self) -> &Path {
-        match self.path.parent() {
-            Some(dir) if dir != Path::new("") => dir,
-            _ => Path::new("."),
-        }
     }
 
     fn not_written(&self, error: io::Error) -> RunInfoError {
@@ -157,7 +145,23 @@ impl RunInfo {
     }
 }
 
-/// What is written for a position.
+/// Directory of a file.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    }
+}
+
+/// Checks that the directory of a file exists.
+pub(crate) fn check_parent(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(parent(path))?.is_dir() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    }
+}
+
+/// The contents of the file for a position.
 fn lines(position: &Position) -> String {
     let first = format!("pos: {}\n", position.of_rank_0());
     match position {
@@ -169,7 +173,7 @@ fn lines(position: &Position) -> String {
     }
 }
 
-/// The position in `pos: N`, or that of each rank in the line after it.
+/// Parses the contents of the file.
 fn position(text: &str) -> Option<Position> {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let first: u64 = first.strip_prefix("pos:")?.trim().parse().ok()?;

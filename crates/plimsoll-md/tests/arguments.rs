@@ -161,11 +161,14 @@ fn what_cannot_be_is_refused_by_name() {
         ("--warmup=-1", "expected a whole number"),
         ("--direct", "which 3901 is not; -S 4096 would do"),
         ("--direct -S=0", "these files are empty"),
-        ("--direct -S=4096 -i=dummy", "nothing of the target `null`"),
+        (
+            "--direct -S=4096 -i=dummy",
+            "the target `null` does not use",
+        ),
         ("--drop-caches=all", "possible values: files, system"),
         (
             "--drop-caches --target=nfs4://x/y",
-            "nothing of the target `nfs4://x/y`",
+            "the target `nfs4://x/y` does not use",
         ),
         ("--latency-all", "--latency <PREFIX>"),
         ("-T -t=1", "leave out -t"),
@@ -181,7 +184,10 @@ fn what_cannot_be_is_refused_by_name() {
         ("-t=-1", "expected a number from 0"),
         ("-t=nan", "expected a number from 0"),
         ("-w=soon", "not a duration"),
-        ("-m=99999999999999999999", "expected a whole number of MiB"),
+        (
+            "-m=99999999999999999999",
+            "expected a whole number from 0 to 17592186044415",
+        ),
         ("-i=s3", "the interface `s3` is not in Plimsoll"),
         ("-i=mpi", "the interface `mpi` is not"),
         ("-a=MPIIO", "the interface `MPIIO` is not"),

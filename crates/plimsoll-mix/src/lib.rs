@@ -1,9 +1,8 @@
-//! Workloads as operation mixes: business metrics, their processes, and what each of them does.
+//! Workloads as operation mixes: business metrics, their processes, and the operations of each.
 //!
-//! [`parse`] reads a TOML text (`docs/mix.md` describes it, [`schema`] is its JSON schema),
-//! [`lower`] makes a [`plimsoll_plan::Plan`] of it for a load: so many business metrics, at a
-//! scale. [`library`] holds the workloads that are compiled in, [`netmist`] reads the custom
-//! workload files of SPEC's load generator.
+//! [`parse`] parses a TOML text (`docs/mix.md` describes it, [`schema`] is its JSON schema),
+//! [`lower`] makes a [`plimsoll_plan::Plan`] of it for a load and a scale. [`library`] contains the
+//! built-in workloads, [`netmist`] parses the custom workload files of SPEC's load generator.
 //!
 //! ```
 //! use plimsoll_mix::{Context, library, lower, parse};
@@ -20,7 +19,7 @@
 //!     ..Overrides::default()
 //! };
 //! let plan = lower(&workload, &overrides, &context)?;
-//! // Two processes a stream.
+//! // Two processes per stream.
 //! assert_eq!(plan.workers(), 20);
 //! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())
 //! ```
@@ -38,18 +37,18 @@ pub use lower::{Context, lower};
 pub use parse::{Workload, parse};
 pub use values::{Size, Sizes, Time};
 
-/// The JSON schema of a workload, as text.
+/// Returns the JSON schema of a workload as text.
 #[must_use]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(model::File);
-    let text = serde_json::to_string_pretty(&schema);
-    format!("{}\n", text.unwrap_or_default())
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    format!("{text}\n")
 }
 
-/// The TOML text of a workload, without comments.
+/// Returns the TOML text of a workload, without comments.
 ///
 /// # Errors
-/// What cannot be written in TOML: a number that is not finite, or beyond 64 signed bits.
+/// For numbers that TOML does not have: not finite, or beyond 64 signed bits.
 pub fn to_toml(file: &model::File) -> Result<String, String> {
     toml::to_string(file).map_err(|e| e.to_string())
 }

@@ -3,40 +3,40 @@
 mod files;
 
 use crate::model::{Component, RESERVED};
-use crate::parse::{Workload, span_of, value_at};
+use crate::parse::{Workload, value_at};
 use crate::settings;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
-    BusinessMetric, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, FilesetId, Mix, MixFlags,
-    MixRow, OpKind, Operation, OperationId, Overrides, Pacing, Parameter, Phase, Plan, Program,
-    QuitMode, RelPath, Source, SourceKind, SourcePosition, Until, WorkDirSpec, WorkerGroup,
+    BusinessMetric, Bytes, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, FilesetId, Mix,
+    MixFiles, MixFlags, MixRow, OpKind, OperationId, Overrides, Pacing, Parameter, Phase, Plan,
+    Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, WorkDirSpec, WorkerGroup,
 };
 use std::path::PathBuf;
 use toml::Spanned;
 
-/// The data of the components may differ from that of the metric by this share.
+/// Tolerated relative difference between the data of the components and that of the metric.
 const DATA_TOLERANCE: f64 = 0.05;
 
-/// Most processes of a Plan.
+/// Maximum number of processes of a Plan.
 const MAX_PROCESSES: u64 = 1_000_000;
 
-/// What lowering needs to know besides the workload and the command line's changes.
+/// Environment of lowering.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// Whether the workload is built in or a file.
     pub kind: SourceKind,
-    /// Fresh directory for the files when none is given.
+    /// New directory for the files if none is given.
     pub temp_dir: PathBuf,
 }
 
-/// Makes the Plan of a workload for the load and the scale of `overrides`.
+/// Makes the Plan of a workload for the load and the scale of `overrides`, which has passed
+/// [`Plan::check`].
 ///
-/// With `overrides.most`, the files are laid out for that load, and this one works on its part of
-/// them: Plans of several loads up to it share the same trees of files. The Plan that comes back
-/// has passed [`Plan::check`].
+/// With `overrides.most`, the files are laid out for that load, and the Plan uses its part of them:
+/// Plans of several loads share the same trees.
 ///
 /// # Errors
-/// Every error found, each with its place in the workload or in the setting at fault.
+/// All errors, each with its source location in the workload or in the setting at fault.
 pub fn lower(
     workload: &Workload,
     overrides: &Overrides,
@@ -61,8 +61,8 @@ pub fn lower(
     }
 }
 
-/// How sentences of the Plan's own check begin, and the key of a component that they are about;
-/// of several the first that is written.
+/// Beginnings of errors of [`Plan::check`], and the key of a component at fault. Of several entries
+/// the first key that the component has applies.
 const PLACES: [(&str, &[&str]); 17] = [
     ("a rate must", &["rate"]),
     ("a delay must", &["delay"]),
@@ -93,7 +93,7 @@ struct Lowerer<'a> {
 
 impl Lowerer<'_> {
     fn span<T>(&self, at: &Spanned<T>) -> Span {
-        span_of(at.span(), &self.workload.source.text)
+        Span::of(0, at.span(), &self.workload.source.text)
     }
 
     fn problem<T>(&mut self, at: &Spanned<T>, message: impl Into<String>, label: &str) {
@@ -105,29 +105,27 @@ impl Lowerer<'_> {
         self.problems.push(Problem::of_text(0, message));
     }
 
-    /// What the Plan's own check says, at the component it is said of.
+    /// An error of [`Plan::check`], at the value or component at fault.
     fn rejected(&self, message: &str) -> Problem {
-        let said_of = |c: &&Spanned<Component>| {
-            let name = c.get_ref().name.get_ref();
-            message.starts_with(&format!("`{name}`: "))
-        };
-        let mut components = self.workload.file.component.iter();
-        let Some(number) = components.position(|c| said_of(&c)) else {
+        let components = self.workload.file.component.iter().enumerate();
+        let mut named = components.filter_map(|(number, c)| {
+            let name = &c.get_ref().name;
+            let prefix = format!("`{}`: ", name.get_ref());
+            Some((number, name, message.strip_prefix(&prefix)?))
+        });
+        let Some((number, name, text)) = named.next() else {
             return Problem::of_text(0, message);
         };
-        let name = &self.workload.file.component[number].get_ref().name;
-        let said = message.split_once("`: ").map_or(message, |(_, said)| said);
-        let mut paths = PLACES.iter().filter(|(begin, _)| said.starts_with(begin));
+        let mut paths = PLACES.iter().filter(|(begin, _)| text.starts_with(begin));
         let value = paths.find_map(|(_, path)| value_at(&self.workload.source.text, number, path));
         match value {
             Some(span) => Problem::new(span, message, "this value"),
-            // What is not written is the component's own.
             None => Problem::new(self.span(name), message, "this component"),
         }
     }
 
     fn plan(&mut self, context: &Context, parameters: Vec<Parameter>) -> Plan {
-        let (file, name) = (&self.workload.file, self.workload.name());
+        let file = &self.workload.file;
         self.check_overrides();
         self.check_metric();
         self.check_content();
@@ -135,16 +133,20 @@ impl Lowerer<'_> {
             Some(dir) => (dir.clone(), false),
             None => (context.temp_dir.clone(), true),
         };
-        let short = std::path::Path::new(name.split(" with --set").next().unwrap_or(name));
+        let name = self.workload.name();
+        let name = name
+            .split_once(" with --set")
+            .map_or(name, |(name, _)| name);
+        let stem = std::path::Path::new(name).file_stem().unwrap_or_default();
         let short = match context.kind {
-            SourceKind::Builtin => short.to_string_lossy(),
-            SourceKind::File => short.file_stem().unwrap_or_default().to_string_lossy(),
+            SourceKind::Builtin => name.into(),
+            SourceKind::File => stem.to_string_lossy(),
         };
         let mut plan = Plan {
             title: file.title.clone(),
             source: Source {
                 kind: context.kind,
-                name: name.split(" with --set").next().unwrap_or(name).into(),
+                name: name.into(),
                 text: self.workload.original.to_string(),
             },
             seed: self.overrides.seed.unwrap_or(1),
@@ -168,7 +170,7 @@ impl Lowerer<'_> {
         plan
     }
 
-    /// Options that mean nothing for a mix.
+    /// Checks the options of the command line.
     fn check_overrides(&mut self) {
         if self.overrides.rate.is_some() {
             self.refuse(
@@ -191,13 +193,12 @@ impl Lowerer<'_> {
             self.refuse("--load must be at least 1");
         }
         if self.overrides.most.is_some_and(|most| most < self.load) {
-            self.refuse("the load is above the greatest load");
+            self.refuse("the load is above the maximum load");
         }
         if !(self.scale > 0.0 && self.scale <= 1.0) {
             let scale = self.scale;
             self.refuse(format!(
-                "--scale must be above 0 and at most 1, is {scale}; a greater load is asked for \
-                 with --load"
+                "--scale must be above 0 and at most 1, is {scale}; --load sets a higher load"
             ));
         }
     }
@@ -214,14 +215,12 @@ impl Lowerer<'_> {
             self.refuse("a workload needs at least one [[component]]");
         }
         let Some(data) = &metric.data else { return };
-        let (asked, there) = (data.get_ref().0 as f64, self.data() as f64);
-        if (there - asked).abs() > DATA_TOLERANCE * asked {
-            let show = |n: f64| plimsoll_plan::Bytes(n as u64);
+        let (stated, actual) = (data.get_ref().0, self.data());
+        if stated.abs_diff(actual) as f64 > DATA_TOLERANCE * stated as f64 {
+            let (stated, actual) = (Bytes(stated), Bytes(actual));
             let message = format!(
-                "the components have {} of data files a metric, not {}: count × size × processes \
-                 of all of them",
-                show(there),
-                show(asked)
+                "the components have {actual} of data files per metric, not {stated}: count × size × \
+                 processes of all of them"
             );
             self.problem(data, message, "does not agree");
         }
@@ -249,16 +248,15 @@ impl Lowerer<'_> {
         }
         let block = content.block.0;
         if !plimsoll_plan::is_block(block) {
-            wrong.push(format!(
-                "content.block must be a power of two from 512 to 64k, is {block}"
-            ));
+            let range = "a power of two from 512 to 64k";
+            wrong.push(format!("content.block must be {range}, is {block}"));
         }
         for message in wrong {
-            self.problem(table, message, "what is written");
+            self.problem(table, message, "contents of writes");
         }
     }
 
-    /// Bytes of data files of a metric at full scale.
+    /// Bytes of data files per metric at full scale.
     fn data(&self) -> u64 {
         let of = |c: &Spanned<Component>| {
             let c = c.get_ref();
@@ -274,13 +272,8 @@ impl Lowerer<'_> {
             let c = c.get_ref();
             Some(f64::from(*c.processes.get_ref()) * c.rate.as_ref()?.get_ref())
         };
-        let rates: Vec<f64> = self
-            .workload
-            .file
-            .component
-            .iter()
-            .filter_map(rate)
-            .collect();
+        let components = self.workload.file.component.iter();
+        let rates: Vec<f64> = components.filter_map(rate).collect();
         BusinessMetric {
             name: metric.name.clone(),
             load: self.load,
@@ -313,20 +306,13 @@ impl Lowerer<'_> {
         let warmup = self.overrides.warmup.unwrap_or(run.warmup.0);
         let time = self.overrides.time.unwrap_or(run.time.0);
         let filesets = (0..plan.filesets.len() as u32).map(FilesetId).collect();
-        let wait = |time| Phase::Wait {
-            until: Until::Elapsed { time },
-            snapshots: None,
-        };
         let mut script = vec![Phase::Populate { filesets }, Phase::Start];
         if !warmup.is_zero() {
-            script.push(wait(warmup));
+            script.push(Phase::wait_for(warmup));
         }
-        script.extend([
-            Phase::OpenWindow,
-            wait(time),
-            Phase::CloseWindow,
-            Phase::Stop,
-        ]);
+        let measure = [Phase::OpenWindow, Phase::wait_for(time), Phase::CloseWindow];
+        script.extend(measure);
+        script.push(Phase::Stop);
         script
     }
 
@@ -340,11 +326,8 @@ impl Lowerer<'_> {
         self.check_name(c, before);
         let processes = u64::from(*c.processes.get_ref());
         let workers = self.load.saturating_mul(processes);
-        let parts = self
-            .overrides
-            .most
-            .unwrap_or(self.load)
-            .saturating_mul(processes);
+        let max_load = self.overrides.most.unwrap_or(self.load);
+        let parts = max_load.saturating_mul(processes);
         if processes == 0 || parts > MAX_PROCESSES {
             let message = format!("a load has 1 to {MAX_PROCESSES} processes, this has {parts}");
             self.problem(&c.processes, message, "of each metric");
@@ -353,31 +336,40 @@ impl Lowerer<'_> {
         let Some(files) = self.files(plan, c, parts) else {
             return;
         };
-        let place = Some(self.place_of(&c.name));
+        let location = Some(self.place_of(&c.name));
         let name = c.name.get_ref().as_str();
         let mut row = |what: &str, kind: OpKind| {
-            plan.operations.push(Operation {
-                name: match single {
-                    true => what.into(),
-                    false => format!("{name}/{what}"),
-                },
-                kind,
-                location: place.clone(),
-            });
-            OperationId(plan.operations.len() as u32 - 1)
+            let name = match single {
+                true => what.into(),
+                false => format!("{name}/{what}"),
+            };
+            plan.add_row(name, kind, location.clone())
         };
-        let table = self.table(c, &mut row);
-        let prepare = row("prepare", OpKind::Prepare);
-        let pacing = c.rate.as_ref().map(|rate| Pacing {
-            rate: rate.get_ref() * self.scale,
-            arrivals: c.arrivals,
-            start: row("start", OpKind::Start),
+        let mix = self.mix(c, files, &mut row);
+        let largest = mix.reads.greatest().max(mix.writes.greatest());
+        let program = Program::Mix(Box::new(mix));
+        plan.groups.push(WorkerGroup {
+            memory: largest.max(1).next_multiple_of(DIRECT_BLOCK),
+            location,
+            ..WorkerGroup::new(name, workers as u32, "worker", program)
         });
+    }
+
+    fn mix(
+        &mut self,
+        c: &Component,
+        files: MixFiles,
+        row: &mut impl FnMut(&str, OpKind) -> OperationId,
+    ) -> Mix {
         let transfers = &c.transfers;
-        let mix = Mix {
-            table,
-            prepare,
-            pacing,
+        Mix {
+            table: self.table(c, row),
+            prepare: row("prepare", OpKind::Prepare),
+            pacing: c.rate.as_ref().map(|rate| Pacing {
+                rate: rate.get_ref() * self.scale,
+                arrivals: c.arrivals,
+                start: row("start", OpKind::Start),
+            }),
             delay: c.delay.0,
             reads: transfers.read.0.clone(),
             writes: transfers.write.0.clone(),
@@ -391,19 +383,7 @@ impl Lowerer<'_> {
                 overwrite: transfers.overwrite,
                 keep_open: transfers.keep_open,
             },
-        };
-        let largest = mix.reads.greatest().max(mix.writes.greatest());
-        plan.groups.push(WorkerGroup {
-            process: name.into(),
-            process_instances: workers as u32,
-            thread: "worker".into(),
-            thread_instances: 1,
-            memory: largest.max(1).next_multiple_of(DIRECT_BLOCK),
-            nice: 0,
-            io_priority: None,
-            program: Program::Mix(Box::new(mix)),
-            location: Some(self.place_of(&c.name)),
-        });
+        }
     }
 
     fn place_of<T>(&self, at: &Spanned<T>) -> SourcePosition {
@@ -461,8 +441,8 @@ impl Lowerer<'_> {
         for (name, percent) in [("custom1", &mix.custom1), ("custom2", &mix.custom2)] {
             if let Some(percent) = percent.as_ref().filter(|p| *p.get_ref() != 0.0) {
                 let message = format!(
-                    "`{name}` is an operation of a program of one's own, which Plimsoll does not \
-                     load: only 0 is possible"
+                    "`{name}` is an operation of a user's own program, which Plimsoll does not load: \
+                     only 0 is possible"
                 );
                 self.problem(percent, message, "not possible");
             }

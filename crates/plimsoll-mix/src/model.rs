@@ -1,4 +1,4 @@
-//! A workload as it is written: the tables and keys of a file.
+//! The tables and keys of a workload file.
 
 use crate::values::{Size, Sizes, Time};
 use plimsoll_plan::{Arrivals, MixOp};
@@ -13,16 +13,16 @@ pub(crate) const RESERVED: [&str; 5] = ["metric", "run", "content", "component",
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// One line that says what the workload stands for.
+    /// One line that describes the workload.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// What a load is a number of.
+    /// The unit of load.
     #[schemars(with = "Metric")]
     pub metric: Spanned<Metric>,
-    /// How long a load is put on.
+    /// Times of a load point.
     #[serde(default)]
     pub run: Run,
-    /// What is written.
+    /// Contents of writes.
     #[serde(default = "random")]
     #[schemars(with = "Content")]
     pub content: Spanned<Content>,
@@ -31,25 +31,25 @@ pub struct File {
     pub component: Vec<Spanned<Component>>,
 }
 
-/// A business metric: the unit of load, and when a load counts as carried.
+/// A business metric: the unit of load, and the criteria of a valid load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// Name of several of them, such as `streams`.
+    /// Name in the plural, such as `streams`.
     pub name: String,
-    /// Bytes of data files of each; if it is given, the components must come to it within 5 %.
+    /// Bytes of data files of each metric; if it is given, the components must have it within 5 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub data: Option<Spanned<Size>>,
-    /// Least part of its operations that each process must do, in percent.
+    /// Minimum percentage of its scheduled operations that each process must complete.
     #[serde(default = "process_rate")]
     #[schemars(with = "f64", range(min = 0.0, max = 100.0))]
     pub process_rate: Spanned<f64>,
-    /// Least part of all operations that all processes together must do, in percent.
+    /// Minimum percentage of all scheduled operations that must be completed.
     #[serde(default = "total_rate")]
     #[schemars(with = "f64", range(min = 0.0, max = 100.0))]
     pub total_rate: Spanned<f64>,
-    /// Greatest mean response time; without it there is no limit.
+    /// Maximum mean response time; by default there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Time>,
 }
@@ -66,13 +66,13 @@ fn total_rate() -> Spanned<f64> {
     Spanned::new(0..0, 95.0)
 }
 
-/// How long a load is put on.
+/// Times of a load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
-    /// Time before the measurement, under load.
+    /// Warm-up before the measured window.
     pub warmup: Time,
-    /// Time of the measurement.
+    /// Length of the measured window.
     pub time: Time,
 }
 
@@ -83,19 +83,19 @@ impl Default for Run {
     }
 }
 
-/// What is written, by all components.
+/// Contents of writes of all components.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Content {
-    /// Part of each block that an ideal compressor removes, in percent.
+    /// Percentage of each block that an ideal compressor removes.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub compressible: f64,
-    /// Part of the blocks that are one of a few that come again and again, in percent.
+    /// Percentage of the blocks that are copies of a few blocks.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub dedupable: f64,
     /// Bytes of a block: a power of two from 512 to 64k.
     pub block: Size,
-    /// Different blocks that come again and again, 1 to 64.
+    /// Number of different blocks that are repeated, 1 to 64.
     #[schemars(range(min = 1, max = 64))]
     pub groups: u32,
 }
@@ -111,22 +111,22 @@ impl Default for Content {
     }
 }
 
-/// Of processes that go on at once.
+/// The delay of processes that do not wait between operations.
 pub(crate) const NO_DELAY: Time = Time(std::time::Duration::ZERO);
 
 /// A kind of process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
-    /// Its name: letters, digits, `-` and `_`.
+    /// Name: letters, digits, `-` and `_`.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// Processes of each business metric.
+    /// Number of processes per business metric.
     #[serde(default = "one")]
     #[schemars(with = "u32", range(min = 1))]
     pub processes: Spanned<u32>,
-    /// Operations a second of each process; without it, each operation begins when the one before
-    /// it has ended.
+    /// Operations per second of each process; by default, each operation starts when the previous one
+    /// has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub rate: Option<Spanned<f64>>,
@@ -134,10 +134,10 @@ pub struct Component {
     /// without a unit is seconds.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub delay: Time,
-    /// How operations follow each other: `constant` or `poisson`.
+    /// Spacing of intended starts: `constant` or `poisson`.
     #[serde(default, skip_serializing_if = "is_constant")]
     pub arrivals: Arrivals,
-    /// Percent of each operation; they sum to 100.
+    /// Percentages of operations, which sum to 100.
     #[schemars(with = "Operations")]
     pub mix: Spanned<Operations>,
     /// Sizes and flags of transfers.
@@ -162,7 +162,7 @@ fn is_constant(arrivals: &Arrivals) -> bool {
 
 macro_rules! operations {
     ($($(#[$about:meta])* $name:ident: $op:ident,)*) => {
-        /// Percent of each operation.
+        /// Percentages of operations.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct Operations {
@@ -172,11 +172,11 @@ macro_rules! operations {
                 #[schemars(with = "Option<f64>", range(min = 0.0, max = 100.0))]
                 pub $name: Option<Spanned<f64>>,
             )*
-            /// netmist's first operation of a user's own: only 0.
+            /// netmist's first operation of a user's own program: only 0.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Option<f64>", range(min = 0.0, max = 0.0))]
             pub custom1: Option<Spanned<f64>>,
-            /// netmist's second operation of a user's own: only 0.
+            /// netmist's second operation of a user's own program: only 0.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Option<f64>", range(min = 0.0, max = 0.0))]
             pub custom2: Option<Spanned<f64>>,
@@ -218,9 +218,9 @@ operations! {
     mmap_write: MmapWrite,
     /// Random writes.
     write_rand: WriteRand,
-    /// Reads of a place that is then written.
+    /// Reads followed by a write at the same position.
     rmw: Rmw,
-    /// Directories made.
+    /// Directories created.
     mkdir: Mkdir,
     /// Directories removed.
     rmdir: Rmdir,
@@ -228,17 +228,17 @@ operations! {
     unlink: Unlink,
     /// Empty files removed.
     unlink2: Unlink2,
-    /// Empty files made.
+    /// Empty files created.
     create: Create,
     /// Writes at the end.
     append: Append,
     /// Ranges locked and unlocked.
     lock: Lock,
-    /// Questions for permission.
+    /// Checks of permissions.
     access: Access,
-    /// Attributes.
+    /// Stats.
     stat: Stat,
-    /// Attributes of names that are not there.
+    /// Stats of names that do not exist.
     neg_stat: NegStat,
     /// Changes of permissions.
     chmod: Chmod,
@@ -248,9 +248,9 @@ operations! {
     copyfile: Copyfile,
     /// Files renamed.
     rename: Rename,
-    /// Questions for the file system's space.
+    /// Queries of the file system's space.
     statfs: Statfs,
-    /// Questions for the file system's limits.
+    /// Queries of the file system's limits.
     pathconf: Pathconf,
     /// Lengths set.
     truncate: Truncate,
@@ -268,25 +268,25 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Transfers {
-    /// Bytes of a read; whole files are read in pieces of the greatest size.
+    /// Bytes of a read; whole files are read in pieces of the maximum size.
     pub read: Sizes,
-    /// Bytes of a write; whole files are written in pieces of the greatest size.
+    /// Bytes of a write; whole files are written in pieces of the maximum size.
     pub write: Sizes,
     /// Random transfers begin at a multiple of this.
     pub align: Size,
-    /// Percent of the transfers that go past the page cache.
+    /// Percentage of the transfers that bypass the page cache.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub direct: f64,
-    /// Percent of the writes that return when their data are on stable storage.
+    /// Percentage of the writes that return when their data are on stable storage.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub osync: f64,
-    /// Percent of the writes that a flush of the file follows, as part of the operation.
+    /// Percentage of the writes that include a flush of their file.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub commit: f64,
-    /// Sequential writes go over what is there; otherwise a file is cut to nothing first.
+    /// Sequential writes overwrite the file; otherwise it is first truncated to length 0.
     pub overwrite: bool,
-    /// Files stay open between operations, at most 32 of a process; otherwise each operation opens
-    /// its file anew.
+    /// Files stay open between operations, at most 32 of a process; otherwise each operation reopens
+    /// its file.
     pub keep_open: bool,
 }
 
@@ -305,16 +305,17 @@ impl Default for Transfers {
     }
 }
 
-/// How files of the working set are chosen.
+/// Distribution of the choice of a file of the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// Every file is as likely as any other.
     #[default]
     Uniform,
-    /// The first files are preferred; their number is geometric, a tenth of all in the mean.
+    /// The first files are preferred: the number of the file is geometric, with a mean of a tenth of
+    /// the files.
     Geometric,
-    /// File k is chosen in proportion to k to the power of minus `exponent`.
+    /// File k is chosen with a probability proportional to k to the power of minus `exponent`.
     Zipf,
 }
 
@@ -328,37 +329,37 @@ pub struct Files {
     /// Their sizes.
     #[schemars(with = "Sizes")]
     pub size: Spanned<Sizes>,
-    /// Directories they lie in, of each process, about.
+    /// Approximate number of directories of the data files of each process.
     #[serde(default = "one_directory")]
     #[schemars(with = "u64", range(min = 1))]
     pub directories: Spanned<u64>,
-    /// Files of each process that come and go: write_file, copyfile, unlink and rename work on
-    /// them. Half of them are there at the beginning.
+    /// Turnover files of each process, on which write_file, copyfile, unlink and rename work. Half of
+    /// them exist when the run starts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turnover: u64,
     /// Their sizes, if they differ from those of the data files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turnover_size: Option<Sizes>,
-    /// Empty files of each process that come and go: create and unlink2 work on them.
+    /// Empty files of each process, on which create and unlink2 work.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub empty: u64,
-    /// Directories of each process that come and go: mkdir and rmdir work on them.
+    /// Spare directories of each process, on which mkdir and rmdir work.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spare_directories: u64,
     /// Letters around the numbers that are the names of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
-    /// All processes of the component work on the data files of all of them.
+    /// All processes of the component use the data files of all of them.
     #[serde(default)]
     pub shared: bool,
-    /// Part of the data files that is worked on, in percent.
+    /// Percentage of the data files that are accessed.
     #[serde(default = "all")]
     #[schemars(with = "f64", range(min = 0.0001, max = 100.0))]
     pub working_set: Spanned<f64>,
-    /// How one of them is chosen.
+    /// Distribution of the choice of a file.
     #[serde(default)]
     pub choice: Choice,
-    /// Percent of the choices that are geometric, the others uniform; only with
+    /// Percentage of the choices that are geometric, the others uniform; only with
     /// `choice = "geometric"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 100.0))]
@@ -367,19 +368,18 @@ pub struct Files {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 10.0))]
     pub exponent: Option<Spanned<f64>>,
-    /// Where random transfers stay for a while.
+    /// Regions of files that random transfers stay in for some time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spots: Option<Spots>,
 }
 
-/// Letters around the number that is the name of a file; how many is drawn for each file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Letters around the number that is the name of a file. Their number is drawn for each file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[derive(Default)]
 pub struct Names {
-    /// Fewest and most letters before the number, 0 to 120.
+    /// Minimum and maximum number of letters before the number, 0 to 120.
     pub before: [u8; 2],
-    /// Fewest and most letters after it, 0 to 120.
+    /// Minimum and maximum number of letters after it, 0 to 120.
     pub after: [u8; 2],
 }
 
@@ -395,25 +395,25 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// Random transfers stay in a part of a file for a while, then go on to the next one.
+/// Random transfers stay in a part of a file for some time, then continue in the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spots {
-    /// Part of a file that a spot covers, in percent.
+    /// Percentage of a file that a spot covers.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub percent: f64,
-    /// Fewest transfers in a spot.
+    /// Minimum number of transfers in a spot.
     #[schemars(range(min = 1))]
     pub accesses: u32,
     /// The number is `accesses` times a whole number from 1 to this.
     #[serde(default = "once")]
     #[schemars(range(min = 1))]
     pub multiplier: u32,
-    /// Percent of the random transfers that go to the spot.
+    /// Percentage of the random transfers that go to the spot.
     #[serde(default = "always")]
     #[schemars(range(min = 0.0, max = 100.0))]
     pub affinity: f64,
-    /// Positions are near the beginning of the spot.
+    /// Positions are geometric, near the beginning of the spot.
     #[serde(default)]
     pub geometric: bool,
 }

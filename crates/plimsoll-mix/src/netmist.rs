@@ -1,9 +1,9 @@
 //! Custom workload files of netmist, the load generator of SPEC SFS 2014 and SPECstorage 2020.
 //!
-//! A text of `key value` lines in a fixed order, repeated for each workload; lines that are empty
-//! or begin with `#` are skipped. Every value is used or refused by the name of its key. What the
-//! files do not say (how many files, how many processes, at what rate) are defaults of ours, which
-//! `--set` or the converted TOML change.
+//! A text of `key value` lines in a fixed order, repeated for each workload; lines that are empty or
+//! begin with `#` are skipped. Every value is used or refused. Numbers that the files do not contain
+//! (of files, of processes, the rate) are Plimsoll's defaults, which `--set` or the converted TOML
+//! change.
 
 mod convert;
 mod fields;
@@ -14,13 +14,13 @@ use fields::{FIELDS, Field};
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use plimsoll_plan::MixOp;
 
-/// Operations of the table: those of netmist, and two of a user's own.
+/// Number of operations of the table: those of netmist, and two of a user's own program.
 const OPERATIONS: usize = 28;
 
-/// Slots of a table of sizes.
+/// Number of slots of a table of sizes.
 const SLOTS: usize = 16;
 
-/// Whether a text begins as a custom workload file does.
+/// Whether a text begins like a custom workload file.
 #[must_use]
 pub fn is_custom_workload(text: &str) -> bool {
     let first = lines(text).next();
@@ -31,11 +31,10 @@ pub fn is_custom_workload(text: &str) -> bool {
     })
 }
 
-/// Reads custom workload files. `name` stands for the text in messages.
+/// Parses a custom workload file. `name` is the name of the text in messages.
 ///
 /// # Errors
-/// Every line that is not the one that must come there, is no number, or asks for something that
-/// Plimsoll does not do.
+/// Lines out of order, values that are not numbers, and values that are not supported.
 pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let source = Source::new(name, text);
     let fail = |problems| Diagnostics::new(vec![source.clone()], problems);
@@ -52,7 +51,7 @@ pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
 #[derive(Clone, Copy)]
 struct Line<'t> {
     text: &'t str,
-    /// Where it begins.
+    /// Offset of its first byte.
     start: usize,
 }
 
@@ -80,18 +79,13 @@ impl<'t> Line<'t> {
         }
     }
 
-    /// The last word and where it stands.
+    /// The last word and its span.
     fn value(&self) -> (&'t str, Span) {
-        let at = self.text.rfind(char::is_whitespace).map_or(0, |i| {
-            i + self.text[i..].chars().next().map_or(1, char::len_utf8)
-        });
-        let start = self.start + at;
-        let span = Span {
-            file: 0,
-            start: start as u32,
-            end: (self.start + self.text.len()) as u32,
-        };
-        (&self.text[at..], span)
+        let word = self.text.rsplit(char::is_whitespace).next();
+        let word = word.expect("a text has a last word");
+        let span = self.span();
+        let start = span.end - word.len() as u32;
+        (word, Span { start, ..span })
     }
 }
 
@@ -106,25 +100,25 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A number of a file and where it stands.
+/// A number of a file and its span.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Number {
     pub(crate) value: f64,
     pub(crate) span: Span,
 }
 
-/// A workload of a file, before it means anything.
+/// A workload of a file before it is interpreted.
 #[derive(Default)]
 pub(crate) struct NetmistWorkload {
     pub(crate) name: String,
     pub(crate) name_span: Span,
     pub(crate) percents: Vec<Number>,
-    /// Least size, greatest size and percent of each slot: of reads, writes and files.
+    /// Minimum, maximum and percentage of each slot: of reads, writes and files.
     pub(crate) tables: [Vec<[Number; 3]>; 3],
     pub(crate) fields: Vec<(Field, Number)>,
 }
 
-/// What comes next in a workload.
+/// A line of a workload, in the order of a file.
 #[derive(Clone)]
 enum ExpectedLine {
     Name,
@@ -137,11 +131,11 @@ enum ExpectedLine {
     Field(usize),
 }
 
-/// What a table's lines begin with.
+/// Beginnings of the lines of a table.
 const TABLES: [&str; 3] = ["Read elem", "Write elem", "File size elem"];
 
 impl ExpectedLine {
-    /// Everything in the order of a file.
+    /// All lines in their order.
     fn all() -> Vec<Self> {
         let mut all = vec![Self::Name];
         all.extend((0..OPERATIONS).map(Self::Percent));
@@ -171,7 +165,7 @@ impl ExpectedLine {
         }
     }
 
-    /// Whether a key is the one; operations may have been renamed, their place decides.
+    /// Whether a line has the expected key. Operations may have other names.
     fn is(&self, key: &str) -> bool {
         let lower = key.to_ascii_lowercase();
         match self {
@@ -204,17 +198,16 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
         let mut raw = NetmistWorkload::default();
         for expected in &order {
             let Some(line) = left.next() else {
+                let key = expected.key();
                 let message = format!(
-                    "the file ends where `{}` must come: it was cut, or a line is missing",
-                    expected.key()
+                    "the file ends where `{key}` must come: it was cut, or a line is missing"
                 );
                 problems.push(Problem::of_text(0, message));
                 return Err(problems);
             };
-            if let Err(problem) = take(&mut raw, expected, line) {
-                problems.push(problem.0);
-                // What comes after a line that is not the one expected means nothing.
-                if problem.1 || problems.len() >= MAX_ERRORS {
+            if let Err((problem, out_of_order)) = take(&mut raw, expected, line) {
+                problems.push(problem);
+                if out_of_order || problems.len() >= MAX_ERRORS {
                     return Err(problems);
                 }
             }
@@ -227,7 +220,7 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
     }
 }
 
-/// Takes a line; the flag of an error says that the order is lost.
+/// Reads a line; the flag of an error: the line is out of order.
 fn take(
     raw: &mut NetmistWorkload,
     expected: &ExpectedLine,
@@ -254,21 +247,19 @@ fn take(
         _ => {
             let key = expected.key();
             let message = format!("`{key}` must be a number, is `{word}`");
-            return Err((Problem::new(span, message, "no number"), false));
+            return Err((Problem::new(span, message, "not a number"), false));
         }
     };
     let number = Number { value, span };
     match expected {
-        ExpectedLine::Name => {}
+        ExpectedLine::Name => unreachable!("read above"),
         ExpectedLine::Percent(_) => raw.percents.push(number),
         ExpectedLine::Slot { table, part, .. } => {
             let slots = &mut raw.tables[*table];
             if *part == 0 {
                 slots.push(<[Number; 3]>::default());
             }
-            if let Some(slot) = slots.last_mut() {
-                slot[*part] = number;
-            }
+            slots.last_mut().expect("part 0 adds the slot")[*part] = number;
         }
         ExpectedLine::Field(n) => raw.fields.push((FIELDS[*n].0, number)),
     }
@@ -278,14 +269,10 @@ fn take(
 fn out_of_order(expected: &ExpectedLine, line: Line<'_>) -> Problem {
     let key = expected.key();
     let found = key_of(line.text);
-    let known = ExpectedLine::all()
-        .iter()
-        .any(|e| e.key().eq_ignore_ascii_case(&found));
-    let problem = Problem::new(
-        line.span(),
-        format!("expected a line `{key} VALUE`, found `{found}`"),
-        "this line",
-    );
+    let mut lines = ExpectedLine::all().into_iter();
+    let known = lines.any(|e| e.key().eq_ignore_ascii_case(&found));
+    let message = format!("expected a line `{key} VALUE`, found `{found}`");
+    let problem = Problem::new(line.span(), message, "this line");
     match known {
         true => problem.help(
             "the lines of a workload have a fixed order: one is missing before this one, or too \

@@ -5,7 +5,7 @@ use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 use plimsoll_plan::Parameter;
 use toml::{Table, Value};
 
-/// A workload with its settings changed, and the settings that were.
+/// Changes settings of a workload; also returns the changed parameters.
 pub(crate) fn apply(
     workload: &Workload,
     sets: &[(String, String)],
@@ -14,40 +14,28 @@ pub(crate) fn apply(
     let mut parameters = Vec::new();
     for (name, value) in sets {
         let text = format!("{name}={value}");
-        let fail = |make: &dyn Fn(Span) -> Problem| {
-            let span = Span {
-                file: 0,
-                start: 0,
-                end: name.len() as u32,
-            };
-            Diagnostics::new(vec![Source::new("--set", &text)], vec![make(span)])
-        };
-        let mut table: Table = toml::from_str(&changed.source.text).unwrap_or_default();
-        let before = set(&mut table, name, value).map_err(|unknown| {
-            fail(&|span| match &unknown {
-                SettingError::Place { part, known } => {
-                    let message = format!("there is no `{part}` to change");
-                    Problem::new(span, message, "names a component or a table")
-                        .suggest(part, known.iter().map(String::as_str))
-                }
-            })
+        let span = Span::of(0, 0..name.len(), &text);
+        let fail = |p: Problem| Diagnostics::new(vec![Source::new("--set", &text)], vec![p]);
+        let mut table = table_of(&changed);
+        let before = set(&mut table, name, value).map_err(|UnknownTable { part, known }| {
+            let message = format!("there is no `{part}` to change");
+            let problem = Problem::new(span, message, "names a component or a table");
+            fail(problem.suggest(&part, known))
         })?;
         let rendered = toml::to_string(&table)
-            .map_err(|e| fail(&|span| Problem::new(span, e.to_string(), "this value")))?;
+            .map_err(|e| fail(Problem::new(span, e.to_string(), "this value")))?;
+        let file = toml::from_str(&rendered).map_err(|e| {
+            fail(Problem {
+                span,
+                whole_text: false,
+                ..problem(&e, &rendered)
+            })
+        })?;
         let name_of_text = format!("{} with --set {text}", workload.name());
-        changed = match toml::from_str(&rendered) {
-            Ok(file) => Workload {
-                source: Source::new(&name_of_text, &rendered),
-                file,
-                original: workload.original.clone(),
-            },
-            Err(e) => {
-                return Err(fail(&|span| Problem {
-                    span,
-                    whole_text: false,
-                    ..problem(&e, &rendered)
-                }));
-            }
+        changed = Workload {
+            source: Source::new(&name_of_text, &rendered),
+            file,
+            original: workload.original.clone(),
         };
         parameters.push(Parameter {
             name: name.clone(),
@@ -59,16 +47,21 @@ pub(crate) fn apply(
     Ok((changed, parameters))
 }
 
-/// Why a setting cannot be changed.
-enum SettingError {
-    /// A part of its name leads nowhere.
-    Place { part: String, known: Vec<String> },
+/// The tables of a workload.
+fn table_of(workload: &Workload) -> Table {
+    toml::from_str(&workload.source.text).expect("the text was parsed before")
 }
 
-/// Sets a value; returns the one it had.
-fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, SettingError> {
+/// A part of the name of a setting that is not a table.
+struct UnknownTable {
+    part: String,
+    known: Vec<String>,
+}
+
+/// Sets a value; returns the previous one.
+fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, UnknownTable> {
     let mut parts: Vec<&str> = name.split('.').collect();
-    let key = parts.pop().unwrap_or_default();
+    let key = parts.pop().expect("a split text has a last part");
     let mut at: &mut Table = table;
     if let Some((first, rest)) = parts.split_first() {
         at = place(at, first)?;
@@ -80,55 +73,45 @@ fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, Sett
 }
 
 /// The table of a component, or one of the file's own.
-fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, SettingError> {
-    let named = |c: &Value| c.get("name").and_then(Value::as_str) == Some(name);
+fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownTable> {
+    const TABLES: [&str; 3] = ["metric", "run", "content"];
+    let name_of = |c: &Value| Some(c.get("name")?.as_str()?.to_owned());
     let components = table.get("component").and_then(Value::as_array);
-    let at = components.and_then(|all| all.iter().position(named));
-    if at.is_none() {
-        let names = components.into_iter().flatten();
-        let names = names.filter_map(|c| c.get("name").and_then(Value::as_str));
-        let known: Vec<String> = names
-            .chain(["metric", "run", "content"])
-            .map(str::to_owned)
-            .collect();
-        if !known[known.len() - 3..].iter().any(|k| k == name) {
-            return Err(SettingError::Place {
-                part: name.into(),
-                known,
-            });
-        }
+    let names: Vec<Option<String>> = components.into_iter().flatten().map(name_of).collect();
+    if let Some(at) = names.iter().position(|n| n.as_deref() == Some(name)) {
+        let component = table["component"][at].as_table_mut();
+        return Ok(component.expect("a value with a name is a table"));
+    }
+    if TABLES.contains(&name) {
         return below(table, name);
     }
-    let components = table.get_mut("component").and_then(Value::as_array_mut);
-    components
-        .and_then(|all| all.get_mut(at?))
-        .and_then(Value::as_table_mut)
-        .ok_or_else(|| SettingError::Place {
-            part: name.into(),
-            known: vec![],
-        })
+    let tables = TABLES.into_iter().map(str::to_owned);
+    Err(UnknownTable {
+        part: name.into(),
+        known: names.into_iter().flatten().chain(tables).collect(),
+    })
 }
 
-/// A table of a table, made if it is not there.
-fn below<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, SettingError> {
+/// A table of a table, created if it does not exist.
+fn below<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownTable> {
     let known: Vec<String> = table.keys().cloned().collect();
     let value = table
         .entry(name)
         .or_insert_with(|| Value::Table(Table::new()));
-    value.as_table_mut().ok_or_else(|| SettingError::Place {
+    value.as_table_mut().ok_or_else(|| UnknownTable {
         part: name.into(),
         known,
     })
 }
 
-/// A value as TOML has it; anything else is a text.
+/// Parses a value as TOML; anything else is a text.
 fn parsed(text: &str) -> Value {
     let whole: Result<Table, _> = toml::from_str(&format!("value = {text}\n"));
     let value = whole.ok().and_then(|mut t| t.remove("value"));
     value.unwrap_or_else(|| Value::String(text.into()))
 }
 
-/// A value as it is given on a command line.
+/// Writes a value in the form of a command line.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -137,8 +120,7 @@ fn plain(value: &Value) -> String {
 }
 
 impl Workload {
-    /// Settings that `--set` changes and their values: every key of the workload that holds a
-    /// single value.
+    /// Returns the settings that `--set` changes: every key of the workload with a single value.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         fn walk(path: &str, value: &Value, out: &mut Vec<Parameter>) {
@@ -161,17 +143,14 @@ impl Workload {
                 }),
             }
         }
-        let table: Table = toml::from_str(&self.source.text).unwrap_or_default();
         let mut out = Vec::new();
-        for (key, value) in &table {
+        for (key, value) in &table_of(self) {
             match (key.as_str(), value) {
                 ("component", Value::Array(components)) => {
                     for component in components.iter().filter_map(Value::as_table) {
-                        let name = component.get("name").and_then(Value::as_str);
-                        let others = component.iter().filter(|(key, _)| *key != "name");
-                        for (key, value) in others {
-                            let path = format!("{}.{key}", name.unwrap_or_default());
-                            walk(&path, value, &mut out);
+                        let name = component["name"].as_str().expect("a name is a text");
+                        for (key, value) in component.iter().filter(|(key, _)| *key != "name") {
+                            walk(&format!("{name}.{key}"), value, &mut out);
                         }
                     }
                 }

@@ -1,4 +1,4 @@
-//! Sizes, times and size tables as they are written in a workload.
+//! Sizes, times and size tables in the form of a workload.
 
 use plimsoll_plan::{SizeSlot, SizeTable, parse_duration, parse_size, show_duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -51,7 +51,7 @@ impl Serialize for Size {
     }
 }
 
-/// A size with the largest unit that divides it.
+/// Writes a size with the largest unit that divides it; `None` if there is none.
 fn short(n: u64) -> Option<String> {
     let units = [(40, 't'), (30, 'g'), (20, 'm'), (10, 'k')];
     let fits = |(shift, _): &&(u32, char)| n > 0 && n.is_multiple_of(1 << shift);
@@ -156,13 +156,13 @@ struct Slot {
     /// The size, of a slot of one size.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<Size>,
-    /// Least size.
+    /// Minimum size.
     #[serde(skip_serializing_if = "Option::is_none")]
     min: Option<Size>,
-    /// Greatest size.
+    /// Maximum size.
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<Size>,
-    /// Share of the draws in percent.
+    /// Percentage of the draws.
     percent: f64,
 }
 
@@ -256,10 +256,8 @@ impl JsonSchema for Sizes {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (size, slot) = (
-            generator.subschema_for::<Size>(),
-            generator.subschema_for::<Slot>(),
-        );
+        let size = generator.subschema_for::<Size>();
+        let slot = generator.subschema_for::<Slot>();
         json_schema!({
             "description": "One size, or 1 to 16 slots whose percentages sum to 100.",
             "anyOf": [

@@ -188,7 +188,7 @@ fn what_makes_no_sense_is_shown_at_its_place() {
         (
             "stat = 100",
             "stat = 90\ncustom1 = 10",
-            "17:11 `custom1` is an operation of a program of one's own, which Plimsoll does not load: only 0 is possible",
+            "17:11 `custom1` is an operation of a user's own program, which Plimsoll does not load: only 0 is possible",
         ),
         (
             "stat = 100",
@@ -238,7 +238,7 @@ fn what_makes_no_sense_is_shown_at_its_place() {
         (
             "name = \"users\"",
             "name = \"users\"\ndata = \"1m\"",
-            "5:8 the components have 800 KiB of data files a metric, not 1 MiB: count × size × processes of all of them",
+            "5:8 the components have 800 KiB of data files per metric, not 1 MiB: count × size × processes of all of them",
         ),
         (
             "name = \"users\"",

@@ -1,4 +1,4 @@
-//! What is written: its kinds, and how a command line says them.
+//! Contents of writes: their kinds, and their form on a command line.
 
 use crate::units::parse_size;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Contents of what is written.
+/// Contents of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
@@ -22,26 +22,26 @@ pub enum Content {
     },
     /// Blocks that are compressible in part, and some of them copies of each other.
     Blocks {
-        /// Part of each block that an ideal compressor removes, 0 to 100 percent.
+        /// Percentage of each block that an ideal compressor removes, 0 to 100.
         compressible_percent: f64,
-        /// Part of the blocks that are one of a few that come again and again, 0 to
-        /// 100 percent; the others come once.
+        /// Percentage of the blocks that are copies of a few blocks, 0 to 100; the others are
+        /// unique.
         dedupable_percent: f64,
         /// Bytes of a block: a power of two from 512 to 64 KiB.
         block: u64,
-        /// Different blocks that come again and again, 1 to [`DEDUPED_BLOCKS`].
+        /// Number of different blocks that are repeated, 1 to [`DEDUPED_BLOCKS`].
         groups: u32,
     },
 }
 
-/// Most different blocks that come again and again, of [`Content::Blocks`].
+/// Maximum number of different blocks that are repeated, of [`Content::Blocks`].
 pub const DEDUPED_BLOCKS: u64 = 64;
 
-/// Block size and number of different copies of [`Content::Blocks`] where nothing is said of them.
+/// Default block size in bytes, and default number of different repeated blocks.
 const BLOCK: u64 = 4096;
 const GROUPS: u32 = 64;
 
-/// What a compressor removes, as it is given.
+/// Compressibility in either of the forms in which it is given.
 #[derive(Debug, Clone, Copy)]
 enum Compressible {
     /// Size before over size after.
@@ -77,10 +77,10 @@ impl ContentParts {
         };
         let twice = match key {
             "compressible" => self.compressible.replace(compressible(value)?).is_some(),
-            "duplicate" | "dedupable" => self
-                .duplicate
-                .replace(percent(key, value.strip_suffix('%').unwrap_or(value))?)
-                .is_some(),
+            "duplicate" | "dedupable" => {
+                let value = value.strip_suffix('%').unwrap_or(value);
+                self.duplicate.replace(percent(key, value)?).is_some()
+            }
             "block" => self.block.replace(block(value)?).is_some(),
             "groups" => self.groups.replace(groups(value)?).is_some(),
             _ => return Err(expected(part)),
@@ -93,9 +93,9 @@ impl ContentParts {
 
     fn content(&self) -> Result<Content, String> {
         match (self.compressible, self.duplicate) {
-            (None, None) => Err(
-                "`block` and `groups` are of contents that are compressible or duplicate".into(),
-            ),
+            (None, None) => {
+                Err("`block` and `groups` need `compressible` or `duplicate` beside them".into())
+            }
             (Some(Compressible::Ratio(ratio)), None)
                 if self.block.is_none() && self.groups.is_none() =>
             {
@@ -138,12 +138,8 @@ fn percent(key: &str, value: &str) -> Result<f64, String> {
 }
 
 fn block(value: &str) -> Result<u64, String> {
-    match parse_size(value) {
-        Ok(block) if is_block(block) => Ok(block),
-        _ => Err(format!(
-            "`block` must be a power of two from 512 to 64k, is `{value}`"
-        )),
-    }
+    let block = parse_size(value).ok().filter(|block| is_block(*block));
+    block.ok_or_else(|| format!("`block` must be a power of two from 512 to 64k, is `{value}`"))
 }
 
 /// Whether blocks of [`Content::Blocks`] may have this size in bytes.
@@ -153,19 +149,17 @@ pub fn is_block(bytes: u64) -> bool {
 }
 
 fn groups(value: &str) -> Result<u32, String> {
-    match value.parse::<u32>() {
-        Ok(groups) if (1..=DEDUPED_BLOCKS).contains(&u64::from(groups)) => Ok(groups),
-        _ => Err(format!(
-            "`groups` must be 1 to {DEDUPED_BLOCKS}, is `{value}`"
-        )),
-    }
+    let groups: Option<u32> = value.parse().ok();
+    groups
+        .filter(|groups| (1..=DEDUPED_BLOCKS).contains(&u64::from(*groups)))
+        .ok_or_else(|| format!("`groups` must be 1 to {DEDUPED_BLOCKS}, is `{value}`"))
 }
 
 impl FromStr for Content {
     type Err = String;
 
-    /// Reads what [`Content`] prints: `random`, `zero`, or parts such as
-    /// `compressible:2.5`, `compressible:60%`, `duplicate:30`, `block:8k` and `groups:16`.
+    /// Parses `random`, `zero`, or parts with commas between them: `compressible:2.5`,
+    /// `compressible:60%`, `duplicate:30`, `block:8k` and `groups:16`.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "random" => return Ok(Self::Random),
@@ -265,7 +259,7 @@ mod tests {
             ("duplicate:3,block:128k", "is `128k`"),
             ("duplicate:3,groups:65", "1 to 64, is `65`"),
             ("duplicate:3,groups:0", "is `0`"),
-            ("block:4k,groups:3", "compressible or duplicate"),
+            ("block:4k,groups:3", "`compressible` or `duplicate`"),
             ("duplicate:3,,block:4k", "not ``"),
         ] {
             let found = text.parse::<Content>().unwrap_err();

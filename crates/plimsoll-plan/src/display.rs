@@ -1,25 +1,26 @@
-//! The Plan as a person reads it.
+//! The Plan as text.
 
 mod filesets;
 mod mixes;
+mod names;
 mod pattern;
 mod programs;
 
 use crate::{
-    Cold, Content, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode, SourceKind,
-    Until, Value, Variable, counted, show_duration,
+    Cold, Content, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode, Snapshots,
+    SourceKind, Until, counted, show_duration,
 };
 use std::fmt::{self, Display, Formatter};
 
-/// A Plan and the trees it lays out, for printing.
+/// A Plan and its trees, for printing.
 ///
-/// With the [`Layout`]s (one a fileset, in the Plan's order) directories, sizes and their
-/// distribution are those the run will make; without them only what the Plan asks for is shown.
+/// With the [`Layout`]s (one per fileset, in the Plan's order) the directories, sizes and their
+/// distribution are those of the run; without them only the definitions are printed.
 #[derive(Debug, Clone)]
 pub struct PlanView<'a> {
     /// The Plan.
     pub plan: &'a Plan,
-    /// One entry a fileset, or none.
+    /// One entry per fileset, or none.
     pub layouts: Vec<&'a Layout>,
 }
 
@@ -75,21 +76,16 @@ fn head(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     f.write_str("\n")
 }
 
-/// The directories that hold nothing but the run's files.
+/// The directories that contain only the run's files.
 fn places(plan: &Plan) -> String {
     let dir = &plan.work_dir.dir;
-    let guards = plan
-        .work_dir
-        .guards
-        .iter()
-        .filter(|g| !g.as_str().is_empty());
-    let mut shown: Vec<String> = guards
-        .map(|g| dir.join(g.as_str()).display().to_string())
-        .collect();
-    if shown.is_empty() {
-        shown.push(dir.display().to_string());
+    let guards = plan.work_dir.guards.iter().map(|g| g.as_str());
+    let below = guards.filter(|g| !g.is_empty()).map(|g| dir.join(g));
+    let shown: Vec<String> = below.map(|dir| dir.display().to_string()).collect();
+    match shown.as_slice() {
+        [] => dir.display().to_string(),
+        shown => shown.join(", "),
     }
-    shown.join(", ")
 }
 
 fn parameters(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
@@ -99,7 +95,7 @@ fn parameters(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     f.write_str("\nparameters\n")?;
     let width = |text: fn(&crate::Parameter) -> &str| {
         let lengths = plan.parameters.iter().map(|p| text(p).chars().count());
-        lengths.max().unwrap_or(0)
+        lengths.max().expect("there are parameters")
     };
     let (names, values) = (width(|p| &p.name), width(|p| &p.value).min(24));
     for p in &plan.parameters {
@@ -200,21 +196,10 @@ impl Display for Distribution {
     }
 }
 
-/// A number, or the variable it is drawn from.
-fn value(plan: &Plan, v: Value, show: impl Fn(u64) -> String) -> String {
-    match v {
-        Value::Const(n) => show(n),
-        Value::Draw(id) => match plan.variables.get(id.0 as usize) {
-            Some(Variable { name, .. }) => format!("${name}"),
-            None => format!("variable {}", id.0),
-        },
-    }
-}
-
 fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     f.write_str("\nrun\n")?;
     if let Some(rate) = plan.event_rate {
-        writeln!(f, "  limiters share {rate} events a second")?;
+        writeln!(f, "  limiters share {rate} events per second")?;
     }
     if let Some(stages) = only_stages(plan) {
         let stages = counted(stages, "stage", "stages");
@@ -225,65 +210,64 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         );
     }
     for (n, phase) in plan.script.iter().enumerate() {
-        write!(f, "  {}. ", n + 1)?;
-        match phase {
-            Phase::Populate { filesets } => {
-                let names = filesets.iter().map(|id| filesets::name(plan, *id));
-                let names: Vec<String> = names.collect();
-                writeln!(f, "make the files of {}", names.join(", "))?;
-            }
-            Phase::Start => {
-                writeln!(f, "start {}", counted(plan.workers(), "worker", "workers"))?;
-            }
-            Phase::StartStage { stage } => {
-                let patterns = plan.groups.iter().filter_map(|g| g.program.pattern());
-                let stages = patterns.filter_map(|p| p.stages.get(*stage as usize));
-                let names: Vec<&str> = stages.map(|s| s.name.as_str()).collect();
-                writeln!(f, "start {}", names.join(", "))?;
-            }
-            Phase::OpenWindow => writeln!(f, "begin to measure")?,
-            Phase::CloseWindow => writeln!(f, "end of measurement")?,
-            Phase::Stop => writeln!(f, "stop the workers")?,
-            Phase::Echo { text } => writeln!(f, "print \"{}\"", text.escape_debug())?,
-            Phase::System { command } => writeln!(f, "run `{}`", command.escape_debug())?,
-            Phase::Wait { until, snapshots } => {
-                match until {
-                    Until::Elapsed { time } => write!(f, "run {}", show_duration(*time))?,
-                    Until::Done { at_most: None } => f.write_str("run until done")?,
-                    Until::Done { at_most: Some(t) } => {
-                        write!(f, "run until done, at most {}", show_duration(*t))?;
-                    }
-                }
-                if let Some(s) = snapshots {
-                    let what = if s.cleared {
-                        "the period"
-                    } else {
-                        "all so far"
-                    };
-                    write!(f, ", printing {what} every {}", show_duration(s.every))?;
-                }
-                f.write_str("\n")?;
-            }
-        }
+        writeln!(f, "  {}. {}", n + 1, describe_phase(plan, phase))?;
     }
     if plan.groups.iter().any(|g| g.program.mix().is_some()) {
-        // A mix never lacks a file, and its workers do not end before the run does.
+        // A mix never lacks a file, and its workers do not end before the run.
         return Ok(());
     }
-    writeln!(
-        f,
-        "  {}",
-        match plan.quit {
-            QuitMode::Timeout if plan.ends_by_itself() =>
-                "ends early when its filesets are used up",
-            QuitMode::Timeout => "a worker that finds no file to work on makes it invalid",
-            QuitMode::AllDone => "ends early when every worker is done",
-            QuitMode::FirstDone => "ends early when the first worker is done",
-        }
-    )
+    let end = match plan.quit {
+        QuitMode::Timeout if plan.ends_by_itself() => "ends early when its filesets are used up",
+        QuitMode::Timeout => "a worker that finds no file to work on makes it invalid",
+        QuitMode::AllDone => "ends early when every worker is done",
+        QuitMode::FirstDone => "ends early when the first worker is done",
+    };
+    writeln!(f, "  {end}")
 }
 
-/// The number of stages, if the script is nothing but all stages of a pattern, each measured.
+fn describe_phase(plan: &Plan, phase: &Phase) -> String {
+    match phase {
+        Phase::Populate { filesets } => {
+            let names = filesets.iter().map(|id| names::fileset(plan, *id));
+            format!("make the files of {}", names.collect::<Vec<_>>().join(", "))
+        }
+        Phase::Start => format!("start {}", counted(plan.workers(), "worker", "workers")),
+        Phase::StartStage { stage } => {
+            let patterns = plan.groups.iter().filter_map(|g| g.program.pattern());
+            let stages = patterns.filter_map(|p| p.stages.get(*stage as usize));
+            let names: Vec<&str> = stages.map(|s| s.name.as_str()).collect();
+            format!("start {}", names.join(", "))
+        }
+        Phase::OpenWindow => "begin to measure".into(),
+        Phase::CloseWindow => "end of measurement".into(),
+        Phase::Stop => "stop the workers".into(),
+        Phase::Echo { text } => format!("print \"{}\"", text.escape_debug()),
+        Phase::System { command } => format!("run `{}`", command.escape_debug()),
+        Phase::Wait { until, snapshots } => {
+            let until = match until {
+                Until::Elapsed { time } => show_duration(*time),
+                Until::Done { at_most: None } => "until done".into(),
+                Until::Done { at_most: Some(t) } => {
+                    format!("until done, at most {}", show_duration(*t))
+                }
+            };
+            let printing = |s: &Snapshots| {
+                let what = if s.cleared {
+                    "the period"
+                } else {
+                    "all so far"
+                };
+                format!(", printing {what} every {}", show_duration(s.every))
+            };
+            format!(
+                "run {until}{}",
+                snapshots.as_ref().map(printing).unwrap_or_default()
+            )
+        }
+    }
+}
+
+/// The number of stages, if the script consists of all stages of a pattern, each measured.
 fn only_stages(plan: &Plan) -> Option<u64> {
     let stages = plan.pattern()?.stages.len();
     let measured = (0u32..).zip(plan.script.chunks(5)).all(|(k, phases)| {
@@ -296,17 +280,6 @@ fn only_stages(plan: &Plan) -> Option<u64> {
         ] if *stage == k)
     });
     (measured && plan.script.len() == 5 * stages).then_some(stages as u64)
-}
-
-fn operations(n: u64) -> String {
-    counted(n, "operation", "operations")
-}
-
-fn on_error(what: OnError) -> String {
-    match what {
-        OnError::Stop => "stop at the first error".into(),
-        OnError::Count => "count errors and go on".into(),
-    }
 }
 
 fn content(content: Content) -> String {
@@ -337,6 +310,7 @@ fn content(content: Content) -> String {
 }
 
 fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    let operations = |n| counted(n, "operation", "operations");
     let (o, mut say) = (&plan.options, Vec::new());
     match o.ops {
         Some(OpsLimit::Total(n)) => say.push(format!("end after {}", operations(n))),
@@ -345,9 +319,12 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         }
         None => {}
     }
-    // A stage says of itself what an error does, and objects hold what their rank says.
+    // The stages of a pattern have their own treatment of errors and contents.
     if plan.pattern().is_none() {
-        say.push(on_error(o.on_error));
+        say.push(match o.on_error {
+            OnError::Stop => "stop at the first error".into(),
+            OnError::Count => "count errors and continue".into(),
+        });
         say.push(content(o.content));
     }
     let when = match plan.pattern() {

@@ -1,4 +1,4 @@
-//! Filesets: trees of files and directories, as a workload asks for them.
+//! Filesets: trees of files and directories, as a workload defines them.
 
 use crate::source::SourcePosition;
 use crate::variable::Value;
@@ -13,51 +13,51 @@ pub struct Fileset {
     pub name: String,
     /// Directory that holds the tree's root, relative to the work directory; may be empty.
     pub path: RelPath,
-    /// Files.
+    /// Number of files.
     pub entries: u64,
-    /// Empty directories that makedir and removedir work on.
+    /// Number of empty directories that makedir and removedir work on.
     pub leaf_dirs: u64,
     /// Entries per directory.
     pub width: EntriesPerDir,
-    /// Target depth of a directory, drawn per directory; without it the mean follows from
-    /// the entries and the width.
+    /// Target depth of a directory, drawn per directory; by default the mean follows from the
+    /// entries and the width.
     pub depth: Option<Value>,
     /// Bytes per file, drawn per file when the tree is laid out.
     pub size: Value,
-    /// Probability in percent (0 to 100) that an entry is there when the run starts.
+    /// Probability in percent (0 to 100) that an entry exists when the run starts.
     pub prealloc_percent: u8,
-    /// Entries are made in parallel.
+    /// Entries are created in parallel.
     pub parallel_prealloc: bool,
-    /// An identical tree of an earlier run may be used again.
+    /// An identical tree of an earlier run may be reused.
     pub reuse: bool,
-    /// A reused tree is taken for whole without looking at every file.
+    /// A reused tree is taken as complete without checking every file.
     pub trust_tree: bool,
-    /// Only the files that the Plan's workers work on are made. A tree of the same layout that is
-    /// there is mended and grown: what is missing is made, and what a run changed is put right.
+    /// Only the files that the Plan's workers work on are created. An existing tree of the same
+    /// layout is repaired and extended.
     #[serde(default)]
     pub grows: bool,
-    /// How openfile opens the files.
+    /// Access mode of openfile.
     pub access: Access,
     /// `Some(false)`: dropped from the page cache before the run.
     pub cached: Option<bool>,
     /// Letters around the numbers that are the names of its files; `None`: only the numbers.
     #[serde(default)]
     pub letters: Option<Letters>,
-    /// Where it is defined.
+    /// Source location of the definition.
     pub location: Option<SourcePosition>,
 }
 
-/// Letters around the number that is the name of a file; how many is drawn for each file, between
+/// Letters around the number that is the name of a file. Their number is drawn for each file, between
 /// two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Letters {
-    /// Fewest and most letters before the number; at most [`MAX_NAME_LETTERS`].
+    /// Minimum and maximum number of letters before the number, 0 to [`MAX_NAME_LETTERS`].
     pub before: [u8; 2],
-    /// Fewest and most letters after it; at most [`MAX_NAME_LETTERS`].
+    /// Minimum and maximum number of letters after it, 0 to [`MAX_NAME_LETTERS`].
     pub after: [u8; 2],
 }
 
-/// Most letters before or after the number of a file: a name has at most 255 bytes.
+/// Maximum number of letters before or after the number of a file: a name has at most 255 bytes.
 pub const MAX_NAME_LETTERS: u8 = 120;
 
 /// Entries per directory of a [`Fileset`].
@@ -69,7 +69,7 @@ pub struct EntriesPerDir {
     pub gamma_shape: Option<f64>,
 }
 
-/// How openfile opens the files of a fileset.
+/// Access mode in which openfile opens the files of a fileset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -84,26 +84,26 @@ pub enum Access {
 
 /// A path below the work directory: no leading slash, no `.` or `..`, no empty component.
 ///
-/// Holding one is the proof that a name cannot leave the work directory by its spelling.
+/// The type guarantees that a name cannot leave the work directory by its spelling.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct RelPath(String);
 
-/// Why a text is no [`RelPath`].
+/// Reason why a text is not a [`RelPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RelPathError {
-    /// It has a component that climbs or stays.
+    /// It has a component `..` or `.`.
     #[error("`{0}` would leave the work directory: `..` and `.` are not allowed in names")]
     Climbs(String),
-    /// It holds a NUL byte.
-    #[error("a name must not hold a NUL byte")]
+    /// It contains a NUL byte.
+    #[error("a name must not contain a NUL byte")]
     Nul,
 }
 
 impl RelPath {
-    /// The path below the work directory; leading, trailing and doubled slashes are dropped.
+    /// Creates a path below the work directory; leading, trailing and doubled slashes are dropped.
     ///
     /// # Errors
     /// [`RelPathError::Climbs`] for `.` and `..`, [`RelPathError::Nul`] for a NUL byte.
@@ -156,10 +156,37 @@ impl fmt::Display for RelPath {
 }
 
 impl Fileset {
+    /// A fileset of files that all exist when the run starts: 10 entries per directory, without
+    /// leaf directories, random depth or special treatment.
+    #[must_use]
+    pub fn new(name: &str, entries: u64, size: Value) -> Self {
+        Self {
+            name: name.into(),
+            path: RelPath::default(),
+            entries,
+            leaf_dirs: 0,
+            width: EntriesPerDir {
+                mean: 10.0,
+                gamma_shape: None,
+            },
+            depth: None,
+            size,
+            prealloc_percent: 100,
+            parallel_prealloc: true,
+            reuse: true,
+            trust_tree: false,
+            grows: false,
+            access: Access::ReadWrite,
+            cached: None,
+            letters: None,
+            location: None,
+        }
+    }
+
     /// Root of the tree, relative to the work directory: `path/name`.
     ///
     /// # Errors
-    /// When the name climbs out of the directory.
+    /// If the name leaves the directory.
     pub fn root(&self) -> Result<RelPath, RelPathError> {
         Ok(self.path.join(&RelPath::new(&self.name)?))
     }

@@ -1,7 +1,7 @@
-//! The tree of a fileset: which directories and files it has, and how large each file is.
+//! The tree of a fileset: its directories and files, and the size of each file.
 //!
-//! Names are positions in a parent, so a tree is a few numbers per directory and twelve bytes
-//! per file; paths are computed when they are needed.
+//! Names are positions in a parent, so a tree is a few numbers per directory and twelve bytes per
+//! file; paths are computed when they are needed.
 
 mod letters;
 
@@ -24,27 +24,27 @@ pub struct FileId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirId(pub u32);
 
-/// Directories are leaves at this level at the latest, so that a path always fits.
-pub const MAX_LEVELS: usize = 64;
+/// Maximum number of levels of directories, which bounds the length of paths.
+const MAX_LEVELS: usize = 64;
 
-/// Most files or leaf directories of one fileset.
-pub const MAX_ENTRIES: u64 = u32::MAX as u64 - 1;
+/// Maximum number of files, and of leaf directories, of a fileset.
+const MAX_ENTRIES: u64 = u32::MAX as u64 - 1;
 
 /// A directory that is part of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Dir {
     parent: u32,
-    /// 1-based place in the parent, which is its name.
+    /// Position in the parent from 1, which is its name.
     position: u32,
-    /// First file in it; its files follow each other.
+    /// First file in it; its files are consecutive.
     first_file: u32,
 }
 
 /// The tree of one fileset, laid out from the Plan's seed.
 ///
-/// The rules are Filebench's: the mean depth is `ln(entries + leaf_dirs) / ln(width)`; a
-/// directory draws its target depth and its width; one that is not the root and has reached its
-/// depth holds files, any other holds directories; the root goes on until all entries exist.
+/// The rules are Filebench's: the mean depth is `ln(entries + leaf_dirs) / ln(width)`; a directory
+/// draws its target depth and its width; one that is not the root and has reached its depth holds
+/// files, any other holds directories; the root has as many as all entries need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
     root: Vec<u8>,
@@ -54,7 +54,7 @@ pub struct Layout {
     /// Leaf directories: parent and position.
     leaf_dirs: Vec<(u32, u32)>,
     letters: Option<Letters>,
-    /// One bit a file: there when the run starts.
+    /// One bit per file: whether it exists when the run starts.
     initial_files: Vec<u64>,
     initial_leaf_dirs: Vec<u64>,
 }
@@ -65,16 +65,16 @@ enum Sizes {
     Each(Vec<u64>),
 }
 
-/// Sizes of the files of a [`Layout`].
+/// Distribution of the sizes of the files of a [`Layout`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeSummary {
-    /// Files.
+    /// Number of files.
     pub files: u64,
     /// Sum in bytes.
     pub total: u64,
-    /// Smallest in bytes.
+    /// Minimum in bytes.
     pub min: u64,
-    /// Largest in bytes.
+    /// Maximum in bytes.
     pub max: u64,
     /// Mean in bytes.
     pub mean: f64,
@@ -82,16 +82,16 @@ pub struct SizeSummary {
     pub buckets: Vec<(u64, u64)>,
 }
 
-/// Why a fileset cannot be laid out.
+/// Reason why a fileset cannot be laid out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LayoutError {
-    /// More entries than can be numbered.
+    /// It has too many entries.
     #[error("fileset `{0}` has more than {MAX_ENTRIES} entries")]
     TooMany(String),
     /// A random variable cannot be drawn from.
     #[error("fileset `{0}`: {1}")]
     Variable(String, String),
-    /// The name climbs.
+    /// Its name leaves the work directory.
     #[error(transparent)]
     Name(#[from] crate::RelPathError),
 }
@@ -127,8 +127,13 @@ impl Layout {
                 Sizes::Each((0..fileset.entries).map(|_| s.draw(&mut rng)).collect())
             }
         };
-        assert_eq!(tree.file_dir.len() as u64, fileset.entries);
-        assert_eq!(tree.leaf_dirs.len() as u64, fileset.leaf_dirs);
+        let (files, leaf_dirs) = (tree.file_dir.len() as u64, tree.leaf_dirs.len() as u64);
+        assert_eq!(files, fileset.entries, "files of {}", fileset.name);
+        assert_eq!(
+            leaf_dirs, fileset.leaf_dirs,
+            "leaf directories of {}",
+            fileset.name
+        );
         let percent = fileset.prealloc_percent;
         Ok(Self {
             root: fileset.root()?.as_str().as_bytes().to_vec(),
@@ -142,19 +147,19 @@ impl Layout {
         })
     }
 
-    /// Files, whether they exist at the start or not.
+    /// Number of files, whether or not they exist when the run starts.
     #[must_use]
     pub fn files(&self) -> u32 {
         self.file_dir.len() as u32
     }
 
-    /// Directories of the tree, the root among them.
+    /// Number of directories, including the root.
     #[must_use]
     pub fn dirs(&self) -> u32 {
         self.dirs.len() as u32
     }
 
-    /// Leaf directories.
+    /// Number of leaf directories.
     #[must_use]
     pub fn leaf_dirs(&self) -> u32 {
         self.leaf_dirs.len() as u32
@@ -170,25 +175,25 @@ impl Layout {
         }
     }
 
-    /// Whether the file is made before the run.
+    /// Whether the file exists when the run starts.
     #[must_use]
     pub fn starts_with(&self, file: FileId) -> bool {
         bit(&self.initial_files, file.0)
     }
 
-    /// Whether the leaf directory is made before the run.
+    /// Whether the leaf directory exists when the run starts.
     #[must_use]
     pub fn starts_with_leaf_dir(&self, dir: u32) -> bool {
         bit(&self.initial_leaf_dirs, dir)
     }
 
-    /// Bits of the files that are made before the run, 64 a word, lowest first.
+    /// Bits of the files that exist when the run starts, 64 per word, lowest first.
     #[must_use]
     pub fn initial_files(&self) -> &[u64] {
         &self.initial_files
     }
 
-    /// Bits of the leaf directories that are made before the run.
+    /// Bits of the leaf directories that exist when the run starts, as of [`Self::initial_files`].
     #[must_use]
     pub fn initial_leaf_dirs(&self) -> &[u64] {
         &self.initial_leaf_dirs
@@ -220,6 +225,10 @@ impl Layout {
         let mut at = dir.0;
         while at != 0 {
             let d = self.dirs[at as usize];
+            debug_assert!(
+                count < MAX_LEVELS && d.parent < at,
+                "a parent before its child"
+            );
             names[count] = d.position;
             count += 1;
             at = d.parent;
@@ -240,7 +249,13 @@ impl Layout {
     #[inline]
     pub fn push_file_name(&self, file: FileId, out: &mut Vec<u8>) {
         let dir = self.file_dir[file.0 as usize];
-        let position = file.0 - self.dirs[dir as usize].first_file + 1;
+        let first_file = self.dirs[dir as usize].first_file;
+        debug_assert!(
+            first_file <= file.0,
+            "file {} before its directory's first",
+            file.0
+        );
+        let position = file.0 - first_file + 1;
         match self.letters {
             None => push_name(position, out),
             Some(letters) => letters.push(position, out, |out| push_name(position, out)),
@@ -254,13 +269,14 @@ impl Layout {
         push_name(position, out);
     }
 
-    /// Sizes of all files, or of those made before the run.
+    /// Sizes of all files, or of those that exist when the run starts.
     #[must_use]
     pub fn size_summary(&self, initial_only: bool) -> SizeSummary {
         self.size_summary_of(0..u64::from(self.files()), initial_only)
     }
 
-    /// The same of the files with these numbers, as far as there are such.
+    /// Sizes of the files with the numbers `part`, or of those that exist when the run starts. Numbers
+    /// beyond the last file are ignored.
     #[must_use]
     pub fn size_summary_of(&self, part: Range<u64>, initial_only: bool) -> SizeSummary {
         let end = part.end.min(u64::from(self.files())) as u32;
@@ -273,43 +289,35 @@ impl Layout {
             mean: 0.0,
             buckets: vec![],
         };
+        // Bucket b > 0 holds sizes in (2^(b-2), 2^(b-1)].
+        let bucket = |n: u64| match n {
+            0 => 0,
+            n => 65 - (n - 1).leading_zeros() as usize,
+        };
+        let bound = |bucket: u32| match bucket {
+            0 => 0,
+            b => 1u64.checked_shl(b - 1).unwrap_or(u64::MAX),
+        };
         let mut buckets = [0u64; 66];
-        for i in (start..end)
-            .map(FileId)
-            .filter(|f| !initial_only || self.starts_with(*f))
-        {
-            let n = self.size(i);
+        let files = (start..end).map(FileId);
+        for file in files.filter(|f| !initial_only || self.starts_with(*f)) {
+            let n = self.size(file);
             s.files += 1;
             s.total = s.total.saturating_add(n);
             s.min = s.min.min(n);
             s.max = s.max.max(n);
-            // Bucket b > 0 holds sizes in (2^(b-2), 2^(b-1)].
-            buckets[if n == 0 {
-                0
-            } else {
-                65 - (n - 1).leading_zeros() as usize
-            }] += 1;
+            buckets[bucket(n)] += 1;
         }
-        if s.files == 0 {
-            s.min = 0;
-        } else {
-            s.mean = s.total as f64 / s.files as f64;
+        match s.files {
+            0 => s.min = 0,
+            files => s.mean = s.total as f64 / files as f64,
         }
-        let bound = |b: usize| {
-            if b == 0 {
-                0
-            } else {
-                1u64.checked_shl(b as u32 - 1).unwrap_or(u64::MAX)
-            }
-        };
-        s.buckets = (0..buckets.len())
-            .filter(|b| buckets[*b] > 0)
-            .map(|b| (bound(b), buckets[b]))
-            .collect();
+        let filled = (0u32..).zip(buckets).filter(|(_, files)| *files > 0);
+        s.buckets = filled.map(|(b, files)| (bound(b), files)).collect();
         s
     }
 
-    /// A number that differs between trees of different shape, sizes or initial files.
+    /// Hash of the shape, the sizes and the initial files.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mut s = Stream::new(u64::from(self.files())).branch(u64::from(self.leaf_dirs()));
@@ -342,7 +350,7 @@ fn bit(words: &[u64], index: u32) -> bool {
     words[index as usize / 64] >> (index % 64) & 1 == 1
 }
 
-/// One bit an entry, set with a probability of `percent`.
+/// Draws one bit per entry, set with a probability of `percent`.
 fn choose(entries: u64, percent: u8, stream: Stream) -> Vec<u64> {
     let mut words = vec![0u64; entries.div_ceil(64) as usize];
     let mut rng = stream.rng();
@@ -354,7 +362,7 @@ fn choose(entries: u64, percent: u8, stream: Stream) -> Vec<u64> {
     words
 }
 
-/// `/` and a position as at least eight decimal digits.
+/// Appends `/` and a position as at least eight decimal digits.
 #[inline]
 fn push_name(position: u32, out: &mut Vec<u8>) {
     if position < 100_000_000 {
@@ -372,10 +380,11 @@ fn push_long_name(position: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(position.to_string().as_bytes());
 }
 
-/// Eight decimal digits of a number that has no more. Every name of a path goes through here
-/// before each operation, so the digits are split in three steps, halves side by side in one
-/// word, instead of by eight divisions that wait for each other.
+/// Returns the eight decimal digits of a number below 10⁸. Every name of a path is made here before
+/// each operation, so the digits are split in three steps, both halves in one word, instead of by
+/// eight dependent divisions.
 fn eight_digits(n: u32) -> [u8; 8] {
+    debug_assert!(n < 100_000_000, "{n} has more than eight digits");
     let (high, low) = (u64::from(n / 10_000), u64::from(n % 10_000));
     let fours = high | low << 32;
     // x / 100 is x * 10486 >> 20 for x < 10 000, and x / 10 is x * 103 >> 10 for x < 100.
@@ -386,11 +395,11 @@ fn eight_digits(n: u32) -> [u8; 8] {
     (digits | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
-/// A directory whose contents are being laid out.
+/// A directory while its contents are laid out.
 struct Frame {
     dir: u32,
     level: usize,
-    /// Entries still to come; the root has no bound.
+    /// Entries still to be added; the root has no limit.
     left: u64,
     next_position: u32,
     holds_files: bool,
@@ -410,8 +419,8 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(fileset: &'a Fileset, depth: Option<(Option<Sampler>, u64)>, rng: Rng) -> Self {
         let all = fileset.entries + fileset.leaf_dirs;
-        // ln 1000 / ln 10 is 2.9999999999999996: without the nudge 1000 entries of width 10 would
-        // lie a level too high.
+        // ln 1000 / ln 10 is 2.9999999999999996: without the addend 1000 entries of width 10 would
+        // be one level too high.
         let mean_depth = (all.max(1) as f64).ln() / fileset.width.mean.ln() + 1e-9;
         let gamma = fileset.width.gamma_shape.and_then(|shape| {
             let of_mean = |mean: f64| Gamma::new(shape, mean / shape).ok();
@@ -456,9 +465,7 @@ impl<'a> Builder<'a> {
         let root_position = self.fill(
             1,
             |b| (b.file_dir.len() as u64) < b.fileset.entries,
-            |b, dir, _| {
-                b.file_dir.push(dir);
-            },
+            |b, dir, _| b.file_dir.push(dir),
         );
         self.fill(
             root_position,
@@ -467,7 +474,7 @@ impl<'a> Builder<'a> {
         );
     }
 
-    /// Grows the tree until nothing is wanted any more; returns the root's next free position.
+    /// Adds leaves to the tree while they are `wanted`; returns the root's next free position.
     fn fill(
         &mut self,
         first_position: u32,
@@ -492,6 +499,7 @@ impl<'a> Builder<'a> {
             }
             frame.left -= 1;
             let (dir, level, position) = (frame.dir, frame.level + 1, frame.next_position);
+            debug_assert!(level <= MAX_LEVELS + 1, "level {level}");
             frame.next_position += 1;
             if frame.holds_files {
                 leaf(self, dir, position);

@@ -1,10 +1,23 @@
-//! The Plan: everything a run will do, resolved and printable.
+//! The Plan: everything that determines a run, resolved and printable.
 //!
-//! Front ends (the WML language, and later operation mixes and metadata patterns) lower what a
-//! person wrote to a [`Plan`]; the engine runs it. A Plan knows nothing of files on a disk, of
-//! threads or of clocks: it is data, and the same seed always gives the same Plan and the same
-//! [`Layout`] of files.
+//! Front ends lower a workload (Filebench's language, operation mixes, metadata patterns) to a
+//! [`Plan`]; the engine runs it. A Plan is data, independent of files on a disk, threads and clocks,
+//! and the same seed always gives the same Plan and the same [`Layout`] of files.
+//!
+//! | modules | contents |
+//! | --- | --- |
+//! | `plan` | the Plan and its checks; `ids`: its indices; `source`: source locations |
+//! | `options` | changes of the command line to a workload, options of a run |
+//! | `program` | groups of workers, steps and operations of sequences |
+//! | `mix` | operation mixes, business metrics, their checks, Plans of several loads |
+//! | `pattern` | generated programs of ranks; `needs`: their space and files |
+//! | `fileset`, `layout` | definitions of filesets; their trees |
+//! | `variable`, `seed`, `content` | random variables, random streams, contents of writes |
+//! | `script` | phases of a run; `supply`: workloads that end by themselves |
+//! | `display` | the Plan as text |
+//! | `units`, `path_text`, `builtin` | numbers and paths as text; workloads that are compiled in |
 
+mod builtin;
 mod content;
 mod display;
 mod fileset;
@@ -25,6 +38,7 @@ mod supply;
 mod units;
 mod variable;
 
+pub use builtin::Builtin;
 pub use content::{Content, DEDUPED_BLOCKS, is_block};
 pub use display::PlanView;
 pub use fileset::{
@@ -55,5 +69,5 @@ pub use supply::{Supply, SupplyKind};
 pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly};
 pub use variable::{Distribution, Row, Sampler, Value, Variable};
 
-/// Version of the Plan's JSON form; raised when a field changes meaning or goes.
+/// Version of the Plan's JSON form; raised when a field changes its meaning or is removed.
 pub const PLAN_SCHEMA: u32 = 2;

@@ -1,36 +1,36 @@
-//! What a pattern takes on the file system.
+//! Space and files that a pattern needs on the file system.
 
 use crate::pattern::{
     ObjectLoop, ObjectOp, Pattern, RootHandling, Rounds, Stage, StageWork, TransferLoop,
 };
 
-/// What a [`Pattern`] takes on the file system at its greatest.
+/// The maximum that a [`Pattern`] needs on the file system at any time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PatternNeeds {
-    /// Files that are there at one time, besides those that an earlier run left.
+    /// Files, besides those of an earlier run.
     pub objects: u64,
     /// Directories of sets.
     pub sets: u64,
     /// Bytes of the files, in whole blocks.
     pub bytes: u64,
-    /// A stonewall ends a stage that adds files or bytes: how many is not known before, and they
-    /// are in no other number.
+    /// A stonewall ends a stage that adds files or bytes. Their number is not known in advance and
+    /// not included in the other fields.
     pub open_ended: bool,
 }
 
-/// What a stage does to the number of objects.
+/// Effect of a stage on the number of objects.
 enum Change {
-    /// This many more, or with a minus fewer.
+    /// Added to the number.
     By(i128),
-    /// All that there are go.
+    /// No object is left.
     Gone,
-    /// As many more as can be made until the stonewall.
+    /// As many more as are created until the stonewall.
     Unknown,
 }
 
 impl Pattern {
-    /// What the stages take at their greatest on a file system with blocks of so many bytes.
-    /// Numbers too large to be counted are the largest that can be.
+    /// The maximum that the stages need on a file system with blocks of `block` bytes. Numbers
+    /// saturate.
     #[must_use]
     pub fn needs(&self, block: u64) -> PatternNeeds {
         let block = u128::from(block.max(1));
@@ -41,7 +41,7 @@ impl Pattern {
             sets: self.sets_made(),
             ..PatternNeeds::default()
         };
-        // Whole objects there are after the stages so far; files and bytes of transfers.
+        // Whole objects after the stages so far; files and bytes of transfers.
         let (mut objects, mut files, mut bytes) = (0i128, 0u128, 0u128);
         for stage in &self.stages {
             match &stage.work {
@@ -69,16 +69,12 @@ impl Pattern {
     }
 
     fn sets_made(&self) -> u64 {
-        let owners = if self.set_name.has_rank() {
-            self.ranks
-        } else {
-            1
-        };
-        match self.root_is {
-            RootHandling::New if !self.set_name.is_empty() => {
-                u64::from(self.sets) * u64::from(owners)
-            }
-            _ => 0,
+        if self.root_is == RootHandling::Kept || self.set_name.is_empty() {
+            return 0;
+        }
+        match self.set_name.has_rank() {
+            true => u64::from(self.sets) * u64::from(self.ranks),
+            false => self.sets.into(),
         }
     }
 
@@ -92,14 +88,14 @@ impl Pattern {
             ObjectOp::Delete => -1,
             ObjectOp::Stat | ObjectOp::Read => 0,
         };
-        let a_round: i128 = work.steps.iter().map(|s| of(s.op)).sum();
+        let per_round: i128 = work.steps.iter().map(|s| of(s.op)).sum();
         match (work.rounds, stage.stonewall) {
-            _ if a_round == 0 => Change::By(0),
+            _ if per_round == 0 => Change::By(0),
             (Rounds::Made | Rounds::Left { .. }, _) => Change::Gone,
             (Rounds::Count(_), Some(_)) => Change::Unknown,
             (Rounds::Count(n), None) => {
                 let everywhere = i128::from(self.sets) * i128::from(self.ranks);
-                Change::By(i128::from(n).saturating_mul(everywhere) * a_round)
+                Change::By(i128::from(n).saturating_mul(everywhere) * per_round)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the command line may change of a workload, and how a run behaves.
+//! Changes to a workload by the command line, and options of a run.
 
 use crate::content::Content;
 use crate::script::QuitMode;
@@ -14,79 +14,79 @@ pub struct Overrides {
     pub dir: Option<PathBuf>,
     /// Parameters: name (without a dollar sign) and value as text.
     pub sets: Vec<(String, String)>,
-    /// Seed of the Plan; without it 1.
+    /// Seed of the Plan; by default 1.
     pub seed: Option<u64>,
     /// Length of every measured window, instead of the workload's.
     pub time: Option<Duration>,
     /// Warm-up before every measured window, added to the workload's own.
     pub warmup: Option<Duration>,
-    /// Event rate (events a second) instead of the workload's; 0 lifts the limit.
+    /// Event rate in events per second instead of the workload's; 0 removes the limit.
     pub rate: Option<f64>,
     /// Quit mode instead of the workload's.
     pub quit: Option<QuitMode>,
-    /// Business metrics to carry; without it 1. Only for workloads that have them.
+    /// Load in business metrics, by default 1; only for workloads that have them.
     pub load: Option<u64>,
-    /// Greatest load that the files are laid out for; without it the load itself.
+    /// Maximum load that the files are laid out for, by default the load itself.
     pub most: Option<u64>,
-    /// Share of data and rates, above 0 and at most 1; without it 1. Only for workloads that have
+    /// Fraction of data and rates, above 0 and at most 1, by default 1; only for workloads that have
     /// business metrics.
     pub scale: Option<f64>,
-    /// Contents of what is written, instead of the workload's. Front ends whose workloads have
-    /// none of their own take `options.content`.
+    /// Contents of writes instead of the workload's. Front ends whose workloads define none use
+    /// `options.content`.
     pub content: Option<Content>,
-    /// How the run behaves.
+    /// Options of the run.
     pub options: RunOptions,
 }
 
-/// How a run behaves, whatever the workload.
+/// Options of a run of any workload.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunOptions {
-    /// End by operations.
+    /// Number of operations that ends the run.
     pub ops: Option<OpsLimit>,
-    /// What an unexpected error does.
+    /// Effect of an unexpected error.
     pub on_error: OnError,
-    /// Contents of what is written.
+    /// Contents of writes.
     pub content: Content,
-    /// Page cache before the run.
+    /// Caches that are dropped before the run.
     pub drop_caches: Cold,
-    /// Processors the workers are bound to in turn; empty: the scheduler's choice.
+    /// Processors that the workers are bound to in turn; empty: the scheduler's choice.
     pub cpus: Vec<u32>,
-    /// Whether `system` statements run.
+    /// Whether `system` statements are executed.
     pub allow_commands: bool,
-    /// Whether what the run made stays afterwards.
+    /// Whether the files stay after the run.
     pub keep: bool,
 }
 
-/// End of a run by operations that count in the summary.
+/// Number of operations, of those that the summary counts, that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpsLimit {
-    /// This many by all workers together.
+    /// Operations of all workers together.
     Total(u64),
-    /// This many by each worker.
+    /// Operations of each worker.
     PerWorker(u64),
 }
 
-/// What an unexpected error of an operation does.
+/// Effect of an unexpected error of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
     /// The run stops and has failed.
     #[default]
     Stop,
-    /// It is counted, the run goes on, and its result is invalid.
+    /// It is counted, the run continues, and its result is invalid.
     Count,
 }
 
-/// What is dropped from the page cache before workers start.
+/// Caches that are dropped before workers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cold {
-    /// Nothing but what the workload itself asks for.
+    /// Only those that the workload itself names.
     #[default]
     No,
-    /// Each file of the filesets, by `posix_fadvise`.
+    /// The page cache of each file of the filesets, by `posix_fadvise`.
     Files,
-    /// The whole machine's caches; needs root.
+    /// All caches of the machine; needs root.
     System,
 }

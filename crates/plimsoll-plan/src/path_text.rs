@@ -1,10 +1,9 @@
 //! Paths as text: names on Linux are bytes, JSON is text.
 //!
-//! A path that is UTF-8 is written as it is, but for the backslash, which is doubled. A byte that
-//! is not part of valid UTF-8 is written as `\xHH`, with two hexadecimal digits. So every path has
-//! one text, and every text that [`to_text`] writes gives the same path back. Texts of programs
-//! that did not escape backslashes are read too: a backslash that begins neither `\\` nor `\xHH`
-//! stands for itself.
+//! UTF-8 is written unchanged, except that backslashes are doubled. A byte that is not part of valid
+//! UTF-8 is written as `\xHH`, with two hexadecimal digits. Every path therefore has one text, from
+//! which [`from_text`] returns the same path. Texts of programs that did not escape backslashes are
+//! read too: a backslash that begins neither `\\` nor `\xHH` stands for itself.
 //!
 //! As a module for serde: `#[serde(with = "plimsoll_plan::path_text")]`, and
 //! [`option`] for an `Option<PathBuf>`.
@@ -14,7 +13,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The text of a path, as results have it.
+/// Returns the text of a path in results.
 #[must_use]
 pub fn to_text(path: &Path) -> String {
     let mut text = String::new();
@@ -27,7 +26,7 @@ pub fn to_text(path: &Path) -> String {
     text
 }
 
-/// The path of a text that [`to_text`] wrote.
+/// Returns the path of a text that [`to_text`] wrote.
 #[must_use]
 pub fn from_text(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
@@ -59,7 +58,7 @@ fn digit(digit: u8) -> Option<u8> {
 /// Writes a path as its text.
 ///
 /// # Errors
-/// Those of the serializer: every path has a text.
+/// Those of the serializer.
 pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&to_text(path))
 }
@@ -67,14 +66,15 @@ pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::
 /// Reads a path from its text.
 ///
 /// # Errors
-/// If there is no text.
+/// If the value is not a text.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
     String::deserialize(deserializer).map(|text| from_text(&text))
 }
 
-/// The same for an optional path.
+/// Optional paths as text or null.
 pub mod option {
     use super::{Deserialize, Deserializer, PathBuf, Serializer, from_text, to_text};
+    use serde::Serialize;
 
     /// Writes a path as its text, or null.
     ///
@@ -84,16 +84,13 @@ pub mod option {
         path: &Option<PathBuf>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        match path {
-            Some(path) => serializer.serialize_some(&to_text(path)),
-            None => serializer.serialize_none(),
-        }
+        path.as_deref().map(to_text).serialize(serializer)
     }
 
     /// Reads a path from its text, or none from null.
     ///
     /// # Errors
-    /// If there is neither a text nor null.
+    /// If the value is neither a text nor null.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<PathBuf>, D::Error> {

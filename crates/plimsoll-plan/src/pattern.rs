@@ -1,5 +1,5 @@
-//! Patterns: programs that are generated from a few numbers instead of written out. Every worker
-//! is a rank, and all ranks meet before each stage.
+//! Patterns: programs that are generated from a few numbers. Every worker is a rank, and all ranks
+//! wait for each other before each stage.
 
 use crate::content::Content;
 use crate::fileset::RelPath;
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Objects (small files) in sets (directories), and what the ranks do with them, stage by stage.
+/// Objects (small files) in sets (directories), and the operations of the ranks, stage by stage.
 ///
-/// MD-Workbench's pattern, mdtest's and IOR's are all values of this.
+/// The patterns of MD-Workbench, mdtest and IOR are values of this type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pattern {
-    /// Directory that holds everything, relative to the work directory.
+    /// Directory that holds all files, relative to the work directory.
     pub root: RelPath,
-    /// What is done about the root before the first stage.
+    /// Treatment of the root before the first stage.
     pub root_is: RootHandling,
-    /// Whether the root and all that is in it stay for a later run of other stages.
+    /// Whether the root and its contents stay for a later run of other stages.
     pub leaves_objects: bool,
     /// Name of a set's directory below the root; empty if objects lie in the root itself.
     pub set_name: NameTemplate,
@@ -30,32 +30,32 @@ pub struct Pattern {
     pub ranks: u32,
     /// Sets of each rank; at least 1.
     pub sets: u32,
-    /// Objects of a set whenever no round is under way; 0 if a later run need not know.
+    /// Objects of a set while no round is in progress; 0 if a later run need not know.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub objects: u64,
     /// Bytes of an object.
     pub object_size: u64,
-    /// Number of the first object, before anything has moved on.
+    /// Number of the first object when the first stage begins.
     pub position: u64,
-    /// The same of each rank, where an earlier run left them at different ones; else empty.
+    /// Number of the first object of each rank, if an earlier run left them at different ones; else
+    /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub positions: Vec<u64>,
-    /// Contents depend on the object and the offset, and what is read is compared with them;
-    /// otherwise an object of rank r holds the byte r mod 256, unless `content` says more.
+    /// Contents depend on the object and the offset, and data read are compared with them;
+    /// otherwise an object of rank r holds the byte r mod 256, unless `content` is given.
     pub verify: bool,
-    /// What objects hold, each its own; transfers of the other stages hold it too, as the options of
-    /// the Plan say.
+    /// Contents of the objects, different in each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
-    /// Files are opened past the page cache (`O_DIRECT`), so that every transfer is a multiple of
-    /// the file system's block.
+    /// Files are opened past the page cache (`O_DIRECT`), so every transfer must be a multiple of the
+    /// file system's block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// Which ranks keep the time of every operation.
+    /// Ranks that record the time of every operation.
     pub samples: Samples,
-    /// Before the first stage memory is taken until only so many bytes are free, and held.
+    /// Bytes of memory that stay free during the run: the rest is allocated before the first stage.
     pub hold_memory: Option<u64>,
-    /// What is done, in order.
+    /// Stages in order.
     pub stages: Vec<Stage>,
 }
 
@@ -63,17 +63,17 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// What is done about a pattern's root before its first stage.
+/// Treatment of a pattern's root before its first stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RootHandling {
-    /// Made, or used if it is empty; refused if anything is in it.
+    /// Created, or used if it is empty; refused if it is not.
     New,
-    /// As an earlier run of the same pattern left it; refused if none did.
+    /// Used as an earlier run of the same pattern left it; refused if none did.
     Kept,
 }
 
-/// Which ranks of a [`Pattern`] keep the time of every operation.
+/// Ranks of a [`Pattern`] that record the time of every operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Samples {
@@ -82,7 +82,7 @@ pub enum Samples {
     Off,
     /// Rank 0.
     First,
-    /// All of them.
+    /// All ranks.
     All,
 }
 
@@ -96,7 +96,7 @@ pub struct NameTemplate(pub Vec<NamePiece>);
 pub enum NamePiece {
     /// This text.
     Text(String),
-    /// The rank that owns the set, with at least so many digits.
+    /// The rank that owns the set, with at least this number of digits.
     Rank(u8),
     /// Number of the set in its rank.
     Set,
@@ -105,11 +105,10 @@ pub enum NamePiece {
 }
 
 impl NameTemplate {
-    /// The template of a text with `{rank}`, `{rank:8}` (eight digits at least), `{set}` and
-    /// `{object}` in it.
+    /// Parses a template with `{rank}`, `{rank:8}` (eight digits at least), `{set}` and `{object}`.
     ///
     /// # Errors
-    /// One sentence that says what is wrong.
+    /// One sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -125,13 +124,10 @@ impl NameTemplate {
                 None if word == "rank" => NamePiece::Rank(1),
                 None if word == "set" => NamePiece::Set,
                 None if word == "object" => NamePiece::Object,
-                Some(("rank", digits)) => {
-                    NamePiece::Rank(
-                        digits.parse().ok().filter(|d| *d <= 20).ok_or_else(|| {
-                            format!("`{text}`: `{digits}` is no number of digits")
-                        })?,
-                    )
-                }
+                Some(("rank", digits)) => match digits.parse() {
+                    Ok(digits @ 0..=20) => NamePiece::Rank(digits),
+                    _ => return Err(format!("`{text}`: `{digits}` is not a number of digits")),
+                },
                 _ => {
                     return Err(format!(
                         "`{text}`: expected rank, set or object, not `{word}`"
@@ -189,16 +185,17 @@ impl NameTemplate {
         self.0.iter().any(|p| matches!(p, NamePiece::Rank(_)))
     }
 
-    /// Whether there is no name at all.
+    /// Whether there is no name.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Appends a number in decimal, with zeros before it up to so many digits.
+/// Appends a number in decimal, with leading zeros up to `digits` digits, at most 20.
 #[inline]
 fn push_number(mut n: u64, digits: usize, out: &mut Vec<u8>) {
+    debug_assert!(digits <= 20, "{digits} digits of a number");
     let mut text = [b'0'; 20];
     let mut at = text.len();
     loop {
@@ -209,7 +206,7 @@ fn push_number(mut n: u64, digits: usize, out: &mut Vec<u8>) {
             break;
         }
     }
-    out.extend_from_slice(&text[at.min(text.len() - digits.min(text.len()))..]);
+    out.extend_from_slice(&text[at.min(text.len() - digits)..]);
 }
 
 impl fmt::Display for NameTemplate {
@@ -227,26 +224,26 @@ impl fmt::Display for NameTemplate {
     }
 }
 
-/// A part of a [`Pattern`] that all ranks begin together; it is a measured window, unless it is a
-/// warm-up.
+/// A part of a [`Pattern`] that all ranks begin together; a measured window, unless it is a warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
     /// Name, such as `precreate`; stages that repeat have the same.
     pub name: String,
-    /// Which repetition it is, from 0.
+    /// Number of the repetition, from 0.
     pub iteration: u32,
-    /// It prepares the stages after it, and nothing of it is measured.
+    /// It prepares the stages after it and is not measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm_up: bool,
-    /// What is done.
+    /// Work of each rank.
     pub work: StageWork,
-    /// What an error of an operation does.
+    /// Effect of an error of an operation.
     pub on_error: OnError,
-    /// After each operation a rank waits so many times as long as the operation took.
+    /// Wait after each operation, as a multiple of its service time.
     pub waiting_factor: f64,
-    /// Ends the stage early.
+    /// Time limit that ends the stage early.
     pub stonewall: Option<Stonewall>,
-    /// Before the stage, untimed, memory is taken until only so many bytes are free, and freed.
+    /// Before the stage, untimed, memory is allocated until only this number of bytes is free, and
+    /// freed again.
     pub squeeze_memory: Option<u64>,
 }
 
@@ -257,35 +254,50 @@ pub struct Stonewall {
     #[serde(with = "seconds", rename = "after_s")]
     #[schemars(with = "f64", rename = "after_s")]
     pub after: Duration,
-    /// Then all ranks agree on the largest number of rounds that one has done, and do as many.
+    /// Then all ranks complete as many rounds as the fastest.
     pub wear_out: bool,
 }
 
-/// What the ranks do in a [`Stage`].
+/// Work of the ranks in a [`Stage`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageWork {
-    /// Work on whole objects.
+    /// Operations on whole objects.
     Objects(ObjectLoop),
-    /// Transfers within one object a rank, or one that all share.
+    /// Transfers within one object per rank, or one that all ranks share.
     Transfers(TransferLoop),
 }
 
 /// Rounds over the sets of a rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectLoop {
-    /// The rank first makes its sets; counted and timed as this row.
+    /// The rank first creates its sets, in this row.
     pub make_sets: Option<OperationId>,
     /// Rounds; round f works on object number `position + f` plus a step's offset, in every set.
     pub rounds: Rounds,
     /// All rounds of a set before the next set, instead of all sets in a round.
     pub set_by_set: bool,
-    /// What is done with each object, in order.
+    /// Operations on each object, in order.
     pub steps: Vec<ObjectStep>,
-    /// What the rounds done change.
+    /// Effect of the completed rounds on later stages.
     pub advances: StageProgress,
-    /// The rank at last removes its sets; counted and timed as this row.
+    /// The rank finally removes its sets, in this row.
     pub remove_sets: Option<OperationId>,
+}
+
+impl ObjectLoop {
+    /// Rounds over all sets, without creating or removing sets.
+    #[must_use]
+    pub fn new(rounds: Rounds, steps: Vec<ObjectStep>) -> Self {
+        Self {
+            make_sets: None,
+            rounds,
+            set_by_set: false,
+            steps,
+            advances: StageProgress::Nothing,
+            remove_sets: None,
+        }
+    }
 }
 
 /// Rounds of a stage.
@@ -294,31 +306,31 @@ pub struct ObjectLoop {
 pub enum Rounds {
     /// This many.
     Count(u64),
-    /// As many as the rank that owns the set, or the file, did in the last stage that made
+    /// As many as the rank that owns the set, or the file, completed in the last stage that created
     /// objects.
     Made,
-    /// As many as are left in a set that holds `window` objects, of which one rank deletes the
-    /// oldest and another makes new ones. Ranks may have come to different positions.
+    /// As many as are left in a set of `window` objects, of which one rank deletes the oldest and
+    /// another creates new ones. Ranks may be at different positions.
     Left {
         /// Objects of a set.
         window: u64,
         /// From the owner of the set to the rank that deletes from it.
         deleted_by: RankShift,
-        /// From the owner of the set to the rank that makes objects in it.
+        /// From the owner of the set to the rank that creates objects in it.
         made_by: RankShift,
     },
 }
 
-/// What the rounds of a stage change for the stages after it.
+/// Effect of the rounds of a stage on the stages after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageProgress {
-    /// Nothing.
+    /// None.
     #[default]
     Nothing,
-    /// The rank's position moves on by the rounds done.
+    /// The rank's position advances by the completed rounds.
     Position,
-    /// The number of objects made is the rounds done.
+    /// The number of created objects is that of the completed rounds.
     Made,
 }
 
@@ -332,11 +344,12 @@ pub struct RankShift {
 }
 
 impl RankShift {
-    /// The rank that this leads to.
+    /// The rank that this leads to from `rank`, for a set.
     #[inline]
     #[must_use]
     pub fn of(self, rank: u32, set: u32, ranks: u32) -> u32 {
-        let n = i64::from(ranks.max(1));
+        debug_assert!(rank < ranks, "rank {rank} of {ranks}");
+        let n = i64::from(ranks);
         let by = (self.constant % n) + (self.per_set % n) * ((i64::from(set) + 1) % n);
         (i64::from(rank) + by).rem_euclid(n) as u32
     }
@@ -345,15 +358,15 @@ impl RankShift {
 /// One operation on an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectStep {
-    /// What is counted.
+    /// Row of the results.
     pub row: OperationId,
-    /// What is done.
+    /// The operation.
     pub op: ObjectOp,
     /// From the rank to the owner of the set it works in.
     pub owner: RankShift,
     /// Added to the object's number.
     pub offset: u64,
-    /// When it fails, the steps after it are left out for this object.
+    /// If it fails, the steps after it are skipped for this object.
     pub gates: bool,
 }
 
@@ -366,7 +379,7 @@ pub enum ObjectOp {
         /// Flush to stable storage before closing.
         sync: bool,
     },
-    /// Attributes of the name.
+    /// Get the attributes of the name.
     Stat,
     /// Open, read whole, close. A shorter object is an error.
     Read,
@@ -379,14 +392,14 @@ pub enum ObjectOp {
 pub struct TransferLoop {
     /// From the rank to the one whose part is transferred.
     pub owner: RankShift,
-    /// Write, making the object; else read.
+    /// Write, creating the object; else read.
     pub write: bool,
     /// Bytes of a transfer.
     pub size: u64,
     /// Transfers of a rank.
     pub rounds: Rounds,
-    /// Transfer k of rank r is at `(k · ranks + r) · size` of one object that all share; else at
-    /// `k · size` of the rank's own.
+    /// Transfer k of rank r is at `(k · ranks + r) · size` of one object that all ranks share; else
+    /// at `k · size` of the rank's own object.
     pub strided: bool,
     /// Row of opening.
     pub open: OperationId,
@@ -399,19 +412,19 @@ pub struct TransferLoop {
 }
 
 impl StageWork {
-    /// Rows that this can record, in no order and possibly twice.
+    /// Calls `visit` with the rows that this can record, in any order and possibly twice.
     pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
         match self {
             Self::Objects(l) => {
-                l.make_sets.into_iter().for_each(&mut *visit);
-                l.steps.iter().map(|s| s.row).for_each(&mut *visit);
-                l.remove_sets.into_iter().for_each(&mut *visit);
+                let steps = l.steps.iter().map(|s| s.row);
+                steps
+                    .chain(l.make_sets)
+                    .chain(l.remove_sets)
+                    .for_each(visit);
             }
             Self::Transfers(t) => {
-                [t.open, t.transfer, t.close]
-                    .into_iter()
-                    .for_each(&mut *visit);
-                t.sync.into_iter().for_each(&mut *visit);
+                let rows = [t.open, t.transfer, t.close];
+                rows.into_iter().chain(t.sync).for_each(visit);
             }
         }
     }
@@ -440,7 +453,7 @@ impl Pattern {
         }
     }
 
-    /// Bytes that are moved at a time, by all stages: whole objects, and transfers within one.
+    /// The different sizes of transfers of all stages, in bytes and in order.
     #[must_use]
     pub fn transfer_sizes(&self) -> Vec<u64> {
         let of_stage = |stage: &Stage| match &stage.work {
@@ -453,28 +466,28 @@ impl Pattern {
         sizes
     }
 
-    /// Number of the first object of a rank, before anything has moved on.
+    /// Number of the first object of a rank when the first stage begins.
     #[must_use]
     pub fn position_of(&self, rank: u32) -> u64 {
         let own = self.positions.get(rank as usize);
         own.copied().unwrap_or(self.position)
     }
 
-    /// Rows that a stage can record, in no order and possibly twice.
+    /// Calls `visit` with the rows that a stage can record, in any order and possibly twice.
     pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
         for stage in &self.stages {
             stage.work.for_each_row(visit);
         }
     }
 
-    /// Whether all ranks share the objects of a set: those are worked on by rank 0 alone.
+    /// Whether all ranks share the objects of a set, so that rank 0 alone works on them.
     #[must_use]
     pub fn shares_objects(&self) -> bool {
         !self.object_name.has_rank() && !self.set_name.has_rank()
     }
 
-    /// Number that tells patterns apart whose objects a later run could not take for its own:
-    /// everything that decides which names there are.
+    /// Hash (FNV-1a) of the numbers that determine names and contents: a later run can continue with
+    /// the objects of a run with the same fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let text = format!(
@@ -488,7 +501,6 @@ impl Pattern {
             self.verify
         );
         let content = self.content.map_or_else(String::new, |c| format!(" {c}"));
-        // FNV-1a.
         text.bytes()
             .chain(content.bytes())
             .fold(0xcbf2_9ce4_8422_2325, |h, b| {

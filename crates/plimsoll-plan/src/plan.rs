@@ -1,35 +1,34 @@
-//! The Plan itself, and what must hold of it.
+//! The Plan, and its checks.
 
 use crate::fileset::{Fileset, MAX_NAME_LETTERS};
-use crate::ids::OperationId;
-use crate::ids::{FilesetId, VariableId};
+use crate::ids::{FilesetId, OperationId, VariableId};
 use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
-use crate::program::OpKind;
-use crate::program::{Op, Operation, WorkerGroup};
+use crate::program::{Op, OpKind, Operation, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
+use crate::source::SourcePosition;
 use crate::variable::{Value, Variable};
 use crate::{PLAN_SCHEMA, RelPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Everything a run will do.
+/// Everything that determines a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Version of this form, [`PLAN_SCHEMA`].
     pub schema_version: u32,
     /// Name of the workload.
     pub name: String,
-    /// One line that says what the workload stands for; may be empty.
+    /// One line that describes the workload; may be empty.
     pub title: String,
-    /// Where the workload comes from, and its text.
+    /// Origin and text of the workload.
     pub source: Source,
     /// Root of all random choices.
     pub seed: u64,
-    /// Where files go.
+    /// Work directory.
     pub work_dir: WorkDirSpec,
     /// The workload's parameters and their values in this Plan.
     pub parameters: Vec<Parameter>,
@@ -39,27 +38,26 @@ pub struct Plan {
     pub filesets: Vec<Fileset>,
     /// Rows of the results.
     pub operations: Vec<Operation>,
-    /// Workers and what they do.
+    /// Groups of workers and their programs.
     pub groups: Vec<WorkerGroup>,
-    /// Events a second for the limiters; `None`: limiters do not wait.
+    /// Events per second for the limiters; `None`: limiters do not wait.
     pub event_rate: Option<f64>,
-    /// When a run ends.
+    /// Condition that ends the run.
     pub quit: QuitMode,
-    /// What the controller does, in order.
+    /// Phases in order.
     pub script: Vec<Phase>,
     /// Whether CPU use is measured.
     pub cpu_accounting: bool,
-    /// What the load is a number of, and when it is carried; `None` for workloads that have no
-    /// such unit.
+    /// The unit of load and its criteria, for workloads that have one.
     #[serde(default)]
     pub metric: Option<BusinessMetric>,
-    /// How the run behaves.
+    /// Options of the run.
     pub options: RunOptions,
-    /// What was accepted but means nothing, or means something else than it did.
+    /// Parts of the workload that have no effect, or another effect than in Filebench.
     pub notes: Vec<Note>,
 }
 
-/// Where a workload comes from.
+/// Origin of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// Kind of source.
@@ -80,7 +78,7 @@ pub enum SourceKind {
     File,
 }
 
-/// Where files go.
+/// Directories of a run's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkDirSpec {
     /// Directory that every path of the Plan is relative to.
@@ -89,7 +87,7 @@ pub struct WorkDirSpec {
     pub dir: PathBuf,
     /// Directories below it that must be empty, missing, or marked as Plimsoll's own.
     pub guards: Vec<RelPath>,
-    /// Made for this run, and removed with all its contents unless kept.
+    /// Created for this run, and removed with all its contents unless kept.
     pub temporary: bool,
 }
 
@@ -102,17 +100,17 @@ pub struct Parameter {
     pub value: String,
     /// Value in the workload's own text.
     pub default: String,
-    /// What it means; from the comment beside its definition, may be empty.
+    /// Meaning, from the comment beside its definition; may be empty.
     pub meaning: String,
 }
 
-/// A remark on what the Plan makes of the workload.
+/// A remark on the translation of the workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// One sentence.
     pub text: String,
-    /// Where in the workload.
-    pub location: Option<crate::SourcePosition>,
+    /// Source location.
+    pub location: Option<SourcePosition>,
 }
 
 impl From<String> for Note {
@@ -124,16 +122,16 @@ impl From<String> for Note {
     }
 }
 
-/// Why a Plan cannot be run. Front ends give the place; these are caught for every front end.
+/// Reason why a Plan cannot be run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// The form is of another version.
+    /// It has another schema version.
     #[error("the Plan has schema {0}; this program reads {PLAN_SCHEMA}")]
     Schema(u32),
-    /// An index points nowhere.
+    /// An index is beyond its table.
     #[error("the Plan refers to {what} {index}, which does not exist")]
     Dangling {
-        /// What is referred to.
+        /// Name of the table's items.
         what: &'static str,
         /// Its index.
         index: u32,
@@ -143,33 +141,45 @@ pub enum PlanError {
     Variable {
         /// Name of the variable.
         name: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// A number is outside its range.
     #[error("{0}")]
     Range(String),
-    /// Two filesets have the same root.
+    /// The trees of two filesets overlap.
     #[error("filesets `{0}` and `{1}` lie in the same directory tree")]
     Overlap(String, String),
-    /// A `system` statement without leave to run.
+    /// A `system` statement that is not allowed.
     #[error("the workload runs a shell command (`{0}`); allow it with --allow-commands")]
     System(String),
 }
 
-/// Name of the row of reads that a target's own model of a client's cache served; its bytes are those
-/// that were not read from the server.
+/// Name of the row of reads that a target's own model of a client's cache served; its bytes were not
+/// read from the server.
 pub const CACHED_DATA: &str = "data cache hits";
 
 impl Plan {
+    /// Adds a row to the results.
+    pub fn add_row(
+        &mut self,
+        name: impl Into<String>,
+        kind: OpKind,
+        location: Option<SourcePosition>,
+    ) -> OperationId {
+        self.operations.push(Operation {
+            name: name.into(),
+            kind,
+            location,
+        });
+        OperationId(self.operations.len() as u32 - 1)
+    }
+
     /// Adds rows to the results for the procedures that a target calls on a server.
     pub fn add_procedures<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        let row = |name: &str| Operation {
-            name: name.into(),
-            kind: OpKind::Rpc,
-            location: None,
-        };
-        self.operations.extend(names.into_iter().map(row));
+        for name in names {
+            self.add_row(name, OpKind::Rpc, None);
+        }
     }
 
     /// The stream of random choices with this name.
@@ -178,7 +188,7 @@ impl Plan {
         Stream::new(self.seed).named(name)
     }
 
-    /// All workers of all groups.
+    /// Number of workers of all groups.
     #[must_use]
     pub fn workers(&self) -> u64 {
         self.groups.iter().map(WorkerGroup::workers).sum()
@@ -214,7 +224,7 @@ impl Plan {
     /// Root of a fileset's tree, relative to the work directory.
     ///
     /// # Panics
-    /// When the name climbs out of the work directory, which [`Plan::check`] refuses.
+    /// If the name leaves the work directory, which [`Plan::check`] refuses.
     #[must_use]
     pub fn root_of(&self, id: FilesetId) -> RelPath {
         let root = self.fileset(id).root();
@@ -236,8 +246,7 @@ impl Plan {
     /// Whether any worker may change the tree of this fileset.
     #[must_use]
     pub fn changes_tree(&self, id: FilesetId) -> bool {
-        // An operation on a slot works on whatever file is there, so one that names no fileset
-        // may change any of them.
+        // An operation on a slot that names no fileset may change a file of any of them.
         let mut changes = false;
         for group in &self.groups {
             changes |= group.program.mix().is_some_and(|m| m.changes_tree(id));
@@ -252,10 +261,11 @@ impl Plan {
         changes
     }
 
-    /// Checks everything that must hold of a Plan before it is run.
+    /// Checks that the Plan can be run: indices are within their tables, numbers within their ranges,
+    /// trees disjoint.
     ///
     /// # Errors
-    /// The first thing found wrong.
+    /// The first violation.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.schema_version != PLAN_SCHEMA {
             return Err(PlanError::Schema(self.schema_version));
@@ -274,61 +284,61 @@ impl Plan {
                     return Err(PlanError::System(command.clone()));
                 }
                 Phase::Populate { filesets } => {
-                    for id in filesets {
-                        self.exists("fileset", id.0, self.filesets.len())?;
-                    }
+                    filesets.iter().try_for_each(|id| self.has_fileset(*id))?;
                 }
                 _ => {}
             }
         }
         match self.event_rate {
-            Some(r) if !(r.is_finite() && r > 0.0) => Err(PlanError::Range(format!(
-                "the event rate must be above 0, is {r}"
-            ))),
+            Some(r) if !(r.is_finite() && r > 0.0) => {
+                wrong(format!("the event rate must be above 0, is {r}"))
+            }
             _ => Ok(()),
         }
     }
 
-    fn exists(&self, what: &'static str, index: u32, count: usize) -> Result<(), PlanError> {
-        if (index as usize) < count {
-            Ok(())
-        } else {
-            Err(PlanError::Dangling { what, index })
-        }
+    fn has_fileset(&self, id: FilesetId) -> Result<(), PlanError> {
+        exists("fileset", id.0, self.filesets.len())
     }
 
-    fn check_value(&self, value: Value) -> Result<(), PlanError> {
-        match value {
-            Value::Draw(id) => self.exists("variable", id.0, self.variables.len()),
+    fn has_row(&self, id: OperationId) -> Result<(), PlanError> {
+        exists("operation", id.0, self.operations.len())
+    }
+
+    fn has_rows(&self, ids: &[OperationId]) -> Result<(), PlanError> {
+        ids.iter().try_for_each(|id| self.has_row(*id))
+    }
+
+    /// Checks the random variables of values.
+    fn check_values(&self, values: impl IntoIterator<Item = Value>) -> Result<(), PlanError> {
+        values.into_iter().try_for_each(|value| match value {
+            Value::Draw(id) => exists("variable", id.0, self.variables.len()),
             Value::Const(_) => Ok(()),
-        }
+        })
     }
 
     fn check_filesets(&self) -> Result<(), PlanError> {
         let mut roots: Vec<(RelPath, &str)> = Vec::new();
         for f in &self.filesets {
-            self.check_value(f.size)?;
-            f.depth.map_or(Ok(()), |d| self.check_value(d))?;
+            self.check_values(f.depth.into_iter().chain([f.size]))?;
             let root = f.root().map_err(|e| PlanError::Range(e.to_string()))?;
-            if f.prealloc_percent > 100 {
-                return Err(PlanError::Range(format!(
-                    "fileset `{}`: prealloc must be 0 to 100 percent, is {}",
-                    f.name, f.prealloc_percent
-                )));
+            let (name, percent, width) = (&f.name, f.prealloc_percent, f.width.mean);
+            if percent > 100 {
+                return wrong(format!(
+                    "fileset `{name}`: prealloc must be 0 to 100 percent, is {percent}"
+                ));
             }
-            if f.width.mean.is_nan() || f.width.mean < 2.0 {
-                return Err(PlanError::Range(format!(
-                    "fileset `{}`: dirwidth must be at least 2, is {}",
-                    f.name, f.width.mean
-                )));
+            if width.is_nan() || width < 2.0 {
+                return wrong(format!(
+                    "fileset `{name}`: dirwidth must be at least 2, is {width}"
+                ));
             }
-            for bounds in f.letters.iter().flat_map(|l| [l.before, l.after]) {
-                if bounds[0] > bounds[1] || bounds[1] > MAX_NAME_LETTERS {
-                    return Err(PlanError::Range(format!(
-                        "fileset `{}`: names have 0 to {MAX_NAME_LETTERS} letters before and after \
-                         their number, not {} to {}",
-                        f.name, bounds[0], bounds[1]
-                    )));
+            for [min, max] in f.letters.iter().flat_map(|l| [l.before, l.after]) {
+                if min > max || max > MAX_NAME_LETTERS {
+                    return wrong(format!(
+                        "fileset `{name}`: names have 0 to {MAX_NAME_LETTERS} letters before and \
+                         after their number, not {min} to {max}"
+                    ));
                 }
             }
             for (other, name) in &roots {
@@ -366,46 +376,41 @@ impl Plan {
             mix.check(self, workers)
                 .map_err(|e| PlanError::Range(format!("`{name}`: {e}")))?;
         }
-        // A mix knows which of its names are there because nobody else makes or removes them.
+        // The names of a mix must not be created or removed by other workers.
         let sequences = self.groups.iter().any(|g| g.program.mix().is_none());
         if mixes().next().is_some() && sequences {
-            return Err(PlanError::Range(
-                "operation mixes and sequences of steps cannot be in one Plan".into(),
-            ));
+            return wrong("operation mixes and sequences of steps cannot be in one Plan");
         }
         let starts = self.script.iter().filter(|p| **p == Phase::Start).count();
         if mixes().next().is_some() && starts > 1 {
-            return Err(PlanError::Range(
-                "the workers of an operation mix can be started once only".into(),
-            ));
+            return wrong("the workers of an operation mix can be started only once");
         }
         let mut used: Vec<(FilesetId, &str)> = Vec::new();
         for (name, _, mix) in mixes() {
             for id in mix.filesets() {
                 if let Some((_, other)) = used.iter().find(|(u, _)| *u == id) {
                     let set = &self.fileset(id).name;
-                    return Err(PlanError::Range(format!(
+                    return wrong(format!(
                         "fileset `{set}` has two uses, in `{other}` and in `{name}`: each needs \
                          one of its own"
-                    )));
+                    ));
                 }
                 used.push((id, name));
             }
         }
         match &self.metric {
-            Some(m) if m.load == 0 => Err(PlanError::Range("a load must be at least 1".into())),
-            Some(m) if !(m.scale > 0.0 && m.scale <= 1.0) => Err(PlanError::Range(format!(
+            Some(m) if m.load == 0 => wrong("a load must be at least 1"),
+            Some(m) if !(m.scale > 0.0 && m.scale <= 1.0) => wrong(format!(
                 "a scale must be above 0 and at most 1, is {}",
                 m.scale
-            ))),
+            )),
             _ => Ok(()),
         }
     }
 
     fn check_pattern(&self, group: &WorkerGroup, pattern: &Pattern) -> Result<(), PlanError> {
-        let wrong = |text: String| Err(PlanError::Range(text));
         if self.groups.len() > 1 || !self.filesets.is_empty() {
-            return wrong("a pattern is a workload of its own: no other group, no fileset".into());
+            return wrong("a pattern is a workload of its own: no other group, no fileset");
         }
         if pattern.ranks == 0 || group.workers() != u64::from(pattern.ranks) {
             return wrong(format!(
@@ -414,13 +419,16 @@ impl Plan {
                 group.workers()
             ));
         }
-        let mut rows = Ok(());
-        pattern.for_each_row(&mut |row| {
-            if rows.is_ok() {
-                rows = self.exists("operation", row.0, self.operations.len());
-            }
-        });
-        rows?;
+        let mut rows = Vec::new();
+        pattern.for_each_row(&mut |row| rows.push(row));
+        self.has_rows(&rows)?;
+        let positions = pattern.positions.len();
+        if positions > 0 && positions != pattern.ranks as usize {
+            return wrong(format!(
+                "a pattern of {} ranks has {positions} positions",
+                pattern.ranks
+            ));
+        }
         for stage in &pattern.stages {
             let factor = stage.waiting_factor;
             if !(factor.is_finite() && factor >= 0.0) {
@@ -430,80 +438,102 @@ impl Plan {
                 continue;
             };
             if t.size == 0 {
-                return wrong("a transfer must have at least 1 byte".into());
+                return wrong("a transfer must have at least 1 byte");
             }
             if pattern.verify {
-                return wrong("only whole objects can be verified, not transfers".into());
+                return wrong("only whole objects can be verified, not transfers");
             }
         }
-        let stages = pattern.stages.len();
-        let missing = self.script.iter().find_map(|phase| match phase {
-            Phase::StartStage { stage } if *stage as usize >= stages => Some(*stage),
-            _ => None,
-        });
-        missing.map_or(Ok(()), |index| {
-            Err(PlanError::Dangling {
-                what: "stage",
-                index,
-            })
+        self.script.iter().try_for_each(|phase| match phase {
+            Phase::StartStage { stage } => exists("stage", *stage, pattern.stages.len()),
+            _ => Ok(()),
         })
     }
 
     fn check_op(&self, row: OperationId, iters: Value, op: &Op) -> Result<(), PlanError> {
-        self.exists("operation", row.0, self.operations.len())?;
-        self.check_value(iters)?;
-        let filesets = self.filesets.len();
+        self.has_row(row)?;
+        self.check_values([iters])?;
         if let Some(file) = op.file() {
-            file.fileset
-                .map_or(Ok(()), |f| self.exists("fileset", f.0, filesets))?;
-            file.index.map_or(Ok(()), |v| self.check_value(v))?;
-            if file.slot > 127 {
-                return Err(PlanError::Range(format!(
-                    "fd must be 0 to 127, is {}",
-                    file.slot
-                )));
-            }
+            file.fileset.map_or(Ok(()), |f| self.has_fileset(f))?;
+            file.implicit_open.map_or(Ok(()), |row| self.has_row(row))?;
+            self.check_values(file.index)?;
+            check_slot(file.slot)?;
         }
-        let rows = |ids: &[OperationId]| {
-            ids.iter()
-                .try_for_each(|r| self.exists("operation", r.0, self.operations.len()))
-        };
+        let targets =
+            |rows: &Option<Vec<OperationId>>| self.has_rows(rows.as_deref().unwrap_or(&[]));
         match op {
-            Op::Read(io) | Op::Write(io) | Op::AioWrite { io, .. } => self.check_value(io.size),
-            Op::ReadWhole { size, .. } | Op::WriteWhole { size, .. } | Op::Append { size, .. } => {
-                self.check_value(*size)
+            Op::AioWrite { io, completion } => {
+                self.has_row(*completion)?;
+                self.check_values([io.size])
             }
-            Op::FsyncSet { fileset }
-            | Op::MakeDir { fileset, .. }
-            | Op::RemoveDir { fileset, .. }
-            | Op::ListDir { fileset, .. } => self.exists("fileset", fileset.0, filesets),
-            Op::SemPost { targets, value, .. } => {
-                self.check_value(*value)?;
-                rows(targets)
+            Op::Close { slot } => check_slot(*slot),
+            Op::Read(io) | Op::Write(io) => self.check_values([io.size]),
+            Op::WriteWhole {
+                source_slot, size, ..
+            } => {
+                source_slot.map_or(Ok(()), check_slot)?;
+                self.check_values([*size])
             }
-            Op::Wakeup { targets } => rows(targets),
-            Op::Limit { targets, .. } => targets.as_deref().map_or(Ok(()), rows),
-            Op::FinishOnCount { value, targets } | Op::FinishOnBytes { value, targets } => {
-                self.check_value(*value)?;
-                targets.as_deref().map_or(Ok(()), rows)
+            Op::ReadWhole { size, .. } | Op::Append { size, .. } => self.check_values([*size]),
+            Op::FsyncSet { fileset } => self.has_fileset(*fileset),
+            Op::MakeDir { fileset, index }
+            | Op::RemoveDir { fileset, index }
+            | Op::ListDir { fileset, index } => {
+                self.has_fileset(*fileset)?;
+                self.check_values(*index)
             }
-            Op::Delay {
-                seconds,
-                nanoseconds,
-            } => match *nanoseconds < 1_000_000_000 {
-                true => self.check_value(*seconds),
-                false => Err(PlanError::Range(format!(
-                    "the nanoseconds of a delay must be below 1 000 000 000, are {nanoseconds}"
-                ))),
-            },
-            Op::Hog { value } | Op::TestVariable { value } => self.check_value(*value),
+            Op::SemBlock { value, high_water } => self.check_values([*value, *high_water]),
+            Op::SemPost {
+                targets: rows,
+                value,
+                ..
+            } => {
+                self.check_values([*value])?;
+                self.has_rows(rows)
+            }
+            Op::Wakeup { targets: rows } => self.has_rows(rows),
+            Op::Limit { targets: rows, .. } => targets(rows),
+            Op::FinishOnCount {
+                value,
+                targets: rows,
+            }
+            | Op::FinishOnBytes {
+                value,
+                targets: rows,
+            } => {
+                self.check_values([*value])?;
+                targets(rows)
+            }
+            Op::Delay { nanoseconds, .. } if *nanoseconds >= 1_000_000_000 => wrong(format!(
+                "the nanoseconds of a delay must be below 1 000 000 000, are {nanoseconds}"
+            )),
+            Op::Delay { seconds, .. } => self.check_values([*seconds]),
+            Op::Hog { value } | Op::TestVariable { value } => self.check_values([*value]),
             _ => Ok(()),
         }
     }
 }
 
+fn wrong<T>(text: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError::Range(text.into()))
+}
+
+fn exists(what: &'static str, index: u32, count: usize) -> Result<(), PlanError> {
+    match (index as usize) < count {
+        true => Ok(()),
+        false => Err(PlanError::Dangling { what, index }),
+    }
+}
+
+fn check_slot(slot: u8) -> Result<(), PlanError> {
+    match slot {
+        0..=127 => Ok(()),
+        slot => wrong(format!("fd must be 0 to 127, is {slot}")),
+    }
+}
+
 impl Plan {
-    /// A Plan with nothing in it but a name, to build on.
+    /// A Plan that has nothing but a name.
     #[must_use]
     pub fn empty(name: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What workers do: programs of steps over filesets and descriptor slots.
+//! Programs of workers: steps over filesets and descriptor slots.
 
 use crate::ids::{FilesetId, OperationId};
 use crate::mix::Mix;
@@ -13,16 +13,16 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// One row of the results: what is counted and timed under one name and kind.
+/// One row of the results: the operations that are counted and timed under one name and kind.
 ///
-/// Steps of the same name and kind share a row, in whatever worker they run.
+/// Steps of the same name and kind share a row, whichever worker executes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
     /// Name the workload gave it.
     pub name: String,
-    /// What it does.
+    /// Kind of operation.
     pub kind: OpKind,
-    /// Where it is first written.
+    /// Source location of the first step.
     pub location: Option<SourcePosition>,
 }
 
@@ -40,9 +40,9 @@ pub enum OpKind {
     AioWait,
     Open,
     Create,
-    /// Making a whole object: open with create, write, close.
+    /// Creation of a whole object: open with create, write, close.
     ObjectCreate,
-    /// Reading a whole object: open, read, close.
+    /// Read of a whole object: open, read, close.
     ObjectRead,
     Close,
     ReadWhole,
@@ -67,12 +67,12 @@ pub enum OpKind {
     TestVariable,
     MmapRead,
     MmapWrite,
-    /// Reading a piece of a file and writing the same place.
+    /// Read of a piece of a file and write at the same position.
     Rmw,
-    /// Locking a range and unlocking it.
+    /// Lock and unlock of a range.
     Lock,
     Access,
-    /// Stat of a name that is not there.
+    /// Stat of a name that does not exist.
     NegStat,
     Chmod,
     CopyFile,
@@ -86,9 +86,9 @@ pub enum OpKind {
     ReadLink,
     /// NFS's READDIRPLUS.
     ListDirPlus,
-    /// What a mix does on the way to an operation.
+    /// Preparation of an operation of a mix, outside of the operation.
     Prepare,
-    /// Start of an operation of a mix, timed from when it was due.
+    /// Start of an operation of a mix, timed from its intended start.
     Start,
     /// A procedure that the target called on a server.
     Rpc,
@@ -138,7 +138,7 @@ impl OpKind {
         matches!(self.class(), OpClass::Io | OpClass::Aio)
     }
 
-    /// Whether it is one of the workload's: a procedure that serves one is not.
+    /// Whether it is an operation of the workload, not a procedure that serves one.
     #[must_use]
     pub fn is_of_workload(self) -> bool {
         self != Self::Rpc
@@ -176,57 +176,9 @@ impl OpKind {
 }
 
 impl fmt::Display for OpKind {
+    /// Writes the name in the JSON form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::AioWrite => "aio_write",
-            Self::AioComplete => "aio_complete",
-            Self::AioWait => "aio_wait",
-            Self::Open => "open",
-            Self::Create => "create",
-            Self::ObjectCreate => "object_create",
-            Self::ObjectRead => "object_read",
-            Self::Close => "close",
-            Self::ReadWhole => "read_whole",
-            Self::WriteWhole => "write_whole",
-            Self::Append => "append",
-            Self::Delete => "delete",
-            Self::Stat => "stat",
-            Self::Fsync => "fsync",
-            Self::FsyncSet => "fsync_set",
-            Self::MakeDir => "make_dir",
-            Self::RemoveDir => "remove_dir",
-            Self::ListDir => "list_dir",
-            Self::SemBlock => "sem_block",
-            Self::SemPost => "sem_post",
-            Self::Block => "block",
-            Self::Wakeup => "wakeup",
-            Self::Hog => "hog",
-            Self::Delay => "delay",
-            Self::Limit => "limit",
-            Self::Finish => "finish",
-            Self::Print => "print",
-            Self::TestVariable => "test_variable",
-            Self::MmapRead => "mmap_read",
-            Self::MmapWrite => "mmap_write",
-            Self::Rmw => "rmw",
-            Self::Lock => "lock",
-            Self::Access => "access",
-            Self::NegStat => "neg_stat",
-            Self::Chmod => "chmod",
-            Self::CopyFile => "copy_file",
-            Self::Rename => "rename",
-            Self::StatFs => "stat_fs",
-            Self::PathConf => "path_conf",
-            Self::Truncate => "truncate",
-            Self::Lookup => "lookup",
-            Self::ReadLink => "read_link",
-            Self::ListDirPlus => "list_dir_plus",
-            Self::Prepare => "prepare",
-            Self::Start => "start",
-            Self::Rpc => "rpc",
-        })
+        self.serialize(f)
     }
 }
 
@@ -235,11 +187,11 @@ impl fmt::Display for OpKind {
 pub struct WorkerGroup {
     /// Process the workers belong to.
     pub process: String,
-    /// Copies of the process.
+    /// Number of processes of this name.
     pub process_instances: u32,
     /// Name of the thread.
     pub thread: String,
-    /// Threads in each copy of the process.
+    /// Threads in each process.
     pub thread_instances: u32,
     /// Bytes of I/O buffer of each worker.
     pub memory: u64,
@@ -247,21 +199,37 @@ pub struct WorkerGroup {
     pub nice: i8,
     /// Best-effort I/O priority, 0 (first) to 7.
     pub io_priority: Option<u8>,
-    /// What each worker does.
+    /// Program of each worker.
     pub program: Program,
-    /// Where it is defined.
+    /// Source location of the definition.
     pub location: Option<SourcePosition>,
 }
 
 impl WorkerGroup {
-    /// Workers in the group.
+    /// A group of processes with one thread each, without a buffer and with default priorities.
+    #[must_use]
+    pub fn new(process: &str, process_instances: u32, thread: &str, program: Program) -> Self {
+        Self {
+            process: process.into(),
+            process_instances,
+            thread: thread.into(),
+            thread_instances: 1,
+            memory: 0,
+            nice: 0,
+            io_priority: None,
+            program,
+            location: None,
+        }
+    }
+
+    /// Number of workers in the group.
     #[must_use]
     pub fn workers(&self) -> u64 {
         u64::from(self.process_instances) * u64::from(self.thread_instances)
     }
 }
 
-/// What a worker does, again and again until the run ends.
+/// Program of a worker, which repeats it until the run ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
@@ -277,16 +245,16 @@ pub enum Program {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// One operation, done `iters` times; every time is counted and timed as `row`.
+    /// One operation, executed `iters` times; each time is counted and timed in `row`.
     Do {
-        /// What is counted.
+        /// Row of the results.
         row: OperationId,
         /// Repetitions.
         iters: Value,
-        /// What is done.
+        /// The operation.
         op: Op,
     },
-    /// Steps done in order, `iters` times: a composite flowop.
+    /// Steps executed in order, `iters` times: a composite flowop.
     Block {
         /// Name of the composite's use.
         name: String,
@@ -306,10 +274,9 @@ pub struct FileRef {
     pub slot: u8,
     /// Rotate through the descriptor slots, from the top, instead of using `slot`.
     pub open_next: bool,
-    /// File number modulo the entries, instead of the next one round.
+    /// File number modulo the entries, instead of the next file in order.
     pub index: Option<Value>,
-    /// Row that an open made on the way is counted in: reads, writes and appends open the slot
-    /// themselves when it is closed.
+    /// Row of implicit opens: reads, writes and appends open the slot themselves if it is closed.
     pub implicit_open: Option<OperationId>,
     /// Open past the page cache (`O_DIRECT`).
     pub direct: bool,
@@ -319,24 +286,41 @@ pub struct FileRef {
     pub no_read_ahead: bool,
 }
 
-/// One transfer: where it goes and how large it is.
+impl FileRef {
+    /// The file in a slot, of no fileset, without options for opening it.
+    #[must_use]
+    pub fn in_slot(slot: u8) -> Self {
+        Self {
+            fileset: None,
+            slot,
+            open_next: false,
+            index: None,
+            implicit_open: None,
+            direct: false,
+            dsync: false,
+            no_read_ahead: false,
+        }
+    }
+}
+
+/// One transfer: its file, size and position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Io {
     /// The file.
     pub file: FileRef,
     /// Bytes of a transfer.
     pub size: Value,
-    /// At `floor(u·(wss − size)/size)·size` instead of the next position.
+    /// At `floor(u·(working_set − size)/size)·size` with uniform u instead of the next position.
     pub random: bool,
     /// Bytes from the start of the file that random transfers stay in; 0: the whole file.
     pub working_set: u64,
 }
 
-/// What a limiter charges events for.
+/// Work that a limiter charges events for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
-    /// One event a call.
+    /// One event per call.
     Calls,
     /// One event for each operation that moved data since the worker's last call.
     IoOps,
@@ -358,41 +342,41 @@ pub enum Op {
     AioWrite {
         /// The transfer.
         io: Io,
-        /// Row that its completion is counted in.
+        /// Row of its completion.
         completion: OperationId,
     },
     /// Wait until half of the worker's queued writes, at least one, have completed.
     AioWait,
     /// Open the next existing file into the slot, which must be closed.
     Open(FileRef),
-    /// Make the next missing file and open it into the slot, which must be closed.
+    /// Create the next missing file and open it into the slot, which must be closed.
     Create(FileRef),
     /// Close the slot; its file stays chosen in the slot.
     Close {
         /// Descriptor slot.
         slot: u8,
     },
-    /// Read from the start to the end, `size` bytes a call (0: all at once).
+    /// Read from the start to the end, `size` bytes per call (0: all at once).
     ReadWhole {
         /// The file.
         file: FileRef,
-        /// Bytes a call.
+        /// Bytes per call.
         size: Value,
     },
-    /// Write as many bytes as the file's planned size, `size` bytes a call (0: all at once).
+    /// Write as many bytes as the file's planned size, `size` bytes per call (0: all at once).
     WriteWhole {
         /// The file.
         file: FileRef,
         /// Slot whose file's planned size is written instead.
         source_slot: Option<u8>,
-        /// Bytes a call.
+        /// Bytes per call.
         size: Value,
     },
     /// Write at the end of the file.
     Append {
         /// The file.
         file: FileRef,
-        /// Bytes; with `random`, the greatest number of bytes.
+        /// Bytes; with `random`, the maximum number of bytes.
         size: Value,
         /// Uniform from 0 to `size` bytes.
         random: bool,
@@ -408,30 +392,30 @@ pub enum Op {
         /// The fileset.
         fileset: FilesetId,
     },
-    /// Make the next missing leaf directory.
+    /// Create the next missing leaf directory.
     MakeDir {
         /// The fileset.
         fileset: FilesetId,
-        /// Leaf directory number modulo their count, instead of the next one round.
+        /// Leaf directory number modulo their count, instead of the next one in order.
         index: Option<Value>,
     },
     /// Remove the next existing leaf directory.
     RemoveDir {
         /// The fileset.
         fileset: FilesetId,
-        /// Leaf directory number modulo their count, instead of the next one round.
+        /// Leaf directory number modulo their count, instead of the next one in order.
         index: Option<Value>,
     },
     /// Open, read to the end and close a directory of the tree.
     ListDir {
         /// The fileset.
         fileset: FilesetId,
-        /// Directory number modulo their count, instead of the next one round.
+        /// Directory number modulo their count, instead of the next one in order.
         index: Option<Value>,
     },
-    /// Wait until this worker's semaphore of this row holds `value`, and take them.
+    /// Wait until this worker's semaphore of this row has `value` posts, and take them.
     SemBlock {
-        /// How many to take.
+        /// Number of posts to take.
         value: Value,
         /// Pending posts above which blocking posters wait.
         high_water: Value,
@@ -440,9 +424,9 @@ pub enum Op {
     SemPost {
         /// Rows of the semblocks.
         targets: Vec<OperationId>,
-        /// How many to post.
+        /// Number of posts.
         value: Value,
-        /// Wait while more than the target's high water is pending.
+        /// Wait while more posts than the target's high water are pending.
         blocking: bool,
     },
     /// Wait for a wakeup of this row.
@@ -461,13 +445,13 @@ pub enum Op {
     Delay {
         /// Seconds.
         seconds: Value,
-        /// What is less than a second, in nanoseconds.
+        /// Remainder below one second, in nanoseconds.
         #[serde(default, skip_serializing_if = "is_zero")]
         nanoseconds: u32,
     },
     /// Wait for the events that the work since the last call costs.
     Limit {
-        /// What is charged.
+        /// Work that is charged.
         kind: LimitKind,
         /// Only these rows are charged; `None`: all.
         targets: Option<Vec<OperationId>>,
@@ -493,7 +477,7 @@ pub enum Op {
     },
     /// Draw a value; its mean and deviation are reported at the end.
     TestVariable {
-        /// What is drawn.
+        /// Value to draw.
         value: Value,
     },
 }
@@ -539,8 +523,8 @@ impl Program {
         }
     }
 
-    /// Calls `visit` with every step of the program that is an operation, in the order they are
-    /// written. Mixes and patterns have none.
+    /// Calls `visit` with every operation of a sequence, in the order of the workload. Mixes and
+    /// patterns have none.
     pub fn for_each_op<'a>(&'a self, visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
         fn walk<'a>(steps: &'a [Step], visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
             for step in steps {
@@ -550,10 +534,8 @@ impl Program {
                 }
             }
         }
-        match self {
-            Self::Sequence(steps) => walk(steps, visit),
-            // Their operations are no steps: see `Program::mix` and `Program::pattern`.
-            Self::Mix(_) | Self::Pattern(_) => {}
+        if let Self::Sequence(steps) = self {
+            walk(steps, visit);
         }
     }
 

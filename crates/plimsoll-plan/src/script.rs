@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// One thing the engine's controller does, in order.
+/// One action of the engine's controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Make the trees of these filesets.
+    /// Create the trees of these filesets.
     Populate {
-        /// Filesets; those that exist already by an earlier phase are left alone.
+        /// Filesets; those populated by an earlier phase are left unchanged.
         filesets: Vec<FilesetId>,
     },
     /// Start all workers together.
@@ -22,16 +22,16 @@ pub enum Phase {
         /// Number of the stage in the pattern, from 0.
         stage: u32,
     },
-    /// Begin a measured window. What was measured in a window still open is dropped.
+    /// Open a measured window. The measurements of a window that is still open are discarded.
     OpenWindow,
     /// Let the workers work.
     Wait {
-        /// How long.
+        /// End of the wait.
         until: Until,
-        /// Statistics printed meanwhile.
+        /// Statistics printed during the wait.
         snapshots: Option<Snapshots>,
     },
-    /// End the measured window.
+    /// Close the measured window.
     CloseWindow,
     /// Stop all workers and wait for them.
     Stop,
@@ -47,18 +47,35 @@ pub enum Phase {
     },
 }
 
-/// End of a [`Phase::Wait`]; it also ends when every worker has ended, or the quit mode says so.
+impl Phase {
+    /// A wait without statistics.
+    #[must_use]
+    pub fn wait(until: Until) -> Self {
+        Self::Wait {
+            until,
+            snapshots: None,
+        }
+    }
+
+    /// A wait of this length, without statistics.
+    #[must_use]
+    pub fn wait_for(time: Duration) -> Self {
+        Self::wait(Until::Elapsed { time })
+    }
+}
+
+/// End of a [`Phase::Wait`], which also ends when every worker has ended or by the quit mode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// After this long.
+    /// After this time.
     Elapsed {
         /// Seconds.
         #[serde(with = "seconds", rename = "seconds")]
         #[schemars(with = "f64", rename = "seconds")]
         time: Duration,
     },
-    /// When the workers end, or after this long if it is given.
+    /// When the workers end, or at most after this time.
     Done {
         /// Seconds, or null for no limit.
         #[serde(with = "optional_seconds", rename = "seconds")]
@@ -67,28 +84,27 @@ pub enum Until {
     },
 }
 
-/// Statistics printed while a run goes on.
+/// Statistics printed during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshots {
     /// Seconds between them.
     #[serde(with = "seconds", rename = "every_s")]
     #[schemars(with = "f64", rename = "every_s")]
     pub every: Duration,
-    /// Each shows its own period instead of everything since the window began.
+    /// Each shows its own period instead of the whole window so far.
     pub cleared: bool,
 }
 
-/// When a run ends.
+/// Condition that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuitMode {
-    /// By time. When a worker finds no file to work on, the run ends early: as a valid one if the
-    /// workload is nothing but work that ends by itself, see `Plan::ends_by_itself`, else as an
-    /// invalid one.
+    /// The time. If a worker finds no file to work on, the run ends early: it is valid if the
+    /// workload ends by itself (see `Plan::ends_by_itself`) and invalid otherwise.
     #[default]
     Timeout,
-    /// When every worker has ended; one that finds no file ends.
+    /// The end of the last worker; a worker that finds no file ends.
     AllDone,
-    /// When the first worker has ended.
+    /// The end of the first worker.
     FirstDone,
 }

@@ -1,14 +1,14 @@
-//! Seeded random streams. Every random choice of a run comes from one of these.
+//! Seeded random streams, the source of every random choice of a run.
 
 use rand::SeedableRng;
 
 /// The generator: xoshiro256++, small and fast, with the same output on every machine.
 pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A named place in the tree of random streams below a Plan's seed.
+/// A node in the tree of random streams below a Plan's seed.
 ///
-/// Each kind of choice takes its own branch, so that drawing more of one kind never shifts
-/// another: the sizes of a fileset do not depend on how many workers there are.
+/// Each kind of choice has its own branch, so that the draws of one kind do not affect another: the
+/// sizes of a fileset do not depend on the number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream(u64);
 

@@ -1,10 +1,10 @@
-//! Where something is in the text of a workload.
+//! Source locations in the text of a workload.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Place in a source text; line and column count from 1.
+/// Location in a source text; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourcePosition {
     /// Name of the text: a path, or a built-in workload's name.

@@ -1,4 +1,4 @@
-//! Entries of filesets that a workload uses up, and work that ends by itself with them.
+//! Entries of filesets that a workload uses up, and workloads that therefore end by themselves.
 
 use crate::ids::FilesetId;
 use crate::plan::Plan;
@@ -32,7 +32,7 @@ pub enum SupplyKind {
 }
 
 impl SupplyKind {
-    /// What an entry becomes when it is used up: a deleted file is one that can be created.
+    /// The kind of an entry after it was used: a deleted file can be created.
     fn opposite(self) -> Self {
         match self {
             Self::Files => Self::MissingFiles,
@@ -55,11 +55,11 @@ impl fmt::Display for SupplyKind {
     }
 }
 
-/// Operations of a group on its supplies.
+/// Supplies that a group's operations use.
 #[derive(Default)]
 struct GroupUse {
-    /// Each entry: the supplies that one operation uses up. More than one where it works on a
-    /// slot that files of several filesets are opened into.
+    /// Supplies that each operation takes from: more than one if it works on a slot into which files
+    /// of several filesets are opened.
     used: Vec<BTreeSet<Supply>>,
     /// `finishoncount` or `finishonbytes` ends its workers.
     finishes: bool,
@@ -74,37 +74,26 @@ impl GroupUse {
         for_each_done(steps, &mut |op| ops.push(op));
         let mut all = Self::default();
         for op in &ops {
-            let supplies = |kind, filesets: BTreeSet<FilesetId>| {
-                let supply = |fileset| Supply { fileset, kind };
-                filesets.into_iter().map(supply).collect()
-            };
             let one = |fileset: Option<FilesetId>| fileset.into_iter().collect();
-            match op {
-                Op::Create(file) => {
-                    let used = supplies(SupplyKind::MissingFiles, one(file.fileset));
-                    all.used.push(used);
+            let (kind, filesets): (_, BTreeSet<FilesetId>) = match op {
+                Op::Create(file) => (SupplyKind::MissingFiles, one(file.fileset)),
+                Op::Delete(file) => (SupplyKind::Files, deleted_from(file, &ops)),
+                Op::MakeDir { fileset, .. } => (SupplyKind::MissingLeafDirs, one(Some(*fileset))),
+                Op::RemoveDir { fileset, .. } => (SupplyKind::LeafDirs, one(Some(*fileset))),
+                Op::FinishOnCount { .. } | Op::FinishOnBytes { .. } => {
+                    all.finishes = true;
+                    continue;
                 }
-                Op::Delete(file) => {
-                    let used = supplies(SupplyKind::Files, deleted_from(file, &ops));
-                    all.used.push(used);
-                }
-                Op::MakeDir { fileset, .. } => {
-                    let used = supplies(SupplyKind::MissingLeafDirs, one(Some(*fileset)));
-                    all.used.push(used);
-                }
-                Op::RemoveDir { fileset, .. } => {
-                    let used = supplies(SupplyKind::LeafDirs, one(Some(*fileset)));
-                    all.used.push(used);
-                }
-                Op::FinishOnCount { .. } | Op::FinishOnBytes { .. } => all.finishes = true,
-                _ => {}
-            }
+                _ => continue,
+            };
+            let supply = |fileset| Supply { fileset, kind };
+            all.used.push(filesets.into_iter().map(supply).collect());
         }
         all.used.retain(|used| !used.is_empty());
         Some(all)
     }
 
-    /// Supplies that the group's operations give entries to.
+    /// Supplies that the group's operations add entries to.
     fn given(&self) -> impl Iterator<Item = Supply> {
         let used = self.used.iter().flatten();
         used.map(|s| Supply {
@@ -114,7 +103,7 @@ impl GroupUse {
     }
 }
 
-/// Calls `visit` with every operation of the steps that is ever done.
+/// Calls `visit` with every operation of the steps that is ever executed.
 fn for_each_done<'a>(steps: &'a [Step], visit: &mut dyn FnMut(&'a Op)) {
     for step in steps {
         match step {
@@ -125,7 +114,7 @@ fn for_each_done<'a>(steps: &'a [Step], visit: &mut dyn FnMut(&'a Op)) {
     }
 }
 
-/// Filesets that a delete may take a file from: its own, or those whose files its slot may hold.
+/// Filesets that a delete may take a file from: its own, and those whose files its slot may hold.
 fn deleted_from(file: &FileRef, ops: &[&Op]) -> BTreeSet<FilesetId> {
     let into_slot = |other: &&FileRef| other.slot == file.slot && !other.open_next;
     let files = ops.iter().filter_map(|op| op.file());
@@ -137,9 +126,9 @@ fn deleted_from(file: &FileRef, ops: &[&Op]) -> BTreeSet<FilesetId> {
 }
 
 impl Plan {
-    /// Supplies that the workload uses up: some operation takes entries out of them, and none of
-    /// any worker gives entries back. A fileset whose files are deleted and never created is
-    /// one, and so is one whose files are created and never deleted.
+    /// Supplies that the workload uses up: an operation takes entries from them, and no operation of
+    /// any worker adds entries. Examples are filesets whose files are deleted and never created, or
+    /// created and never deleted.
     #[must_use]
     pub fn supplies_used_up(&self) -> BTreeSet<Supply> {
         let groups: Vec<_> = self.groups.iter().filter_map(GroupUse::of).collect();
@@ -148,11 +137,10 @@ impl Plan {
         used.copied().filter(|s| !given.contains(s)).collect()
     }
 
-    /// Whether the workload is nothing but work that ends by itself: in every round of every
-    /// worker's program there is an operation that takes from a supply which is used up (see
-    /// [`Plan::supplies_used_up`]), or the program says itself when it is done
-    /// (`finishoncount`, `finishonbytes`). Mixes and patterns are no such work: what their
-    /// workers need does not run out.
+    /// Whether all of the workload ends by itself: in every round of every worker's program an
+    /// operation takes from a supply that is used up (see [`Plan::supplies_used_up`]), or the
+    /// program ends itself (`finishoncount`, `finishonbytes`). Mixes and patterns do not: their
+    /// supplies are not exhausted.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
         let used_up = self.supplies_used_up();

@@ -1,4 +1,4 @@
-//! Sizes, counts and durations as people write and read them.
+//! Sizes, counts and durations in the form that people write and read.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,10 +22,9 @@ impl fmt::Display for Bytes {
             _ => 2,
         };
         let text = format!("{value:.digits$}");
-        let text = if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.').to_string()
-        } else {
-            text
+        let text = match digits {
+            0 => &text,
+            _ => text.trim_end_matches('0').trim_end_matches('.'),
         };
         write!(f, "{text} {}", NAMES[name])
     }
@@ -49,10 +48,10 @@ impl fmt::Display for Count {
     }
 }
 
-/// Reads a duration: a number and one of `us ms s m h`; a bare number is seconds.
+/// Parses a duration: a number and one of `us ms s m min h`; a bare number is seconds.
 ///
 /// # Errors
-/// One sentence that says what was expected.
+/// One sentence that states the expected form.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || {
         format!(
@@ -75,35 +74,31 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
-/// Reads a size: a whole number with an optional `k m g t` (powers of 1024, either case).
+/// Parses a size: a whole number with an optional `k m g t` (powers of 1024, either case).
 ///
 /// # Errors
-/// One sentence that says what was expected.
+/// One sentence that states the expected form.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || {
         format!("`{text}` is not a size: expected a whole number with k, m, g or t, such as 16k")
     };
     let lower = text.to_ascii_lowercase();
-    let (digits, shift) = match lower.chars().last() {
-        Some('k') => (&lower[..lower.len() - 1], 10),
-        Some('m') => (&lower[..lower.len() - 1], 20),
-        Some('g') => (&lower[..lower.len() - 1], 30),
-        Some('t') => (&lower[..lower.len() - 1], 40),
-        _ => (&lower[..], 0),
-    };
+    let mut units = [('k', 10), ('m', 20), ('g', 30), ('t', 40)].into_iter();
+    let with_unit = units.find_map(|(unit, shift)| Some((lower.strip_suffix(unit)?, shift)));
+    let (digits, shift) = with_unit.unwrap_or((lower.as_str(), 0));
     let n: u64 = digits.parse().map_err(|_| wrong())?;
     n.checked_shl(shift)
         .filter(|v| v >> shift == n)
         .ok_or_else(wrong)
 }
 
-/// A number of things: `1 file`, `1 000 files`.
+/// Writes a number of things: `1 file`, `1 000 files`.
 #[must_use]
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", Count(n), if n == 1 { one } else { many })
 }
 
-/// A duration in the largest unit that keeps it readable: `350ms`, `1.5s`, `2m`, `1h30m`.
+/// Writes a duration, rounded, in readable units: `350ms`, `1.5s`, `2m`, `1h30m`.
 #[must_use]
 pub fn show_duration(d: Duration) -> String {
     let s = d.as_secs_f64();
@@ -127,8 +122,8 @@ pub fn show_duration(d: Duration) -> String {
     }
 }
 
-/// A duration without rounding, in the largest unit that it is at least one of: `1.25s`, `10ms`,
-/// `250us`. [`parse_duration`] reads it.
+/// Writes a duration without rounding, in the largest unit of which it is at least one: `1.25s`,
+/// `10ms`, `250us`. [`parse_duration`] reads it.
 #[must_use]
 pub fn show_exactly(d: Duration) -> String {
     let (nanos, unit) = match d {

@@ -1,4 +1,4 @@
-//! Numbers of a workload: constants, and random variables that give a new draw at every use.
+//! Numbers of a workload: constants, and random variables that are drawn at every use.
 
 use crate::ids::VariableId;
 use crate::seed::Rng;
@@ -7,7 +7,7 @@ use rand_distr::{Distribution as _, Exp, Gamma, LogNormal, Normal, Weibull};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number: fixed when the Plan was made, or drawn at every use.
+/// A number: constant, or drawn at every use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
@@ -18,7 +18,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number if it is fixed.
+    /// The number if it is constant.
     #[must_use]
     pub fn constant(self) -> Option<u64> {
         match self {
@@ -42,19 +42,34 @@ impl From<u64> for Value {
 pub struct Variable {
     /// Name without the dollar sign.
     pub name: String,
-    /// What it is drawn from.
+    /// Distribution of the draws.
     pub distribution: Distribution,
-    /// Least value of a draw.
+    /// Minimum of a draw.
     pub min: Option<f64>,
-    /// Greatest value of a draw.
+    /// Maximum of a draw.
     pub max: Option<f64>,
     /// Draws are rounded to the nearest multiple of this; 0 and 1 mean whole numbers.
     pub round: u64,
-    /// Seed the workload gave this variable; mixed with the Plan's.
+    /// Seed that the workload gives this variable; mixed with the Plan's.
     pub seed: Option<u64>,
 }
 
-/// Shape of a random variable. Parameters are in the unit of the value drawn.
+impl Variable {
+    /// A variable without bounds, rounding or a seed of its own.
+    #[must_use]
+    pub fn new(name: impl Into<String>, distribution: Distribution) -> Self {
+        Self {
+            name: name.into(),
+            distribution,
+            min: None,
+            max: None,
+            round: 0,
+            seed: None,
+        }
+    }
+}
+
+/// Distribution of a random variable. Parameters are in the unit of the value drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 #[allow(missing_docs)] // the parameters carry their textbook names
@@ -73,14 +88,14 @@ pub enum Distribution {
     Triangular { lower: f64, upper: f64, mode: f64 },
     /// Weibull.
     Weibull { shape: f64, scale: f64 },
-    /// A row by its percent, then a value uniform within it.
+    /// A row by its percentage, then a value uniform within it.
     Table { rows: Vec<Row> },
 }
 
 /// One segment of a [`Distribution::Table`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// Share of the draws that fall into this row, in percent.
+    /// Percentage of the draws that fall into this row.
     pub percent: f64,
     /// Lower end of the segment.
     pub min: f64,
@@ -113,14 +128,11 @@ impl Distribution {
     /// Checks that the parameters make a distribution.
     ///
     /// # Errors
-    /// One sentence that names the parameter at fault and what it must be.
+    /// One sentence that names the parameter at fault and its range.
     pub fn check(&self) -> Result<(), String> {
-        let positive = |name: &str, x: f64| {
-            if x.is_finite() && x > 0.0 {
-                Ok(())
-            } else {
-                Err(format!("{name} must be above 0, is {x}"))
-            }
+        let positive = |name: &str, x: f64| match x.is_finite() && x > 0.0 {
+            true => Ok(()),
+            false => Err(format!("{name} must be above 0, is {x}")),
         };
         match self {
             Self::Uniform { lower, upper } if lower > upper => {
@@ -134,10 +146,9 @@ impl Distribution {
             Self::Exponential { mean } => positive("mean", *mean),
             Self::Gamma { shape, scale, .. } => {
                 positive("shape", *shape)?;
-                if *scale < 0.0 {
-                    Err("the mean must not be below min".into())
-                } else {
-                    Ok(())
+                match *scale < 0.0 {
+                    true => Err("the mean must not be below min".into()),
+                    false => Ok(()),
                 }
             }
             Self::Triangular { lower, upper, mode } if !(lower <= mode && mode <= upper) => Err(
@@ -185,17 +196,12 @@ fn gamma_function(x: f64) -> f64 {
     ];
     let x = x - 1.0;
     let t = x + G + 0.5;
-    let sum: f64 = TERMS[0]
-        + TERMS
-            .iter()
-            .enumerate()
-            .skip(1)
-            .map(|(i, c)| c / (x + i as f64))
-            .sum::<f64>();
+    let term = |(i, c): (usize, &f64)| c / (x + i as f64);
+    let sum: f64 = TERMS[0] + TERMS.iter().enumerate().skip(1).map(term).sum::<f64>();
     (2.0 * std::f64::consts::PI).sqrt() * t.powf(x + 0.5) * (-t).exp() * sum
 }
 
-/// A [`Variable`] made ready to draw from.
+/// A [`Variable`] prepared for drawing.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     shape: Shape,
@@ -223,55 +229,52 @@ enum Shape {
 }
 
 impl Variable {
-    /// Makes the variable ready to draw from.
+    /// Prepares the variable for drawing.
     ///
     /// # Errors
-    /// What [`Distribution::check`] finds.
+    /// Those of [`Distribution::check`], and a `min` above `max`.
     pub fn sampler(&self) -> Result<Sampler, String> {
+        fn text(e: impl std::fmt::Display) -> String {
+            e.to_string()
+        }
         self.distribution.check()?;
-        let text = |e: &dyn std::fmt::Display| e.to_string();
         let shape = match &self.distribution {
             Distribution::Uniform { lower, upper } => Shape::Uniform(*lower, *upper),
             Distribution::Normal { mean, sigma } => {
-                Shape::Normal(Normal::new(*mean, *sigma).map_err(|e| text(&e))?)
+                Shape::Normal(Normal::new(*mean, *sigma).map_err(text)?)
             }
             Distribution::Lognormal { mu, sigma } => {
-                Shape::Lognormal(LogNormal::new(*mu, *sigma).map_err(|e| text(&e))?)
+                Shape::Lognormal(LogNormal::new(*mu, *sigma).map_err(text)?)
             }
             Distribution::Exponential { mean } => {
-                Shape::Exponential(Exp::new(1.0 / mean).map_err(|e| text(&e))?)
+                Shape::Exponential(Exp::new(1.0 / mean).map_err(text)?)
             }
-            // A mean equal to the minimum leaves nothing to spread.
+            // The mean is the minimum.
             Distribution::Gamma { offset, scale, .. } if *scale == 0.0 => Shape::Fixed(*offset),
             Distribution::Gamma {
                 offset,
                 shape,
                 scale,
-            } => Shape::Gamma(*offset, Gamma::new(*shape, *scale).map_err(|e| text(&e))?),
+            } => Shape::Gamma(*offset, Gamma::new(*shape, *scale).map_err(text)?),
             Distribution::Triangular { lower, upper, mode } => Shape::Triangular {
                 lower: *lower,
                 upper: *upper,
                 mode: *mode,
             },
             Distribution::Weibull { shape, scale } => {
-                Shape::Weibull(Weibull::new(*scale, *shape).map_err(|e| text(&e))?)
+                Shape::Weibull(Weibull::new(*scale, *shape).map_err(text)?)
             }
             Distribution::Table { rows } => {
                 let mut sum = 0.0;
-                Shape::Table(
-                    rows.iter()
-                        .map(|r| {
-                            sum += r.percent;
-                            (sum, *r)
-                        })
-                        .collect(),
-                )
+                let with_sum = |row: &Row| {
+                    sum += row.percent;
+                    (sum, *row)
+                };
+                Shape::Table(rows.iter().map(with_sum).collect())
             }
         };
-        let (min, max) = (
-            self.min.unwrap_or(0.0).max(0.0),
-            self.max.unwrap_or(f64::MAX),
-        );
+        let min = self.min.unwrap_or(0.0).max(0.0);
+        let max = self.max.unwrap_or(f64::MAX);
         if min > max {
             return Err(format!("min ({min}) must not exceed max ({max})"));
         }
@@ -285,7 +288,7 @@ impl Variable {
 }
 
 impl Sampler {
-    /// One draw: clamped, rounded, whole.
+    /// Draws a whole number, clamped and rounded.
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let x = match &self.shape {
@@ -300,17 +303,17 @@ impl Sampler {
             Shape::Table(rows) => {
                 let at = rng.random::<f64>() * 100.0;
                 let row = rows.iter().find(|(sum, _)| at < *sum).or(rows.last());
-                row.map_or(0.0, |(_, r)| r.min + rng.random::<f64>() * (r.max - r.min))
+                let (_, r) = row.expect("a checked table has rows");
+                r.min + rng.random::<f64>() * (r.max - r.min)
             }
         };
         let clamped = x.clamp(self.min, self.max);
-        // Rounding comes last, as in the languages we read, so it may step over a bound by less
-        // than one multiple.
+        // As in Filebench, rounding comes last and may pass a bound by less than one multiple.
         ((clamped / self.round).round() * self.round) as u64
     }
 }
 
-/// Inverse transform; `rand_distr` refuses the degenerate triangle that workloads may ask for.
+/// Draws by inverse transform; `rand_distr` refuses a degenerate triangle, which workloads may have.
 fn triangular(lower: f64, upper: f64, mode: f64, rng: &mut Rng) -> f64 {
     let width = upper - lower;
     if width == 0.0 {
@@ -331,15 +334,7 @@ mod tests {
     use crate::seed::Stream;
 
     fn mean_of(d: Distribution) -> f64 {
-        let v = Variable {
-            name: "x".into(),
-            distribution: d,
-            min: None,
-            max: None,
-            round: 0,
-            seed: None,
-        };
-        let s = v.sampler().unwrap();
+        let s = Variable::new("x", d).sampler().unwrap();
         let mut rng = Stream::new(7).rng();
         (0..200_000).map(|_| s.draw(&mut rng) as f64).sum::<f64>() / 200_000.0
     }
@@ -412,16 +407,12 @@ mod tests {
 
     #[test]
     fn draws_are_clamped_and_rounded() {
+        let (lower, upper) = (0.0, 10_000.0);
         let v = Variable {
-            name: "x".into(),
-            distribution: Distribution::Uniform {
-                lower: 0.0,
-                upper: 10_000.0,
-            },
             min: Some(1000.0),
             max: Some(2000.0),
             round: 512,
-            seed: None,
+            ..Variable::new("x", Distribution::Uniform { lower, upper })
         };
         let s = v.sampler().unwrap();
         let mut rng = Stream::new(1).rng();

@@ -1,10 +1,10 @@
 //! The Plan as it is printed.
 
 use plimsoll_plan::{
-    Access, Cold, Content, Distribution, EntriesPerDir, FileRef, Fileset, FilesetId, Io, Layout,
-    LimitKind, Note, OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter, Phase, Plan,
-    PlanView, Program, QuitMode, RelPath, Row, Snapshots, SourcePosition, Step, Until, Value,
-    Variable, VariableId, WorkerGroup,
+    Cold, Content, Distribution, EntriesPerDir, FileRef, Fileset, FilesetId, Io, Layout, LimitKind,
+    Note, OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter, Phase, Plan, PlanView,
+    Program, QuitMode, RelPath, Row, Snapshots, SourcePosition, Step, Until, Value, Variable,
+    VariableId, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -13,38 +13,21 @@ const SET: FilesetId = FilesetId(0);
 
 fn fileset(name: &str, entries: u64, size: Value) -> Fileset {
     Fileset {
-        name: name.into(),
         path: RelPath::new("data").unwrap(),
-        entries,
-        leaf_dirs: 0,
         width: EntriesPerDir {
             mean: 10.0,
             gamma_shape: Some(1.5),
         },
-        depth: None,
-        size,
         prealloc_percent: 80,
-        parallel_prealloc: true,
         reuse: false,
-        trust_tree: false,
-        grows: false,
-        letters: None,
-        access: Access::ReadWrite,
-        cached: None,
-        location: None,
+        ..Fileset::new(name, entries, size)
     }
 }
 
 fn file(fileset: Option<FilesetId>) -> FileRef {
     FileRef {
         fileset,
-        slot: 1,
-        open_next: false,
-        index: None,
-        implicit_open: None,
-        direct: false,
-        dsync: false,
-        no_read_ahead: false,
+        ..FileRef::in_slot(1)
     }
 }
 

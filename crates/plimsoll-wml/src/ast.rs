@@ -1,18 +1,18 @@
-//! The syntax tree: what was written, with the place of every part.
+//! The syntax tree, with the source location of every part.
 
 use crate::attributes::Key;
 use crate::diagnostics::Span;
 use crate::lexer::Piece;
 use std::time::Duration;
 
-/// Something written, and where.
+/// A value and its span.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spanned<T> {
     pub(crate) value: T,
     pub(crate) span: Span,
 }
 
-/// A value as written.
+/// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expr {
     pub(crate) kind: ExprKind,
@@ -30,7 +30,7 @@ pub(crate) enum ExprKind {
     Word(String),
     Text(Vec<Piece>),
     Var(String),
-    /// `first (sign operand)*`, worked out from left to right.
+    /// `first (sign operand)*`, evaluated from left to right.
     Chain(Box<Expr>, Vec<(Spanned<char>, Expr)>),
     /// `randvar(…)` or `cvar(…)`.
     Random(Random),
@@ -43,7 +43,7 @@ pub(crate) struct Random {
     pub(crate) attrs: Attrs,
 }
 
-/// The two ways to write a random variable.
+/// The two kinds of definition of a random variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// `randvar`: uniform, gamma or tabular.
@@ -56,7 +56,7 @@ pub(crate) enum Family {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Attr {
     pub(crate) key: Key,
-    /// Of the name.
+    /// Span of the name.
     pub(crate) name_span: Span,
     pub(crate) value: Option<AttrValue>,
 }
@@ -81,7 +81,7 @@ pub(crate) struct Local {
 pub(crate) struct Attrs {
     pub(crate) list: Vec<Attr>,
     pub(crate) locals: Vec<Local>,
-    /// Of the thing that has the attributes: keyword to last attribute.
+    /// Span of the statement: keyword to last attribute.
     pub(crate) span: Span,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct FilesetDef {
     pub(crate) attrs: Attrs,
 }
 
-/// When a run ends, as written.
+/// The mode of `set mode quit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quit {
     Timeout,
@@ -135,28 +135,28 @@ pub(crate) enum Quit {
     FirstDone,
 }
 
-/// What `create` makes.
+/// The kinds of `create`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Create {
     Filesets,
     Processes,
 }
 
-/// What `stats` does.
+/// The effects of `stats`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stats {
     Clear,
     /// `snap`, `dump`, `multidump`, `xmldump`, and `statsdump`: the end of the period.
     Snap,
-    /// `directory`, `command`: settings without a meaning today.
+    /// `directory`, `command`: settings without an effect.
     Setting,
 }
 
-/// A statement and where it stands.
+/// A statement and its span.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) kind: StatementKind,
-    /// The statement as far as its own text goes (blocks: to the opening brace).
+    /// Span of the statement, for blocks up to the opening brace.
     pub(crate) span: Span,
     /// Its first words, for messages: `stats directory`.
     pub(crate) title: String,
@@ -195,6 +195,6 @@ pub(crate) enum StatementKind {
     },
     Shutdown,
     Quit,
-    /// Accepted, and means nothing here; the reason.
+    /// Accepted without an effect; the reason.
     Nothing(&'static str),
 }

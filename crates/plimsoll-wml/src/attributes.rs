@@ -1,4 +1,6 @@
-//! Tables of the language: attributes, flowops, and what goes with what.
+//! Tables of the language: attributes and flowops.
+
+use plimsoll_plan::OpKind;
 
 /// Attributes, each under its main name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,7 +57,7 @@ pub(crate) enum Key {
     WriteOnly,
 }
 
-/// What an attribute takes.
+/// Type of the value of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttributeType {
     /// A whole number.
@@ -71,7 +73,7 @@ pub(crate) enum AttributeType {
 }
 
 impl AttributeType {
-    /// For messages: "needs …".
+    /// Form of the value, in messages.
     pub(crate) fn show(self) -> &'static str {
         match self {
             AttributeType::Number => "a whole number or a variable",
@@ -82,52 +84,39 @@ impl AttributeType {
         }
     }
 
-    /// Whether the attribute may stand without a value.
+    /// Whether the attribute may be without a value.
     pub(crate) fn may_be_bare(self) -> bool {
         matches!(self, AttributeType::Flag | AttributeType::Percent)
     }
 }
 
-/// The attributes of one kind of statement: name as written, key, what it takes. A key's first
-/// name is its main one.
+/// The attributes of one kind of statement: name, key, type. The first name of a key is its main
+/// one.
 pub(crate) type Table = &'static [(&'static str, Key, AttributeType)];
 
 pub(crate) const FILESET: Table = &[
     ("name", Key::Name, AttributeType::Text),
     ("path", Key::Path, AttributeType::Text),
+    ("size", Key::Size, AttributeType::Number),
+    ("filesize", Key::Size, AttributeType::Number),
+    ("filesizegamma", Key::SizeGamma, AttributeType::Number),
+    ("sizegamma", Key::SizeGamma, AttributeType::Number),
+    ("prealloc", Key::Prealloc, AttributeType::Percent),
+    ("paralloc", Key::Parallel, AttributeType::Flag),
+    ("reuse", Key::Reuse, AttributeType::Flag),
+    ("trusttree", Key::TrustTree, AttributeType::Flag),
+    ("readonly", Key::ReadOnly, AttributeType::Flag),
+    ("writeonly", Key::WriteOnly, AttributeType::Flag),
+    ("cached", Key::Cached, AttributeType::Flag),
     ("entries", Key::Entries, AttributeType::Number),
     ("leafdirs", Key::LeafDirs, AttributeType::Number),
     ("dirwidth", Key::DirWidth, AttributeType::Number),
     ("dirgamma", Key::DirGamma, AttributeType::Number),
     ("dirdepthrv", Key::DepthRv, AttributeType::Number),
-    ("size", Key::Size, AttributeType::Number),
-    ("filesize", Key::Size, AttributeType::Number),
-    ("filesizegamma", Key::SizeGamma, AttributeType::Number),
-    ("sizegamma", Key::SizeGamma, AttributeType::Number),
-    ("prealloc", Key::Prealloc, AttributeType::Percent),
-    ("paralloc", Key::Parallel, AttributeType::Flag),
-    ("reuse", Key::Reuse, AttributeType::Flag),
-    ("trusttree", Key::TrustTree, AttributeType::Flag),
-    ("readonly", Key::ReadOnly, AttributeType::Flag),
-    ("writeonly", Key::WriteOnly, AttributeType::Flag),
-    ("cached", Key::Cached, AttributeType::Flag),
 ];
 
-pub(crate) const FILE: Table = &[
-    ("name", Key::Name, AttributeType::Text),
-    ("path", Key::Path, AttributeType::Text),
-    ("size", Key::Size, AttributeType::Number),
-    ("filesize", Key::Size, AttributeType::Number),
-    ("filesizegamma", Key::SizeGamma, AttributeType::Number),
-    ("sizegamma", Key::SizeGamma, AttributeType::Number),
-    ("prealloc", Key::Prealloc, AttributeType::Percent),
-    ("paralloc", Key::Parallel, AttributeType::Flag),
-    ("reuse", Key::Reuse, AttributeType::Flag),
-    ("trusttree", Key::TrustTree, AttributeType::Flag),
-    ("readonly", Key::ReadOnly, AttributeType::Flag),
-    ("writeonly", Key::WriteOnly, AttributeType::Flag),
-    ("cached", Key::Cached, AttributeType::Flag),
-];
+/// The attributes of a single file: those of a fileset but the last five, which shape its tree.
+pub(crate) const FILE: Table = FILESET.split_at(FILESET.len() - 5).0;
 
 pub(crate) const PROCESS: Table = &[
     ("name", Key::Name, AttributeType::Text),
@@ -184,7 +173,7 @@ pub(crate) const RANDVAR: Table = &[
 /// The types of `randvar`.
 pub(crate) const RANDVAR_TYPES: [&str; 3] = ["uniform", "gamma", "tabular"];
 
-/// `define randvar` also takes the variable's name, which the parser reads itself.
+/// The first attribute of `define randvar`, which the parser reads itself.
 pub(crate) const DEFINE_RANDVAR: &str = "name";
 
 pub(crate) const CVAR: Table = &[
@@ -204,60 +193,24 @@ pub(crate) const MULTI: Table = &[
 
 pub(crate) const MULTISYNC: Table = &[("value", Key::Value, AttributeType::Number)];
 
-/// Main name of a key.
+/// Main name of a key of a table.
 pub(crate) fn name_of(table: Table, key: Key) -> &'static str {
-    table
-        .iter()
-        .find(|(_, k, _)| *k == key)
-        .map_or("?", |(name, _, _)| name)
+    let found = table.iter().find(|(_, k, _)| *k == key);
+    found.expect("the key is in the table").0
 }
 
-/// The flowops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum FlowopKind {
-    AioWait,
-    AioWrite,
-    Append,
-    AppendRand,
-    Block,
-    BwLimit,
-    Close,
-    Create,
-    Delay,
-    Delete,
-    EventLimit,
-    FinishOnBytes,
-    FinishOnCount,
-    Fsync,
-    FsyncSet,
-    Hog,
-    IopsLimit,
-    ListDir,
-    MakeDir,
-    Open,
-    OpsLimit,
-    Print,
-    Read,
-    ReadWhole,
-    RemoveDir,
-    SemBlock,
-    SemPost,
-    Stat,
-    TestRandVar,
-    Wakeup,
-    Write,
-    WriteWhole,
-}
-
-/// A flowop's name, and the attributes that mean something to it besides `name` and `iters`.
+/// A flowop.
 #[derive(Debug)]
 pub(crate) struct FlowopInfo {
     pub(crate) name: &'static str,
     pub(crate) kind: FlowopKind,
+    /// Kind of its row in the results.
+    pub(crate) row: OpKind,
+    /// Attributes that it uses besides `name` and `iters`.
     pub(crate) uses: &'static [Key],
 }
 
-/// Attributes of everything that may open a file.
+/// Attributes of flowops that may open a file.
 const OPENS: [Key; 7] = [
     Key::Fileset,
     Key::Fd,
@@ -278,47 +231,59 @@ macro_rules! opens {
 }
 
 macro_rules! flowops {
-    ($($name:literal $kind:ident $uses:expr;)*) => {
+    ($($name:literal $kind:ident $row:ident $uses:expr;)*) => {
+        /// Kinds of flowop.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum FlowopKind {
+            $($kind),*
+        }
+
         /// Every flowop.
         pub(crate) const FLOWOPS: &[FlowopInfo] = &[
-            $(FlowopInfo { name: $name, kind: FlowopKind::$kind, uses: $uses }),*
+            $(FlowopInfo {
+                name: $name,
+                kind: FlowopKind::$kind,
+                row: OpKind::$row,
+                uses: $uses,
+            }),*
         ];
     };
 }
 
+// Name, kind, kind of its row, attributes.
 flowops! {
-    "read" Read opens![Key::IoSize, Key::Random, Key::WorkingSet];
-    "write" Write opens![Key::IoSize, Key::Random, Key::WorkingSet];
-    "aiowrite" AioWrite opens![Key::IoSize, Key::Random, Key::WorkingSet];
-    "aiowait" AioWait &[];
-    "openfile" Open opens![];
-    "createfile" Create opens![];
-    "closefile" Close &[Key::Fd];
-    "readwholefile" ReadWhole opens![Key::IoSize];
-    "writewholefile" WriteWhole opens![Key::IoSize, Key::SrcFd];
-    "appendfile" Append opens![Key::IoSize];
-    "appendfilerand" AppendRand opens![Key::IoSize];
-    "deletefile" Delete &[Key::Fileset, Key::Fd, Key::Indexed];
-    "statfile" Stat &[Key::Fileset, Key::Fd, Key::Indexed];
-    "fsync" Fsync &[Key::Fd];
-    "fsyncset" FsyncSet &[Key::Fileset];
-    "makedir" MakeDir &[Key::Fileset, Key::Indexed];
-    "removedir" RemoveDir &[Key::Fileset, Key::Indexed];
-    "listdir" ListDir &[Key::Fileset, Key::Indexed];
-    "semblock" SemBlock &[Key::Value, Key::HighWater];
-    "sempost" SemPost &[Key::Value, Key::Target, Key::Blocking];
-    "block" Block &[];
-    "wakeup" Wakeup &[Key::Target];
-    "hog" Hog &[Key::Value];
-    "delay" Delay &[Key::Value];
-    "eventlimit" EventLimit &[];
-    "iopslimit" IopsLimit &[Key::Target];
-    "opslimit" OpsLimit &[Key::Target];
-    "bwlimit" BwLimit &[Key::Target];
-    "finishoncount" FinishOnCount &[Key::Value, Key::Target];
-    "finishonbytes" FinishOnBytes &[Key::Value, Key::Target];
-    "print" Print &[Key::Value];
-    "testrandvar" TestRandVar &[Key::Value];
+    "read" Read Read opens![Key::IoSize, Key::Random, Key::WorkingSet];
+    "write" Write Write opens![Key::IoSize, Key::Random, Key::WorkingSet];
+    "aiowrite" AioWrite AioWrite opens![Key::IoSize, Key::Random, Key::WorkingSet];
+    "aiowait" AioWait AioWait &[];
+    "openfile" Open Open opens![];
+    "createfile" Create Create opens![];
+    "closefile" Close Close &[Key::Fd];
+    "readwholefile" ReadWhole ReadWhole opens![Key::IoSize];
+    "writewholefile" WriteWhole WriteWhole opens![Key::IoSize, Key::SrcFd];
+    "appendfile" Append Append opens![Key::IoSize];
+    "appendfilerand" AppendRand Append opens![Key::IoSize];
+    "deletefile" Delete Delete &[Key::Fileset, Key::Fd, Key::Indexed];
+    "statfile" Stat Stat &[Key::Fileset, Key::Fd, Key::Indexed];
+    "fsync" Fsync Fsync &[Key::Fd];
+    "fsyncset" FsyncSet FsyncSet &[Key::Fileset];
+    "makedir" MakeDir MakeDir &[Key::Fileset, Key::Indexed];
+    "removedir" RemoveDir RemoveDir &[Key::Fileset, Key::Indexed];
+    "listdir" ListDir ListDir &[Key::Fileset, Key::Indexed];
+    "semblock" SemBlock SemBlock &[Key::Value, Key::HighWater];
+    "sempost" SemPost SemPost &[Key::Value, Key::Target, Key::Blocking];
+    "block" Block Block &[];
+    "wakeup" Wakeup Wakeup &[Key::Target];
+    "hog" Hog Hog &[Key::Value];
+    "delay" Delay Delay &[Key::Value];
+    "eventlimit" EventLimit Limit &[];
+    "iopslimit" IopsLimit Limit &[Key::Target];
+    "opslimit" OpsLimit Limit &[Key::Target];
+    "bwlimit" BwLimit Limit &[Key::Target];
+    "finishoncount" FinishOnCount Finish &[Key::Value, Key::Target];
+    "finishonbytes" FinishOnBytes Finish &[Key::Value, Key::Target];
+    "print" Print Print &[Key::Value];
+    "testrandvar" TestRandVar TestVariable &[Key::Value];
 }
 
 /// The flowop of this name.
@@ -349,7 +314,7 @@ mod tests {
     fn every_flowop_uses_attributes_of_the_flowop_table() {
         for f in FLOWOPS {
             for key in f.uses {
-                assert_ne!(name_of(FLOWOP, *key), "?", "{}: {key:?}", f.name);
+                assert!(!name_of(FLOWOP, *key).is_empty(), "{}: {key:?}", f.name);
             }
         }
     }

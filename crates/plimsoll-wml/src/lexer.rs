@@ -4,12 +4,12 @@ use crate::diagnostics::{MAX_ERRORS, Problem, Span};
 use plimsoll_plan::{parse_duration, show_exactly};
 use std::time::Duration;
 
-/// A token and where it stands.
+/// A token and its span.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
-    /// First of its line: where reading can be taken up again after an error.
+    /// The first of its line, where parsing can continue after an error.
     pub(crate) starts_line: bool,
 }
 
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     /// A bare word: keyword, name, path.
     Word(String),
     Int(i64),
-    /// A number with `m`: so many times 2^20, and where a time is expected, so many minutes.
+    /// A number with `m`: a multiple of 2^20, or where a time is expected, minutes.
     Mega(i64),
     /// A number with a unit of time.
     Time(Duration),
@@ -29,13 +29,13 @@ pub(crate) enum Kind {
     Var(String),
     /// `{ } ( ) = , + - * /`
     Sign(char),
-    /// Something that has been reported already.
+    /// An error that has been reported.
     Bad,
     End,
 }
 
 impl Kind {
-    /// How the token is named in a message.
+    /// Name of the token in messages.
     pub(crate) fn show(&self) -> String {
         match self {
             Kind::Word(w) => format!("`{w}`"),
@@ -63,12 +63,12 @@ pub(crate) enum Piece {
 pub(crate) struct Comment {
     pub(crate) text: String,
     pub(crate) span: Span,
-    /// Nothing but blanks stands before it on its line.
+    /// Only blanks are before it on its line.
     pub(crate) alone: bool,
 }
 
-/// What a text consists of.
-#[derive(Debug)]
+/// The tokens, comments and errors of a text.
+#[derive(Debug, Default)]
 pub(crate) struct Lexed {
     /// Always ends with [`Kind::End`].
     pub(crate) tokens: Vec<Token>,
@@ -76,18 +76,14 @@ pub(crate) struct Lexed {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Cuts a text into tokens; what cannot be read becomes [`Kind::Bad`] and a problem.
+/// Splits a text into tokens; an invalid one becomes [`Kind::Bad`] and a problem.
 pub(crate) fn lex(text: &str, file: u16) -> Lexed {
     let mut lexer = Lexer {
         text,
         at: 0,
         file,
         fresh_line: true,
-        out: Lexed {
-            tokens: Vec::new(),
-            comments: Vec::new(),
-            problems: Vec::new(),
-        },
+        out: Lexed::default(),
     };
     lexer.run();
     lexer.out
@@ -126,13 +122,10 @@ impl Lexer<'_> {
                 });
             }
         }
-        let span = self.span(self.text.trim_end().len().min(self.at));
+        self.at = self.text.trim_end().len();
         self.out.tokens.push(Token {
             kind: Kind::End,
-            span: Span {
-                end: span.start,
-                ..span
-            },
+            span: self.span(self.at),
             starts_line: true,
         });
     }
@@ -141,12 +134,9 @@ impl Lexer<'_> {
         self.text[self.at..].chars().next()
     }
 
+    /// The span from `start` to the next character.
     fn span(&self, start: usize) -> Span {
-        Span {
-            file: self.file,
-            start: u32::try_from(start).unwrap_or(u32::MAX),
-            end: u32::try_from(self.at).unwrap_or(u32::MAX),
-        }
+        Span::of(self.file, start..self.at, self.text)
     }
 
     /// Takes characters while they qualify.
@@ -158,7 +148,7 @@ impl Lexer<'_> {
     }
 
     fn problem(&mut self, problem: Problem) -> Kind {
-        // A binary file would fill the memory with problems nobody reads.
+        // A binary file would fill the memory with problems.
         if self.out.problems.len() < MAX_ERRORS {
             self.out.problems.push(problem);
         }
@@ -199,12 +189,9 @@ impl Lexer<'_> {
     fn word(&mut self) -> Kind {
         let start = self.at;
         let word = self.take(in_word).to_string();
-        // Lists of parameters hold semicolons; at the end it is another language's habit.
+        // Lists of parameters contain semicolons, but do not end with one.
         if word.ends_with(';') {
-            let whole = std::mem::replace(&mut self.at, start + word.trim_end_matches(';').len());
-            let last = self.at;
-            self.at = whole;
-            return self.unexpected(';', last);
+            return self.unexpected(';', start + word.trim_end_matches(';').len());
         }
         Kind::Word(word)
     }
@@ -229,7 +216,7 @@ impl Lexer<'_> {
         self.problem(problem.help(help))
     }
 
-    /// Whether a slash divides: only after a number or a variable; else it begins a path.
+    /// Whether a slash divides, after a number or a variable; otherwise it begins a path.
     fn is_division(&self) -> bool {
         let after_operand = matches!(
             self.out.tokens.last().map(|t| &t.kind),
@@ -243,25 +230,19 @@ impl Lexer<'_> {
     fn number(&mut self) -> Kind {
         let start = self.at;
         let digits = self.take(|c| c.is_ascii_digit()).to_string();
-        let suffix = self
-            .take(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '%'))
-            .to_string();
+        let in_suffix = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '%');
+        let suffix = self.take(in_suffix).to_string();
+        let is_time = |unit: &&str| is_fraction(suffix.strip_suffix(unit));
         let shift = match suffix.as_str() {
             "" => 0,
             "k" | "K" => 10,
             "m" | "M" => MEGA,
             "g" | "G" => 30,
             "t" | "T" => 40,
-            _ if TIME_UNITS
-                .iter()
-                .any(|u| is_fraction(suffix.strip_suffix(u))) =>
-            {
+            _ if TIME_UNITS.iter().any(is_time) => {
                 return self.time(start, &format!("{digits}{suffix}"));
             }
-            _ => {
-                let span = self.span(start);
-                return self.problem(bad_suffix(&digits, &suffix, span));
-            }
+            _ => return self.problem(bad_suffix(&digits, &suffix, self.span(start))),
         };
         let number = digits.parse::<i64>().ok();
         let value = number.and_then(|n| n.checked_mul(1 << shift));
@@ -270,15 +251,9 @@ impl Lexer<'_> {
             (_, Some(n)) => return Kind::Int(n),
             _ => {}
         }
-        let span = self.span(start);
-        self.problem(
-            Problem::new(
-                span,
-                format!("the number {digits}{suffix} is too large"),
-                "does not fit into 63 bits",
-            )
-            .help(format!("the greatest number is {}", i64::MAX)),
-        )
+        let message = format!("the number {digits}{suffix} is too large");
+        let problem = Problem::new(self.span(start), message, "does not fit into 63 bits");
+        self.problem(problem.help(format!("the maximum is {}", i64::MAX)))
     }
 
     /// A number with a unit of time.
@@ -286,9 +261,9 @@ impl Lexer<'_> {
         match parse_duration(text) {
             Ok(time) => Kind::Time(time),
             Err(_) => {
-                let span = self.span(start);
                 let message = format!("the time {text} is too long");
-                self.problem(Problem::new(span, message, "does not fit into 64 bits"))
+                let label = "does not fit into 64 bits";
+                self.problem(Problem::new(self.span(start), message, label))
             }
         }
     }
@@ -298,20 +273,14 @@ impl Lexer<'_> {
         match self.variable_name() {
             Some(name) => Kind::Var(name),
             None => {
-                let span = self.span(start);
-                self.problem(
-                    Problem::new(
-                        span,
-                        "`$` without a variable's name",
-                        "expected a name after it",
-                    )
-                    .help("variables are written $name, ${name} or $(name)"),
-                )
+                let message = "`$` without a variable's name";
+                let problem = Problem::new(self.span(start), message, "expected a name after it");
+                self.problem(problem.help("variables are written $name, ${name} or $(name)"))
             }
         }
     }
 
-    /// Reads `$name`, `${name}` or `$(name)`; at least the dollar is taken.
+    /// Reads `$name`, `${name}` or `$(name)`; at least the dollar sign is consumed.
     fn variable_name(&mut self) -> Option<String> {
         self.at += 1;
         let close = match self.peek() {
@@ -373,7 +342,7 @@ impl Lexer<'_> {
         Kind::Text(pieces)
     }
 
-    /// One backslash and what it escapes; an unknown escape stands for itself.
+    /// Reads a backslash and the character that it escapes; an unknown escape stands for itself.
     fn escape(&mut self, plain: &mut String) {
         self.at += 1;
         let Some(c) = self.peek() else { return };
@@ -388,19 +357,14 @@ impl Lexer<'_> {
 
     fn unterminated(&mut self, start: usize) -> Kind {
         self.at = self.text.len();
-        let span = Span {
-            end: u32::try_from(start + 1).unwrap_or(u32::MAX),
-            ..self.span(start)
-        };
-        self.problem(
-            Problem::new(span, "this text has no end", "the quotation begins here")
-                .help("close it with `\"`; a quotation mark inside is written `\\\"`"),
-        )
+        let span = Span::of(self.file, start..start + 1, self.text);
+        let problem = Problem::new(span, "this text has no end", "the quotation begins here");
+        self.problem(problem.help("close it with `\"`; a quotation mark inside is written `\\\"`"))
     }
 }
 
-/// Length of a revision mark such as `$Revision: 1.7 $`, which looks like a variable and is none;
-/// the oldest files print them.
+/// Length in bytes of a revision mark such as `$Revision: 1.7 $`, which is not a variable; the oldest
+/// files print them.
 fn revision_mark(text: &str) -> Option<usize> {
     const MARKS: [&str; 6] = ["Author", "Date", "Header", "Id", "Revision", "Source"];
     let rest = text.strip_prefix('$')?;
@@ -413,39 +377,28 @@ fn revision_mark(text: &str) -> Option<usize> {
 /// Shift of the suffix `m`.
 pub(crate) const MEGA: u32 = 20;
 
-/// Units of time behind a number. `m` is one only behind a fraction: 1.5m is a minute and a half,
-/// while 2m is a number too.
+/// Units of time after a number. `m` is one only after a fraction: 1.5m is a minute and a half, while
+/// 2m may also be a number.
 const TIME_UNITS: [&str; 6] = ["us", "ms", "s", "min", "h", "m"];
 
-/// Whether a number without its unit goes on as a fraction, if it does at all.
+/// Whether the rest of a number, without its unit, is empty or a fraction.
 fn is_fraction(rest: Option<&str>) -> bool {
-    let Some(rest) = rest else { return false };
-    let digits = rest.strip_prefix('.');
     let all_digits = |d: &str| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit());
-    rest.is_empty() || digits.is_some_and(all_digits)
+    rest.is_some_and(|r| r.is_empty() || r.strip_prefix('.').is_some_and(all_digits))
 }
 
 fn bad_suffix(digits: &str, suffix: &str, span: Span) -> Problem {
+    let label = "expected a whole number";
     if suffix.starts_with('.') {
-        return Problem::new(
-            span,
-            format!("{digits}{suffix} is not a whole number"),
-            "expected a whole number",
-        )
-        .help(
+        let message = format!("{digits}{suffix} is not a whole number");
+        return Problem::new(span, message, label).help(
             "numbers are whole; `gamma` and `dirgamma` are given in thousandths (1.5 is 1500), and a \
              `delay` has a unit (1.5s)",
         );
     }
     if suffix == "%" {
-        return Problem::new(
-            span,
-            "`%` is not part of a number",
-            "expected a whole number",
-        )
-        .help(format!(
-            "percentages are written without the sign: {digits}"
-        ));
+        let help = format!("percentages are written without the sign: {digits}");
+        return Problem::new(span, "`%` is not part of a number", label).help(help);
     }
     let known = "known suffixes are k, m, g and t (2^10, 2^20, 2^30, 2^40)";
     let help = match suffix.to_ascii_lowercase().as_str() {
@@ -457,12 +410,8 @@ fn bad_suffix(digits: &str, suffix: &str, span: Span) -> Problem {
         ),
         _ => format!("{known}; a name that begins with a digit is written in double quotes"),
     };
-    Problem::new(
-        span,
-        format!("unknown suffix `{suffix}` after the number {digits}"),
-        "expected a whole number",
-    )
-    .help(help)
+    let message = format!("unknown suffix `{suffix}` after the number {digits}");
+    Problem::new(span, message, label).help(help)
 }
 
 fn starts_word(c: char) -> bool {

@@ -1,10 +1,21 @@
-//! Filebench's workload model language (WML): read, checked, and lowered to a Plan.
+//! Filebench's Workload Model Language (WML): parsed, checked, and lowered to a Plan.
 //!
-//! [`parse`] turns a text into a [`Workload`], a syntax tree in which every part knows its
-//! place; [`lower`] turns that into a [`plimsoll_plan::Plan`] under the changes of a command
-//! line. Both collect what is wrong in [`Diagnostics`] and never panic on any input. The three
-//! dialects of the language (1.0, 1.4 and 1.5) are one grammar here; `docs/wml.md` describes it.
-//! [`library`] holds the workloads that are compiled in.
+//! [`parse`] turns a text into a [`Workload`], a syntax tree in which every part has its source
+//! location; [`lower`] turns that into a [`plimsoll_plan::Plan`] with the changes of a command line.
+//! Both collect errors in [`Diagnostics`] and never panic on any input. The three dialects of the
+//! language (1.0, 1.4 and 1.5) are one grammar; `docs/wml.md` describes it. [`library`] contains the
+//! built-in workloads.
+//!
+//! | modules | contents |
+//! | --- | --- |
+//! | `attributes` | the tables of attributes and flowops |
+//! | `lexer`, `parser`, `ast` | tokens, recursive descent, syntax tree |
+//! | `summary`, `variable_reads` | title, parameters and usage of a workload that is not lowered |
+//! | `lower` | the state of lowering; its errors and the finished Plan |
+//! | `lower::statements`, `script` | execution of statements; phases of the run |
+//! | `lower::filesets`, `paths`, `processes` | filesets, the work directory, threads |
+//! | `lower::flowops`, `operands`, `targets` | flowops, their operands and targets, by `thread_state` |
+//! | `lower::values`, `random` | expressions and attributes; random variables |
 //!
 //! ```
 //! use plimsoll_plan::{Overrides, SourceKind};
@@ -43,24 +54,37 @@ pub use plimsoll_diagnostics::{Diagnostics, Finding};
 pub use summary::{parameters, title, usage};
 
 use ast::Statement;
-use diagnostics::Source;
+use diagnostics::{Problem, Source};
 use lexer::Comment;
+use parser::Tree;
 pub(crate) use plimsoll_diagnostics as diagnostics;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A workload as it was written: its syntax tree.
+/// The syntax tree of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     source: Arc<Source>,
     statements: Vec<Statement>,
     comments: Vec<Comment>,
-    /// Meanings of parameters that comments list.
+    /// Meanings of parameters from lists in comments.
     listed: HashMap<String, String>,
 }
 
 impl Workload {
-    /// Name the text was given: a path, or the name of a built-in workload.
+    fn of(source: Arc<Source>, tree: Tree) -> Result<Self, Vec<Problem>> {
+        if !tree.problems.is_empty() {
+            return Err(tree.problems);
+        }
+        Ok(Self {
+            source,
+            statements: tree.statements,
+            listed: summary::listed(&tree.comments),
+            comments: tree.comments,
+        })
+    }
+
+    /// Name of the text: a path, or the name of a built-in workload.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.source.name
@@ -73,21 +97,12 @@ impl Workload {
     }
 }
 
-/// Reads a workload. `name` stands for the text in messages.
+/// Parses a workload. `name` is the name of the text in messages.
 ///
 /// # Errors
-/// Every error found, at most ten; reading goes on at the next statement after each.
+/// All errors, at most ten; after each, parsing continues at the next statement.
 pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let source = Source::new(name, text);
     let tree = parser::parse_text(text, 0);
-    if tree.problems.is_empty() {
-        Ok(Workload {
-            source,
-            statements: tree.statements,
-            listed: summary::listed(&tree.comments),
-            comments: tree.comments,
-        })
-    } else {
-        Err(Diagnostics::new(vec![source], tree.problems))
-    }
+    Workload::of(source.clone(), tree).map_err(|problems| Diagnostics::new(vec![source], problems))
 }

@@ -1,17 +1,7 @@
 //! The workloads that are compiled in.
 
+use plimsoll_plan::Builtin;
 use std::sync::LazyLock;
-
-/// A workload that is compiled in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Builtin {
-    /// Name, as `plimsoll run` takes it.
-    pub name: &'static str,
-    /// What it stands for: its first comment line.
-    pub title: &'static str,
-    /// The text, in the workload model language.
-    pub text: &'static str,
-}
 
 macro_rules! texts {
     ($($name:literal)*) => {
@@ -19,7 +9,7 @@ macro_rules! texts {
     };
 }
 
-/// Every file of the folder `workloads`, by name; a test compares the two.
+/// Names and texts of the workloads; a test of the command compares them with the files.
 const TEXTS: &[(&str, &str)] = texts! {
     "bringover"
     "compflow_demo"
@@ -75,18 +65,11 @@ const TEXTS: &[(&str, &str)] = texts! {
     "writesync"
 };
 
-static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
-    let builtins = TEXTS.iter().map(|(name, text)| Builtin {
-        name,
-        title: first_comment(text),
-        text,
-    });
-    builtins.collect()
-});
+static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| Builtin::of_table(TEXTS, first_comment));
 
-fn first_comment(text: &'static str) -> &'static str {
-    let first = text.lines().next().unwrap_or("");
-    first.strip_prefix('#').map_or("", str::trim)
+fn first_comment(text: &str) -> String {
+    let first = text.lines().next().and_then(|line| line.strip_prefix('#'));
+    first.expect("a test checks the first line").trim().into()
 }
 
 /// Every built-in workload, sorted by name.
@@ -101,7 +84,7 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
     all().iter().find(|b| b.name == name)
 }
 
-/// The name of a built-in workload that a mistyped name was likely meant to be.
+/// The name of a built-in workload nearest to a mistyped name.
 #[must_use]
 pub fn suggest(name: &str) -> Option<&'static str> {
     crate::diagnostics::nearest(name, all().iter().map(|b| b.name))
@@ -110,20 +93,6 @@ pub fn suggest(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
-
-    #[test]
-    fn the_list_is_the_folder() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
-        let mut there: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .filter_map(|n| n.strip_suffix(".f").map(str::to_string))
-            .collect();
-        there.sort();
-        let listed: Vec<&str> = all().iter().map(|b| b.name).collect();
-        assert_eq!(listed, there);
-    }
 
     #[test]
     fn each_says_what_it_stands_for() {

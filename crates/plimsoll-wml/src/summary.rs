@@ -1,4 +1,4 @@
-//! What can be said of a workload without lowering it: title, parameters, usage.
+//! Title, parameters and usage of a workload that is not lowered.
 
 use crate::Workload;
 use crate::ast::{ExprKind, Statement, StatementKind};
@@ -7,13 +7,12 @@ use crate::lexer::{Comment, Piece};
 use plimsoll_plan::Parameter;
 use std::collections::{HashMap, HashSet};
 
-/// The first comment line before any statement that is not part of a licence header, or nothing.
+/// Returns the first comment line before any statement that is not part of a licence header; may be
+/// empty.
 #[must_use]
 pub fn title(workload: &Workload) -> String {
-    let first = workload
-        .statements
-        .first()
-        .map_or(u32::MAX, |s| s.span.start);
+    let first = workload.statements.first();
+    let first = first.map_or(u32::MAX, |s| s.span.start);
     let mut in_licence = false;
     for comment in workload.comments.iter().filter(|c| c.span.end <= first) {
         let text = comment.text.as_str();
@@ -28,7 +27,7 @@ pub fn title(workload: &Workload) -> String {
     String::new()
 }
 
-/// Comment lines that say nothing of the workload: licences, copyrights, revision marks, rules.
+/// Whether a comment line does not describe the workload: licences, copyrights, revision marks, rules.
 fn is_boilerplate(text: &str) -> bool {
     const SUMMARY_PREFIXES: [&str; 10] = [
         "all rights reserved",
@@ -49,21 +48,17 @@ fn is_boilerplate(text: &str) -> bool {
         || SUMMARY_PREFIXES.iter().any(|b| lower.starts_with(b))
 }
 
-/// The workload's parameters in the order of their first `set`: name, default as written, and
-/// the meaning that a comment gives: beside the `set`, right above it, or, as Filebench's own
-/// files have it, in a line `# $name - meaning` anywhere. Behind them stand the variables that the
-/// workload reads and never sets, which have no default.
+/// Returns the parameters in the order of their first `set`: name, default as written, and the meaning
+/// from a comment: beside the `set`, right above it, or, as in Filebench's own files, in a line
+/// `# $name - meaning` anywhere. The last ones are the variables that the workload reads and never
+/// sets, which have no default.
 ///
-/// The value is the default; [`crate::lower`] fills in what a Plan uses.
+/// The value is the default; [`crate::lower`] sets that of a Plan.
 #[must_use]
 pub fn parameters(workload: &Workload) -> Vec<Parameter> {
     let mut found = Vec::new();
-    collect(
-        &workload.statements,
-        workload,
-        &mut found,
-        &mut HashSet::new(),
-    );
+    let mut seen = HashSet::new();
+    collect(&workload.statements, workload, &mut found, &mut seen);
     let unset = crate::variable_reads::unset(workload).into_iter();
     found.extend(unset.map(|name| Parameter {
         name: name.into(),
@@ -75,7 +70,7 @@ pub fn parameters(workload: &Workload) -> Vec<Parameter> {
 }
 
 /// The meaning of a variable that the workload reads and never sets.
-pub(crate) fn from_outside(workload: &Workload, name: &str) -> String {
+fn from_outside(workload: &Workload, name: &str) -> String {
     const NEVER_SET: &str = "never set in the workload";
     match workload.listed.get(name) {
         Some(meaning) => format!("{meaning} ({NEVER_SET})"),
@@ -109,17 +104,12 @@ fn collect<'w>(
     }
 }
 
-/// A piece of the text with every run of blanks as one, and without comments.
+/// The text of a span with single blanks and without comments.
 pub(crate) fn written(text: &str, span: Span) -> String {
-    let lines = text.get(span.range()).unwrap_or("").lines();
-    let words = lines.flat_map(|l| {
-        // A quoted text may hold a `#`; only definitions over several lines hold comments.
-        let code = if l.contains('"') {
-            l
-        } else {
-            l.split('#').next().unwrap_or("")
-        };
-        code.split_whitespace()
+    let words = text[span.range()].lines().flat_map(|line| {
+        // A quoted text may contain a `#`; only definitions over several lines contain comments.
+        let comment = line.find('#').filter(|_| !line.contains('"'));
+        line[..comment.unwrap_or(line.len())].split_whitespace()
     });
     let joined = words.collect::<Vec<&str>>().join(" ");
     match joined.strip_prefix('"').and_then(|j| j.strip_suffix('"')) {
@@ -128,13 +118,12 @@ pub(crate) fn written(text: &str, span: Span) -> String {
     }
 }
 
-/// The comment after a `set` on its last line, else a listed one, else the lines right above.
+/// The comment after a `set` on its last line, else a listed meaning, else the comment right above.
 pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     let text = workload.text();
-    let next = workload
-        .comments
-        .partition_point(|c| c.span.start < set.end);
-    if let Some(comment) = workload.comments.get(next)
+    let comments = &workload.comments;
+    let next = comments.partition_point(|c| c.span.start < set.end);
+    if let Some(comment) = comments.get(next)
         && !comment.alone
         && !between(text, set.end, comment.span.start).contains('\n')
     {
@@ -145,10 +134,8 @@ pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     }
     let mut lines: Vec<&Comment> = Vec::new();
     let mut top = set.start;
-    let before = workload
-        .comments
-        .partition_point(|c| c.span.end <= set.start);
-    for comment in workload.comments[..before].iter().rev() {
+    let before = comments.partition_point(|c| c.span.end <= set.start);
+    for comment in comments[..before].iter().rev() {
         let gap = between(text, comment.span.end, top);
         if !comment.alone || gap.matches('\n').count() != 1 || !gap.trim().is_empty() {
             break;
@@ -159,7 +146,7 @@ pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     above(&lines, text)
 }
 
-/// Lists of parameters in comments, as in Filebench's own files: `# $name - meaning`.
+/// Meanings from lists of parameters in comments, as in Filebench's own files: `# $name - meaning`.
 pub(crate) fn listed(comments: &[Comment]) -> HashMap<String, String> {
     let pairs = comments.iter().rev().filter_map(|c| {
         let rest = c.text.strip_prefix('$')?;
@@ -168,33 +155,27 @@ pub(crate) fn listed(comments: &[Comment]) -> HashMap<String, String> {
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         is_name.then(|| (name.to_string(), meaning.trim().to_string()))
     });
-    // Backwards, so that the first of two lines about one parameter stays.
+    // In reverse order, so that the first of two lines about a parameter wins.
     pairs.collect()
 }
 
-/// The comment lines right above, lowest first.
+/// The text of the comment lines right above a `set`, the lowest first.
 fn above(lines: &[&Comment], text: &str) -> String {
-    // A block that reaches up to the first line is the head of the file, not of one parameter.
-    if lines
-        .last()
-        .is_some_and(|c| text[..c.span.start as usize].trim().is_empty())
-    {
+    // A block from the first line on belongs to the file, not to a parameter.
+    let heads_file = |c: &&Comment| text[..c.span.start as usize].trim().is_empty();
+    if lines.last().is_some_and(heads_file) {
         return String::new();
     }
-    let words: Vec<&str> = lines
-        .iter()
-        .rev()
-        .map(|c| c.text.as_str())
-        .filter(|t| t.chars().any(char::is_alphanumeric))
-        .collect();
-    words.join(" ")
+    let words = lines.iter().rev().map(|c| c.text.as_str());
+    let words = words.filter(|t| t.chars().any(char::is_alphanumeric));
+    words.collect::<Vec<&str>>().join(" ")
 }
 
 fn between(text: &str, start: u32, end: u32) -> &str {
-    text.get(start as usize..end as usize).unwrap_or("")
+    &text[start as usize..end as usize]
 }
 
-/// What the workload's `usage` statements say, one text each; parameters in them stand as their
+/// Returns the texts of the workload's `usage` statements; parameters in them are replaced by their
 /// defaults.
 #[must_use]
 pub fn usage(workload: &Workload) -> Vec<String> {

@@ -5,30 +5,28 @@ use crate::ast::{AttrValue, Attrs, Expr, ExprKind, Flowop, Statement, StatementK
 use crate::lexer::Piece;
 use std::collections::HashSet;
 
-/// Names that stand for something without being set.
+/// Variables that are never set.
 const PREDEFINED_VARIABLES: [&str; 2] = ["date", "hostname"];
 
 /// Names of the variables that a workload reads and never sets, in the order of their first use.
-/// Files of Filebench 1.x left them to the profile that ran them.
+/// Files of Filebench 1.x left them to profiles.
 pub(crate) fn unset(workload: &Workload) -> Vec<&str> {
     let mut reads = Reads::default();
     reads.statements(&workload.statements);
     let Reads { set, read, .. } = reads;
-    let is_open = |name: &&str| !set.contains(name) && !is_own(name);
-    read.into_iter().filter(is_open).collect()
-}
-
-fn is_own(name: &str) -> bool {
-    PREDEFINED_VARIABLES.contains(&name) || name.starts_with("stats.")
+    let is_predefined =
+        |name: &str| PREDEFINED_VARIABLES.contains(&name) || name.starts_with("stats.");
+    let is_unset = |name: &&str| !set.contains(name) && !is_predefined(name);
+    read.into_iter().filter(is_unset).collect()
 }
 
 #[derive(Default)]
 struct Reads<'w> {
     set: HashSet<&'w str>,
     read: Vec<&'w str>,
-    /// All of `read`.
+    /// The elements of `read`.
     seen: HashSet<&'w str>,
-    /// Locals of the composite flowop that is looked at.
+    /// Locals of the composite flowop that is visited.
     locals: HashSet<&'w str>,
 }
 
@@ -59,7 +57,7 @@ impl<'w> Reads<'w> {
                 }
             }
             StatementKind::Composite(composite) => {
-                // What the definition declares is given by each use, or has a default.
+                // Each use gives the values of locals, or they have defaults.
                 let locals = composite.attrs.locals.iter();
                 self.locals = locals.map(|l| l.name.as_str()).collect();
                 self.attrs(&composite.attrs);

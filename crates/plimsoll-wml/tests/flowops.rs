@@ -44,13 +44,7 @@ fn last(text: &str) -> Op {
 fn file(slot: u8, fileset: Option<u32>) -> FileRef {
     FileRef {
         fileset: fileset.map(FilesetId),
-        slot,
-        open_next: false,
-        index: None,
-        implicit_open: None,
-        direct: false,
-        dsync: false,
-        no_read_ahead: false,
+        ..FileRef::in_slot(slot)
     }
 }
 

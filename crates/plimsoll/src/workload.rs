@@ -288,6 +288,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_workload_file_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
+        let files = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().path());
+        let stem = |p: PathBuf| p.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut names: Vec<String> = files.map(stem).collect();
+        names.sort();
+        let listed: Vec<String> = builtins().into_iter().map(|b| b.name).collect();
+        assert_eq!(listed, names);
+    }
+
+    #[test]
     fn unknown_names_get_a_hint() {
         let message = find("fileserve").err().map(|s| s.message).unwrap();
         assert_eq!(

@@ -2,7 +2,6 @@
 
 use super::model::Sut;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
-use std::ops::Range;
 
 impl Sut {
     /// Reads the text of a `sut.toml`. `name` stands for it in messages.
@@ -22,25 +21,10 @@ impl Sut {
 
 /// A problem of the TOML reader in our words.
 fn problem(e: &toml::de::Error, text: &str) -> Problem {
-    let span = span_of(e.span().unwrap_or(0..0), text);
+    let span = Span::of(0, e.span().unwrap_or(0..0), text);
     let message = e.message().trim();
-    if let Some(rest) = message.strip_prefix("unknown field ") {
-        let mut quoted = rest.split('`').skip(1).step_by(2);
-        let key = quoted.next().unwrap_or_default();
-        let known: Vec<&str> = quoted.collect();
-        return Problem::new(
-            span,
-            format!("unknown key `{key}`"),
-            "not a key of this table",
-        )
-        .suggest(key, known);
-    }
-    let wrong = ["invalid type: ", "invalid value: "];
-    if let Some(rest) = wrong.iter().find_map(|w| message.strip_prefix(w)) {
-        let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "another"));
-        let expected = plain(expected);
-        let message = format!("expected {expected}, found {found}");
-        return Problem::new(span, message, "this value");
+    if let Some(problem) = Problem::of_reader(span, message, plain) {
+        return problem;
     }
     let mut lines = message.lines();
     let first = lines.next().unwrap_or("this is no TOML");
@@ -61,15 +45,5 @@ fn plain(expected: &str) -> &str {
         "a string" => "a text in quotes",
         "a boolean" => "true or false",
         other => other,
-    }
-}
-
-fn span_of(range: Range<usize>, text: &str) -> Span {
-    let start = text.floor_char_boundary(range.start);
-    let end = text.floor_char_boundary(range.end).max(start);
-    Span {
-        file: 0,
-        start: start as u32,
-        end: end as u32,
     }
 }

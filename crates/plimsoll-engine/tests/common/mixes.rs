@@ -2,9 +2,8 @@
 #![allow(dead_code, missing_docs)]
 
 use plimsoll_plan::{
-    Access, Arrivals, EntriesPerDir, Fileset, FilesetId, Mix, MixFiles, MixFlags, MixOp, MixRow,
-    OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath, SizeTable, Until, Value,
-    WorkerGroup, WorkingSet,
+    Arrivals, Fileset, FilesetId, Mix, MixFiles, MixFlags, MixOp, MixRow, OpKind, Pacing, Phase,
+    Plan, Program, SizeTable, Value, WorkerGroup, WorkingSet,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -15,35 +14,9 @@ pub const EMPTY: FilesetId = FilesetId(2);
 
 pub fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fileset {
     Fileset {
-        name: name.into(),
-        path: RelPath::default(),
-        entries,
-        leaf_dirs: 0,
-        width: EntriesPerDir {
-            mean: 10.0,
-            gamma_shape: None,
-        },
-        depth: None,
-        size: Value::Const(size),
         prealloc_percent,
-        parallel_prealloc: true,
-        reuse: true,
-        trust_tree: false,
-        grows: false,
-        letters: None,
-        access: Access::ReadWrite,
-        cached: None,
-        location: None,
+        ..Fileset::new(name, entries, Value::Const(size))
     }
-}
-
-fn add(plan: &mut Plan, name: &str, kind: OpKind) -> OperationId {
-    plan.operations.push(Operation {
-        name: name.into(),
-        kind,
-        location: None,
-    });
-    OperationId(plan.operations.len() as u32 - 1)
 }
 
 /// A Plan of `workers` processes that do `ops` on files of their own: 100 data files of 64 KiB,
@@ -60,12 +33,12 @@ pub fn plan(dir: &Path, workers: u32, ops: &[(MixOp, f64)], change: impl FnOnce(
     let table = ops.iter().map(|(op, percent)| MixRow {
         op: *op,
         percent: *percent,
-        row: add(&mut plan, op.name(), op.kind()),
+        row: plan.add_row(op.name(), op.kind(), None),
     });
     let table = table.collect();
     let mut mix = Mix {
         table,
-        prepare: add(&mut plan, "prepare", OpKind::Prepare),
+        prepare: plan.add_row("prepare", OpKind::Prepare, None),
         pacing: None,
         delay: Duration::ZERO,
         reads: SizeTable::fixed(8 << 10),
@@ -81,16 +54,10 @@ pub fn plan(dir: &Path, workers: u32, ops: &[(MixOp, f64)], change: impl FnOnce(
         flags: MixFlags::default(),
     };
     change(&mut mix);
+    let program = Program::Mix(Box::new(mix));
     plan.groups = vec![WorkerGroup {
-        process: "user".into(),
-        process_instances: workers,
-        thread: "worker".into(),
-        thread_instances: 1,
         memory: 64 << 10,
-        nice: 0,
-        io_priority: None,
-        program: Program::Mix(Box::new(mix)),
-        location: None,
+        ..WorkerGroup::new("user", workers, "worker", program)
     }];
     lasting(plan, Duration::from_millis(500))
 }
@@ -103,10 +70,7 @@ pub fn lasting(mut plan: Plan, time: Duration) -> Plan {
         },
         Phase::Start,
         Phase::OpenWindow,
-        Phase::Wait {
-            until: Until::Elapsed { time },
-            snapshots: None,
-        },
+        Phase::wait_for(time),
         Phase::CloseWindow,
         Phase::Stop,
     ];
@@ -115,7 +79,7 @@ pub fn lasting(mut plan: Plan, time: Duration) -> Plan {
 
 /// Gives each process a schedule.
 pub fn paced(mut plan: Plan, rate: f64, arrivals: Arrivals) -> Plan {
-    let start = add(&mut plan, "start", OpKind::Start);
+    let start = plan.add_row("start", OpKind::Start, None);
     let mix = mix(&mut plan);
     mix.pacing = Some(Pacing {
         rate,

@@ -1,81 +1,67 @@
 //! IOR's patterns as IO500 runs them.
 
 use super::{
-    RowTable, by, countable, memory, parameter, row, samples, squeeze, stage, template, text,
+    LoweredPattern, RowTable, by, countable, parameter, pattern, row, squeeze, stage,
+    stonewall_parameter, template, text, worn_out,
 };
 use crate::options::{Ior, Options};
 use plimsoll_plan::{
-    NamePiece, OnError, OpKind, Parameter, Pattern, RootHandling, Rounds, Stage, StageWork,
-    Stonewall, TransferLoop,
+    NamePiece, OnError, OpKind, Parameter, Pattern, Rounds, Stage, StageWork, TransferLoop,
 };
 
-pub(super) fn pattern(
+pub(super) fn lower(
     options: &Options,
     i: &Ior,
     ranks: u32,
     rows: &mut RowTable,
-) -> Result<Pattern, String> {
+) -> Result<LoweredPattern, String> {
     let bytes = u128::from(i.transfers) * u128::from(i.size) * u128::from(ranks);
     countable("the bytes of all transfers", bytes)?;
     let name = options.name().as_str();
     let mut stages = vec![
         Stage {
-            stonewall: i.stonewall.map(|after| Stonewall {
-                after,
-                wear_out: true,
-            }),
+            stonewall: worn_out(i.stonewall),
             ..transfers(&format!("{name}-write"), i, None, rows)
         },
         transfers(&format!("{name}-read"), i, Some(options.offset), rows),
     ];
     squeeze(&mut stages, options, false);
-    let object_name = if i.hard {
-        template([text("file")])
-    } else {
-        template([text("ior_file_easy."), NamePiece::Rank(8)])
+    let object_name = match i.hard {
+        true => template([text("file")]),
+        false => template([text("ior_file_easy."), NamePiece::Rank(8)]),
     };
-    Ok(Pattern {
-        root: options.place.root.clone(),
-        root_is: RootHandling::New,
-        leaves_objects: false,
-        set_name: template([]),
-        object_name,
-        ranks,
-        sets: 1,
-        // How large a file becomes is for the transfers to say.
-        objects: 0,
-        object_size: 0,
-        position: 0,
-        positions: vec![],
-        verify: false,
-        content: options.content,
-        direct: options.direct,
-        samples: samples(options),
-        hold_memory: memory(options.hold_memory_mib),
-        stages,
+    Ok(LoweredPattern {
+        title: match i.hard {
+            true => "transfers of an odd size, strided over one file that all ranks share",
+            false => "large sequential transfers, a file for each rank",
+        },
+        notes: match i.transfers {
+            0 => vec!["nothing is written or read (--transfers 0)"],
+            _ => vec![],
+        },
+        pattern: Pattern {
+            object_name,
+            ..pattern(options, ranks, stages)
+        },
+        parameters: parameters(options, i),
     })
 }
 
-/// Writing the rank's own part, or reading that of the rank that lies so far ahead.
+/// A write of the rank's own part, or a read of the part of the rank `read_ahead` ranks further.
 ///
-/// No stage removes the files: a rank that is still reading one belonging to another would find
-/// it gone, and IOR does not measure it either. They go with the root.
+/// The files are not removed by a stage but with the root: another rank may still read them, and IOR
+/// does not measure it either.
 fn transfers(name: &str, i: &Ior, read_ahead: Option<i64>, rows: &mut RowTable) -> Stage {
     let write = read_ahead.is_none();
-    let (transfer, kind) = if write {
-        (row::WRITE, OpKind::Write)
-    } else {
-        (row::READ, OpKind::Read)
+    let (transfer, kind, rounds) = match write {
+        true => (row::WRITE, OpKind::Write, Rounds::Count(i.transfers)),
+        false => (row::READ, OpKind::Read, Rounds::Made),
     };
     let work = TransferLoop {
         owner: by(read_ahead.unwrap_or(0)),
         write,
         size: i.size,
-        rounds: if write {
-            Rounds::Count(i.transfers)
-        } else {
-            Rounds::Made
-        },
+        rounds,
         strided: i.hard,
         open: rows.id(row::OPEN, OpKind::Open),
         transfer: rows.id(transfer, kind),
@@ -85,14 +71,10 @@ fn transfers(name: &str, i: &Ior, read_ahead: Option<i64>, rows: &mut RowTable) 
     stage(name, StageWork::Transfers(work), OnError::Stop)
 }
 
-pub(super) fn parameters(options: &Options, i: &Ior) -> Vec<Parameter> {
+fn parameters(options: &Options, i: &Ior) -> Vec<Parameter> {
     let default: u64 = if i.hard { 10_000_000 } else { 4_960_000 };
-    let mut all = vec![parameter(
-        "transfers",
-        i.transfers,
-        default,
-        "transfers of a rank, at most",
-    )];
+    let meaning = "transfers of a rank, at most";
+    let mut all = vec![parameter("transfers", i.transfers, default, meaning)];
     if !i.hard {
         let default: u64 = 2 << 20;
         all.push(parameter(
@@ -102,8 +84,12 @@ pub(super) fn parameters(options: &Options, i: &Ior) -> Vec<Parameter> {
             "bytes of a transfer",
         ));
     }
-    all.push(super::stonewall_parameter(i.stonewall));
-    let meaning = "ranks from writer to reader";
-    all.push(parameter("offset", options.offset, 1, meaning));
+    all.push(stonewall_parameter(i.stonewall));
+    all.push(parameter(
+        "offset",
+        options.offset,
+        1,
+        "ranks from writer to reader",
+    ));
     all
 }

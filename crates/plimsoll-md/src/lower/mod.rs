@@ -9,13 +9,13 @@ pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
 use crate::options::{Options, PatternOptions};
 use crate::run_info::Position;
 use plimsoll_plan::{
-    NamePiece, NameTemplate, Note, OnError, OpKind, Operation, OperationId, Parameter, Pattern,
-    Phase, Plan, Program, QuitMode, RankShift, Samples, Source, SourceKind, Stage, StageWork,
-    Until, WorkDirSpec, WorkerGroup,
+    NamePiece, NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId,
+    Parameter, Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Samples, Source,
+    SourceKind, Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
 };
 use std::time::Duration;
 
-/// Names of the rows that object operations are counted in.
+/// Names of the rows of the results.
 pub(crate) mod row {
     pub(crate) const MAKE_SET: &str = "make set";
     pub(crate) const CREATE: &str = "create";
@@ -29,143 +29,126 @@ pub(crate) mod row {
     pub(crate) const CLOSE: &str = "close";
 }
 
-/// Greatest number an object can have, and most bytes and objects of a run.
+/// Maximum number of an object, and maximum of bytes and objects of a run.
 const MAX_OBJECT_NUMBER: u128 = i64::MAX as u128;
 
-/// The Plan of these options for so many ranks.
+/// A pattern, and what the Plan says about it.
+struct LoweredPattern {
+    title: &'static str,
+    notes: Vec<&'static str>,
+    pattern: Pattern,
+    parameters: Vec<Parameter>,
+}
+
+/// Makes the Plan of a pattern for a number of ranks, which has passed [`Plan::check`].
 ///
-/// `position` has the numbers of the next objects, from the run-info file of an earlier run; it is
-/// used when the options say so.
+/// `position` has the numbers of the next objects from the run-info file of an earlier run; it is
+/// used if the options require it.
 ///
 /// # Errors
-/// One sentence: what so many ranks cannot do.
+/// One sentence that states why this number of ranks is not possible.
 pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Result<Plan, String> {
     if ranks == 0 {
         return Err("a pattern needs at least one process".into());
     }
-    let mut plan = Plan::empty(options.name().as_str());
     let mut rows = RowTable::default();
-    let (pattern, parameters) = match &options.pattern {
-        PatternOptions::Workbench(w) => {
-            if w.rounds > w.precreate && w.phases.benchmark {
-                plan.notes.push(note(
-                    "more objects are read from a set than are made in it before (-I above \
-                     -P): those that are made meanwhile may not be there yet",
-                ));
-            }
-            if w.precreate == 0 && w.rounds == 0 {
-                plan.notes
-                    .push(note("no object is made, read or removed (-P 0 and -I 0)"));
-            }
-            plan.notes.extend(workbench::warning(w, ranks).map(note));
-            plan.title = "each set a queue: the oldest objects are read and removed by one \
-                          rank, new ones made by another"
-                .into();
-            (
-                workbench::pattern(options, w, ranks, position, &mut rows)?,
-                workbench::parameters(options, w),
-            )
-        }
-        PatternOptions::Mdtest(m) => {
-            if m.files == 0 {
-                plan.notes
-                    .push(note("no file is made, looked at or removed (-n 0)"));
-            }
-            plan.title = if m.hard {
-                "small files in one directory that all ranks share".into()
-            } else {
-                "empty files in a directory for each rank".into()
-            };
-            (
-                mdtest::pattern(options, m, ranks, &mut rows)?,
-                mdtest::parameters(options, m),
-            )
-        }
-        PatternOptions::Ior(i) => {
-            if i.transfers == 0 {
-                plan.notes
-                    .push(note("nothing is written or read (--transfers 0)"));
-            }
-            plan.title = if i.hard {
-                "transfers of an odd size, strided over one file that all ranks share".into()
-            } else {
-                "large sequential transfers, a file for each rank".into()
-            };
-            (
-                ior::pattern(options, i, ranks, &mut rows)?,
-                ior::parameters(options, i),
-            )
-        }
+    let lowered = match &options.pattern {
+        PatternOptions::Workbench(w) => workbench::lower(options, w, ranks, position, &mut rows)?,
+        PatternOptions::Mdtest(m) => mdtest::lower(options, m, ranks, &mut rows)?,
+        PatternOptions::Ior(i) => ior::lower(options, i, ranks, &mut rows)?,
     };
-    plan.source = Source {
-        kind: SourceKind::Builtin,
-        name: plan.name.clone(),
-        text: as_text(&parameters),
+    let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
+    let text = as_text(&parameters);
+    if let Some(content) = options.content {
+        parameters.push(parameter("content", content, "", "contents of writes"));
+    }
+    let note = |text: &str| Note {
+        text: text.into(),
+        location: None,
     };
-    plan.seed = options.seed;
-    plan.work_dir = WorkDirSpec {
-        dir: options.place.dir.clone(),
-        guards: vec![pattern.root.clone()],
-        temporary: false,
+    let name = options.name().as_str();
+    let mut plan = Plan {
+        title: lowered.title.into(),
+        source: Source {
+            kind: SourceKind::Builtin,
+            name: name.into(),
+            text,
+        },
+        seed: options.seed,
+        work_dir: WorkDirSpec {
+            dir: options.place.dir.clone(),
+            guards: vec![pattern.root.clone()],
+            temporary: false,
+        },
+        parameters,
+        operations: rows.0,
+        script: script(&pattern.stages),
+        quit: QuitMode::AllDone,
+        notes: lowered.notes.into_iter().map(note).collect(),
+        ..Plan::empty(name)
     };
     plan.options.keep = pattern.leaves_objects;
     plan.options.drop_caches = options.cold;
     plan.options.content = options.content.unwrap_or_default();
-    plan.parameters = parameters;
-    if let Some(content) = options.content {
-        let content = parameter("content", content, "", "what is written");
-        plan.parameters.push(content);
-    }
-    plan.operations = rows.0;
-    plan.script = script(&pattern.stages);
-    plan.quit = QuitMode::AllDone;
-    plan.groups = vec![group(pattern)];
+    let program = Program::Pattern(Box::new(pattern));
+    plan.groups = vec![WorkerGroup::new("rank", ranks, "rank", program)];
+    plan.check().map_err(|e| e.to_string())?;
     Ok(plan)
 }
 
-/// The options as they would be written on a command line.
-fn as_text(parameters: &[Parameter]) -> String {
-    let lines = parameters.iter();
-    lines
-        .map(|p| format!("--{}={}\n", p.name, p.value))
-        .collect()
+/// A pattern of empty objects in the root, which is created and removed by the run.
+fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
+    Pattern {
+        root: options.place.root.clone(),
+        root_is: RootHandling::New,
+        leaves_objects: false,
+        set_name: NameTemplate::default(),
+        object_name: NameTemplate::default(),
+        ranks,
+        sets: 1,
+        objects: 0,
+        object_size: 0,
+        position: 0,
+        positions: vec![],
+        verify: options.verify,
+        content: options.content,
+        direct: options.direct,
+        samples: match (&options.latency, options.latency_all) {
+            (None, _) => Samples::Off,
+            (Some(_), false) => Samples::First,
+            (Some(_), true) => Samples::All,
+        },
+        hold_memory: memory(options.hold_memory_mib),
+        stages,
+    }
 }
 
-/// Each stage is started and ends by itself; it is measured in a window of its own, unless it is a
-/// warm-up.
+/// The options in the form of a command line.
+fn as_text(parameters: &[Parameter]) -> String {
+    let line = |p: &Parameter| format!("--{}={}\n", p.name, p.value);
+    parameters.iter().map(line).collect()
+}
+
+/// Each stage is started and ends by itself, in a measured window unless it is a warm-up.
 fn script(stages: &[Stage]) -> Vec<Phase> {
     let phases = |(stage, s): (u32, &Stage)| {
-        let wait = Phase::Wait {
-            until: Until::Done { at_most: None },
-            snapshots: None,
-        };
-        let work = match s.warm_up {
-            true => vec![wait],
-            false => vec![Phase::OpenWindow, wait, Phase::CloseWindow],
-        };
-        let mut phases = vec![Phase::StartStage { stage }];
-        phases.extend(work);
-        phases.push(Phase::Stop);
-        phases
+        let start = Phase::StartStage { stage };
+        let wait = Phase::wait(Until::Done { at_most: None });
+        match s.warm_up {
+            true => vec![start, wait, Phase::Stop],
+            false => vec![
+                start,
+                Phase::OpenWindow,
+                wait,
+                Phase::CloseWindow,
+                Phase::Stop,
+            ],
+        }
     };
     (0..).zip(stages).flat_map(phases).collect()
 }
 
-fn group(pattern: Pattern) -> WorkerGroup {
-    WorkerGroup {
-        process: "rank".into(),
-        process_instances: pattern.ranks,
-        thread: "rank".into(),
-        thread_instances: 1,
-        memory: 0,
-        nice: 0,
-        io_priority: None,
-        program: Program::Pattern(Box::new(pattern)),
-        location: None,
-    }
-}
-
-/// Rows of the results, each made when it is first asked for.
+/// Rows of the results, each added at its first use.
 #[derive(Default)]
 struct RowTable(Vec<Operation>);
 
@@ -184,13 +167,6 @@ impl RowTable {
     }
 }
 
-fn note(text: &str) -> Note {
-    Note {
-        text: text.into(),
-        location: None,
-    }
-}
-
 fn parameter(name: &str, value: impl ToString, default: impl ToString, meaning: &str) -> Parameter {
     Parameter {
         name: name.into(),
@@ -200,27 +176,22 @@ fn parameter(name: &str, value: impl ToString, default: impl ToString, meaning: 
     }
 }
 
-/// Stonewall of IO500's patterns.
+/// Stonewall of IO500's patterns, with which all ranks wear out.
+fn worn_out(stonewall: Option<Duration>) -> Option<Stonewall> {
+    stonewall.map(|after| Stonewall {
+        after,
+        wear_out: true,
+    })
+}
+
+/// The parameter for the stonewall of IO500's patterns.
 fn stonewall_parameter(stonewall: Option<Duration>) -> Parameter {
-    let shown = |d: Duration| d.as_secs_f64().to_string();
-    let meaning = "seconds until no more is written; 0 for no limit";
-    parameter(
-        "stonewall-timer",
-        shown(stonewall.unwrap_or_default()),
-        300,
-        meaning,
-    )
+    let seconds = stonewall.unwrap_or_default().as_secs_f64();
+    let meaning = "time limit of writing in seconds; 0 for none";
+    parameter("stonewall-timer", seconds, 300, meaning)
 }
 
-fn samples(options: &Options) -> Samples {
-    match (&options.latency, options.latency_all) {
-        (None, _) => Samples::Off,
-        (Some(_), false) => Samples::First,
-        (Some(_), true) => Samples::All,
-    }
-}
-
-/// MiB that are to be free, in bytes; none for 0.
+/// Converts MiB that stay free to bytes; `None` for 0.
 fn memory(mib: u64) -> Option<u64> {
     (mib > 0).then_some(mib << 20)
 }
@@ -233,7 +204,24 @@ fn template(pieces: impl Into<Vec<NamePiece>>) -> NameTemplate {
     NameTemplate(pieces.into())
 }
 
-/// So many ranks further for every set.
+/// A step of one operation on the object of a round.
+fn object_step(op: ObjectOp, rows: &mut RowTable, owner: RankShift) -> ObjectStep {
+    let (name, kind) = match op {
+        ObjectOp::Create { .. } => (row::CREATE, OpKind::ObjectCreate),
+        ObjectOp::Stat => (row::STAT, OpKind::Stat),
+        ObjectOp::Read => (row::READ, OpKind::ObjectRead),
+        ObjectOp::Delete => (row::DELETE, OpKind::Delete),
+    };
+    ObjectStep {
+        row: rows.id(name, kind),
+        op,
+        owner,
+        offset: 0,
+        gates: false,
+    }
+}
+
+/// A shift of `ranks` ranks for every set.
 fn by_set(ranks: i64) -> RankShift {
     RankShift {
         constant: 0,
@@ -241,7 +229,7 @@ fn by_set(ranks: i64) -> RankShift {
     }
 }
 
-/// So many ranks further, whatever the set.
+/// A shift of `ranks` ranks for all sets together.
 fn by(ranks: i64) -> RankShift {
     RankShift {
         constant: ranks,
@@ -249,7 +237,7 @@ fn by(ranks: i64) -> RankShift {
     }
 }
 
-/// A stage without waiting and stonewall, that is run once.
+/// A measured stage without waiting and stonewall.
 fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
     Stage {
         name: name.into(),
@@ -263,18 +251,18 @@ fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
     }
 }
 
-/// Refuses what cannot be counted; `what` names the number.
+/// Refuses a number that is too large; `what` names it.
 fn countable(what: &str, number: u128) -> Result<(), String> {
-    if number > MAX_OBJECT_NUMBER {
-        return Err(format!(
+    match number {
+        0..=MAX_OBJECT_NUMBER => Ok(()),
+        _ => Err(format!(
             "{what} would be {number}, more than can be counted"
-        ));
+        )),
     }
-    Ok(())
 }
 
-/// Before every stage but the first, memory is taken and freed; before the first too, if an
-/// earlier run did what came before.
+/// Lets memory be allocated and freed before every stage but the first; before the first too, if it
+/// follows stages of an earlier run.
 fn squeeze(stages: &mut [Stage], options: &Options, first_too: bool) {
     let squeeze = memory(options.squeeze_memory_mib);
     for stage in stages.iter_mut().skip(usize::from(!first_too)) {

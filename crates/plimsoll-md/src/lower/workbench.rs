@@ -1,7 +1,8 @@
 //! MD-Workbench's pattern.
 
 use super::{
-    RowTable, by_set, countable, memory, parameter, row, samples, squeeze, stage, template,
+    LoweredPattern, RowTable, by_set, countable, object_step, parameter, row, squeeze, stage,
+    template, text,
 };
 use crate::options::{Options, Workbench};
 use crate::run_info::Position;
@@ -15,13 +16,29 @@ pub(crate) const PRECREATE: &str = "precreate";
 pub(crate) const BENCHMARK: &str = "benchmark";
 pub(crate) const CLEANUP: &str = "cleanup";
 
-/// Name of the iterations that are not measured.
+/// Name of iterations that are not measured.
 const WARM_UP: &str = "warm-up";
 
-/// Waiting factors of an iteration with adaptive waiting: none, then doubled six times.
+/// Waiting factors of an iteration with adaptive waiting: 0, then doubled six times.
 pub(crate) const ADAPTIVE: [f64; 8] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
 
-pub(super) fn pattern(
+pub(super) fn lower(
+    options: &Options,
+    w: &Workbench,
+    ranks: u32,
+    position: Option<&Position>,
+    rows: &mut RowTable,
+) -> Result<LoweredPattern, String> {
+    Ok(LoweredPattern {
+        title: "each set a queue: the oldest objects are read and removed by one rank, new ones made by \
+                another",
+        notes: notes(w, ranks),
+        pattern: pattern(options, w, ranks, position, rows)?,
+        parameters: parameters(options, w),
+    })
+}
+
+fn pattern(
     options: &Options,
     w: &Workbench,
     ranks: u32,
@@ -45,23 +62,40 @@ pub(super) fn pattern(
             positions.len()
         ));
     }
-    let greatest = positions.iter().copied().max();
-    check_size(w, ranks, greatest.unwrap_or(position.of_rank_0()))?;
+    let max = positions.iter().copied().max();
+    check_size(w, ranks, max.unwrap_or(position.of_rank_0()))?;
+    Ok(Pattern {
+        root_is: match w.phases.precreate {
+            true => RootHandling::New,
+            false => RootHandling::Kept,
+        },
+        leaves_objects: !w.phases.cleanup,
+        set_name: template([NamePiece::Rank(1), text("_"), NamePiece::Set]),
+        object_name: template([text("file-"), NamePiece::Object]),
+        sets: w.sets,
+        objects: w.precreate,
+        object_size: w.object_size,
+        position: position.of_rank_0(),
+        positions,
+        ..super::pattern(options, ranks, stages(options, w, rows))
+    })
+}
+
+fn stages(options: &Options, w: &Workbench, rows: &mut RowTable) -> Vec<Stage> {
     let mut stages = Vec::new();
     if w.phases.precreate {
         stages.push(precreate(w, rows));
     }
     if w.phases.benchmark {
+        let factors: &[f64] = if w.adaptive { &ADAPTIVE } else { &[w.waiting] };
         for iteration in 0..w.warmup {
-            let factor = if w.adaptive { 0.0 } else { w.waiting };
             stages.push(Stage {
                 name: WARM_UP.into(),
                 warm_up: true,
-                ..benchmark(options, w, iteration, factor, rows)
+                ..benchmark(options, w, iteration, factors[0], rows)
             });
         }
         for iteration in 0..w.iterations {
-            let factors: &[f64] = if w.adaptive { &ADAPTIVE } else { &[w.waiting] };
             for factor in factors {
                 stages.push(benchmark(options, w, iteration, *factor, rows));
             }
@@ -71,102 +105,61 @@ pub(super) fn pattern(
         stages.push(cleanup(options, w, rows));
     }
     squeeze(&mut stages, options, !w.phases.precreate);
-    Ok(Pattern {
-        root: options.place.root.clone(),
-        root_is: if w.phases.precreate {
-            RootHandling::New
-        } else {
-            RootHandling::Kept
-        },
-        leaves_objects: !w.phases.cleanup,
-        set_name: template([NamePiece::Rank(1), super::text("_"), NamePiece::Set]),
-        object_name: template([super::text("file-"), NamePiece::Object]),
-        ranks,
-        sets: w.sets,
-        objects: w.precreate,
-        object_size: w.object_size,
-        position: position.of_rank_0(),
-        positions,
-        verify: options.verify,
-        content: options.content,
-        direct: options.direct,
-        samples: samples(options),
-        hold_memory: memory(options.hold_memory_mib),
-        stages,
-    })
+    stages
 }
 
-/// Refuses numbers that leave the range of a counter.
+/// Refuses numbers that exceed the range of a counter.
 fn check_size(w: &Workbench, ranks: u32, position: u64) -> Result<(), String> {
-    let runs = u128::from(w.iterations)
-        * if w.adaptive {
-            ADAPTIVE.len() as u128
-        } else {
-            1
-        };
-    let runs = runs + u128::from(w.warmup);
+    let factors = if w.adaptive {
+        ADAPTIVE.len() as u128
+    } else {
+        1
+    };
+    let runs = u128::from(w.iterations) * factors + u128::from(w.warmup);
     let per_set = u128::from(w.rounds) * runs + u128::from(w.precreate);
-    countable(
-        "the number of the last object",
-        u128::from(position) + per_set,
-    )?;
-    let objects = per_set * u128::from(w.sets) * u128::from(ranks);
-    countable(
-        "the number of objects (-D · (-I · -R + -P) · processes)",
-        objects,
-    )?;
-    let working_set = u128::from(w.sets) * u128::from(ranks) * u128::from(w.precreate);
+    let last = u128::from(position) + per_set;
+    countable("the number of the last object", last)?;
+    let all_sets = u128::from(w.sets) * u128::from(ranks);
+    let what = "the number of objects (-D · (-I · -R + -P) · processes)";
+    countable(what, per_set * all_sets)?;
+    let working_set = all_sets * u128::from(w.precreate);
     countable(
         "the size of the working set in bytes (-D · -P · -S · processes)",
         working_set.saturating_mul(u128::from(w.object_size)),
     )
 }
 
-/// What is to be known of a run after which the ranks' positions may differ.
-pub(super) fn warning(w: &Workbench, ranks: u32) -> Option<&'static str> {
-    let differ = ranks > 1 && w.stonewall.is_some() && !w.wear_out && !w.read_only;
-    (differ && w.phases.benchmark && !w.phases.cleanup).then_some(
-        "a stonewall without -W: each rank ends an iteration at a round of its own, so that ranks \
-         differ in what they did; the run-info file keeps the position of each, of which \
-         MD-Workbench itself reads only that of rank 0",
-    )
-}
-
-fn step(op: ObjectOp, rows: &mut RowTable, owner: RankShift, offset: u64) -> ObjectStep {
-    let (name, kind) = match op {
-        ObjectOp::Create { .. } => (row::CREATE, OpKind::ObjectCreate),
-        ObjectOp::Stat => (row::STAT, OpKind::Stat),
-        ObjectOp::Read => (row::READ, OpKind::ObjectRead),
-        ObjectOp::Delete => (row::DELETE, OpKind::Delete),
-    };
-    ObjectStep {
-        row: rows.id(name, kind),
-        op,
-        owner,
-        offset,
-        // An object that is not there is neither read nor removed, and none is added for it.
-        gates: op == ObjectOp::Stat,
+fn notes(w: &Workbench, ranks: u32) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    if w.rounds > w.precreate && w.phases.benchmark {
+        notes.push(
+            "more objects are read from a set than are made in it before (-I above -P): those that \
+             are made meanwhile may not be there yet",
+        );
     }
+    if w.precreate == 0 && w.rounds == 0 {
+        notes.push("no object is made, read or removed (-P 0 and -I 0)");
+    }
+    let differ = ranks > 1 && w.stonewall.is_some() && !w.wear_out && !w.read_only;
+    if differ && w.phases.benchmark && !w.phases.cleanup {
+        notes.push(
+            "a stonewall without -W: each rank ends an iteration at a round of its own, so that \
+             ranks differ in what they did; the run-info file keeps the position of each, of which \
+             MD-Workbench itself reads only that of rank 0",
+        );
+    }
+    notes
 }
 
 fn precreate(w: &Workbench, rows: &mut RowTable) -> Stage {
+    let create = object_step(ObjectOp::Create { sync: false }, rows, RankShift::default());
     let work = ObjectLoop {
         make_sets: Some(rows.id(row::MAKE_SET, OpKind::MakeDir)),
-        rounds: Rounds::Count(w.precreate),
-        set_by_set: false,
-        steps: vec![step(
-            ObjectOp::Create { sync: false },
-            rows,
-            RankShift::default(),
-            0,
-        )],
-        advances: StageProgress::Nothing,
-        remove_sets: None,
+        ..ObjectLoop::new(Rounds::Count(w.precreate), vec![create])
     };
-    let on_error = if w.ignore_precreate_errors {
-        OnError::Count
-    } else {
-        OnError::Stop
+    let on_error = match w.ignore_precreate_errors {
+        true => OnError::Count,
+        false => OnError::Stop,
     };
     stage(PRECREATE, StageWork::Objects(work), on_error)
 }
@@ -178,28 +171,27 @@ fn benchmark(
     waiting_factor: f64,
     rows: &mut RowTable,
 ) -> Stage {
-    // A reader's objects are those of the rank that lies the distance before it.
+    // A reader's objects are those of the rank that is the distance before it. An object that does
+    // not exist is neither read nor removed, and none is added for it.
     let (read_from, write_to) = (by_set(-options.offset), by_set(options.offset));
-    let mut steps = vec![
-        step(ObjectOp::Stat, rows, read_from, 0),
-        step(ObjectOp::Read, rows, read_from, 0),
-    ];
+    let stat = ObjectStep {
+        gates: true,
+        ..object_step(ObjectOp::Stat, rows, read_from)
+    };
+    let mut steps = vec![stat, object_step(ObjectOp::Read, rows, read_from)];
     if !w.read_only {
-        steps.push(step(ObjectOp::Delete, rows, read_from, 0));
-        let make = ObjectOp::Create { sync: false };
-        steps.push(step(make, rows, write_to, w.precreate));
+        steps.push(object_step(ObjectOp::Delete, rows, read_from));
+        steps.push(ObjectStep {
+            offset: w.precreate,
+            ..object_step(ObjectOp::Create { sync: false }, rows, write_to)
+        });
     }
     let work = ObjectLoop {
-        make_sets: None,
-        rounds: Rounds::Count(w.rounds),
-        set_by_set: false,
-        steps,
-        advances: if w.read_only {
-            StageProgress::Nothing
-        } else {
-            StageProgress::Position
+        advances: match w.read_only {
+            true => StageProgress::Nothing,
+            false => StageProgress::Position,
         },
-        remove_sets: None,
+        ..ObjectLoop::new(Rounds::Count(w.rounds), steps)
     };
     Stage {
         iteration,
@@ -213,22 +205,21 @@ fn benchmark(
 }
 
 fn cleanup(options: &Options, w: &Workbench, rows: &mut RowTable) -> Stage {
+    let rounds = Rounds::Left {
+        window: w.precreate,
+        deleted_by: by_set(options.offset),
+        made_by: by_set(-options.offset),
+    };
+    let delete = object_step(ObjectOp::Delete, rows, RankShift::default());
     let work = ObjectLoop {
-        make_sets: None,
-        rounds: Rounds::Left {
-            window: w.precreate,
-            deleted_by: by_set(options.offset),
-            made_by: by_set(-options.offset),
-        },
         set_by_set: true,
-        steps: vec![step(ObjectOp::Delete, rows, RankShift::default(), 0)],
-        advances: StageProgress::Nothing,
         remove_sets: Some(rows.id(row::REMOVE_SET, OpKind::RemoveDir)),
+        ..ObjectLoop::new(rounds, vec![delete])
     };
     stage(CLEANUP, StageWork::Objects(work), OnError::Count)
 }
 
-pub(super) fn parameters(options: &Options, w: &Workbench) -> Vec<Parameter> {
+fn parameters(options: &Options, w: &Workbench) -> Vec<Parameter> {
     let mut all = vec![
         parameter("offset", options.offset, 1, "ranks from writer to reader"),
         parameter("obj-per-proc", w.rounds, 1000, "rounds of an iteration"),
@@ -242,12 +233,8 @@ pub(super) fn parameters(options: &Options, w: &Workbench) -> Vec<Parameter> {
         all.push(parameter("warmup", w.warmup, 0, meaning));
     }
     if w.adaptive {
-        all.push(parameter(
-            "adaptive-waiting",
-            "on",
-            "off",
-            "each iteration with eight waiting times",
-        ));
+        let meaning = "each iteration with eight waiting times";
+        all.push(parameter("adaptive-waiting", "on", "off", meaning));
     } else {
         let meaning = "waiting after an operation, in its own lengths";
         all.push(parameter("waiting-time", w.waiting, 0, meaning));

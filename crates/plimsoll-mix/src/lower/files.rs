@@ -1,16 +1,16 @@
-//! The filesets of a component, and which of their files are worked on.
+//! The filesets of a component, and its working set.
 
 use super::Lowerer;
 use crate::model::{Choice, Component};
 use crate::values::Sizes;
 use plimsoll_plan::{
-    Access, Distribution, EntriesPerDir, Fileset, FilesetId, Letters, MILLION, MixFiles, MixOp,
-    Plan, Pool, RelPath, Row, SizeTable, Value, Variable, VariableId, WorkingSet,
+    Distribution, EntriesPerDir, Fileset, FilesetId, Letters, MILLION, MixFiles, MixOp, Plan, Pool,
+    Row, SizeTable, Value, Variable, VariableId, WorkingSet,
 };
 use toml::Spanned;
 
-/// Files of each process that a scaled-down workload keeps at least, if it has so many: their
-/// number shrinks first, their sizes only below this.
+/// Minimum number of files of each process that a scaled-down workload keeps: the number of files is
+/// reduced first, their sizes only below this number.
 const MIN_FILES: u64 = 8;
 
 impl Lowerer<'_> {
@@ -18,10 +18,9 @@ impl Lowerer<'_> {
         let files = c.files.get_ref();
         let millionths = files.working_set.get_ref() / 100.0 * f64::from(MILLION);
         if !(1.0..=f64::from(MILLION)).contains(&millionths.round()) {
-            let message = format!(
-                "a working set must be above 0 and at most 100 percent, is {}",
-                files.working_set.get_ref()
-            );
+            let percent = files.working_set.get_ref();
+            let message =
+                format!("a working set must be above 0 and at most 100 percent, is {percent}");
             self.problem(&files.working_set, message, "out of range");
         }
         for (given, needs, choice) in [
@@ -58,87 +57,31 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A number of files at the scale: at least [`MIN_FILES`] if there are so many.
+    /// A number of files at the scale, at least [`MIN_FILES`] of `count`.
     pub(super) fn scaled(&self, count: u64) -> u64 {
         let scaled = (count as f64 * self.scale).round() as u64;
         scaled.clamp(count.min(MIN_FILES), count)
     }
 
-    /// The filesets of a component for so many processes.
+    /// Adds the filesets of a component for `parts` processes; `None` after an error.
     pub(super) fn files(&mut self, plan: &mut Plan, c: &Component, parts: u64) -> Option<MixFiles> {
+        let given = c.mix.get_ref().given();
+        let used = given.filter(|(_, percent)| *percent.get_ref() > 0.0);
+        let ops: Vec<MixOp> = used.map(|(op, _)| op).collect();
+        self.check_files(c, &ops)?;
         let files = c.files.get_ref();
-        if *files.count.get_ref() == 0 {
-            self.problem(
-                &files.count,
-                "each process needs at least one data file",
-                "none",
-            );
-            return None;
-        }
-        let ops: Vec<MixOp> = c
-            .mix
-            .get_ref()
-            .given()
-            .filter(|(_, p)| *p.get_ref() > 0.0)
-            .map(|(op, _)| op)
-            .collect();
-        let pools = [
-            (Pool::Turnover, files.turnover, "turnover"),
-            (Pool::Empty, files.empty, "empty"),
-        ];
-        for (pool, given, key) in pools {
-            if let Some(op) = ops.iter().find(|op| op.pool() == pool)
-                && given == 0
-            {
-                let message =
-                    format!("`{op}` works on files that come and go: `{key}` must be above 0");
-                self.problem(&c.files, message, "these files");
-                return None;
-            }
-        }
-        let dirs = [MixOp::Mkdir, MixOp::Rmdir];
-        if let Some(op) = ops.iter().find(|op| dirs.contains(op))
-            && files.spare_directories == 0
-        {
-            let message = format!(
-                "`{op}` works on directories that come and go: `spare_directories` must be above 0"
-            );
-            self.problem(&c.files, message, "these files");
-            return None;
-        }
-        let name = c.name.get_ref().clone();
-        let data = self.fileset(
-            plan,
-            c,
-            &format!("{name}-data"),
-            *files.count.get_ref(),
-            parts,
-            files.size.get_ref(),
-        );
+        let size = files.size.get_ref();
+        let data = self.fileset(plan, c, "data", *files.count.get_ref(), parts, size);
         plan.filesets[data.0 as usize].leaf_dirs =
             parts.saturating_mul(self.scaled(files.spare_directories));
         let uses = |pool: Pool| ops.iter().any(|op| op.pool() == pool);
         let turnover = uses(Pool::Turnover).then(|| {
-            let size = files.turnover_size.as_ref().unwrap_or(files.size.get_ref());
-            self.fileset(
-                plan,
-                c,
-                &format!("{name}-turnover"),
-                files.turnover,
-                parts,
-                size,
-            )
+            let size = files.turnover_size.as_ref().unwrap_or(size);
+            self.fileset(plan, c, "turnover", files.turnover, parts, size)
         });
         let empty = uses(Pool::Empty).then(|| {
             let nothing = Sizes(SizeTable::fixed(0));
-            self.fileset(
-                plan,
-                c,
-                &format!("{name}-empty"),
-                files.empty,
-                parts,
-                &nothing,
-            )
+            self.fileset(plan, c, "empty", files.empty, parts, &nothing)
         });
         for id in [turnover, empty].into_iter().flatten() {
             plan.filesets[id.0 as usize].prealloc_percent = 50;
@@ -152,51 +95,82 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Adds a fileset of `count` files of each process at full scale.
+    /// Checks that there are the files and directories that operations need; `None` after an error.
+    fn check_files(&mut self, c: &Component, ops: &[MixOp]) -> Option<()> {
+        let files = c.files.get_ref();
+        if *files.count.get_ref() == 0 {
+            let message = "each process needs at least one data file";
+            self.problem(&files.count, message, "none");
+            return None;
+        }
+        let of = |pool| move |op: &MixOp| op.pool() == pool;
+        let spare = |op: &MixOp| matches!(op, MixOp::Mkdir | MixOp::Rmdir);
+        let needs = [
+            (
+                ops.iter().copied().find(of(Pool::Turnover)),
+                files.turnover,
+                "files",
+                "turnover",
+            ),
+            (
+                ops.iter().copied().find(of(Pool::Empty)),
+                files.empty,
+                "files",
+                "empty",
+            ),
+            (
+                ops.iter().copied().find(spare),
+                files.spare_directories,
+                "directories",
+                "spare_directories",
+            ),
+        ];
+        for (op, given, what, key) in needs {
+            if let (Some(op), 0) = (op, given) {
+                let message =
+                    format!("`{op}` works on {what} that come and go: `{key}` must be above 0");
+                self.problem(&c.files, message, "these files");
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Adds a fileset with `count` files of each process at full scale.
     fn fileset(
         &self,
         plan: &mut Plan,
         c: &Component,
-        name: &str,
+        what: &str,
         count: u64,
         parts: u64,
         sizes: &Sizes,
     ) -> FilesetId {
+        let name = format!("{}-{what}", c.name.get_ref());
+        let files = c.files.get_ref();
         let scaled = self.scaled(count);
-        // What the number of files does not shrink by, their sizes do.
+        // Sizes are reduced by the part of the scale by which the number of files is not.
         let rest = (count as f64 * self.scale / scaled as f64).min(1.0);
-        let size = size_value(plan, name, &sizes.0, rest);
-        let directories = (*c.files.get_ref().directories.get_ref()).max(1);
-        let a_directory = (count as f64 / directories as f64).max(2.0);
+        let size = size_value(plan, &name, &sizes.0, rest);
+        let directories = (*files.directories.get_ref()).max(1);
         plan.filesets.push(Fileset {
-            name: name.into(),
-            path: RelPath::default(),
-            entries: parts.saturating_mul(scaled),
-            leaf_dirs: 0,
             width: EntriesPerDir {
-                mean: a_directory,
+                mean: (count as f64 / directories as f64).max(2.0),
                 gamma_shape: None,
             },
-            depth: None,
-            size,
-            prealloc_percent: 100,
-            parallel_prealloc: true,
-            reuse: true,
-            trust_tree: false,
             grows: self.overrides.most.is_some(),
-            letters: c.files.get_ref().names.map(|n| Letters {
+            letters: files.names.map(|n| Letters {
                 before: n.before,
                 after: n.after,
             }),
-            access: Access::ReadWrite,
-            cached: None,
             location: Some(self.place_of(&c.files)),
+            ..Fileset::new(&name, parts.saturating_mul(scaled), size)
         });
         FilesetId(plan.filesets.len() as u32 - 1)
     }
 }
 
-/// A file size that is drawn from a table, made smaller by a factor.
+/// A file size that is drawn from a table and multiplied by a factor of at most 1.
 fn size_value(plan: &mut Plan, name: &str, sizes: &SizeTable, factor: f64) -> Value {
     let scaled = |n: u64| match factor {
         f if f >= 1.0 => n as f64,
@@ -212,15 +186,12 @@ fn size_value(plan: &mut Plan, name: &str, sizes: &SizeTable, factor: f64) -> Va
         min: scaled(s.min),
         max: scaled(s.max),
     });
+    let table = Distribution::Table {
+        rows: rows.collect(),
+    };
     plan.variables.push(Variable {
-        name: format!("{name}-size"),
-        distribution: Distribution::Table {
-            rows: rows.collect(),
-        },
-        min: None,
-        max: None,
         round: 1,
-        seed: None,
+        ..Variable::new(format!("{name}-size"), table)
     });
     Value::Draw(VariableId(plan.variables.len() as u32 - 1))
 }

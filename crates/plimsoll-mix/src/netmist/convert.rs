@@ -1,23 +1,23 @@
-//! What the numbers of a custom workload file mean here.
+//! From the numbers of a custom workload file to a workload.
 
 use super::fields::Field;
-use super::{NetmistWorkload, Number, OPERATIONS};
+use super::{NetmistWorkload, Number, OPERATIONS, TABLES};
 use crate::model::{self, Choice, Component, Content, File, Files, Metric, Operations, Transfers};
 use crate::values::{Size, Sizes};
 use plimsoll_diagnostics::Problem;
 use plimsoll_plan::{MixOp, Pool, SizeSlot, SizeTable};
 use toml::Spanned;
 
-/// Data files of each process: the files do not say it.
+/// Data files of each process, which the files do not state.
 const COUNT: u64 = 100;
 
-/// Directories of each process that its data files lie in.
+/// Directories of the data files of each process.
 const DIRECTORIES: u64 = 10;
 
-/// Files and directories of each process that come and go, of each kind that is needed.
+/// Turnover files, empty files and spare directories of each process, of each kind that is needed.
 const TURNOVER_OPERATIONS: u64 = 100;
 
-/// The workload of a file's workloads.
+/// The workload that consists of the workloads of a file.
 pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut components = Vec::new();
@@ -29,11 +29,10 @@ pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, 
         };
         let own = reader.content();
         if content.is_some_and(|first| first != own) {
-            let number = reader.number(Field::Compress);
             reader.refuse(
-                number,
-                "what is written must be the same for all workloads of a file: Percent compress, \
-                 Percent dedup, Dedupe group count and the granule sizes",
+                Field::Compress,
+                "contents must be the same for all workloads of a file: Percent compress, Percent \
+                 dedup, Dedupe group count and the granule sizes",
             );
         }
         content.get_or_insert(own);
@@ -53,18 +52,12 @@ pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, 
     if !problems.is_empty() {
         return Err(problems);
     }
-    let release = workloads.first().map(|raw| {
-        let number = |field| find(raw, field).value;
-        format!(
-            "release {}, file system type {}",
-            number(Field::ReleaseVersion),
-            number(Field::FsType)
-        )
-    });
+    let number = |field| find(&workloads[0], field).value;
+    let release = number(Field::ReleaseVersion);
+    let file_system = number(Field::FsType);
     Ok(File {
         title: format!(
-            "netmist custom workload file {name}, {}",
-            release.unwrap_or_default()
+            "netmist custom workload file {name}, release {release}, file system type {file_system}"
         ),
         metric: plain(Metric {
             name: "workloads".into(),
@@ -85,7 +78,7 @@ fn plain<T>(value: T) -> Spanned<T> {
 
 fn find(raw: &NetmistWorkload, field: Field) -> Number {
     let found = raw.fields.iter().find(|(f, _)| *f == field);
-    found.map_or_else(Number::default, |(_, number)| *number)
+    found.expect("every key is read").1
 }
 
 struct Reader<'a> {
@@ -98,31 +91,34 @@ impl Reader<'_> {
         find(self.raw, field)
     }
 
-    fn refuse(&mut self, number: Number, message: impl Into<String>) {
+    fn refuse_number(&mut self, number: Number, message: impl Into<String>) {
         self.problems
             .push(Problem::new(number.span, message, "this value"));
     }
 
-    /// A percentage.
-    fn percent(&mut self, field: Field) -> f64 {
-        let number = self.number(field);
-        if !(0.0..=100.0).contains(&number.value) {
-            let message = format!("`{}` must be 0 to 100, is {}", field.key(), number.value);
-            self.refuse(number, message);
-        }
-        number.value
+    fn refuse(&mut self, field: Field, message: impl Into<String>) {
+        self.refuse_number(self.number(field), message);
     }
 
-    /// A whole number within bounds.
-    fn whole(&mut self, field: Field, most: u64) -> u64 {
-        let number = self.number(field);
-        let value = number.value;
-        if value.fract() != 0.0 || !(0.0..=most as f64).contains(&value) {
-            let message = format!(
-                "`{}` must be a whole number from 0 to {most}, is {value}",
-                field.key()
+    /// A percentage.
+    fn percent(&mut self, field: Field) -> f64 {
+        let value = self.number(field).value;
+        if !(0.0..=100.0).contains(&value) {
+            self.refuse(
+                field,
+                format!("`{}` must be 0 to 100, is {value}", field.key()),
             );
-            self.refuse(number, message);
+        }
+        value
+    }
+
+    /// A whole number from 0 to `max`.
+    fn whole(&mut self, field: Field, max: u64) -> u64 {
+        let value = self.number(field).value;
+        if value.fract() != 0.0 || !(0.0..=max as f64).contains(&value) {
+            let key = field.key();
+            let message = format!("`{key}` must be a whole number from 0 to {max}, is {value}");
+            self.refuse(field, message);
             return 0;
         }
         value as u64
@@ -133,16 +129,14 @@ impl Reader<'_> {
         self.whole(field, 1) == 1
     }
 
-    /// Something that Plimsoll does not do.
-    fn must_be_zero(&mut self, field: Field, what: &str) {
-        let number = self.number(field);
-        if number.value != 0.0 {
-            let message = format!(
-                "`{}` is {}: {what}; only 0 is possible",
-                field.key(),
-                number.value
+    /// Refuses an unsupported value other than 0.
+    fn must_be_zero(&mut self, field: Field, why: &str) {
+        let (key, value) = (field.key(), self.number(field).value);
+        if value != 0.0 {
+            self.refuse(
+                field,
+                format!("`{key}` is {value}: {why}; only 0 is possible"),
             );
-            self.refuse(number, message);
         }
     }
 
@@ -159,38 +153,29 @@ impl Reader<'_> {
         }
         if dedupable > 0.0 {
             if compressible > 0.0 && dedup != comp {
-                let number = self.number(Field::DedupGranule);
                 let message = "`Dedup Granule size` and `Comp Granule size` must be the same: \
                                there is one size of blocks";
-                self.refuse(number, message);
+                self.refuse(Field::DedupGranule, message);
             }
             content.block = Size(dedup);
             if !(1..=plimsoll_plan::DEDUPED_BLOCKS).contains(&groups) {
-                let number = self.number(Field::DedupeGroupCount);
-                let most = plimsoll_plan::DEDUPED_BLOCKS;
-                let message = format!(
-                    "`Dedupe group count` is {groups}: 1 to {most} blocks can come again and again"
-                );
-                self.refuse(number, message);
+                let max = plimsoll_plan::DEDUPED_BLOCKS;
+                let message =
+                    format!("`Dedupe group count` is {groups}: 1 to {max} blocks can be repeated");
+                self.refuse(Field::DedupeGroupCount, message);
             }
             content.groups = groups as u32;
-            self.must_be_zero(
-                Field::DedupWithin,
-                "blocks that come again are the same in all files",
-            );
+            let why = "repeated blocks are the same in all files";
+            self.must_be_zero(Field::DedupWithin, why);
             let across = self.percent(Field::DedupAcross);
             if across != 0.0 && across != 100.0 {
-                let number = self.number(Field::DedupAcross);
                 let message = format!(
-                    "`Percent dedup_across` is {across}: blocks that come again are the same in \
-                     all files; only 0 (not said) and 100 are possible"
+                    "`Percent dedup_across` is {across}: {why}; only 0 (not stated) and 100 are \
+                     possible"
                 );
-                self.refuse(number, message);
+                self.refuse(Field::DedupAcross, message);
             }
-            self.must_be_zero(
-                Field::DedupRepLimit,
-                "blocks that come again do so without end",
-            );
+            self.must_be_zero(Field::DedupRepLimit, "blocks are repeated without limit");
         }
         let used = compressible > 0.0 || dedupable > 0.0;
         let block = content.block.0;
@@ -199,12 +184,9 @@ impl Reader<'_> {
                 true => Field::DedupGranule,
                 false => Field::CompGranule,
             };
-            let number = self.number(field);
-            let message = format!(
-                "`{}` must be a power of two from 512 to 65536, is {block}",
-                field.key()
-            );
-            self.refuse(number, message);
+            let key = field.key();
+            let message = format!("`{key}` must be a power of two from 512 to 65536, is {block}");
+            self.refuse(field, message);
         }
         Content {
             compressible,
@@ -215,15 +197,12 @@ impl Reader<'_> {
 
     fn component(&mut self) -> Component {
         let mix = self.operations();
-        self.refuse_what_is_not_done();
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let name: String = self
-            .raw
-            .name
-            .chars()
-            .map(|c| if fits(c) { c } else { '_' })
-            .take(64)
-            .collect();
+        self.refuse_unsupported();
+        let plain_char = |c: char| match c.is_ascii_alphanumeric() || c == '-' {
+            true => c,
+            false => '_',
+        };
+        let name: String = self.raw.name.chars().map(plain_char).take(64).collect();
         if model::RESERVED.contains(&name.as_str()) {
             let message = format!("a workload cannot have the name `{name}`");
             self.problems
@@ -250,14 +229,14 @@ impl Reader<'_> {
             sum += percent.value;
             if !(0.0..=100.0).contains(&percent.value) {
                 let message = format!("a percentage must be 0 to 100, is {}", percent.value);
-                self.refuse(*percent, message);
+                self.refuse_number(*percent, message);
             } else if percent.value > 0.0 && n >= OPERATIONS - 2 {
                 let message = format!(
-                    "`Custom{}` is an operation of a program of one's own, which Plimsoll does \
-                     not load; only 0 is possible",
+                    "`Custom{}` is an operation of a user's own program, which Plimsoll does not \
+                     load; only 0 is possible",
                     n + 3 - OPERATIONS
                 );
-                self.refuse(*percent, message);
+                self.refuse_number(*percent, message);
             } else if percent.value > 0.0 {
                 mix.set(MixOp::ALL[n], percent.value);
             }
@@ -265,11 +244,8 @@ impl Reader<'_> {
         if (sum - 100.0).abs() > 0.01 {
             let message =
                 format!("the percentages of the operations must sum to 100, sum to {sum}");
-            self.problems.push(Problem::new(
-                self.raw.name_span,
-                message,
-                "of this workload",
-            ));
+            let problem = Problem::new(self.raw.name_span, message, "of this workload");
+            self.problems.push(problem);
         }
         mix
     }
@@ -282,7 +258,7 @@ impl Reader<'_> {
             for size in [min, max] {
                 if size.value < 0.0 || size.value.fract() != 0.0 || size.value > 1e15 {
                     let message = format!("a size must be a whole number, is {}", size.value);
-                    self.refuse(*size, message);
+                    self.refuse_number(*size, message);
                     return None;
                 }
             }
@@ -299,22 +275,18 @@ impl Reader<'_> {
         }
         let table = SizeTable(slots);
         if let Err(e) = table.check() {
-            let first = raw.tables[which]
-                .first()
-                .map_or_else(Number::default, |s| s[2]);
-            let message = format!("the table of `{}` {e}", super::TABLES[which]);
-            self.refuse(first, message);
+            let message = format!("the table of `{}` {e}", TABLES[which]);
+            self.refuse_number(raw.tables[which][0][2], message);
             return None;
         }
         let spread = table.0.iter().any(|s| s.min != s.max);
         if spread && !self.flag(Field::UniformSizeDist) {
-            let number = self.number(Field::UniformSizeDist);
             let message = format!(
-                "`Uniform size dist` is 0 and the slots of `{}` have room between their bounds: \
-                 sizes within a slot are uniform here; only 1 is possible",
-                super::TABLES[which]
+                "`Uniform size dist` is 0, but slots of `{}` are ranges, in which sizes are always \
+                 uniform; only 1 is possible",
+                TABLES[which]
             );
-            self.refuse(number, message);
+            self.refuse(Field::UniformSizeDist, message);
             return None;
         }
         Some(table)
@@ -338,20 +310,18 @@ impl Reader<'_> {
 
     fn files(&mut self, ops: &[MixOp]) -> Files {
         if !self.flag(Field::UseFileSizeDist) {
-            let number = self.number(Field::UseFileSizeDist);
             self.refuse(
-                number,
-                "`Use file size dist` is 0: the sizes would come from somewhere else than this \
-                 file; only 1 is possible",
+                Field::UseFileSizeDist,
+                "`Use file size dist` is 0: sizes can only come from this file; only 1 is possible",
             );
         }
+        // A missing table is an error.
         let size = self.table(2, true).unwrap_or_default();
         let geometric = self.percent(Field::Geometric);
         let uses = |pool: Pool| ops.iter().any(|op| op.pool() == pool);
         let some = |needed| if needed { TURNOVER_OPERATIONS } else { 0 };
-        let dirs = ops
-            .iter()
-            .any(|op| matches!(op, MixOp::Mkdir | MixOp::Rmdir));
+        let is_spare = |op: &MixOp| matches!(op, MixOp::Mkdir | MixOp::Rmdir);
+        let dirs = ops.iter().any(is_spare);
         Files {
             count: plain(COUNT),
             size: plain(Sizes(size)),
@@ -375,13 +345,11 @@ impl Reader<'_> {
 
     /// Letters before and after the number of a file.
     fn names(&mut self) -> Option<model::Names> {
-        let most = u64::from(plimsoll_plan::MAX_NAME_LETTERS);
-        let mut bounds = |min, max| -> [u8; 2] {
-            let (low, high) = (self.whole(min, most), self.whole(max, most));
+        let limit = u64::from(plimsoll_plan::MAX_NAME_LETTERS);
+        let mut bounds = |min: Field, max: Field| -> [u8; 2] {
+            let (low, high) = (self.whole(min, limit), self.whole(max, limit));
             if low > high {
-                let number = self.number(min);
-                let message = format!("`{}` is above `{}`", min.key(), max.key());
-                self.refuse(number, message);
+                self.refuse(min, format!("`{}` is above `{}`", min.key(), max.key()));
             }
             [low as u8, high.max(low) as u8]
         };
@@ -397,30 +365,30 @@ impl Reader<'_> {
         let geometric = self.flag(Field::SpotShape);
         let (of_spot, of_all) = (Field::PerSpot.key(), Field::Affinity.key());
         if percent > 0.0 && affinity == 0.0 {
-            let number = self.number(Field::Affinity);
             let message = format!(
                 "`{of_all}` is 0 and `{of_spot}` is {percent}: no transfer goes to a spot; both \
                  must be 0, or neither"
             );
-            self.refuse(number, message);
+            self.refuse(Field::Affinity, message);
         }
         if affinity > 0.0 && percent == 0.0 {
-            let number = self.number(Field::PerSpot);
             let message = format!(
                 "`{of_spot}` is 0 and `{of_all}` is {affinity}: there is no spot to go to; both \
                  must be 0, or neither"
             );
-            self.refuse(number, message);
+            self.refuse(Field::PerSpot, message);
         }
         let used = percent > 0.0 && affinity > 0.0;
         for field in [Field::MinAccPerSpot, Field::AccMultSpot] {
-            let number = self.number(field);
-            if used && number.value == 0.0 {
-                let message = format!("`{}` is 0: a spot gets at least one transfer", field.key());
-                self.refuse(number, message);
+            if used && self.number(field).value == 0.0 {
+                let key = field.key();
+                self.refuse(
+                    field,
+                    format!("`{key}` is 0: a spot gets at least one transfer"),
+                );
             }
         }
-        (percent > 0.0 && affinity > 0.0).then(|| model::Spots {
+        used.then(|| model::Spots {
             percent,
             affinity,
             accesses: accesses.max(1),
@@ -429,41 +397,35 @@ impl Reader<'_> {
         })
     }
 
-    fn refuse_what_is_not_done(&mut self) {
-        for (field, what) in [
-            (Field::Background, "there are no background processes"),
-            (Field::RandDist, "random places are uniform, or in spots"),
-            (Field::Cipher, "nothing is encrypted"),
+    fn refuse_unsupported(&mut self) {
+        use Field as F;
+        for (field, why) in [
+            (F::Background, "there are no background processes"),
+            (F::RandDist, "random positions are uniform, or in spots"),
+            (F::Cipher, "nothing is encrypted"),
+            (F::Notification, "changes of directories are not watched"),
             (
-                Field::Notification,
-                "changes of directories are not watched",
+                F::InitRateThrottle,
+                "files are created at the target's speed",
             ),
+            (F::InitRead, "files are not read before the load begins"),
+            (F::ExtraDirLevels, "trees are as deep as their files need"),
+            (F::ChaffCount, "no further files are made"),
             (
-                Field::InitRateThrottle,
-                "files are made as fast as the target takes them",
-            ),
-            (Field::InitRead, "files are not read before the load begins"),
-            (
-                Field::ExtraDirLevels,
-                "trees are as deep as their files need",
-            ),
-            (Field::ChaffCount, "no further files are made"),
-            (
-                Field::SharedBuckets,
+                F::SharedBuckets,
                 "files are shared by all processes or by none",
             ),
         ] {
-            self.must_be_zero(field, what);
+            self.must_be_zero(field, why);
         }
-        // Contents are Plimsoll's own, of one kind; the first two patterns are plain ones.
+        // Only the first two patterns of contents are plain ones.
         let version = self.whole(Field::PatternVersion, 1 << 20);
         if version > 1 {
-            let number = self.number(Field::PatternVersion);
             let message = format!(
-                "`Pattern version` is {version}: contents are random, compressible and dedupable \
-                 as the percentages say; only 0 and 1 are possible"
+                "`Pattern version` is {version}: contents are random, compressible and dedupable by \
+                 the percentages; only 0 and 1 are possible"
             );
-            self.refuse(number, message);
+            self.refuse(Field::PatternVersion, message);
         }
         self.whole(Field::ReleaseVersion, 1 << 20);
         self.whole(Field::FsType, 1 << 20);

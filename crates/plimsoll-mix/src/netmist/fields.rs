@@ -1,10 +1,10 @@
-//! The keys that come after the tables, in their order.
+//! The keys after the tables, in their order.
 
 use plimsoll_plan::MixOp;
 
 macro_rules! fields {
     ($($name:ident $key:literal,)*) => {
-        /// A key that comes after the tables of a workload.
+        /// A key after the tables of a workload.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Field {
             $($name,)*
@@ -57,14 +57,13 @@ fields! {
 }
 
 impl Field {
-    /// Its key.
+    /// The key in a file.
     pub(crate) fn key(self) -> &'static str {
-        let found = FIELDS.iter().find(|(field, _)| *field == self);
-        found.map_or("", |(_, key)| key)
+        FIELDS[self as usize].1
     }
 }
 
-/// What netmist calls an operation.
+/// Name of an operation in netmist's files.
 pub(crate) fn netmist_name(op: MixOp) -> &'static str {
     match op {
         MixOp::Read => "Read",
@@ -93,6 +92,8 @@ pub(crate) fn netmist_name(op: MixOp) -> &'static str {
         MixOp::Statfs => "Statfs",
         MixOp::Pathconf => "Pathconf",
         MixOp::Truncate => "Trunc",
-        MixOp::Fsync | MixOp::Lookup | MixOp::Readlink | MixOp::Readdirplus => "",
+        MixOp::Fsync | MixOp::Lookup | MixOp::Readlink | MixOp::Readdirplus => {
+            unreachable!("netmist has no {op}")
+        }
     }
 }

@@ -1,19 +1,11 @@
 //! Filesets of a printed Plan.
 
-use super::value;
-use crate::{Access, Bytes, Count, Fileset, FilesetId, Layout, Plan, SizeSummary, counted};
+use super::names;
+use crate::{Access, Bytes, Count, Fileset, Layout, Plan, SizeSummary, counted};
 use std::fmt::{self, Formatter};
 
 /// Columns of the longest bar of a distribution.
 const BAR: u64 = 30;
-
-/// Name of a fileset, or its number where the Plan has none of that number.
-pub(super) fn name(plan: &Plan, id: FilesetId) -> String {
-    match plan.filesets.get(id.0 as usize) {
-        Some(fileset) => fileset.name.clone(),
-        None => format!("fileset {}", id.0),
-    }
-}
 
 pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> fmt::Result {
     if plan.filesets.is_empty() {
@@ -21,23 +13,20 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> 
     }
     f.write_str("\nfilesets\n")?;
     for (i, fileset) in plan.filesets.iter().enumerate() {
-        let root = plan
-            .work_dir
-            .dir
-            .join(fileset.path.as_str())
-            .join(&fileset.name);
+        let dir = plan.work_dir.dir.join(fileset.path.as_str());
+        let root = dir.join(&fileset.name);
         writeln!(f, "  {}: below {}", fileset.name, root.display())?;
         match layouts.get(i) {
             Some(layout) => laid_out(f, plan, fileset, layout)?,
-            None => asked_for(f, plan, fileset)?,
+            None => definition(f, plan, fileset)?,
         }
         attributes(f, fileset)?;
     }
     Ok(())
 }
 
-fn asked_for(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset) -> fmt::Result {
-    let size = value(plan, fileset.size, |n| Bytes(n).to_string());
+fn definition(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset) -> fmt::Result {
+    let size = names::bytes(plan, fileset.size);
     writeln!(f, "    {} of {size}", files(fileset.entries))?;
     match fileset.leaf_dirs {
         0 => Ok(()),
@@ -87,18 +76,19 @@ fn sizes(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, s: &SizeSummary)
     if s.files == 0 {
         return Ok(());
     }
-    let asked = value(plan, fileset.size, |n| Bytes(n).to_string());
+    let size = names::bytes(plan, fileset.size);
     if s.min == s.max {
-        return writeln!(f, "    sizes: {asked} each");
+        return writeln!(f, "    sizes: {size} each");
     }
     writeln!(
         f,
-        "    sizes: {asked}; mean {}, least {}, greatest {}",
+        "    sizes: {size}; mean {}, least {}, greatest {}",
         Bytes(s.mean.round() as u64),
         Bytes(s.min),
         Bytes(s.max)
     )?;
-    let longest = s.buckets.iter().map(|b| b.1).max().unwrap_or(1).max(1);
+    let longest = s.buckets.iter().map(|b| b.1).max();
+    let longest = longest.expect("files lie in buckets");
     for (bound, files) in &s.buckets {
         let share = 100.0 * *files as f64 / s.files as f64;
         let bar = "#".repeat((files * BAR).div_ceil(longest) as usize);
@@ -109,13 +99,16 @@ fn sizes(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, s: &SizeSummary)
 }
 
 fn attributes(f: &mut Formatter<'_>, fileset: &Fileset) -> fmt::Result {
-    let mut say = vec![match fileset.width.gamma_shape {
+    let width = match fileset.width.gamma_shape {
         Some(shape) => format!("width {} (gamma, shape {shape})", fileset.width.mean),
         None => format!("width exactly {}", fileset.width.mean),
-    }];
-    say.push(format!("{} % preallocated", fileset.prealloc_percent));
+    };
+    let mut say = vec![
+        width,
+        format!("{} % preallocated", fileset.prealloc_percent),
+    ];
     let flags = [
-        // `paralloc` and `reuse` change nothing: both are always so.
+        // `parallel_prealloc` and `reuse` have no effect: both are always on.
         (
             fileset.trust_tree,
             "an identical tree is reused without a check",

@@ -1,16 +1,16 @@
-//! Operation mixes and business metrics of a printed Plan.
+//! Operation mixes and business metrics in a printed Plan.
 
-use super::filesets;
+use super::names;
 use crate::{
     Arrivals, BusinessMetric, Bytes, Choice, Mix, MixFlags, MixOp, Plan, Pool, Spots, WorkerGroup,
     counted, show_duration, show_exactly,
 };
 use std::fmt::{self, Formatter};
 
-/// Columns of a line of operations.
+/// Maximum length of a line of operations.
 const COLUMNS: usize = 90;
 
-/// What the load is a number of.
+/// Writes the load and its criteria.
 pub(super) fn metric(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     let Some(m) = &plan.metric else {
         return Ok(());
@@ -18,7 +18,7 @@ pub(super) fn metric(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     writeln!(f, "\nload: {} {}", m.load, m.name)?;
     write!(f, "  each {} of data", Bytes(m.data))?;
     if let Some(rate) = m.rate {
-        write!(f, ", {rate} operations a second")?;
+        write!(f, ", {rate} operations per second")?;
     }
     f.write_str("\n")?;
     if m.is_scaled() {
@@ -29,7 +29,7 @@ pub(super) fn metric(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
             m.scale
         )?;
     }
-    writeln!(f, "  carried if {}", criteria(m))
+    writeln!(f, "  valid if {}", criteria(m))
 }
 
 fn criteria(m: &BusinessMetric) -> String {
@@ -49,7 +49,7 @@ fn criteria(m: &BusinessMetric) -> String {
     say.join("; ")
 }
 
-/// What each worker of a group does.
+/// Writes the program of a group of workers.
 pub(super) fn mix(f: &mut Formatter<'_>, plan: &Plan, g: &WorkerGroup, mix: &Mix) -> fmt::Result {
     match &mix.pacing {
         None if mix.delay.is_zero() => writeln!(f, "    one operation after the other, unpaced")?,
@@ -66,7 +66,7 @@ pub(super) fn mix(f: &mut Formatter<'_>, plan: &Plan, g: &WorkerGroup, mix: &Mix
             let all = pacing.rate * g.workers() as f64;
             writeln!(
                 f,
-                "    {} operations a second each, {arrivals}; {} in all",
+                "    {} operations per second each, {arrivals}; {} in all",
                 super::SixDigits(pacing.rate),
                 super::SixDigits(all)
             )?;
@@ -106,7 +106,7 @@ fn files(f: &mut Formatter<'_>, plan: &Plan, mix: &Mix) -> fmt::Result {
         true => "shared by all processes",
         false => "each process has a part of its own",
     };
-    let data = filesets::name(plan, mix.files.data);
+    let data = names::fileset(plan, mix.files.data);
     let entries = plan.filesets.get(mix.files.data.0 as usize);
     let size = set.size(entries.map_or(0, |f| f.entries));
     let choice = match set.choice {
@@ -126,24 +126,22 @@ fn files(f: &mut Formatter<'_>, plan: &Plan, mix: &Mix) -> fmt::Result {
         counted(size, "file", "files")
     )?;
     let uses = |pool: Pool| mix.table.iter().any(|r| r.op.pool() == pool);
-    let spots = set.spots.filter(|_| {
-        mix.has(&[
-            MixOp::ReadRand,
-            MixOp::WriteRand,
-            MixOp::Rmw,
-            MixOp::MmapRead,
-            MixOp::MmapWrite,
-        ])
-    });
-    if let Some(spots) = spots {
+    let random = [
+        MixOp::ReadRand,
+        MixOp::WriteRand,
+        MixOp::Rmw,
+        MixOp::MmapRead,
+        MixOp::MmapWrite,
+    ];
+    if let Some(spots) = set.spots.filter(|_| mix.has(&random)) {
         writeln!(f, "    {}", describe_spots(&spots))?;
     }
     if let (true, Some(id)) = (uses(Pool::Turnover), mix.files.turnover) {
-        let name = filesets::name(plan, id);
+        let name = names::fileset(plan, id);
         writeln!(f, "    makes, replaces and removes files of {name}")?;
     }
     if let (true, Some(id)) = (uses(Pool::Empty), mix.files.empty) {
-        let name = filesets::name(plan, id);
+        let name = names::fileset(plan, id);
         writeln!(f, "    makes and removes empty files of {name}")?;
     }
     Ok(())
@@ -184,10 +182,10 @@ fn flags(flags: &MixFlags) -> String {
         say.push(format!("random transfers begin at multiples of {align}"));
     }
     if !flags.keep_open {
-        say.push("each operation opens its file anew".into());
+        say.push("each operation reopens its file".into());
     }
     if !flags.overwrite {
-        say.push("sequential writes cut a file to nothing when they come to its end".into());
+        say.push("sequential writes truncate a file when they reach its end".into());
     }
     say.join("; ")
 }

@@ -1,6 +1,6 @@
 //! Patterns of a printed Plan.
 
-use super::programs::row_name;
+use super::names;
 use crate::{
     Bytes, Count, ObjectLoop, ObjectOp, OnError, OperationId, Pattern, Plan, RankShift,
     RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop, counted, show_duration,
@@ -8,9 +8,7 @@ use crate::{
 use std::fmt::{self, Formatter};
 
 pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Result {
-    let mut object = Vec::new();
     let names = format!("{}/{}", p.set_name, p.object_name);
-    object.extend_from_slice(names.trim_start_matches('/').as_bytes());
     writeln!(
         f,
         "    {} with {} each; objects of {} named {}/{}, first {}",
@@ -18,7 +16,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
         counted(u64::from(p.sets), "set", "sets"),
         Bytes(p.object_size),
         p.root,
-        String::from_utf8_lossy(&object),
+        names.trim_start_matches('/'),
         first_objects(p),
     )?;
     let root = match p.root_is {
@@ -61,7 +59,7 @@ fn first_objects(p: &Pattern) -> String {
     }
 }
 
-/// Whether two stages differ in nothing but when they come and how long they wait.
+/// Whether two stages differ only in their number and their waiting factor.
 fn is_alike(a: &Stage, b: &Stage) -> bool {
     let same = Stage {
         iteration: a.iteration,
@@ -71,7 +69,7 @@ fn is_alike(a: &Stage, b: &Stage) -> bool {
     *a == same
 }
 
-/// Stages that are alike, in one line.
+/// Writes stages that are alike in one line.
 fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt::Result {
     let number = |s: &Stage| u64::from(s.iteration) + 1;
     match (number(s), alike.last().map_or(0, number)) {
@@ -85,10 +83,9 @@ fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt:
     }
     waits(f, alike)?;
     if let Some(wall) = s.stonewall {
-        let then = if wall.wear_out {
-            ", then all do as many rounds as the fastest"
-        } else {
-            ""
+        let then = match wall.wear_out {
+            true => ", then all do as many rounds as the fastest",
+            false => "",
         };
         write!(f, "; stonewall after {}{then}", show_duration(wall.after))?;
     }
@@ -99,16 +96,13 @@ fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt:
         f.write_str("; not measured")?;
     }
     if let Some(bytes) = s.squeeze_memory {
-        write!(
-            f,
-            "; before it memory is taken until {} are free",
-            Bytes(bytes)
-        )?;
+        let free = Bytes(bytes);
+        write!(f, "; before it memory is taken until {free} are free")?;
     }
     f.write_str("\n")
 }
 
-/// The waiting of stages that are alike; each factor once.
+/// Writes the waiting factors of stages that are alike, each once.
 fn waits(f: &mut Formatter<'_>, alike: &[Stage]) -> fmt::Result {
     let mut factors: Vec<f64> = alike.iter().map(|s| s.waiting_factor).collect();
     factors.sort_by(f64::total_cmp);
@@ -136,7 +130,7 @@ fn shift(s: RankShift) -> String {
 }
 
 fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
-    let row = |id: OperationId| row_name(plan, id);
+    let row = |id: OperationId| names::row(plan, id);
     if let Some(id) = l.make_sets {
         let between = if l.steps.is_empty() { "" } else { "; " };
         write!(f, "{} for each set{between}", row(id))?;
@@ -150,7 +144,7 @@ fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
     let rounds = match l.rounds {
         Rounds::Count(n) => counted(n, "round", "rounds"),
         Rounds::Made => "every object that was made".into(),
-        Rounds::Left { window, .. } => format!("what is left, {} a set", Count(window)),
+        Rounds::Left { window, .. } => format!("what is left, {} per set", Count(window)),
     };
     let order = match l.set_by_set {
         true => "set by set",
@@ -173,9 +167,8 @@ fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
         let name = row(step.row);
         write!(f, "{comma} {name} ({op}, {}{offset})", shift(step.owner))?;
     }
-    match l.advances {
-        StageProgress::Position => f.write_str("; the position moves on")?,
-        StageProgress::Nothing | StageProgress::Made => {}
+    if l.advances == StageProgress::Position {
+        f.write_str("; the position moves on")?;
     }
     if let Some(id) = l.remove_sets {
         write!(f, "; {} for each set", row(id))?;
@@ -196,7 +189,7 @@ fn transfers(f: &mut Formatter<'_>, plan: &Plan, t: &TransferLoop) -> fmt::Resul
     let (size, owner) = (Bytes(t.size), shift(t.owner));
     write!(f, "{number} {what} of {size} ({owner}), {place}")?;
     if let Some(id) = t.sync {
-        write!(f, "; then {}", row_name(plan, id))?;
+        write!(f, "; then {}", names::row(plan, id))?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! Workers and what they do, of a printed Plan.
+//! Groups of workers and their programs in a printed Plan.
 
-use super::{filesets, pattern, value};
+use super::names::{self, bytes, count, things};
+use super::{mixes, pattern};
 use crate::{
-    Bytes, Count, FileRef, Io, LimitKind, Op, OperationId, Plan, Program, Step, Value, counted,
+    Bytes, Count, FileRef, FilesetId, Io, LimitKind, Op, OperationId, Plan, Program, Step, Value,
     show_exactly,
 };
 use std::fmt::{self, Formatter};
@@ -32,7 +33,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         f.write_str("\n")?;
         match &g.program {
             Program::Sequence(steps) => sequence(f, plan, steps, 4)?,
-            Program::Mix(mix) => super::mixes::mix(f, plan, g, mix)?,
+            Program::Mix(mix) => mixes::mix(f, plan, g, mix)?,
             Program::Pattern(p) => pattern::write(f, plan, p)?,
         }
     }
@@ -43,7 +44,7 @@ fn sequence(f: &mut Formatter<'_>, plan: &Plan, steps: &[Step], indent: usize) -
     for step in steps {
         match step {
             Step::Do { row, iters, op } => {
-                let name = row_name(plan, *row);
+                let name = names::row(plan, *row);
                 let what = operation(plan, op);
                 writeln!(f, "{:indent$}{name}: {what}{}", "", times(plan, *iters))?;
             }
@@ -63,52 +64,21 @@ fn times(plan: &Plan, iters: Value) -> String {
     }
 }
 
-pub(super) fn row_name(plan: &Plan, id: OperationId) -> String {
-    match plan.operations.get(id.0 as usize) {
-        Some(op) => op.name.clone(),
-        None => format!("operation {}", id.0),
-    }
-}
-
-fn row_names(plan: &Plan, ids: &[OperationId]) -> String {
-    let names: Vec<String> = ids.iter().map(|id| row_name(plan, *id)).collect();
-    names.join(", ")
-}
-
-fn bytes(plan: &Plan, v: Value) -> String {
-    value(plan, v, |n| Bytes(n).to_string())
-}
-
-fn count(plan: &Plan, v: Value) -> String {
-    value(plan, v, |n| Count(n).to_string())
-}
-
-/// A number of things; how many a random variable draws is not known.
-fn things(plan: &Plan, v: Value, one: &str, many: &str) -> String {
-    match v {
-        Value::Const(n) => counted(n, one, many),
-        Value::Draw(_) => format!("{} {many}", count(plan, v)),
-    }
-}
-
-/// Pieces a file is moved in; 0 stands for all of it.
+/// Pieces in which a file is transferred; 0 stands for one piece.
 fn pieces(plan: &Plan, v: Value) -> String {
     match v {
         Value::Const(0) => "in one piece".into(),
-        _ => format!("{} a call", bytes(plan, v)),
+        _ => format!("{} per call", bytes(plan, v)),
     }
 }
 
 fn file(plan: &Plan, r: &FileRef) -> String {
     let mut text = match (r.fileset, r.index) {
         (Some(id), Some(index)) => {
-            format!(
-                "file {} of {}",
-                count(plan, index),
-                filesets::name(plan, id)
-            )
+            let fileset = names::fileset(plan, id);
+            format!("file {} of {fileset}", count(plan, index))
         }
-        (Some(id), None) => format!("the next file of {}", filesets::name(plan, id)),
+        (Some(id), None) => format!("the next file of {}", names::fileset(plan, id)),
         (None, _) => "the file".into(),
     };
     if r.fileset.is_none() && !r.open_next {
@@ -130,21 +100,18 @@ fn file(plan: &Plan, r: &FileRef) -> String {
 }
 
 fn transfer(plan: &Plan, io: &Io) -> String {
-    let place = match (io.random, io.working_set) {
+    let position = match (io.random, io.working_set) {
         (false, _) => "at the next position".to_owned(),
         (true, 0) => "at a random position".to_owned(),
         (true, n) => format!("at a random position in the first {}", Bytes(n)),
     };
-    format!(
-        "{} {place} of {}",
-        bytes(plan, io.size),
-        file(plan, &io.file)
-    )
+    let size = bytes(plan, io.size);
+    format!("{size} {position} of {}", file(plan, &io.file))
 }
 
-/// A directory of a fileset, chosen by number or in turn.
-fn directory(plan: &Plan, what: &str, id: crate::FilesetId, index: Option<Value>) -> String {
-    let fileset = filesets::name(plan, id);
+/// A directory of a fileset, chosen by number or in order.
+fn directory(plan: &Plan, what: &str, id: FilesetId, index: Option<Value>) -> String {
+    let fileset = names::fileset(plan, id);
     match index {
         Some(index) => format!("{what} {} of {fileset}", count(plan, index)),
         None => format!("the next {what} of {fileset}"),
@@ -153,6 +120,8 @@ fn directory(plan: &Plan, what: &str, id: crate::FilesetId, index: Option<Value>
 
 fn operation(plan: &Plan, op: &Op) -> String {
     let file = |r: &FileRef| file(plan, r);
+    let leaf =
+        |id: &FilesetId, index: &Option<Value>| directory(plan, "leaf directory", *id, *index);
     match op {
         Op::Read(io) => format!("read {}", transfer(plan, io)),
         Op::Write(io) => format!("write {}", transfer(plan, io)),
@@ -170,12 +139,8 @@ fn operation(plan: &Plan, op: &Op) -> String {
             size,
         } => {
             let as_of = source_slot.map(|s| format!(", as long as the file of slot {s}"));
-            format!(
-                "write all of {}{}, {}",
-                file(r),
-                as_of.unwrap_or_default(),
-                pieces(plan, *size)
-            )
+            let (as_of, pieces) = (as_of.unwrap_or_default(), pieces(plan, *size));
+            format!("write all of {}{as_of}, {pieces}", file(r))
         }
         Op::Append {
             file: r,
@@ -189,20 +154,10 @@ fn operation(plan: &Plan, op: &Op) -> String {
         Op::Stat(r) => format!("stat {}", file(r)),
         Op::Fsync(r) => format!("flush {}", file(r)),
         Op::FsyncSet { fileset } => {
-            format!("flush all open files of {}", filesets::name(plan, *fileset))
+            format!("flush all open files of {}", names::fileset(plan, *fileset))
         }
-        Op::MakeDir { fileset, index } => {
-            format!(
-                "make {}",
-                directory(plan, "leaf directory", *fileset, *index)
-            )
-        }
-        Op::RemoveDir { fileset, index } => {
-            format!(
-                "remove {}",
-                directory(plan, "leaf directory", *fileset, *index)
-            )
-        }
+        Op::MakeDir { fileset, index } => format!("make {}", leaf(fileset, index)),
+        Op::RemoveDir { fileset, index } => format!("remove {}", leaf(fileset, index)),
         Op::ListDir { fileset, index } => {
             format!("list {}", directory(plan, "directory", *fileset, *index))
         }
@@ -210,10 +165,10 @@ fn operation(plan: &Plan, op: &Op) -> String {
     }
 }
 
-/// Operations that touch no file.
+/// Operations that access no file.
 fn control(plan: &Plan, op: &Op) -> String {
     let of = |targets: &Option<Vec<OperationId>>| match targets {
-        Some(rows) => format!(" of {}", row_names(plan, rows)),
+        Some(rows) => format!(" of {}", names::rows(plan, rows)),
         None => String::new(),
     };
     match op {
@@ -226,25 +181,25 @@ fn control(plan: &Plan, op: &Op) -> String {
             targets,
             value,
             blocking,
-        } => format!(
-            "post {} to {}{}",
-            count(plan, *value),
-            row_names(plan, targets),
-            if *blocking {
-                ", waiting above high water"
-            } else {
-                ""
-            }
-        ),
+        } => {
+            let (posts, targets) = (count(plan, *value), names::rows(plan, targets));
+            let waiting = match blocking {
+                true => ", waiting above high water",
+                false => "",
+            };
+            format!("post {posts} to {targets}{waiting}")
+        }
         Op::Block => "wait to be woken".into(),
-        Op::Wakeup { targets } => format!("wake {}", row_names(plan, targets)),
+        Op::Wakeup { targets } => format!("wake {}", names::rows(plan, targets)),
         Op::Hog { value } => format!("store {}", things(plan, *value, "time", "times")),
         Op::Delay {
             seconds: Value::Const(seconds),
             nanoseconds,
         } if *nanoseconds > 0 => {
-            let time = Duration::new(*seconds, *nanoseconds);
-            format!("sleep {}", show_exactly(time))
+            format!(
+                "sleep {}",
+                show_exactly(Duration::new(*seconds, *nanoseconds))
+            )
         }
         Op::Delay { seconds, .. } => format!("sleep {} s", count(plan, *seconds)),
         Op::Limit { kind, targets } => {
@@ -254,7 +209,7 @@ fn control(plan: &Plan, op: &Op) -> String {
                 LimitKind::Ops => "operation",
                 LimitKind::Bandwidth => "MiB",
             };
-            format!("wait for one event a {unit}{}", of(targets))
+            format!("wait for one event per {unit}{}", of(targets))
         }
         Op::FinishOnCount { value, targets } => {
             let operations = things(plan, *value, "operation", "operations");
@@ -265,7 +220,6 @@ fn control(plan: &Plan, op: &Op) -> String {
         }
         Op::Print { text } => format!("print \"{}\"", text.escape_debug()),
         Op::TestVariable { value } => format!("draw {}", count(plan, *value)),
-        // `operation` describes every one that touches a file.
-        _ => String::new(),
+        _ => unreachable!("`operation` describes operations on files"),
     }
 }

@@ -4,16 +4,17 @@ use crate::fileset::Letters;
 use crate::seed::Stream;
 use rand::Rng;
 
-/// The letter; `plimsoll clean` knows names by it.
+/// The letter, by which `plimsoll clean` recognises names.
 pub(super) const LETTER: u8 = b'n';
 
 impl Letters {
-    /// How many letters are before and after the number of a file.
+    /// Numbers of letters before and after the number of a file.
     fn of(self, position: u32) -> (usize, usize) {
         let mut rng = Stream::new(u64::from(position)).named("letters").rng();
         let mut draw = |[least, most]: [u8; 2]| {
-            let room = u64::from(most.saturating_sub(least)) + 1;
-            usize::from(least) + (rng.next_u64() % room) as usize
+            debug_assert!(least <= most, "{least} to {most} letters");
+            let choices = u64::from(most.saturating_sub(least)) + 1;
+            usize::from(least) + (rng.next_u64() % choices) as usize
         };
         (draw(self.before), draw(self.after))
     }
@@ -25,7 +26,7 @@ impl Letters {
         out.extend(std::iter::repeat_n(LETTER, before));
         let slash = out.len();
         push(out);
-        // It came with a slash of its own.
+        debug_assert_eq!(out[slash], b'/', "a number comes with a slash");
         out.remove(slash);
         out.extend(std::iter::repeat_n(LETTER, after));
     }

@@ -1,22 +1,20 @@
-//! What must hold of a mix before it is run.
+//! Checks of a mix before it is run.
 
+use super::sizes::TOLERANCE;
 use super::{Choice, Mix, MixFlags, MixOp, Pool, WorkingSet};
 use crate::fileset::Fileset;
 use crate::ids::FilesetId;
 use crate::plan::Plan;
-use crate::program::OpKind;
+use crate::program::{OpKind, Operation};
 
-/// Most operations a second that one process can be asked for.
-pub(crate) const MAX_RATE_PER_S: f64 = 1e6;
-
-/// Percentages sum to 100 within this.
-const TOLERANCE: f64 = 0.01;
+/// Maximum rate of a process in operations per second.
+const MAX_RATE_PER_S: f64 = 1e6;
 
 impl Mix {
-    /// Checks everything that must hold of a mix that `workers` workers of `plan` run.
+    /// Checks a mix that `workers` workers of `plan` run.
     ///
     /// # Errors
-    /// The first thing found wrong, as one sentence.
+    /// The first violation, in one sentence.
     pub fn check(&self, plan: &Plan, workers: u64) -> Result<(), String> {
         self.check_table(plan)?;
         if let Some(pacing) = &self.pacing {
@@ -26,11 +24,8 @@ impl Mix {
             }
             self.check_row(plan, pacing.start.0, OpKind::Start)?;
             if !self.delay.is_zero() {
-                return Err(
-                    "a delay must have no rate beside it: operations at a rate do not wait for \
-                     those before"
-                        .into(),
-                );
+                let why = "operations at a rate do not wait for those before";
+                return Err(format!("a delay must have no rate beside it: {why}"));
             }
         }
         self.check_row(plan, self.prepare.0, OpKind::Prepare)?;
@@ -51,10 +46,8 @@ impl Mix {
     fn check_table(&self, plan: &Plan) -> Result<(), String> {
         for (i, row) in self.table.iter().enumerate() {
             if !(row.percent.is_finite() && row.percent > 0.0) {
-                return Err(format!(
-                    "{} has {} percent: it must be above 0",
-                    row.op, row.percent
-                ));
+                let (op, percent) = (row.op, row.percent);
+                return Err(format!("{op} has {percent} percent: it must be above 0"));
             }
             if self.table[..i].iter().any(|r| r.op == row.op) {
                 return Err(format!("{} is in the mix twice", row.op));
@@ -73,10 +66,9 @@ impl Mix {
     fn check_row(&self, plan: &Plan, row: u32, kind: OpKind) -> Result<(), String> {
         match plan.operations.get(row as usize) {
             Some(operation) if operation.kind == kind => Ok(()),
-            Some(operation) => Err(format!(
-                "row `{}` is one of {}, not of {kind}",
-                operation.name, operation.kind
-            )),
+            Some(Operation {
+                name, kind: other, ..
+            }) => Err(format!("row `{name}` is one of {other}, not of {kind}")),
             None => Err(format!(
                 "the mix refers to operation {row}, which does not exist"
             )),
@@ -92,9 +84,9 @@ impl Mix {
         }
         let data = fileset(plan, Some(self.files.data), "data files")?;
         if data.prealloc_percent != 100 {
+            let percent = data.prealloc_percent;
             return Err(format!(
-                "all data files must be there from the beginning, prealloc is {}",
-                data.prealloc_percent
+                "all data files must be preallocated, prealloc is {percent}"
             ));
         }
         let uses = |pool: Pool| self.table.iter().any(|r| r.op.pool() == pool);
@@ -116,7 +108,7 @@ impl Mix {
         }
         if uses(Pool::Turnover) {
             let set = fileset(plan, self.files.turnover, "turnover files")?;
-            // A rename needs a name that is there and one that is not.
+            // A rename needs a name that exists and one that does not.
             match self.has(&[MixOp::Rename]) {
                 true => enough("two turnover files", set.entries, 2)?,
                 false => enough("a turnover file", set.entries, 1)?,
@@ -136,18 +128,15 @@ impl Mix {
         let cut =
             self.has(&[MixOp::Truncate]) || (self.has(&[MixOp::Write]) && !self.flags.overwrite);
         if shared && mapped && cut {
-            return Err(
-                "files that processes share cannot be both mapped and cut short: who has mapped \
-                 one would lose its pages"
-                    .into(),
-            );
+            let why = "a process that has mapped one would lose its pages";
+            return Err(format!(
+                "files that processes share cannot be both mapped and truncated: {why}"
+            ));
         }
         if !shared && matches!(self.working_set.choice, Choice::Zipf { .. }) {
-            return Err(
-                "a zipf choice needs shared files: over a part of the files it would prefer \
-                 others than over all, and the working set would depend on the number of processes"
-                    .into(),
-            );
+            let why = "over a part of the files it would prefer others than over all, and the working \
+                       set would depend on the number of processes";
+            return Err(format!("a zipf choice needs shared files: {why}"));
         }
         Ok(())
     }
@@ -170,12 +159,11 @@ fn percent(what: &str, p: f64, least: f64) -> Result<(), String> {
 
 impl WorkingSet {
     fn check(&self) -> Result<(), String> {
-        /// Anything above zero.
         const SMALLEST_POSITIVE: f64 = f64::MIN_POSITIVE;
-        if !(1..=super::MILLION).contains(&self.millionths) {
+        let millionths = self.millionths;
+        if !(1..=super::MILLION).contains(&millionths) {
             return Err(format!(
-                "a working set must be 1 to 1000000 millionths, is {}",
-                self.millionths
+                "a working set must be 1 to 1000000 millionths, is {millionths}"
             ));
         }
         match self.choice {
@@ -203,13 +191,12 @@ impl MixFlags {
         percent("direct", self.direct_percent, 0.0)?;
         percent("osync", self.osync_percent, 0.0)?;
         percent("commit", self.commit_percent, 0.0)?;
-        if self.align == 0 || self.align > 1 << 30 {
-            return Err(format!(
-                "an alignment must be 1 to {} bytes, is {}",
-                1 << 30,
-                self.align
-            ));
+        match self.align {
+            1..=0x4000_0000 => Ok(()),
+            align => Err(format!(
+                "an alignment must be 1 to {} bytes, is {align}",
+                1 << 30
+            )),
         }
-        Ok(())
     }
 }

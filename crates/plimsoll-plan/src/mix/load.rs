@@ -1,27 +1,24 @@
-//! Plans of several loads on the same trees of files.
+//! Plans of several loads on the same trees.
 
 use crate::ids::FilesetId;
 use crate::plan::Plan;
 use std::ops::Range;
 
 impl Plan {
-    /// The Plan of a smaller load on the same trees of files, of a Plan that was laid out for the
-    /// greatest load: fewer processes, which work on the first parts of the files. `None` if the
-    /// Plan has no business metric, or for a load that is 0 or above its own.
+    /// The Plan of a smaller load on the same trees: fewer processes, which work on the first parts of
+    /// the files. `None` if the Plan has no business metric, or for a load of 0 or above its own.
     #[must_use]
     pub fn at_load(&self, load: u64) -> Option<Plan> {
-        let most = self.metric.as_ref()?.load;
-        if load == 0 || load > most {
+        let mut plan = self.clone();
+        let metric = plan.metric.as_mut()?;
+        let max_load = std::mem::replace(&mut metric.load, load);
+        if load == 0 || load > max_load {
             return None;
         }
-        let mut plan = self.clone();
         for group in &mut plan.groups {
-            // A whole number for each metric, so that nothing is lost.
-            let instances = u64::from(group.process_instances) / most * load;
-            group.process_instances = u32::try_from(instances).ok()?;
-        }
-        if let Some(metric) = &mut plan.metric {
-            metric.load = load;
+            // A whole number of processes per metric.
+            let instances = u64::from(group.process_instances) / max_load * load;
+            group.process_instances = u32::try_from(instances).expect("no more than before");
         }
         Some(plan)
     }
@@ -33,7 +30,7 @@ impl Plan {
         self.used(id, self.fileset(id).entries)
     }
 
-    /// The same of its leaf directories.
+    /// The leaf directories of a fileset that the Plan's workers work on.
     #[must_use]
     pub fn leaf_dirs_used(&self, id: FilesetId) -> Range<u64> {
         self.used(id, self.fileset(id).leaf_dirs)
@@ -44,10 +41,9 @@ impl Plan {
             return 0..all;
         }
         let ends = self.groups.iter().filter_map(|g| {
-            let files = &g.program.mix()?.files;
-            let sets = [Some(files.data), files.turnover, files.empty];
+            let mix = g.program.mix().filter(|m| m.filesets().any(|f| f == id))?;
             let last = g.workers().checked_sub(1)?;
-            sets.contains(&Some(id)).then(|| files.part(last, all).end)
+            Some(mix.files.part(last, all).end)
         });
         0..ends.max().unwrap_or(0)
     }

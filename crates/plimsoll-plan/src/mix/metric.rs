@@ -1,53 +1,53 @@
-//! Business metrics: what a load is a number of, and when it is carried.
+//! Business metrics: units of load, and the criteria of a valid load point.
 
 use crate::units::optional_seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A unit of load that means something to people: a video stream, a software build, a desktop.
+/// A unit of load that means something to users: a video stream, a software build, a desktop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusinessMetric {
-    /// Name of several of them, such as `streams`.
+    /// Name in the plural, such as `streams`.
     pub name: String,
-    /// How many of them the Plan carries.
+    /// Number of metrics that the Plan offers.
     pub load: u64,
-    /// Share of the full data and of the full rates that this Plan has; 1 is all. Results of
-    /// different shares cannot be compared.
+    /// Fraction of the full data and rates, above 0 and at most 1. Results of different scales are
+    /// not comparable.
     pub scale: f64,
-    /// Bytes of data files of each at full scale.
+    /// Bytes of data files per metric at full scale.
     pub data: u64,
-    /// Operations a second of each at full scale; `None` if they are not paced.
+    /// Operations per second per metric at full scale; `None` if they are not paced.
     pub rate: Option<f64>,
-    /// When the load counts as carried.
+    /// Criteria of a valid load point.
     pub criteria: Criteria,
 }
 
 impl BusinessMetric {
-    /// Whether data and rates are a part of the full ones.
+    /// Whether data and rates are less than the full ones.
     #[must_use]
     pub fn is_scaled(&self) -> bool {
         self.scale != 1.0
     }
 }
 
-/// How every report marks a result of less than the full data and rates.
+/// Mark of results of less than the full data and rates, in every report.
 pub const SCALED: &str = "scaled: not comparable";
 
-/// The mark of a scaled result with its share of the full data and rates.
+/// The mark of a scaled result with its scale.
 #[must_use]
 pub fn scaled(scale: f64) -> String {
     format!("{SCALED} (data and rates are {scale} of the full ones)")
 }
 
-/// When a load counts as carried. A failed operation always stands against it.
+/// Criteria of a valid load point, besides that no operation fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Criteria {
-    /// Least part of its operations that each process must have done, in percent.
+    /// Minimum percentage of its scheduled operations that each process must complete.
     pub process_percent: f64,
-    /// Least part of all operations that all processes together must have done, in percent.
+    /// Minimum percentage of all scheduled operations that must be completed.
     pub total_percent: f64,
-    /// Greatest mean response time of all operations.
+    /// Maximum mean response time of all operations.
     #[serde(with = "optional_seconds", rename = "latency_s")]
     #[schemars(with = "Option<f64>", rename = "latency_s")]
     pub latency: Option<Duration>,
@@ -63,62 +63,61 @@ impl Default for Criteria {
     }
 }
 
-/// A criterion that was missed.
+/// A criterion that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedCriterion {
-    /// A word for scripts: `process_rate`, `total_rate` or `latency`.
+    /// Code for scripts: `process_rate`, `total_rate` or `latency`.
     pub code: &'static str,
-    /// A sentence for people.
+    /// A sentence for users.
     pub text: String,
 }
 
 impl Criteria {
-    /// What was missed of what a load must meet.
+    /// Returns the criteria that failed.
     ///
-    /// `processes` are each process's operations due and done; `mean` is the mean response time
-    /// of all operations. A process has at most one operation under way when the time is over,
-    /// and that one is not held against it.
+    /// `processes` are the scheduled and completed operations of each process; `mean` is the mean
+    /// response time of all operations. The one operation that a process may have in flight at the
+    /// end counts as completed.
     #[must_use]
     pub fn missed(&self, processes: &[(u64, u64)], mean: Option<Duration>) -> Vec<FailedCriterion> {
-        let enough = |due: u64, done: u64, under_way: u64, percent: f64| {
-            (done + under_way) as f64 >= due as f64 * percent / 100.0
+        let enough = |scheduled: u64, completed: u64, in_flight: u64, percent: f64| {
+            (completed + in_flight) as f64 >= scheduled as f64 * percent / 100.0
         };
-        let mut missed = Vec::new();
-        let slow = |(due, done): &&(u64, u64)| !enough(*due, *done, 1, self.process_percent);
-        let behind: Vec<&(u64, u64)> = processes.iter().filter(slow).collect();
-        let share = |(due, done): (u64, u64)| 100.0 * done as f64 / due.max(1) as f64;
-        if let Some(worst) = behind
+        let fraction = |completed: u64, scheduled: u64| completed as f64 / scheduled.max(1) as f64;
+        let mut failed = Vec::new();
+        let mut fail = |code, text| failed.push(FailedCriterion { code, text });
+        let slow = processes
             .iter()
-            .min_by(|a, b| share(***a).total_cmp(&share(***b)))
+            .filter(|(s, c)| !enough(*s, *c, 1, self.process_percent));
+        let slow: Vec<(f64, &(u64, u64))> = slow.map(|p| (fraction(p.1, p.0), p)).collect();
+        if let Some((slowest, (scheduled, completed))) =
+            slow.iter().min_by(|a, b| a.0.total_cmp(&b.0))
         {
             let text = format!(
-                "{} of {} processes did less than {} % of their operations; the slowest {:.1} % \
-                 ({} of {})",
-                behind.len(),
+                "{} of {} processes did less than {} % of their operations; the slowest \
+                 {:.1} % ({completed} of {scheduled})",
+                slow.len(),
                 processes.len(),
                 self.process_percent,
-                share(**worst),
-                worst.1,
-                worst.0
+                100.0 * slowest,
             );
-            missed.push(FailedCriterion {
-                code: "process_rate",
-                text,
-            });
+            fail("process_rate", text);
         }
-        let sum = |of: fn(&(u64, u64)) -> u64| processes.iter().map(of).sum::<u64>();
-        let (due, done) = (sum(|p| p.0), sum(|p| p.1));
-        if !enough(due, done, processes.len() as u64, self.total_percent) {
+        let scheduled = processes.iter().map(|p| p.0).sum();
+        let completed = processes.iter().map(|p| p.1).sum();
+        if !enough(
+            scheduled,
+            completed,
+            processes.len() as u64,
+            self.total_percent,
+        ) {
             let text = format!(
-                "all processes together did {:.1} % of their operations ({done} of {due}), less \
-                 than {} %",
-                share((due, done)),
+                "all processes together did {:.1} % of their operations ({completed} of \
+                 {scheduled}), less than {} %",
+                100.0 * fraction(completed, scheduled),
                 self.total_percent
             );
-            missed.push(FailedCriterion {
-                code: "total_rate",
-                text,
-            });
+            fail("total_rate", text);
         }
         if let (Some(limit), Some(mean)) = (self.latency, mean)
             && mean > limit
@@ -129,12 +128,9 @@ impl Criteria {
                 ms(mean),
                 ms(limit)
             );
-            missed.push(FailedCriterion {
-                code: "latency",
-                text,
-            });
+            fail("latency", text);
         }
-        missed
+        failed
     }
 }
 

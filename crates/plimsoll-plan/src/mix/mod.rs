@@ -1,5 +1,5 @@
-//! Operation mixes: workers that draw their operations from a weighted table, at a rate of their
-//! own, as load generators of business metrics do.
+//! Operation mixes: workers that draw their operations from a weighted table, each at its own rate, as
+//! load generators of business metrics do.
 
 mod check;
 mod load;
@@ -11,28 +11,27 @@ pub use metric::{BusinessMetric, Criteria, FailedCriterion, SCALED, scaled};
 pub use op::{MixOp, Pool};
 pub use sizes::{SizeSlot, SizeTable};
 
-use crate::ids::FilesetId;
-use crate::ids::OperationId;
+use crate::ids::{FilesetId, OperationId};
 use crate::units::seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Parts of a whole that a working set is given in.
+/// Unit of [`WorkingSet::millionths`].
 pub const MILLION: u32 = 1_000_000;
 
-/// A process of a business metric: what it does, how often, and to which files.
+/// Program of a process of a business metric: its operations, their rate and files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mix {
-    /// Operations and how often each is drawn; the percentages sum to 100.
+    /// Operations and their percentages, which sum to 100.
     pub table: Vec<MixRow>,
-    /// Row of what has to be done on the way to an operation: opening and closing files, making
-    /// or removing a name the operation needs. Not part of any operation.
+    /// Row of the preparation of operations: opening and closing files, creating or removing a name
+    /// that the operation needs. Not part of any operation.
     pub prepare: OperationId,
-    /// How operations are paced; `None`: each begins when the one before it has ended.
+    /// Pacing of operations; `None`: each starts when the previous one has ended.
     pub pacing: Option<Pacing>,
-    /// Time that a worker without pacing waits between the end of an operation and the beginning
-    /// of the next one, in seconds.
+    /// Time that a worker without pacing waits between the end of an operation and the start of the
+    /// next one, in seconds.
     #[serde(
         with = "seconds",
         rename = "delay_s",
@@ -41,80 +40,81 @@ pub struct Mix {
     )]
     #[schemars(with = "f64", rename = "delay_s")]
     pub delay: Duration,
-    /// Bytes of a read; whole files are read in pieces of the greatest size.
+    /// Bytes of a read; whole files are read in pieces of the maximum size.
     pub reads: SizeTable,
-    /// Bytes of a write; whole files are written in pieces of the greatest size.
+    /// Bytes of a write; whole files are written in pieces of the maximum size.
     pub writes: SizeTable,
     /// The files.
     pub files: MixFiles,
-    /// Which of the files are worked on, and how they are chosen.
+    /// Files that are accessed, and how they are chosen.
     pub working_set: WorkingSet,
-    /// How data is moved.
+    /// Options of transfers.
     pub flags: MixFlags,
 }
 
 /// An operation of a [`Mix`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixRow {
-    /// What is done.
+    /// The operation.
     pub op: MixOp,
-    /// Share of all operations, above 0, in percent.
+    /// Percentage of all operations, above 0.
     pub percent: f64,
-    /// What it is counted as.
+    /// Row of the results.
     pub row: OperationId,
 }
 
-/// Open-loop pacing of a worker: operations are due whatever became of those before.
+/// Open-loop pacing of a worker: the schedule does not depend on earlier operations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pacing {
-    /// Operations a second of each worker.
+    /// Operations per second of each worker.
     pub rate: f64,
-    /// How they follow each other.
+    /// Spacing of intended starts.
     pub arrivals: Arrivals,
-    /// Row that counts how late operations start after they were due: its service time is the
-    /// lateness.
+    /// Row of start delays: its service time is the delay of a start after the intended start.
     pub start: OperationId,
 }
 
-/// How the operations of an open loop follow each other.
+/// Spacing of the intended starts of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At equal distances. Each worker begins at a random part of the first distance, so that
-    /// workers do not march in step.
+    /// Equal distances. Each worker begins at a random part of the first distance, so that workers
+    /// are not synchronised.
     #[default]
     Constant,
-    /// At random: the distances are exponential.
+    /// Random, exponential distances.
     Poisson,
 }
 
 /// The files of a [`Mix`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MixFiles {
-    /// Files that are there from the beginning to the end.
+    /// Files that exist throughout the run.
     pub data: FilesetId,
-    /// Files that are made, replaced, renamed and removed; there if an operation needs them.
+    /// Files that are created, replaced, renamed and removed, if an operation needs them.
     pub turnover: Option<FilesetId>,
-    /// Empty files that are made and removed; there if an operation needs them.
+    /// Empty files that are created and removed, if an operation needs them.
     pub empty: Option<FilesetId>,
-    /// All workers work on the data files of all of them. Otherwise each has only its part.
+    /// All workers use all data files; otherwise each uses only its part. Turnover files, empty files
+    /// and spare directories are never shared.
     pub shared: bool,
-    /// Parts of equal size that files and spare directories are divided into, at least as many
-    /// as there are workers: a worker has the part of its number. More parts than workers leave
-    /// the rest for greater loads on the same files. What comes and goes is never shared.
+    /// Number of equal parts that files and spare directories are divided into, at least the number
+    /// of workers: a worker has the part of its number. The remaining parts are for higher loads on
+    /// the same files.
     pub parts: u64,
 }
 
 impl MixFiles {
-    /// The files of `part`, of `all` files: each is in one part.
+    /// The files of `part`, of `all` files; each file is in one part.
     #[must_use]
     pub fn part(&self, part: u64, all: u64) -> std::ops::Range<u64> {
-        let parts = u128::from(self.parts.max(1));
+        debug_assert!(part < self.parts, "part {part} of {}", self.parts);
+        let parts = u128::from(self.parts);
         let begin = |part: u64| (u128::from(all) * u128::from(part) / parts) as u64;
         begin(part)..begin(part + 1)
     }
 
-    /// The data files, of `all`, that worker `number` of `workers` works on.
+    /// The data files, of `all`, that worker `number` of `workers` uses.
     #[must_use]
     pub fn data_of(&self, number: u64, workers: u64, all: u64) -> std::ops::Range<u64> {
         match self.shared {
@@ -124,79 +124,76 @@ impl MixFiles {
     }
 }
 
-/// Which data files are worked on. The set is the same however many workers share the load: it
-/// is a property of the fileset alone.
+/// The data files that are accessed. The set does not depend on the number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkingSet {
-    /// Share of the data files, in millionths, 1 to 1 000 000. They are spread evenly over the
-    /// directories.
+    /// Fraction of the data files in millionths, 1 to 1 000 000, spread evenly over the directories.
     pub millionths: u32,
-    /// How one of them is chosen.
+    /// Distribution of the choice of a file.
     pub choice: Choice,
-    /// Where random transfers stay for a while.
+    /// Regions of files that random transfers stay in for some time.
     pub spots: Option<Spots>,
 }
 
-/// How a file of the working set is chosen.
+/// Distribution of the choice of a file of the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Choice {
     /// Every file is as likely as any other.
     #[default]
     Uniform,
-    /// Some of the choices prefer the first files: their number is geometric, with a mean of a
-    /// tenth of the files to choose from. The others are uniform.
+    /// Some of the choices prefer the first files: the number of the file is geometric, with a mean
+    /// of a tenth of the files. The other choices are uniform.
     Geometric {
-        /// Percent of the choices that are geometric, above 0 and at most 100.
+        /// Percentage of the choices that are geometric, above 0 and at most 100.
         percent: f64,
     },
-    /// File number k (from 1) is chosen in proportion to k to the power of minus the exponent.
+    /// File number k (from 1) is chosen with a probability proportional to `k^-exponent`.
     Zipf {
         /// The exponent, above 0 and at most 10.
         exponent: f64,
     },
 }
 
-/// Random transfers that stay in a part of a file for a while, and then go on to the next part,
-/// and after the last one to the next file.
+/// Random transfers that stay in a part of a file for some time, and then continue in the next part,
+/// and after the last part in the next file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spots {
-    /// Part of a file that a spot covers, above 0 and at most 100 percent.
+    /// Percentage of a file that a spot covers, above 0 and at most 100.
     pub percent: f64,
-    /// Fewest transfers in a spot, at least 1.
+    /// Minimum number of transfers in a spot, at least 1.
     pub accesses: u32,
     /// The number of transfers in a spot is `accesses` times a whole number drawn from 1 to this;
     /// at least 1.
     pub multiplier: u32,
-    /// Percent of the random transfers that go to the spot, above 0 and at most 100; the others
-    /// go anywhere.
+    /// Percentage of the random transfers that go to the spot, above 0 and at most 100; the others
+    /// go to any position.
     pub affinity: f64,
-    /// Whether a position in the spot is geometric, near its beginning with a mean of a tenth of
-    /// it, instead of uniform.
+    /// Whether positions in the spot are geometric, with a mean of a tenth of it, instead of uniform.
     pub geometric: bool,
 }
 
-/// How data is moved.
+/// Options of transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixFlags {
-    /// Percent of the transfers that go past the page cache; they are rounded up to whole blocks
-    /// of [`DIRECT_BLOCK`] bytes.
+    /// Percentage of the transfers that bypass the page cache; they are rounded up to whole blocks of
+    /// [`DIRECT_BLOCK`] bytes.
     pub direct_percent: f64,
-    /// Percent of the writes that return when their data are on stable storage.
+    /// Percentage of the writes that return when their data are on stable storage.
     pub osync_percent: f64,
-    /// Percent of the writes that a flush of their file follows, as part of the operation.
+    /// Percentage of the writes that include a flush of their file.
     pub commit_percent: f64,
-    /// Random transfers begin at a multiple of this many bytes; at least 1.
+    /// Random transfers begin at a multiple of this number of bytes; at least 1.
     pub align: u64,
-    /// A sequential write that comes to the end of its file goes on at the beginning of what is
-    /// there; otherwise the file is cut to nothing first.
+    /// A sequential write at the end of its file continues at the beginning; otherwise the file is
+    /// first truncated to length 0.
     pub overwrite: bool,
-    /// Data files stay open between operations; otherwise each operation opens its file anew, on
-    /// the way.
+    /// Data files stay open between operations; otherwise each operation reopens its file, as part of
+    /// its preparation.
     pub keep_open: bool,
 }
 
-/// Bytes that transfers past the page cache are multiples of, and begin at a multiple of.
+/// Unit in bytes of sizes and positions of transfers that bypass the page cache.
 pub const DIRECT_BLOCK: u64 = 4096;
 
 impl Default for MixFlags {
@@ -223,7 +220,7 @@ impl Default for WorkingSet {
 }
 
 impl WorkingSet {
-    /// How many of the first `files` files are in the working set.
+    /// Number of the first `files` files that are in the working set.
     #[must_use]
     pub fn size(&self, files: u64) -> u64 {
         (u128::from(files) * u128::from(self.millionths) / u128::from(MILLION)) as u64
@@ -231,23 +228,24 @@ impl WorkingSet {
 
     /// Number of the file that is the `n`-th of the working set, both from 0.
     ///
-    /// The share is spread evenly (the distances between neighbours differ by one at most), so
-    /// that any run of files holds its share of the working set.
+    /// The set is spread evenly (distances between neighbours differ by at most one), so that any
+    /// range of files contains its share of the working set.
     #[must_use]
     pub fn file(&self, n: u64) -> u64 {
+        debug_assert!(self.millionths > 0, "an empty working set");
         let whole = (u128::from(n) + 1) * u128::from(MILLION);
-        (whole.div_ceil(u128::from(self.millionths.max(1))) - 1) as u64
+        (whole.div_ceil(u128::from(self.millionths)) - 1) as u64
     }
 }
 
 impl Mix {
-    /// Filesets that the mix works on.
+    /// Filesets of the mix.
     pub fn filesets(&self) -> impl Iterator<Item = FilesetId> {
         let more = [self.files.turnover, self.files.empty];
         std::iter::once(self.files.data).chain(more.into_iter().flatten())
     }
 
-    /// Whether it may change which files exist in a fileset, or how long they are.
+    /// Whether it may create, remove or resize files of a fileset.
     #[must_use]
     pub fn changes_tree(&self, id: FilesetId) -> bool {
         let pool_of = |pool| match pool {

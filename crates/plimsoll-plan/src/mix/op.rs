@@ -5,84 +5,114 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An operation of a mix: the 26 of netmist's table of operations that have a meaning of their
-/// own, the flush, and three NFS procedures that no system call asks for alone.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum MixOp {
+macro_rules! operations {
+    ($($(#[$about:meta])* $op:ident, $name:literal, $kind:ident;)*) => {
+        /// An operation of a mix: the 26 of netmist's table of operations that Plimsoll executes, the
+        /// flush, and three NFS procedures that no system call causes alone.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum MixOp {
+            $($(#[$about])* $op,)*
+        }
+
+        impl MixOp {
+            /// All operations; the first 26 in the order of netmist's workload files.
+            pub const ALL: [Self; 30] = [$(Self::$op),*];
+
+            /// Name in workload files and results.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$op => $name,)*
+                }
+            }
+
+            /// Kind of operation in the results.
+            #[must_use]
+            pub fn kind(self) -> OpKind {
+                match self {
+                    $(Self::$op => OpKind::$kind,)*
+                }
+            }
+        }
+    };
+}
+
+// Variant, name in files, kind in results.
+operations! {
     /// Read at the worker's next position in a data file.
-    Read,
+    Read, "read", Read;
     /// Open a data file, read it to the end, close it.
-    ReadFile,
+    ReadFile, "read_file", ReadWhole;
     /// Read from a mapping of a data file, at a random position.
-    MmapRead,
+    MmapRead, "mmap_read", MmapRead;
     /// Read at a random position in a data file.
-    ReadRand,
+    ReadRand, "read_rand", Read;
     /// Write at the worker's next position in a data file.
-    Write,
-    /// Open a turnover file (made, or emptied if all are there), write all of it, close it.
-    WriteFile,
+    Write, "write", Write;
+    /// Open a turnover file (created, or truncated if all exist), write all of it, close it.
+    WriteFile, "write_file", WriteWhole;
     /// Write to a mapping of a data file, at a random position; with `osync`, flush the range.
-    MmapWrite,
+    MmapWrite, "mmap_write", MmapWrite;
     /// Write at a random position in a data file.
-    WriteRand,
-    /// Read at a random position in a data file, and write the same place.
-    Rmw,
-    /// Make a spare directory.
-    Mkdir,
+    WriteRand, "write_rand", Write;
+    /// Read at a random position in a data file, and write at the same position.
+    Rmw, "rmw", Rmw;
+    /// Create a spare directory.
+    Mkdir, "mkdir", MakeDir;
     /// Remove a spare directory.
-    Rmdir,
+    Rmdir, "rmdir", RemoveDir;
     /// Remove a turnover file.
-    Unlink,
+    Unlink, "unlink", Delete;
     /// Remove an empty file.
-    Unlink2,
-    /// Make an empty file.
-    Create,
+    Unlink2, "unlink2", Delete;
+    /// Create an empty file.
+    Create, "create", Create;
     /// Write at the end of a data file.
-    Append,
+    Append, "append", Append;
     /// Lock a range of a data file and unlock it.
-    Lock,
-    /// Ask whether a data file may be read and written.
-    Access,
+    Lock, "lock", Lock;
+    /// Check whether a data file may be read and written.
+    Access, "access", Access;
     /// Stat a data file.
-    Stat,
-    /// Stat a name that is not there; that it is not there is the success.
-    NegStat,
+    Stat, "stat", Stat;
+    /// Stat a name that does not exist, which is the expected result.
+    NegStat, "neg_stat", NegStat;
     /// Change the permissions of a data file.
-    Chmod,
+    Chmod, "chmod", Chmod;
     /// Read a directory of the data files to its end.
-    Readdir,
-    /// Copy a data file to a turnover file (made, or emptied if all are there), by reading and
+    Readdir, "readdir", ListDir;
+    /// Copy a data file to a turnover file (created, or truncated if all exist), by reading and
     /// writing all of it.
-    Copyfile,
+    Copyfile, "copyfile", CopyFile;
     /// Give a turnover file another name.
-    Rename,
-    /// Ask for the file system's space.
-    Statfs,
-    /// Ask for the longest name of the file system.
-    Pathconf,
+    Rename, "rename", Rename;
+    /// Get the file system's space.
+    Statfs, "statfs", StatFs;
+    /// Get the longest name of the file system.
+    Pathconf, "pathconf", PathConf;
     /// Set the length of a data file.
-    Truncate,
+    Truncate, "truncate", Truncate;
     /// Flush a data file to stable storage.
-    Fsync,
+    Fsync, "fsync", Fsync;
     /// Look a name up: NFS's LOOKUP alone.
-    Lookup,
+    Lookup, "lookup", Lookup;
     /// Read a symbolic link: NFS's READLINK alone.
-    Readlink,
+    Readlink, "readlink", ReadLink;
     /// Read a directory with the attributes of its entries: NFS's READDIRPLUS.
-    Readdirplus,
+    Readdirplus, "readdirplus", ListDirPlus;
 }
 
 /// Names that an operation of a mix works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
-    /// Files that stay.
+    /// Files that exist throughout the run.
     Data,
-    /// Files that come and go.
+    /// Files that are created and removed.
     Turnover,
-    /// Empty files that come and go.
+    /// Empty files that are created and removed.
     Empty,
     /// Spare directories, or directories of the data files.
     Dirs,
@@ -91,118 +121,13 @@ pub enum Pool {
 }
 
 impl MixOp {
-    /// All of them; the first 26 in the order of netmist's workload files.
-    pub const ALL: [Self; 30] = [
-        Self::Read,
-        Self::ReadFile,
-        Self::MmapRead,
-        Self::ReadRand,
-        Self::Write,
-        Self::WriteFile,
-        Self::MmapWrite,
-        Self::WriteRand,
-        Self::Rmw,
-        Self::Mkdir,
-        Self::Rmdir,
-        Self::Unlink,
-        Self::Unlink2,
-        Self::Create,
-        Self::Append,
-        Self::Lock,
-        Self::Access,
-        Self::Stat,
-        Self::NegStat,
-        Self::Chmod,
-        Self::Readdir,
-        Self::Copyfile,
-        Self::Rename,
-        Self::Statfs,
-        Self::Pathconf,
-        Self::Truncate,
-        Self::Fsync,
-        Self::Lookup,
-        Self::Readlink,
-        Self::Readdirplus,
-    ];
-
-    /// Name in workload files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::ReadFile => "read_file",
-            Self::MmapRead => "mmap_read",
-            Self::ReadRand => "read_rand",
-            Self::Write => "write",
-            Self::WriteFile => "write_file",
-            Self::MmapWrite => "mmap_write",
-            Self::WriteRand => "write_rand",
-            Self::Rmw => "rmw",
-            Self::Mkdir => "mkdir",
-            Self::Rmdir => "rmdir",
-            Self::Unlink => "unlink",
-            Self::Unlink2 => "unlink2",
-            Self::Create => "create",
-            Self::Append => "append",
-            Self::Lock => "lock",
-            Self::Access => "access",
-            Self::Stat => "stat",
-            Self::NegStat => "neg_stat",
-            Self::Chmod => "chmod",
-            Self::Readdir => "readdir",
-            Self::Copyfile => "copyfile",
-            Self::Rename => "rename",
-            Self::Statfs => "statfs",
-            Self::Pathconf => "pathconf",
-            Self::Truncate => "truncate",
-            Self::Fsync => "fsync",
-            Self::Lookup => "lookup",
-            Self::Readlink => "readlink",
-            Self::Readdirplus => "readdirplus",
-        }
-    }
-
     /// The operation of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|op| op.name() == name)
     }
 
-    /// Kind of operation it is in the results.
-    #[must_use]
-    pub fn kind(self) -> OpKind {
-        match self {
-            Self::Read | Self::ReadRand => OpKind::Read,
-            Self::ReadFile => OpKind::ReadWhole,
-            Self::MmapRead => OpKind::MmapRead,
-            Self::Write | Self::WriteRand => OpKind::Write,
-            Self::WriteFile => OpKind::WriteWhole,
-            Self::MmapWrite => OpKind::MmapWrite,
-            Self::Rmw => OpKind::Rmw,
-            Self::Mkdir => OpKind::MakeDir,
-            Self::Rmdir => OpKind::RemoveDir,
-            Self::Unlink | Self::Unlink2 => OpKind::Delete,
-            Self::Create => OpKind::Create,
-            Self::Append => OpKind::Append,
-            Self::Lock => OpKind::Lock,
-            Self::Access => OpKind::Access,
-            Self::Stat => OpKind::Stat,
-            Self::NegStat => OpKind::NegStat,
-            Self::Chmod => OpKind::Chmod,
-            Self::Readdir => OpKind::ListDir,
-            Self::Copyfile => OpKind::CopyFile,
-            Self::Rename => OpKind::Rename,
-            Self::Statfs => OpKind::StatFs,
-            Self::Pathconf => OpKind::PathConf,
-            Self::Truncate => OpKind::Truncate,
-            Self::Fsync => OpKind::Fsync,
-            Self::Lookup => OpKind::Lookup,
-            Self::Readlink => OpKind::ReadLink,
-            Self::Readdirplus => OpKind::ListDirPlus,
-        }
-    }
-
-    /// What it works on.
+    /// The files or directories it works on.
     #[must_use]
     pub fn pool(self) -> Pool {
         match self {
@@ -234,7 +159,7 @@ impl MixOp {
         }
     }
 
-    /// Whether it moves bytes of a size that the table of reads gives.
+    /// Whether its size is drawn from the table of reads.
     #[must_use]
     pub fn reads(self) -> bool {
         matches!(
@@ -243,7 +168,7 @@ impl MixOp {
         )
     }
 
-    /// Whether it moves bytes of a size that the table of writes gives.
+    /// Whether its size is drawn from the table of writes.
     #[must_use]
     pub fn writes(self) -> bool {
         matches!(

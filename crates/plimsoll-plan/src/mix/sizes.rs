@@ -1,4 +1,4 @@
-//! Tables that sizes are drawn from.
+//! Tables from which sizes are drawn.
 
 use crate::seed::Rng;
 use rand::RngExt;
@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Most slots of a table.
+/// Maximum number of slots of a table.
 const MAX_TABLE_SLOTS: usize = 16;
 
-/// Greatest size of a slot in bytes: the largest transfer.
+/// Maximum size of a slot in bytes: the largest transfer.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
 
-/// Percentages sum to 100 within this.
-const TOLERANCE: f64 = 0.01;
+/// Tolerance of sums of percentages that must be 100.
+pub(super) const TOLERANCE: f64 = 0.01;
 
-/// A table of sizes: a slot is drawn by its percent, then a size uniform within it.
+/// A table of sizes: a slot is drawn by its percentage, then a size uniform within it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SizeTable(pub Vec<SizeSlot>);
@@ -23,16 +23,16 @@ pub struct SizeTable(pub Vec<SizeSlot>);
 /// A slot of a [`SizeTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeSlot {
-    /// Least size in bytes.
+    /// Minimum size in bytes.
     pub min: u64,
-    /// Greatest size in bytes.
+    /// Maximum size in bytes.
     pub max: u64,
-    /// Share of the draws in percent.
+    /// Percentage of the draws.
     pub percent: f64,
 }
 
 impl SizeTable {
-    /// Always this size.
+    /// The table of a single size.
     #[must_use]
     pub fn fixed(size: u64) -> Self {
         Self(vec![SizeSlot {
@@ -42,32 +42,30 @@ impl SizeTable {
         }])
     }
 
-    /// What stands against drawing from the table: between 1 and 16 slots, sizes in order and at
-    /// most 1 GiB, percentages that sum to 100.
+    /// Checks that the table has 1 to 16 slots, with sizes in order and at most 1 GiB, and percentages
+    /// that sum to 100.
     ///
     /// # Errors
-    /// One sentence, without a subject.
+    /// One sentence without a subject.
     pub fn check(&self) -> Result<(), String> {
-        if self.0.is_empty() || self.0.len() > MAX_TABLE_SLOTS {
+        let slots = self.0.len();
+        if slots == 0 || slots > MAX_TABLE_SLOTS {
             return Err(format!(
-                "must have 1 to {MAX_TABLE_SLOTS} slots, has {}",
-                self.0.len()
+                "must have 1 to {MAX_TABLE_SLOTS} slots, has {slots}"
             ));
         }
-        for slot in &self.0 {
-            if slot.min > slot.max {
+        for SizeSlot { min, max, percent } in &self.0 {
+            if min > max {
                 return Err(format!(
-                    "has a slot whose min ({}) is above its max ({})",
-                    slot.min, slot.max
+                    "has a slot whose min ({min}) is above its max ({max})"
                 ));
             }
-            if slot.max > MAX_SIZE_BYTES {
-                return Err(format!("has a slot above 1 GiB ({})", slot.max));
+            if *max > MAX_SIZE_BYTES {
+                return Err(format!("has a slot above 1 GiB ({max})"));
             }
-            if !(slot.percent.is_finite() && (0.0..=100.0).contains(&slot.percent)) {
+            if !(0.0..=100.0).contains(percent) {
                 return Err(format!(
-                    "has a slot of {} percent: 0 to 100 are possible",
-                    slot.percent
+                    "has a slot of {percent} percent: 0 to 100 are possible"
                 ));
             }
         }
@@ -85,14 +83,14 @@ impl SizeTable {
         self.0.iter().map(of).sum()
     }
 
-    /// Greatest size that may be drawn.
+    /// Maximum size that can be drawn.
     #[must_use]
     pub fn greatest(&self) -> u64 {
         let drawn = self.0.iter().filter(|s| s.percent > 0.0);
         drawn.map(|s| s.max).max().unwrap_or(0)
     }
 
-    /// A size.
+    /// Draws a size.
     #[inline]
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
@@ -107,10 +105,10 @@ impl SizeTable {
             }
             at -= slot.percent;
         }
-        match self.0.get(last) {
-            Some(slot) if slot.min < slot.max => rng.random_range(slot.min..=slot.max),
-            Some(slot) => slot.min,
-            None => 0,
+        let slot = self.0[last];
+        match slot.min < slot.max {
+            true => rng.random_range(slot.min..=slot.max),
+            false => slot.min,
         }
     }
 }

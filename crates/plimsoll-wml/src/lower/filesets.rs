@@ -1,31 +1,28 @@
 //! `define file` and `define fileset`.
 
-use super::values::{LoweredValue, Scope};
-use super::{LowerResult, Lowerer};
+use super::values::LoweredValue;
+use super::{FilesetSlot, LowerResult, Lowerer};
 use crate::ast::{Attrs, FilesetDef};
 use crate::attributes::Key;
 use crate::diagnostics::{Problem, Span};
+use crate::parser::Reported;
 use plimsoll_plan::{
-    Access, Distribution, EntriesPerDir, Fileset, FilesetId, Phase, RelPath, Value, Variable,
-    VariableId,
+    Access, Distribution, EntriesPerDir, Fileset, FilesetId, Phase, Value, Variable, VariableId,
 };
 
-/// Bytes of a file when `size` is not given.
+/// Default `size` of a file in bytes.
 const DEFAULT_SIZE: u64 = 1024;
 
-/// Entries per directory when `dirwidth` is not given, as in 1.4.
+/// Default `dirwidth` in entries per directory, as in Filebench 1.4.
 const DEFAULT_WIDTH: u64 = 1024;
 
-/// Entries of a fileset that gives neither `entries`, `leafdirs` nor `dirwidth`, as in 1.4.
+/// Default `entries` of a fileset without `leafdirs` and `dirwidth`, as in Filebench 1.4.
 const OLD_DEFAULT_ENTRIES: u64 = 1024;
 
-/// Entries per directory of a `file`, which is a fileset of one entry.
-const FILE_WIDTH: f64 = 10.0;
-
-/// `dirgamma` when it is not given, in thousandths.
+/// Default `dirgamma` in thousandths.
 const DEFAULT_DIR_GAMMA: u64 = 1500;
 
-/// A fileset as it will be, still without its path below the work directory.
+/// A fileset that still lacks its path below the work directory.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PendingFileset {
     pub(super) fileset: Fileset,
@@ -34,16 +31,22 @@ pub(super) struct PendingFileset {
     pub(super) path_span: Span,
 }
 
+impl FilesetSlot {
+    /// Name of the fileset once it is created.
+    fn name(&self) -> Option<&str> {
+        Some(&self.made.as_ref()?.fileset.name)
+    }
+}
+
 impl Lowerer<'_> {
-    /// Makes what is defined and not made yet; what is made must still be the same.
+    /// Creates the filesets that are defined and not yet created; the others must not have changed.
     pub(super) fn populate(&mut self) {
         let mut fresh = Vec::new();
         for at in 0..self.filesets.len() {
             let (def, span) = (self.filesets[at].def.clone(), self.filesets[at].span);
-            // Each fileset has its own numbers for draws taken once, whatever came before it.
+            // The draws of a fileset do not depend on other filesets.
             self.once = (at as u64 + 1) << 32;
-            let made = self.spend(span).and_then(|()| self.fileset(&def, span));
-            let Ok(made) = made else {
+            let Ok(made) = self.spend(span).and_then(|()| self.fileset(&def, span)) else {
                 continue;
             };
             match &self.filesets[at].made {
@@ -66,170 +69,128 @@ impl Lowerer<'_> {
 
     fn refuse_same_name(&mut self, at: usize, made: &PendingFileset) {
         let name = &made.fileset.name;
-        let same = self.filesets[..at]
-            .iter()
-            .find(|s| s.made.as_ref().is_some_and(|m| m.fileset.name == *name));
-        if let Some(first) = same.map(|s| self.value_span(&s.def.attrs, Key::Name)) {
-            let span = self.value_span(&self.filesets[at].def.attrs, Key::Name);
-            let problem = Problem::new(
-                span,
-                format!("the fileset `{name}` is defined twice"),
-                "again here",
-            );
-            self.problem(problem.also(first, "first here"));
+        if let Some(first) = self.fileset_position(name) {
+            let span_of = |at: usize| self.value_span(&self.filesets[at].def.attrs, Key::Name);
+            let message = format!("the fileset `{name}` is defined twice");
+            let problem = Problem::new(span_of(at), message, "again here");
+            self.problem(problem.also(span_of(first), "first here"));
         }
+    }
+
+    /// Index of the created fileset of a name.
+    pub(super) fn fileset_position(&self, name: &str) -> Option<usize> {
+        self.filesets.iter().position(|s| s.name() == Some(name))
     }
 
     /// The fileset of a name.
     pub(super) fn fileset_named(&mut self, name: &str, span: Span) -> LowerResult<FilesetId> {
-        let named =
-            |s: &super::FilesetSlot| s.made.as_ref().is_some_and(|m| m.fileset.name == name);
-        if let Some(at) = self.filesets.iter().position(named) {
+        if let Some(at) = self.fileset_position(name) {
             return Ok(FilesetId(at as u32));
         }
-        // A fileset that could not be made has been reported; it may be the one meant here.
+        // An invalid fileset has been reported; it may be the one of this name.
         if self.filesets.iter().any(|s| s.made.is_none()) {
-            return Err(crate::parser::Reported);
+            return Err(Reported);
         }
-        let known: Vec<String> = self
-            .filesets
-            .iter()
-            .filter_map(|s| s.made.as_ref().map(|m| m.fileset.name.clone()))
-            .collect();
-        let problem = Problem::new(
-            span,
-            format!("no file or fileset is named `{name}`"),
-            "used here",
-        );
-        Err(self.problem(problem.suggest(name, known.iter().map(String::as_str))))
+        let message = format!("no file or fileset is named `{name}`");
+        let known = self.filesets.iter().filter_map(FilesetSlot::name);
+        let problem = Problem::new(span, message, "used here").suggest(name, known);
+        Err(self.problem(problem))
     }
 
     fn fileset(&mut self, def: &FilesetDef, span: Span) -> LowerResult<PendingFileset> {
-        let none = Scope::default();
         let attrs = &def.attrs;
-        self.probe(attrs, &none)?;
-        let name = self.text(attrs, Key::Name, &none)?.unwrap_or_default();
+        self.probe(attrs)?;
+        let name = self.required_text(attrs, Key::Name)?;
         let name_span = self.value_span(attrs, Key::Name);
         let root = self.relative("name", &name, name_span)?;
         if root.as_str().is_empty() {
-            let problem = Problem::new(name_span, "the name is empty", "expected a name");
-            return Err(self.problem(problem));
+            return self.fail(name_span, "the name is empty", "expected a name");
         }
-        let path = self.text(attrs, Key::Path, &none)?.unwrap_or_default();
+        let path = self.required_text(attrs, Key::Path)?;
         let path_span = self.value_span(attrs, Key::Path);
         let dir = self.absolute(&path, path_span)?;
         self.refuse_device(&dir, path_span)?;
-        let (entries, leaf_dirs, width, depth) = if def.single {
-            let width = EntriesPerDir {
-                mean: FILE_WIDTH,
-                gamma_shape: None,
-            };
-            (1, 0, width, None)
-        } else {
-            self.shape(attrs, &name)?
+        let size = self.size(attrs, &name)?;
+        let mut fileset = Fileset {
+            prealloc_percent: self.prealloc(attrs)?,
+            parallel_prealloc: self.is_set(attrs, Key::Parallel)?,
+            reuse: self.is_set(attrs, Key::Reuse)?,
+            trust_tree: self.is_set(attrs, Key::TrustTree)?,
+            access: self.access(attrs)?,
+            cached: self.flag(attrs, Key::Cached)?,
+            location: Some(self.place(span)),
+            ..Fileset::new(&name, 1, size)
         };
+        if !def.single {
+            self.shape(attrs, &mut fileset)?;
+        }
         Ok(PendingFileset {
-            fileset: Fileset {
-                name: name.clone(),
-                path: RelPath::default(),
-                entries,
-                leaf_dirs,
-                width,
-                depth,
-                size: self.size(attrs, &name)?,
-                prealloc_percent: self.prealloc(attrs)?,
-                parallel_prealloc: self.is_set(attrs, Key::Parallel, &none)?,
-                reuse: self.is_set(attrs, Key::Reuse, &none)?,
-                trust_tree: self.is_set(attrs, Key::TrustTree, &none)?,
-                grows: false,
-                letters: None,
-                access: self.access(attrs)?,
-                cached: self.flag(attrs, Key::Cached, &none)?,
-                location: Some(self.place(span)),
-            },
+            fileset,
             dir,
             path_span,
         })
     }
 
-    /// Entries, leaf directories, width and depth of a tree.
-    fn shape(
-        &mut self,
-        attrs: &Attrs,
-        name: &str,
-    ) -> LowerResult<(u64, u64, EntriesPerDir, Option<Value>)> {
-        let none = Scope::default();
-        let entries = self.count(attrs, Key::Entries, &none)?;
-        let leaf_dirs = self.count(attrs, Key::LeafDirs, &none)?;
-        let width = self.count(attrs, Key::DirWidth, &none)?;
+    /// Sets entries, leaf directories, width and depth of a tree.
+    fn shape(&mut self, attrs: &Attrs, fileset: &mut Fileset) -> LowerResult<()> {
+        let name = &fileset.name;
+        let entries = self.count(attrs, Key::Entries)?;
+        let leaf_dirs = self.count(attrs, Key::LeafDirs)?;
+        let width = self.count(attrs, Key::DirWidth)?;
         let old = entries.is_none() && leaf_dirs.is_none() && width.is_none();
-        let entries = entries.unwrap_or(if old { OLD_DEFAULT_ENTRIES } else { 0 });
+        let mut note = |text: String| self.note(attrs.span, format!("fileset `{name}` {text}"));
         if old {
-            self.note(
-                attrs.span,
-                format!("fileset `{name}` gives no `entries`: {OLD_DEFAULT_ENTRIES} files, as in Filebench 1.4"),
-            );
-        } else if entries == 0 && leaf_dirs.unwrap_or(0) == 0 {
-            self.note(attrs.span, format!("fileset `{name}` has no entries"));
+            note(format!(
+                "gives no `entries`: {OLD_DEFAULT_ENTRIES} files, as in Filebench 1.4"
+            ));
+        } else if entries.unwrap_or(0) == 0 && leaf_dirs.unwrap_or(0) == 0 {
+            note("has no entries".into());
         }
         if width.is_none() {
-            self.note(
-                attrs.span,
-                format!("fileset `{name}` gives no `dirwidth`: {DEFAULT_WIDTH} entries a directory, as in Filebench 1.4"),
-            );
+            note(format!(
+                "gives no `dirwidth`: {DEFAULT_WIDTH} entries per directory, as in Filebench 1.4"
+            ));
         }
         let width = width.unwrap_or(DEFAULT_WIDTH);
         if width < 2 {
+            let message = format!("`dirwidth` must be at least 2, is {width}");
             let span = self.value_span(attrs, Key::DirWidth);
-            let problem = Problem::new(
-                span,
-                format!("`dirwidth` must be at least 2, is {width}"),
-                "entries per directory",
-            );
-            return Err(self.value_problem(problem));
+            return self.fail_value(span, message, "entries per directory");
         }
-        let gamma = self
-            .count(attrs, Key::DirGamma, &none)?
-            .unwrap_or(DEFAULT_DIR_GAMMA);
-        let width = EntriesPerDir {
+        let gamma = self.count(attrs, Key::DirGamma)?;
+        let gamma = gamma.unwrap_or(DEFAULT_DIR_GAMMA);
+        fileset.entries = entries.unwrap_or(if old { OLD_DEFAULT_ENTRIES } else { 0 });
+        fileset.leaf_dirs = leaf_dirs.unwrap_or(0);
+        fileset.width = EntriesPerDir {
             mean: width as f64,
             gamma_shape: (gamma > 0).then(|| gamma as f64 / 1000.0),
         };
-        let depth = self.value(attrs, Key::DepthRv, &none)?;
-        Ok((entries, leaf_dirs.unwrap_or(0), width, depth))
+        fileset.depth = self.value(attrs, Key::DepthRv)?;
+        Ok(())
     }
 
     fn size(&mut self, attrs: &Attrs, name: &str) -> LowerResult<Value> {
-        let none = Scope::default();
-        let size = self
-            .value(attrs, Key::Size, &none)?
-            .unwrap_or(Value::Const(DEFAULT_SIZE));
-        let gamma = self.count(attrs, Key::SizeGamma, &none)?.unwrap_or(0);
+        let size = self.value(attrs, Key::Size)?;
+        let size = size.unwrap_or(Value::Const(DEFAULT_SIZE));
+        let gamma = self.count(attrs, Key::SizeGamma)?.unwrap_or(0);
         if gamma == 0 {
             return Ok(size);
         }
         let Value::Const(mean) = size else {
-            let span = self.value_span(attrs, Key::SizeGamma);
-            let problem = Problem::new(
-                span,
+            return self.fail_with(
+                self.value_span(attrs, Key::SizeGamma),
                 "the size is a random variable already",
                 "a second distribution for it",
+                "leave out one of the two",
             );
-            return Err(self.problem(problem.help("leave out one of the two")));
         };
         let shape = gamma as f64 / 1000.0;
-        let variable = Variable {
-            name: format!("{name}.size"),
-            distribution: Distribution::Gamma {
-                offset: 0.0,
-                shape,
-                scale: mean as f64 / shape,
-            },
-            min: None,
-            max: None,
-            round: 0,
-            seed: None,
+        let gamma = Distribution::Gamma {
+            offset: 0.0,
+            shape,
+            scale: mean as f64 / shape,
         };
+        let variable = Variable::new(format!("{name}.size"), gamma);
         let known = self.variables.iter().position(|v| *v == variable);
         let at = known.unwrap_or_else(|| {
             self.variables.push(variable);
@@ -238,38 +199,28 @@ impl Lowerer<'_> {
         Ok(Value::Draw(VariableId(at as u32)))
     }
 
-    /// Bare or `true`: all; `false`: none; else a percentage.
+    /// Percentage of preallocated files: 100 without a value or for `true`, 0 for `false`.
     fn prealloc(&mut self, attrs: &Attrs) -> LowerResult<u8> {
-        let Some(attr) = attrs.get(Key::Prealloc) else {
+        if attrs.get(Key::Prealloc).is_none() {
             return Ok(0);
-        };
-        let none = Scope::default();
-        let Some((_, expr)) = self.written(attrs, Key::Prealloc) else {
-            debug_assert!(attr.value.is_none());
-            return Ok(100);
-        };
-        match self.eval(expr, &none)? {
-            LoweredValue::Bool(all) => Ok(if all { 100 } else { 0 }),
-            _ => {
-                let percent = self.ranged(attrs, Key::Prealloc, &none, 0..=100)?;
-                Ok(percent.map_or(100, |p| p as u8))
-            }
         }
+        let value = self.read(attrs, Key::Prealloc, |l, _, expr| l.eval(expr))?;
+        if let Some(LoweredValue::Bool(all)) = value {
+            return Ok(if all { 100 } else { 0 });
+        }
+        let percent = self.ranged(attrs, Key::Prealloc, 0..=100)?;
+        Ok(percent.map_or(100, |p| p as u8))
     }
 
     fn access(&mut self, attrs: &Attrs) -> LowerResult<Access> {
-        let none = Scope::default();
-        let read_only = self.is_set(attrs, Key::ReadOnly, &none)?;
-        let write_only = self.is_set(attrs, Key::WriteOnly, &none)?;
+        let read_only = self.is_set(attrs, Key::ReadOnly)?;
+        let write_only = self.is_set(attrs, Key::WriteOnly)?;
         Ok(match (read_only, write_only) {
             (true, true) => {
                 let first = self.value_span(attrs, Key::ReadOnly);
                 let span = self.value_span(attrs, Key::WriteOnly);
-                let problem = Problem::new(
-                    span,
-                    "a fileset is either `readonly` or `writeonly`",
-                    "and this",
-                );
+                let message = "a fileset is either `readonly` or `writeonly`";
+                let problem = Problem::new(span, message, "and this");
                 return Err(self.problem(problem.also(first, "this")));
             }
             (true, false) => Access::ReadOnly,

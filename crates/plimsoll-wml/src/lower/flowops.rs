@@ -1,79 +1,34 @@
-//! Flowops: one by one, and composites expanded where they are used.
+//! Flowops: single ones, and composites expanded where they are used.
 
 use super::operands::{FlowopContext, Slot};
-use super::targets::{PendingTarget, TargetKind};
-use super::values::{LoweredValue, Scope};
+use super::thread_state::{SlotUse, TargetKind, ThreadState};
+use super::values::{Locals, LoweredValue};
 use super::{LowerResult, Lowerer};
 use crate::ast::{Composite, Flowop};
 use crate::attributes::{COMPOSITE, FLOWOPS, FlowopInfo, FlowopKind, Key, flowop};
-use crate::diagnostics::{Problem, Span};
+use crate::diagnostics::Problem;
 use crate::parser::Reported;
-use plimsoll_plan::{Io, LimitKind, Op, OpKind, Step, Value};
+use plimsoll_plan::{FilesetId, Io, LimitKind, Op, OpKind, OperationId, Step, Value};
 use std::collections::BTreeSet;
 
-/// Steps of all threads together, with every composite expanded.
+/// Maximum number of steps of all threads together, with every composite expanded.
 pub(super) const MAX_STEPS: usize = 100_000;
 
-/// Composites may lie this deep in each other.
+/// Maximum nesting of composites.
 const MAX_NESTING: usize = 32;
 
-/// What a thread's flowops have in common while they are lowered.
-pub(super) struct ThreadState {
-    pub(super) uses: Vec<SlotUse>,
-    /// Composites being expanded, outermost first.
-    stack: Vec<String>,
-    pub(super) steps_left: usize,
-    /// Bytes of the largest fixed transfer.
-    pub(super) largest_io: u64,
-    /// Targets by name, in the order of the flowops that have them.
-    pub(super) pending: Vec<PendingTarget>,
-    /// A flowop that opens a slot, or might, was found wrong: nobody knows which are open.
-    slots_unknown: bool,
-}
-
-impl ThreadState {
-    pub(super) fn new(steps_left: usize) -> Self {
-        Self {
-            uses: Vec::new(),
-            stack: Vec::new(),
-            steps_left,
-            largest_io: 0,
-            pending: Vec::new(),
-            slots_unknown: false,
-        }
-    }
-}
-
-/// What a flowop does with a descriptor slot.
-pub(super) struct SlotUse {
-    pub(super) slot: u8,
-    pub(super) opens: bool,
-    /// Opens slots in rotation: any of them.
-    pub(super) any: bool,
-    /// Fails unless something opens the slot.
-    pub(super) needs: bool,
-    pub(super) name: String,
-    pub(super) span: Span,
-}
-
 impl Lowerer<'_> {
-    pub(super) fn steps(
-        &mut self,
-        flowops: &[Flowop],
-        scope: &Scope,
-        state: &mut ThreadState,
-    ) -> Vec<Step> {
+    pub(super) fn steps(&mut self, flowops: &[Flowop], state: &mut ThreadState) -> Vec<Step> {
         let mut steps = Vec::with_capacity(flowops.len());
         for flowop in flowops {
             if self.too_many {
                 break;
             }
-            // What was wrong in one use of a composite is wrong in the next.
+            // A flowop that fails in one use of a composite fails in the next.
             let span = flowop.kind.span;
-            let step = if self.failed.contains(&span) {
-                Err(Reported)
-            } else {
-                self.step(flowop, scope, state)
+            let step = match self.failed.contains(&span) {
+                true => Err(Reported),
+                false => self.step(flowop, state),
             };
             match step {
                 Ok(step) => steps.push(step),
@@ -86,23 +41,23 @@ impl Lowerer<'_> {
         steps
     }
 
-    fn step(&mut self, f: &Flowop, scope: &Scope, state: &mut ThreadState) -> LowerResult<Step> {
+    fn step(&mut self, f: &Flowop, state: &mut ThreadState) -> LowerResult<Step> {
         if state.steps_left == 0 {
             self.too_many = true;
-            let problem = Problem::new(
+            return self.fail_with(
                 f.kind.span,
                 format!("the threads have more than {MAX_STEPS} steps"),
                 "too many with this one",
+                "composite flowops multiply when they nest",
             );
-            return Err(self.problem(problem.help("composite flowops multiply when they nest")));
         }
         state.steps_left -= 1;
         self.spend(f.kind.span)?;
         if let Some(info) = flowop(&f.kind.value) {
-            return self.single(f, info, scope, state);
+            return self.single(f, info, state);
         }
         match self.composites.get(&f.kind.value).cloned() {
-            Some(composite) => self.composite(f, &composite, scope, state),
+            Some(composite) => self.composite(f, &composite, state),
             None => {
                 let name = &f.kind.value;
                 let problem = Problem::new(
@@ -110,9 +65,8 @@ impl Lowerer<'_> {
                     format!("unknown flowop `{name}`"),
                     "neither a flowop nor a composite defined before",
                 );
-                let composites: Vec<String> = self.composites.keys().cloned().collect();
                 let known = FLOWOPS.iter().map(|f| f.name);
-                let known = known.chain(composites.iter().map(String::as_str));
+                let known = known.chain(self.composites.keys().map(String::as_str));
                 Err(self.problem(problem.suggest(name, known)))
             }
         }
@@ -122,24 +76,22 @@ impl Lowerer<'_> {
         &mut self,
         f: &Flowop,
         info: &FlowopInfo,
-        scope: &Scope,
         state: &mut ThreadState,
     ) -> LowerResult<Step> {
         if let Some(local) = f.attrs.locals.first() {
-            let (name, span) = (local.name.clone(), local.span);
-            let problem = Problem::new(
-                span,
+            let name = &local.name;
+            return self.fail_with(
+                local.span,
                 format!("`${name}` among the attributes of `{}`", info.name),
                 "only composite flowops have locals",
+                format!("did you mean attribute=${name}?"),
             );
-            return Err(self.problem(problem.help(format!("did you mean attribute=${name}?"))));
         }
-        self.probe(&f.attrs, scope)?;
-        let name = self.flowop_name(f, scope)?;
+        self.probe(&f.attrs)?;
+        let name = self.flowop_name(f)?;
         let u = FlowopContext {
             attrs: &f.attrs,
             name: &name,
-            scope,
             span: f.kind.span,
         };
         for attr in &f.attrs.list {
@@ -148,9 +100,9 @@ impl Lowerer<'_> {
                 self.unused(&u, attr.key, &format!("`{}` does not use it", info.name));
             }
         }
-        let iters = self.iters(&f.attrs, scope)?.unwrap_or(Value::Const(1));
-        // Its own row comes before those of opens and completions on the way.
-        let row = self.row(&name, row_kind(info.kind), f.kind.span);
+        let iters = self.iters(&f.attrs)?.unwrap_or(Value::Const(1));
+        // Its own row comes before those of implicit opens and completions.
+        let row = self.row(&name, info.row, f.kind.span);
         let op = self.op(&u, info.kind, state)?;
         self.counted.insert(row);
         Ok(Step::Do { row, iters, op })
@@ -207,18 +159,17 @@ impl Lowerer<'_> {
             K::Delay => self.delay(u)?,
             K::Print => self.print(u)?,
             // A test of a random variable draws at every use; everything else draws once.
-            K::TestRandVar => match self.value(u.attrs, Key::Value, u.scope)? {
+            K::TestRandVar => match self.value(u.attrs, Key::Value)? {
                 Some(value) => Op::TestVariable { value },
-                None => return Err(self.lacks(u, Key::Value, "the variable to draw from")),
+                None => return self.lacks(u, Key::Value, "the variable to draw from"),
             },
         })
     }
 
     fn delay(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
-        let Some((what, expr)) = self.written(u.attrs, Key::Value) else {
-            return Err(self.lacks(u, Key::Value, "the time to sleep"));
+        let Some(time) = self.read(u.attrs, Key::Value, Self::time_of)? else {
+            return self.lacks(u, Key::Value, "the time to sleep");
         };
-        let time = self.time_of(&what, expr, u.scope)?;
         Ok(Op::Delay {
             seconds: Value::Const(time.as_secs()),
             nanoseconds: time.subsec_nanos(),
@@ -226,32 +177,29 @@ impl Lowerer<'_> {
     }
 
     fn print(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
-        match self.text(u.attrs, Key::Value, u.scope)? {
+        match self.text(u.attrs, Key::Value)? {
             Some(text) => Ok(Op::Print { text }),
-            None => Err(self.lacks(u, Key::Value, "the text to print")),
+            None => self.lacks(u, Key::Value, "the text to print"),
         }
     }
 
     fn io(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Io> {
         let file = self.file(u, Slot::Works, state)?;
         let size = self.io_size(u, true, state)?;
-        let random = self.is_set(u.attrs, Key::Random, u.scope)?;
-        let working_set = self.count(u.attrs, Key::WorkingSet, u.scope)?.unwrap_or(0);
+        let random = self.is_set(u.attrs, Key::Random)?;
+        let working_set = self.count(u.attrs, Key::WorkingSet)?.unwrap_or(0);
         if let Value::Const(size) = size
             && random
             && working_set > 0
             && working_set < size
         {
-            let span = self.value_span(u.attrs, Key::WorkingSet);
-            let problem = Problem::new(
-                span,
-                format!(
-                    "the working set of `{}` ({working_set} bytes) is smaller than its iosize ({size} bytes)",
-                    u.name
-                ),
-                "no random transfer fits",
+            let message = format!(
+                "the working set of `{}` ({working_set} bytes) is smaller than its iosize ({size} \
+                 bytes)",
+                u.name
             );
-            return Err(self.value_problem(problem));
+            let span = self.value_span(u.attrs, Key::WorkingSet);
+            return self.fail_value(span, message, "no random transfer fits");
         }
         if !random && working_set > 0 {
             self.unused(u, Key::WorkingSet, "transfers are not `random`");
@@ -267,7 +215,11 @@ impl Lowerer<'_> {
     fn aio_write(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Op> {
         let io = self.io(u, state)?;
         if !io.random {
-            return Err(self.lacks(u, Key::Random, "asynchronous writes are at random places"));
+            return self.lacks(
+                u,
+                Key::Random,
+                "asynchronous writes are at random positions",
+            );
         }
         let completion = self.row(u.name, OpKind::AioComplete, u.span);
         Ok(Op::AioWrite { io, completion })
@@ -295,31 +247,36 @@ impl Lowerer<'_> {
 
     fn tree_op(&mut self, u: &FlowopContext<'_>, kind: FlowopKind) -> LowerResult<Op> {
         let fileset = self.needed_fileset(u)?;
-        let index = self.value(u.attrs, Key::Indexed, u.scope)?;
+        let index = self.value(u.attrs, Key::Indexed)?;
         Ok(match kind {
             FlowopKind::FsyncSet => Op::FsyncSet { fileset },
             FlowopKind::ListDir => Op::ListDir { fileset, index },
+            FlowopKind::MakeDir => {
+                self.has_leaf_dirs(u, fileset)?;
+                Op::MakeDir { fileset, index }
+            }
             _ => {
-                let made = self.filesets[fileset.0 as usize].made.as_ref();
-                if let Some(m) = made.filter(|m| m.fileset.leaf_dirs == 0) {
-                    let set = m.fileset.name.clone();
-                    let span = self.value_span(u.attrs, Key::Fileset);
-                    let problem = Problem::new(
-                        span,
-                        format!(
-                            "the fileset `{set}` has no leaf directories for `{}`",
-                            u.name
-                        ),
-                        "nothing to work on",
-                    );
-                    return Err(self.problem(problem.help("give the fileset leafdirs=…")));
-                }
-                match kind {
-                    FlowopKind::MakeDir => Op::MakeDir { fileset, index },
-                    _ => Op::RemoveDir { fileset, index },
-                }
+                self.has_leaf_dirs(u, fileset)?;
+                Op::RemoveDir { fileset, index }
             }
         })
+    }
+
+    fn has_leaf_dirs(&mut self, u: &FlowopContext<'_>, id: FilesetId) -> LowerResult<()> {
+        let made = self.filesets[id.0 as usize].made.as_ref();
+        let fileset = &made.expect("a fileset is known once it is created").fileset;
+        if fileset.leaf_dirs > 0 {
+            return Ok(());
+        }
+        self.fail_with(
+            self.value_span(u.attrs, Key::Fileset),
+            format!(
+                "the fileset `{}` has no leaf directories for `{}`",
+                fileset.name, u.name
+            ),
+            "nothing to work on",
+            "give the fileset leafdirs=…",
+        )
     }
 
     fn sync_op(
@@ -331,9 +288,7 @@ impl Lowerer<'_> {
         Ok(match kind {
             FlowopKind::SemBlock => Op::SemBlock {
                 value: self.needed_value(u, "the posts to take")?,
-                high_water: Value::Const(
-                    self.count(u.attrs, Key::HighWater, u.scope)?.unwrap_or(1),
-                ),
+                high_water: Value::Const(self.count(u.attrs, Key::HighWater)?.unwrap_or(1)),
             },
             FlowopKind::SemPost => {
                 let value = self.needed_value(u, "how many to post")?;
@@ -341,7 +296,7 @@ impl Lowerer<'_> {
                 Op::SemPost {
                     targets: vec![],
                     value,
-                    blocking: self.is_set(u.attrs, Key::Blocking, u.scope)?,
+                    blocking: self.is_set(u.attrs, Key::Blocking)?,
                 }
             }
             FlowopKind::Wakeup => {
@@ -352,56 +307,50 @@ impl Lowerer<'_> {
         })
     }
 
-    /// A use of a composite: its flowops in place, its locals bound.
+    /// Expands a use of a composite.
     fn composite(
         &mut self,
         f: &Flowop,
         composite: &Composite,
-        scope: &Scope,
         state: &mut ThreadState,
     ) -> LowerResult<Step> {
         let kind = &f.kind;
         if state.stack.contains(&kind.value) {
             let mut path = state.stack.clone();
             path.push(kind.value.clone());
-            let problem = Problem::new(
+            return self.fail_with(
                 kind.span,
                 format!("the composite flowop `{}` uses itself", kind.value),
                 "would never end",
+                path.join(" → "),
             );
-            return Err(self.problem(problem.help(path.join(" → "))));
         }
         if state.stack.len() >= MAX_NESTING {
-            let problem = Problem::new(
+            return self.fail(
                 kind.span,
                 format!("composite flowops lie more than {MAX_NESTING} deep in each other"),
                 "this one is too deep",
             );
-            return Err(self.problem(problem));
         }
-        let name = self.flowop_name(f, scope)?;
+        let name = self.flowop_name(f)?;
+        let u = FlowopContext {
+            attrs: &f.attrs,
+            name: &name,
+            span: kind.span,
+        };
         for attr in &f.attrs.list {
             if !COMPOSITE.iter().any(|(_, k, _)| *k == attr.key) {
-                let u = FlowopContext {
-                    attrs: &f.attrs,
-                    name: &name,
-                    scope,
-                    span: kind.span,
-                };
-                self.unused(
-                    &u,
-                    attr.key,
-                    "a composite flowop takes `name`, `iters` and its locals",
-                );
+                let why = "a composite flowop takes `name`, `iters` and its locals";
+                self.unused(&u, attr.key, why);
             }
         }
-        let inner = self.bind(f, composite, scope)?;
-        let iters = match self.iters(&f.attrs, scope)? {
+        let mut inner = self.bind(f, composite)?;
+        let iters = match self.iters(&f.attrs)? {
             Some(iters) => Some(iters),
-            None => self.iters(&composite.attrs, &inner)?,
+            None => self.with_locals(&mut inner, |l| l.iters(&composite.attrs))?,
         };
         state.stack.push(kind.value.clone());
-        let steps = self.steps(&composite.flowops, &inner, state);
+        let steps = self.with_locals(&mut inner, |l| l.steps(&composite.flowops, state));
         state.stack.pop();
         Ok(Step::Block {
             name,
@@ -410,89 +359,69 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The locals of a composite at one use.
-    fn bind(&mut self, f: &Flowop, composite: &Composite, scope: &Scope) -> LowerResult<Scope> {
+    /// The values of a composite's locals at one use.
+    fn bind(&mut self, f: &Flowop, composite: &Composite) -> LowerResult<Locals> {
         let declared = &composite.attrs.locals;
         let kind = &f.kind.value;
         for local in &f.attrs.locals {
             if declared.iter().all(|d| d.name != local.name) {
-                let problem = Problem::new(
-                    local.span,
-                    format!(
-                        "the composite flowop `{kind}` has no local `${}`",
-                        local.name
-                    ),
-                    "not declared there",
-                );
-                let known: Vec<String> = declared.iter().map(|d| format!("${}", d.name)).collect();
                 let name = format!("${}", local.name);
-                let known = known.iter().map(String::as_str);
+                let message = format!("the composite flowop `{kind}` has no local `{name}`");
+                let problem = Problem::new(local.span, message, "not declared there");
+                let known = declared.iter().map(|d| format!("${}", d.name));
                 return Err(self.problem(problem.suggest(&name, known)));
             }
             if local.value.is_none() {
-                let problem = Problem::new(
-                    local.span,
-                    format!("`${}` needs a value", local.name),
-                    "expected $name=value",
-                );
-                return Err(self.problem(problem));
+                let message = format!("`${}` needs a value", local.name);
+                return self.fail(local.span, message, "expected $name=value");
             }
         }
-        let mut inner = Scope::default();
+        let mut inner = Locals::new();
         for d in declared {
             let given = f.attrs.locals.iter().find(|l| l.name == d.name);
             let value = match (given.and_then(|l| l.value.as_ref()), &d.value) {
-                (Some(given), _) => self.eval(given, scope)?,
-                (None, Some(default)) => self.eval(default, &inner)?,
+                (Some(given), _) => self.eval(given)?,
+                (None, Some(default)) => self.with_locals(&mut inner, |l| l.eval(default))?,
                 (None, None) => {
-                    let problem = Problem::new(
+                    return self.fail(
                         f.kind.span,
                         format!("`{kind}` needs a value for its local `${}`", d.name),
                         format!("expected ${}=…", d.name),
                     );
-                    return Err(self.problem(problem));
                 }
             };
-            if value == LoweredValue::Bad {
-                return Err(Reported);
-            }
-            inner.locals.insert(d.name.clone(), value);
+            debug_assert_ne!(value, LoweredValue::Bad, "an invalid value is an error");
+            inner.insert(d.name.clone(), value);
         }
         Ok(inner)
     }
 
-    /// Every slot that a flowop of the thread works on must be opened by one.
+    /// Checks that every slot that a flowop of the thread works on is opened by a flowop.
     pub(super) fn check_slots(&mut self, state: &ThreadState) -> LowerResult<()> {
-        // Where the flowop that opens a slot has been reported, its users would only repeat that.
+        // If a flowop that opens a slot is invalid, the error would be repeated for its users.
         if state.slots_unknown || state.uses.iter().any(|u| u.any) {
             return Ok(());
         }
-        let opened: BTreeSet<u8> = state
-            .uses
-            .iter()
-            .filter(|o| o.opens)
-            .map(|o| o.slot)
-            .collect();
+        let opens = state.uses.iter().filter(|o| o.opens);
+        let opened: BTreeSet<u8> = opens.map(|o| o.slot).collect();
         let mut outcome = Ok(());
         for u in state.uses.iter().filter(|u| u.needs) {
             if opened.contains(&u.slot) {
                 continue;
             }
-            let problem = Problem::new(
-                u.span,
-                format!(
-                    "`{}` works on fd={}, which no flowop of its thread opens",
-                    u.name, u.slot
-                ),
-                "nothing is open there",
-            );
             let list: Vec<String> = opened.iter().map(|s| format!("fd={s}")).collect();
             let help = match list.as_slice() {
                 [] => "open a file there first, or name its fileset: filesetname=…".to_string(),
                 [one] => format!("did you mean {one}, which is opened?"),
                 many => format!("opened by this thread: {}", many.join(", ")),
             };
-            outcome = Err(self.problem(problem.help(help)));
+            let (name, slot) = (&u.name, u.slot);
+            outcome = self.fail_with(
+                u.span,
+                format!("`{name}` works on fd={slot}, which no flowop of its thread opens"),
+                "nothing is open there",
+                help,
+            );
         }
         outcome
     }
@@ -509,39 +438,6 @@ fn may_open(f: &Flowop) -> bool {
     }
 }
 
-fn limit(kind: LimitKind, targets: Option<Vec<plimsoll_plan::OperationId>>) -> Op {
+fn limit(kind: LimitKind, targets: Option<Vec<OperationId>>) -> Op {
     Op::Limit { kind, targets }
-}
-
-fn row_kind(kind: FlowopKind) -> OpKind {
-    use FlowopKind as K;
-    match kind {
-        K::AioWait => OpKind::AioWait,
-        K::AioWrite => OpKind::AioWrite,
-        K::Append | K::AppendRand => OpKind::Append,
-        K::Block => OpKind::Block,
-        K::BwLimit | K::EventLimit | K::IopsLimit | K::OpsLimit => OpKind::Limit,
-        K::Close => OpKind::Close,
-        K::Create => OpKind::Create,
-        K::Delay => OpKind::Delay,
-        K::Delete => OpKind::Delete,
-        K::FinishOnBytes | K::FinishOnCount => OpKind::Finish,
-        K::Fsync => OpKind::Fsync,
-        K::FsyncSet => OpKind::FsyncSet,
-        K::Hog => OpKind::Hog,
-        K::ListDir => OpKind::ListDir,
-        K::MakeDir => OpKind::MakeDir,
-        K::Open => OpKind::Open,
-        K::Print => OpKind::Print,
-        K::Read => OpKind::Read,
-        K::ReadWhole => OpKind::ReadWhole,
-        K::RemoveDir => OpKind::RemoveDir,
-        K::SemBlock => OpKind::SemBlock,
-        K::SemPost => OpKind::SemPost,
-        K::Stat => OpKind::Stat,
-        K::TestRandVar => OpKind::TestVariable,
-        K::Wakeup => OpKind::Wakeup,
-        K::Write => OpKind::Write,
-        K::WriteWhole => OpKind::WriteWhole,
-    }
 }

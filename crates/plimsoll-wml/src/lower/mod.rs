@@ -1,8 +1,7 @@
-//! From the syntax tree to a Plan: statements are carried out in order, as Filebench would.
+//! From the syntax tree to a Plan: statements are executed in order, as in Filebench.
 //!
-//! Variables are looked up when something is made of them, not when it is defined: a fileset
-//! takes its numbers when it is created, a thread when it is started. `load x`, `set $n=5`,
-//! `run` therefore works as it always has.
+//! Variables are looked up late: those of a fileset when it is created, those of a thread when it is
+//! started. `load x`, `set $n=5`, `run` therefore works as in Filebench.
 
 mod filesets;
 mod flowops;
@@ -13,6 +12,7 @@ mod random;
 mod script;
 mod statements;
 mod targets;
+mod thread_state;
 mod values;
 
 use crate::Workload;
@@ -27,34 +27,34 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use values::LoweredValue;
+use values::{Locals, LoweredValue};
 
-/// Filesets and steps that are worked out for one workload; every run works them out again to
-/// see that they are the same.
+/// Maximum number of filesets and steps that are lowered for one workload; every run lowers them
+/// again, to check that they are the same.
 const MAX_LOWERING_WORK: usize = 1_000_000;
 
 type LowerResult<T> = Result<T, Reported>;
 
-/// Statements that one workload may carry out, loops counted through.
+/// Maximum number of statements that one workload executes, including those of all loops.
 const MAX_STATEMENTS: usize = 20_000;
 
-/// What lowering needs to know besides the workload and the command line's changes.
+/// Environment of lowering.
 pub struct Context<'a> {
-    /// Whether the workload is built in or a file: built-ins get a fresh directory.
+    /// Whether the workload is built in or a file.
     pub kind: SourceKind,
-    /// Fresh directory for the files of a built-in workload run without a directory.
+    /// New directory for the files of a built-in workload, if no directory is given.
     pub temp_dir: PathBuf,
-    /// Directory that relative paths of a workload file start from.
+    /// Directory that relative paths of a workload file are relative to.
     pub current_dir: PathBuf,
     /// Finds the text of the workload that a `load` statement names.
     pub load: &'a dyn Fn(&str) -> Option<Loaded>,
-    /// What `$(date)` stands for.
+    /// Value of `$(date)`.
     pub date: String,
-    /// What `$(hostname)` stands for.
+    /// Value of `$(hostname)`.
     pub hostname: String,
 }
 
-/// A workload found for a `load` statement.
+/// A workload for a `load` statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     /// Name for messages: a path, or the name of a built-in.
@@ -63,13 +63,10 @@ pub struct Loaded {
     pub text: String,
 }
 
-/// Makes the Plan of a workload under the changes of a command line.
-///
-/// The Plan that comes back has passed [`Plan::check`].
+/// Lowers a workload with the changes of a command line to a Plan, which has passed [`Plan::check`].
 ///
 /// # Errors
-/// Every error found, at most ten, each with its place in the workload or in the setting
-/// (`--set`) at fault.
+/// All errors, at most ten, each with its source location in the workload or in a setting (`--set`).
 pub fn lower(
     workload: &Workload,
     overrides: &Overrides,
@@ -79,11 +76,11 @@ pub fn lower(
     let plan = lowerer.run(workload);
     match plan {
         Ok(plan) if lowerer.problems.is_empty() => Ok(plan),
-        _ => Err(lowerer.into_diagnostics(workload)),
+        _ => Err(Diagnostics::new(lowerer.sources, lowerer.problems)),
     }
 }
 
-/// A fileset's definition, and what was made of it.
+/// A fileset's definition, and the fileset once it is created.
 struct FilesetSlot {
     def: Rc<FilesetDef>,
     span: Span,
@@ -94,13 +91,13 @@ struct FilesetSlot {
 struct RandomDef {
     name: String,
     ast: Rc<Random>,
-    /// Its place in the Plan once something draws from it.
+    /// Its index in the Plan once a value draws from it.
     id: Option<VariableId>,
-    /// Found wrong, and reported.
+    /// Invalid, and reported.
     bad: bool,
 }
 
-/// What all workers depend on, as it was when they were first started.
+/// The state that all workers depend on, when they were first started.
 struct StartState {
     groups: Vec<WorkerGroup>,
     event_rate: Option<f64>,
@@ -115,16 +112,18 @@ struct Lowerer<'a> {
     notes: Vec<Note>,
     noted: HashSet<String>,
     seed: u64,
-    /// Numbers the draws that are taken once.
+    /// Number of the last draw that is taken only once.
     once: u64,
     vars: HashMap<String, LoweredValue>,
-    /// Values of the command line's settings, once they are read; none for one found wrong.
+    /// Locals of the composite flowop that is being expanded.
+    locals: Locals,
+    /// Values of the command line's settings once they are read; `None` for an invalid one.
     override_values: HashMap<String, Option<LoweredValue>>,
     /// Settings of the command line being read, outermost first.
     reading: Vec<String>,
     /// Variables that have been reported as never set.
     missing: HashSet<String>,
-    /// Variables whose values have been reported as wrong, and how.
+    /// Variables whose values have been reported as invalid, and the error.
     blamed: HashSet<(String, String)>,
     parameters: Vec<Parameter>,
     /// Parameters by name.
@@ -136,30 +135,30 @@ struct Lowerer<'a> {
     filesets: Vec<FilesetSlot>,
     processes: Vec<Rc<Process>>,
     composites: HashMap<String, Rc<Composite>>,
-    /// Names given in the workload, so that made-up names differ from them.
+    /// Names of flowops in the workload; generated names differ from them.
     given_names: HashSet<String>,
-    /// Names made up for flowops without one, by the place of the flowop.
+    /// Generated names of flowops without one.
     made_up: HashMap<Span, String>,
-    /// The last number in a made-up name, by flowop.
+    /// The last number in a generated name, by flowop.
     made_up_numbers: HashMap<String, u32>,
-    /// Flowops that were found wrong, by their places.
+    /// Invalid flowops.
     failed: HashSet<Span>,
     operations: Vec<Operation>,
     /// Rows by name.
     rows: HashMap<String, Vec<OperationId>>,
-    /// Rows that a flowop stands for, unlike those of opens and completions on the way.
+    /// Rows of flowops, without those of implicit opens and of completions.
     counted: HashSet<OperationId>,
     rate: Option<Rc<crate::ast::Attrs>>,
     quit: QuitMode,
     cpu_accounting: bool,
     started: Option<StartState>,
     script: script::Script,
-    /// Texts being loaded, innermost last.
+    /// Names of the texts being loaded, innermost last.
     loading: Vec<String>,
     statements_left: usize,
-    /// Filesets and steps that may still be worked out, over all runs of the script.
+    /// Filesets and steps that may still be lowered, over all runs of the script.
     work_left: usize,
-    /// A limit on statements or steps was passed: going on would report it again and again.
+    /// A limit was exceeded, so that lowering ends.
     too_many: bool,
 }
 
@@ -175,6 +174,7 @@ impl<'a> Lowerer<'a> {
             seed: overrides.seed.unwrap_or(1),
             once: 0,
             vars: HashMap::new(),
+            locals: Locals::new(),
             override_values: HashMap::new(),
             reading: Vec::new(),
             missing: HashSet::new(),
@@ -220,66 +220,54 @@ impl<'a> Lowerer<'a> {
     }
 
     fn plan(&mut self, workload: &Workload) -> LowerResult<Plan> {
-        let (place, filesets) = self.work_place()?;
+        let (work_dir, filesets) = self.work_dir()?;
         let name = workload.name();
         let stem = std::path::Path::new(name).file_stem();
         let short = stem.map_or(name.into(), |s| s.to_string_lossy());
-        let mut plan = Plan::empty(match self.context.kind {
+        let plan_name = match self.context.kind {
             SourceKind::Builtin => name,
             SourceKind::File => &short,
-        });
-        plan.title = crate::title(workload);
-        plan.source.kind = self.context.kind;
-        plan.source.name = name.into();
-        plan.source.text = workload.text().into();
-        plan.seed = self.seed;
-        plan.work_dir = place;
-        plan.parameters = self.final_parameters();
-        plan.variables = std::mem::take(&mut self.variables);
-        plan.filesets = filesets;
-        plan.operations = std::mem::take(&mut self.operations);
-        if let Some(started) = self.started.take() {
-            plan.groups = started.groups;
-            plan.event_rate = started.event_rate;
-            plan.quit = started.quit;
-        }
-        plan.script = std::mem::take(&mut self.script).into_phases(self.overrides);
-        plan.cpu_accounting = self.cpu_accounting;
-        plan.options = self.overrides.options.clone();
-        plan.notes = std::mem::take(&mut self.notes);
-        Ok(plan)
+        };
+        let started = self.started.take().expect("the script starts the workers");
+        Ok(Plan {
+            title: crate::title(workload),
+            source: plimsoll_plan::Source {
+                kind: self.context.kind,
+                name: name.into(),
+                text: workload.text().into(),
+            },
+            seed: self.seed,
+            work_dir,
+            parameters: std::mem::take(&mut self.parameters),
+            variables: std::mem::take(&mut self.variables),
+            filesets,
+            operations: std::mem::take(&mut self.operations),
+            groups: started.groups,
+            event_rate: started.event_rate,
+            quit: started.quit,
+            script: std::mem::take(&mut self.script).into_phases(self.overrides),
+            cpu_accounting: self.cpu_accounting,
+            options: self.overrides.options.clone(),
+            notes: std::mem::take(&mut self.notes),
+            ..Plan::empty(plan_name)
+        })
     }
 
-    /// What the Plan's own check finds has no finer place than what it names.
+    /// Reports an error of [`Plan::check`] at the fileset that it names, or at the first statement.
     fn plan_problem(&mut self, error: &PlanError, workload: &Workload) -> Reported {
-        let named = |name: &str| {
-            let slots = self.filesets.iter();
-            slots
-                .filter(|s| s.made.as_ref().is_some_and(|m| m.fileset.name == name))
-                .map(|s| s.span)
-                .next()
-        };
-        let span = match error {
-            PlanError::Overlap(_, second) => named(second),
+        let fileset = match error {
+            PlanError::Overlap(_, second) => self.fileset_position(second),
             _ => None,
         };
-        let first = workload.statements.first().map(|s| s.span);
-        let span = span.or(first).unwrap_or_default();
-        self.problem(Problem::new(span, error.to_string(), "here"))
-    }
-
-    fn into_diagnostics(mut self, workload: &Workload) -> Diagnostics {
-        if self.problems.is_empty() {
-            // Every `Reported` comes with a problem; should one ever come without, say so
-            // instead of an empty list.
-            let span = workload
+        let span = match fileset {
+            Some(at) => self.filesets[at].span,
+            None => workload
                 .statements
                 .first()
                 .map(|s| s.span)
-                .unwrap_or_default();
-            self.problem(Problem::new(span, "the workload cannot be lowered", ""));
-        }
-        Diagnostics::new(self.sources, self.problems)
+                .unwrap_or_default(),
+        };
+        self.problem(Problem::new(span, error.to_string(), "here"))
     }
 
     fn problem(&mut self, problem: Problem) -> Reported {
@@ -289,7 +277,28 @@ impl<'a> Lowerer<'a> {
         Reported
     }
 
-    /// Counts one more thing to work out.
+    /// Reports an error.
+    pub(super) fn fail<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> LowerResult<T> {
+        Err(self.problem(Problem::new(span, message, label)))
+    }
+
+    /// Reports an error with help.
+    pub(super) fn fail_with<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) -> LowerResult<T> {
+        Err(self.problem(Problem::new(span, message, label).help(help)))
+    }
+
+    /// Counts a fileset or step that is lowered.
     fn spend(&mut self, span: Span) -> LowerResult<()> {
         if self.work_left > 0 {
             self.work_left -= 1;
@@ -297,18 +306,15 @@ impl<'a> Lowerer<'a> {
         }
         self.too_many = true;
         let message = "the workload has too many runs, filesets and steps";
-        Err(self.problem(Problem::new(span, message, "too many with this one")))
+        self.fail(span, message, "too many with this one")
     }
 
     /// Adds a remark, once for each text.
     fn note(&mut self, span: Span, text: impl Into<String>) {
         let text = text.into();
         if self.noted.insert(text.clone()) {
-            let place = Some(self.place(span));
-            self.notes.push(Note {
-                text,
-                location: place,
-            });
+            let location = Some(self.place(span));
+            self.notes.push(Note { text, location });
         }
     }
 
@@ -328,7 +334,7 @@ impl<'a> Lowerer<'a> {
         crate::summary::written(&source.text, span)
     }
 
-    /// The stream of the next draw that is taken once.
+    /// The stream of the next draw that is taken only once.
     fn once_stream(&mut self) -> Stream {
         self.once += 1;
         Stream::new(self.seed).named("once").branch(self.once)

@@ -1,27 +1,26 @@
 //! The operands that flowops share: rows, names, files, sizes, values.
 
-use super::flowops::{SlotUse, ThreadState};
-use super::values::Scope;
+use super::thread_state::{SlotUse, ThreadState};
 use super::{LowerResult, Lowerer};
 use crate::ast::{Attrs, Flowop};
 use crate::attributes::{FLOWOP, Key, name_of};
-use crate::diagnostics::{Problem, Span};
+use crate::diagnostics::Span;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{FileRef, FilesetId, OpKind, Operation, OperationId, Value};
 
 /// Descriptor slots of a thread.
 const SLOTS: i64 = 128;
 
-/// What a flowop does with its slot.
+/// Use of its slot by a flowop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// Opens a file there.
+    /// Opens a file in the slot.
     Opens,
-    /// Works on the file that is open there, and opens one if it names a fileset.
+    /// Works on the file that is open in the slot, and opens one if it names a fileset.
     Works,
-    /// Works on the file that is open there, whatever its fileset.
+    /// Works on the file that is open in the slot, whatever its fileset.
     Holds,
-    /// Works on the file that is or was there, or chooses one if it names a fileset.
+    /// Works on the file that is or was in the slot, or chooses one if it names a fileset.
     Knows,
 }
 
@@ -29,13 +28,12 @@ pub(super) enum Slot {
 pub(super) struct FlowopContext<'f> {
     pub(super) attrs: &'f Attrs,
     pub(super) name: &'f str,
-    pub(super) scope: &'f Scope,
-    /// Of the flowop's kind, where messages about the flowop as a whole point.
+    /// Span of the flowop's kind, for errors of the flowop as a whole.
     pub(super) span: Span,
 }
 
 impl Lowerer<'_> {
-    /// The row of a name and kind; made when it is new.
+    /// The row of a name and kind; added if it is new.
     pub(super) fn row(&mut self, name: &str, kind: OpKind, span: Span) -> OperationId {
         let rows = self.rows.get(name).map(Vec::as_slice).unwrap_or_default();
         let known = rows
@@ -54,9 +52,9 @@ impl Lowerer<'_> {
         id
     }
 
-    /// The name of a flowop: as given, else its kind and a number that is its own.
-    pub(super) fn flowop_name(&mut self, flowop: &Flowop, scope: &Scope) -> LowerResult<String> {
-        if let Some(name) = self.text(&flowop.attrs, Key::Name, scope)? {
+    /// The name of a flowop: as given, else its kind and a unique number.
+    pub(super) fn flowop_name(&mut self, flowop: &Flowop) -> LowerResult<String> {
+        if let Some(name) = self.text(&flowop.attrs, Key::Name)? {
             return self.printable(name, &flowop.attrs);
         }
         let kind = &flowop.kind;
@@ -75,7 +73,7 @@ impl Lowerer<'_> {
         Ok(name)
     }
 
-    /// Refuses a name that cannot be shown as it is: it is in tables, logs and charts.
+    /// Refuses a name with unprintable characters: it is in tables, logs and charts.
     fn printable(&mut self, name: String, attrs: &Attrs) -> LowerResult<String> {
         let Some(c) = name.chars().find(|c| foreign::is_unprintable(*c)) else {
             return Ok(name);
@@ -84,60 +82,57 @@ impl Lowerer<'_> {
             "the name of a flowop has the character U+{:04X}, which cannot be shown",
             u32::from(c)
         );
-        let span = self.value_span(attrs, Key::Name);
-        Err(self.value_problem(Problem::new(span, message, "this name")))
+        self.fail_value(self.value_span(attrs, Key::Name), message, "this name")
     }
 
-    pub(super) fn iters(&mut self, attrs: &Attrs, scope: &Scope) -> LowerResult<Option<Value>> {
-        let iters = self.value(attrs, Key::Iters, scope)?;
+    pub(super) fn iters(&mut self, attrs: &Attrs) -> LowerResult<Option<Value>> {
+        let iters = self.value(attrs, Key::Iters)?;
         if iters == Some(Value::Const(0)) {
             let span = self.value_span(attrs, Key::Iters);
-            let problem = Problem::new(span, "`iters` must be at least 1, is 0", "repetitions");
-            return Err(self.value_problem(problem));
+            return self.fail_value(span, "`iters` must be at least 1, is 0", "repetitions");
         }
         Ok(iters)
     }
 
     pub(super) fn fileset_of(&mut self, u: &FlowopContext<'_>) -> LowerResult<Option<FilesetId>> {
-        let Some((what, expr)) = self.written(u.attrs, Key::Fileset) else {
-            return Ok(None);
-        };
-        let name = self.text_of(&what, expr, u.scope)?;
-        self.fileset_named(&name, expr.span).map(Some)
+        self.read(u.attrs, Key::Fileset, |l, what, expr| {
+            let name = l.text_of(what, expr)?;
+            l.fileset_named(&name, expr.span)
+        })
     }
 
     pub(super) fn needed_fileset(&mut self, u: &FlowopContext<'_>) -> LowerResult<FilesetId> {
         match self.fileset_of(u)? {
             Some(id) => Ok(id),
-            None => Err(self.lacks(u, Key::Fileset, "the files it works on")),
+            None => self.lacks(u, Key::Fileset, "the files it works on"),
         }
     }
 
-    /// Reports an attribute that a flowop cannot do without.
-    pub(super) fn lacks(
+    /// Reports that a flowop lacks a required attribute.
+    pub(super) fn lacks<T>(
         &mut self,
         u: &FlowopContext<'_>,
         key: Key,
         why: &str,
-    ) -> crate::parser::Reported {
+    ) -> LowerResult<T> {
         let attribute = name_of(FLOWOP, key);
-        let problem = Problem::new(
+        let label = match key {
+            Key::Random => format!("expected {attribute}"),
+            _ => format!("expected {attribute}=…"),
+        };
+        self.fail(
             u.span,
             format!("`{}` needs `{attribute}`: {why}", u.name),
-            match key {
-                Key::Random => format!("expected {attribute}"),
-                _ => format!("expected {attribute}=…"),
-            },
-        );
-        self.problem(problem)
+            label,
+        )
     }
 
     pub(super) fn slot(&mut self, u: &FlowopContext<'_>, key: Key) -> LowerResult<Option<u8>> {
-        let n = self.ranged(u.attrs, key, u.scope, 0..=SLOTS - 1)?;
+        let n = self.ranged(u.attrs, key, 0..=SLOTS - 1)?;
         Ok(n.map(|n| n as u8))
     }
 
-    /// The file of a flowop, and what it does with its slot.
+    /// The file of a flowop; records the use of its slot.
     pub(super) fn file(
         &mut self,
         u: &FlowopContext<'_>,
@@ -150,12 +145,12 @@ impl Lowerer<'_> {
             Slot::Works | Slot::Knows => self.fileset_of(u)?,
         };
         let slot = self.slot(u, Key::Fd)?.unwrap_or(0);
-        let open_next = self.is_set(u.attrs, Key::OpenNext, u.scope)?;
+        let open_next = self.is_set(u.attrs, Key::OpenNext)?;
         let opens = slot_use == Slot::Opens || slot_use == Slot::Works && fileset.is_some();
-        // Deleting and stating by slot is for slots above 0; slot 0 chooses from the fileset.
+        // Delete and stat use slots above 0; with slot 0 they choose from the fileset.
         let chooses = slot_use == Slot::Knows && slot == 0;
         if chooses && fileset.is_none() {
-            return Err(self.lacks(u, Key::Fileset, "without it `fd` must be above 0"));
+            return self.lacks(u, Key::Fileset, "without it `fd` must be above 0");
         }
         state.uses.push(SlotUse {
             slot,
@@ -166,13 +161,10 @@ impl Lowerer<'_> {
             span: u.span,
         });
         let at_open = |l: &mut Self, key| -> LowerResult<bool> {
-            let on = l.is_set(u.attrs, key, u.scope)?;
+            let on = l.is_set(u.attrs, key)?;
             if on && !opens {
-                l.unused(
-                    u,
-                    key,
-                    "it takes effect when a file is opened, and this opens none",
-                );
+                let why = "it takes effect when a file is opened, and this opens none";
+                l.unused(u, key, why);
             }
             Ok(on && opens)
         };
@@ -183,7 +175,7 @@ impl Lowerer<'_> {
             direct: at_open(self, Key::DirectIo)?,
             dsync: at_open(self, Key::Dsync)?,
             no_read_ahead: at_open(self, Key::NoReadAhead)?,
-            index: self.value(u.attrs, Key::Indexed, u.scope)?,
+            index: self.value(u.attrs, Key::Indexed)?,
             implicit_open: (slot_use == Slot::Works && fileset.is_some())
                 .then(|| self.row(u.name, OpKind::Open, u.span)),
         })
@@ -192,11 +184,9 @@ impl Lowerer<'_> {
     /// Notes an attribute that has no effect where it stands.
     pub(super) fn unused(&mut self, u: &FlowopContext<'_>, key: Key, why: &str) {
         let Some(attr) = u.attrs.get(key) else { return };
-        let (span, attribute) = (attr.name_span, self.snippet(attr.name_span));
-        self.note(
-            span,
-            format!("`{attribute}` of `{}` has no effect: {why}", u.name),
-        );
+        let attribute = self.snippet(attr.name_span);
+        let text = format!("`{attribute}` of `{}` has no effect: {why}", u.name);
+        self.note(attr.name_span, text);
     }
 
     /// Bytes of a transfer; `required` transfers move at least one byte.
@@ -206,35 +196,24 @@ impl Lowerer<'_> {
         required: bool,
         state: &mut ThreadState,
     ) -> LowerResult<Value> {
-        let size = self.value(u.attrs, Key::IoSize, u.scope)?;
-        if !required {
-            let size = size.unwrap_or(Value::Const(0));
-            state.largest_io = state.largest_io.max(size.constant().unwrap_or(0));
-            return Ok(size);
-        }
-        match size {
-            None => Err(self.lacks(u, Key::IoSize, "the bytes of a transfer")),
-            Some(Value::Const(0)) => {
+        let size = match self.value(u.attrs, Key::IoSize)? {
+            Some(Value::Const(0)) if required => {
+                let message = format!("`iosize` of `{}` must be at least 1 byte, is 0", u.name);
                 let span = self.value_span(u.attrs, Key::IoSize);
-                let problem = Problem::new(
-                    span,
-                    format!("`iosize` of `{}` must be at least 1 byte, is 0", u.name),
-                    "bytes of a transfer",
-                );
-                Err(self.value_problem(problem))
+                return self.fail_value(span, message, "bytes of a transfer");
             }
-            Some(size) => {
-                state.largest_io = state.largest_io.max(size.constant().unwrap_or(0));
-                Ok(size)
-            }
-        }
+            None if required => return self.lacks(u, Key::IoSize, "the bytes of a transfer"),
+            size => size.unwrap_or(Value::Const(0)),
+        };
+        state.largest_io = state.largest_io.max(size.constant().unwrap_or(0));
+        Ok(size)
     }
 
-    /// `value`, drawn once.
+    /// The required attribute `value`, drawn once.
     pub(super) fn needed_value(&mut self, u: &FlowopContext<'_>, why: &str) -> LowerResult<Value> {
-        match self.count(u.attrs, Key::Value, u.scope)? {
+        match self.count(u.attrs, Key::Value)? {
             Some(n) => Ok(Value::Const(n)),
-            None => Err(self.lacks(u, Key::Value, why)),
+            None => self.lacks(u, Key::Value, why),
         }
     }
 }

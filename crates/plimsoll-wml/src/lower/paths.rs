@@ -1,13 +1,13 @@
-//! Where files go: the paths of filesets become paths below one work directory.
+//! Paths of filesets, which become paths below one work directory.
 
 use super::{LowerResult, Lowerer};
-use crate::diagnostics::{Problem, Span};
+use crate::diagnostics::Span;
 use plimsoll_plan::{Fileset, RelPath, SourceKind, WorkDirSpec};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 impl Lowerer<'_> {
-    /// The absolute directory a fileset's `path` means, as its components.
+    /// The components of the absolute directory of a fileset's `path`.
     pub(super) fn absolute(&mut self, path: &str, span: Span) -> LowerResult<Vec<OsString>> {
         let mut parts: Vec<OsString> = Vec::new();
         if !path.starts_with('/') {
@@ -17,27 +17,20 @@ impl Lowerer<'_> {
                 }
             }
         }
-        // `.` stays where it is and is harmless here; `..` is refused with everything else.
+        // Unlike in names, `.` is harmless here; `..` is refused.
         let own: Vec<&str> = path.split('/').filter(|p| *p != ".").collect();
         let own = self.relative("path", &own.join("/"), span)?;
-        parts.extend(
-            own.as_str()
-                .split('/')
-                .filter(|p| !p.is_empty())
-                .map(OsString::from),
-        );
+        let own = own.as_str().split('/').filter(|p| !p.is_empty());
+        parts.extend(own.map(OsString::from));
         Ok(parts)
     }
 
     /// A name that cannot leave the work directory.
     pub(super) fn relative(&mut self, what: &str, text: &str, span: Span) -> LowerResult<RelPath> {
-        RelPath::new(text).map_err(|e| {
-            let problem = Problem::new(span, format!("`{what}`: {e}"), "refused");
-            self.problem(problem)
-        })
+        RelPath::new(text).or_else(|e| self.fail(span, format!("`{what}`: {e}"), "refused"))
     }
 
-    /// A raw device in the place of a file is refused: its contents would be overwritten.
+    /// Refuses raw devices, which would be overwritten.
     pub(super) fn refuse_device(&mut self, dir: &[OsString], span: Span) -> LowerResult<()> {
         let moved = self.overrides.dir.is_some() || self.context.kind == SourceKind::Builtin;
         let in_dev = dir.first().is_some_and(|d| d == "dev");
@@ -45,33 +38,28 @@ impl Lowerer<'_> {
         if moved || !in_dev || in_memory {
             return Ok(());
         }
-        let problem = Problem::new(
+        self.fail_with(
             span,
             format!("raw devices are refused: {}", rooted(dir).display()),
             "a place for devices",
-        );
-        Err(self.problem(problem.help("run it on a file system: --dir DIR")))
+            "run it on a file system: --dir DIR",
+        )
     }
 
-    /// The work place, and the filesets with their paths below it.
-    pub(super) fn work_place(&mut self) -> LowerResult<(WorkDirSpec, Vec<Fileset>)> {
-        let made: Vec<_> = self
-            .filesets
-            .iter()
-            .filter_map(|s| s.made.clone())
-            .collect();
+    /// The work directory, and the filesets with their paths below it.
+    pub(super) fn work_dir(&mut self) -> LowerResult<(WorkDirSpec, Vec<Fileset>)> {
+        let made = self.filesets.iter().filter_map(|s| s.made.clone());
+        let made: Vec<_> = made.collect();
         let ancestor = common(made.iter().map(|m| m.dir.as_slice()));
         let mut filesets = Vec::with_capacity(made.len());
         for m in made {
             let below: PathBuf = m.dir[ancestor.len()..].iter().collect();
             let Some(below) = below.to_str() else {
-                let what = format!(
-                    "`path` lies below `{}`, which is not UTF-8",
-                    below.display()
-                );
-                let problem = Problem::new(m.path_span, what, "refused beside other places");
-                return Err(
-                    self.problem(problem.help("put all filesets into one place: --dir DIR"))
+                return self.fail_with(
+                    m.path_span,
+                    format!("`path` is below `{}`, which is not UTF-8", below.display()),
+                    "refused beside other directories",
+                    "put all filesets into one directory: --dir DIR",
                 );
             };
             let path = self.relative("path", below, m.path_span)?;
@@ -82,7 +70,7 @@ impl Lowerer<'_> {
             guards: vec![RelPath::default()],
             temporary,
         };
-        let place = match (&self.overrides.dir, self.context.kind) {
+        let work_dir = match (&self.overrides.dir, self.context.kind) {
             (Some(dir), _) => at(dir, false),
             (None, SourceKind::Builtin) => at(&self.context.temp_dir, true),
             (None, SourceKind::File) => WorkDirSpec {
@@ -91,11 +79,14 @@ impl Lowerer<'_> {
                 } else {
                     rooted(&ancestor)
                 },
-                guards: filesets.iter().filter_map(|f| f.root().ok()).collect(),
+                guards: filesets
+                    .iter()
+                    .map(|f| f.root().expect("the name was checked"))
+                    .collect(),
                 temporary: false,
             },
         };
-        Ok((place, filesets))
+        Ok((work_dir, filesets))
     }
 }
 
@@ -104,7 +95,7 @@ fn rooted(dir: &[OsString]) -> PathBuf {
     Path::new("/").join(dir.iter().collect::<PathBuf>())
 }
 
-/// Longest directory that all others lie in.
+/// The longest directory that contains all others; the root if there is none.
 fn common<'d>(mut dirs: impl Iterator<Item = &'d [OsString]>) -> Vec<OsString> {
     let mut shared = dirs.next().unwrap_or_default().to_vec();
     for dir in dirs {

@@ -1,7 +1,6 @@
-//! Processes and threads: what runs.
+//! Processes and threads.
 
-use super::flowops::ThreadState;
-use super::values::Scope;
+use super::thread_state::ThreadState;
 use super::{LowerResult, Lowerer, StartState};
 use crate::ast::{Attrs, ExprKind, Flowop, Process, Thread};
 use crate::attributes::Key;
@@ -10,11 +9,11 @@ use crate::lexer::Piece;
 use crate::parser::Reported;
 use plimsoll_plan::{Phase, Program, WorkerGroup};
 
-/// Buffer of a thread that gives no `memsize`, in bytes; larger where an `iosize` is.
+/// Minimum buffer in bytes of a thread without `memsize`.
 const DEFAULT_MEMORY: u64 = 1 << 20;
 
 impl Lowerer<'_> {
-    /// Starts all threads. A later start must find what the first one found.
+    /// Starts all threads. A later start must start the same threads as the first.
     pub(super) fn start(&mut self, span: Span) -> LowerResult<()> {
         self.populate();
         let before = self.problems.len();
@@ -22,14 +21,12 @@ impl Lowerer<'_> {
         let event_rate = self.event_rate()?;
         let quit = self.overrides.quit.unwrap_or(self.quit);
         if groups.is_empty() && self.problems.is_empty() {
-            let problem = Problem::new(
+            return self.fail_with(
                 span,
                 "no process is defined: there is nothing to run",
                 "would start here",
+                "write define process … { thread … { flowop … } } before it",
             );
-            return Err(self.problem(
-                problem.help("write define process … { thread … { flowop … } } before it"),
-            ));
         }
         if self.problems.len() > before {
             return Err(Reported);
@@ -40,11 +37,10 @@ impl Lowerer<'_> {
             quit,
         };
         let changed = match &self.started {
-            None => None,
             Some(s) if s.groups != now.groups => Some("what the threads do"),
             Some(s) if s.event_rate != now.event_rate => Some("the event rate"),
             Some(s) if s.quit != now.quit => Some("the quit mode"),
-            Some(_) => None,
+            _ => None,
         };
         if let Some(what) = changed {
             return Err(self.changed(span, what));
@@ -54,7 +50,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Something is not what it was at an earlier run of the same workload.
+    /// Reports that something differs from an earlier run of the same workload.
     pub(super) fn changed(&mut self, span: Span, what: &str) -> Reported {
         let problem = Problem::new(
             span,
@@ -65,10 +61,8 @@ impl Lowerer<'_> {
     }
 
     fn event_rate(&mut self) -> LowerResult<Option<f64>> {
-        let written = match self.rate.clone() {
-            Some(attrs) => self.count(&attrs, Key::Rate, &Scope::default())?,
-            None => None,
-        };
+        let attrs = self.rate.clone().unwrap_or_default();
+        let written = self.count(&attrs, Key::Rate)?;
         let rate = self.overrides.rate.or(written.map(|r| r as f64));
         Ok(rate.filter(|r| *r != 0.0))
     }
@@ -96,13 +90,13 @@ impl Lowerer<'_> {
         groups
     }
 
-    /// Names written out in the workload, so that made-up ones differ from them.
+    /// Collects the names of flowops in the workload, from which generated names must differ.
     fn collect_names(&mut self) {
         let threads = self.processes.iter().flat_map(|p| &p.threads);
         let in_threads = threads.flat_map(|t| &t.flowops);
         let in_composites = self.composites.values().flat_map(|c| &c.flowops);
         let name = |f: &Flowop| match self.written(&f.attrs, Key::Name)?.1.kind {
-            ExprKind::Word(ref w) => Some(w.clone()),
+            ExprKind::Word(ref word) => Some(word.clone()),
             ExprKind::Text(ref pieces) => match pieces.as_slice() {
                 [Piece::Plain(text)] => Some(text.clone()),
                 _ => None,
@@ -119,30 +113,26 @@ impl Lowerer<'_> {
         thread: &Thread,
         state: &mut ThreadState,
     ) -> LowerResult<WorkerGroup> {
-        let none = Scope::default();
         let (p, t) = (&process.attrs, &thread.attrs);
-        // First, so that what is wrong in the thread's header hides nothing in its body.
-        let steps = self.steps(&thread.flowops, &none, state);
-        self.probe(p, &none).and(self.probe(t, &none))?;
-        let process_name = self.text(p, Key::Name, &none)?;
-        let thread_name = self.text(t, Key::Name, &none)?;
+        // First, so that errors in the thread's header do not hide those in its body.
+        let steps = self.steps(&thread.flowops, state);
+        self.probe(p).and(self.probe(t))?;
+        let process = self.text(p, Key::Name)?;
+        let thread = self.text(t, Key::Name)?;
         let process_instances = self.instances(p)?;
         let thread_instances = self.instances(t)?;
-        let nice = self.ranged(p, Key::Nice, &none, -20..=19)?.unwrap_or(0);
-        let io_priority = self.ranged(t, Key::IoPrio, &none, 0..=7)?;
-        if self.is_set(t, Key::UseIsm, &none)? {
-            let at = self.value_span(t, Key::UseIsm);
-            self.note(
-                at,
-                "`useism` means nothing here: buffers are ordinary memory of each thread",
-            );
+        let nice = self.ranged(p, Key::Nice, -20..=19)?.unwrap_or(0);
+        let io_priority = self.ranged(t, Key::IoPrio, 0..=7)?;
+        if self.is_set(t, Key::UseIsm)? {
+            let text = "`useism` means nothing here: buffers are ordinary memory of each thread";
+            self.note(self.value_span(t, Key::UseIsm), text);
         }
         self.check_slots(state)?;
         let memory = self.memory(t, state)?;
         Ok(WorkerGroup {
-            process: process_name.unwrap_or_else(|| "process".into()),
+            process: process.unwrap_or_else(|| "process".into()),
             process_instances,
-            thread: thread_name.unwrap_or_else(|| "thread".into()),
+            thread: thread.unwrap_or_else(|| "thread".into()),
             thread_instances,
             memory,
             nice: nice as i8,
@@ -154,24 +144,21 @@ impl Lowerer<'_> {
 
     fn instances(&mut self, attrs: &Attrs) -> LowerResult<u32> {
         let range = 1..=i64::from(u32::MAX);
-        let n = self.ranged(attrs, Key::Instances, &Scope::default(), range)?;
+        let n = self.ranged(attrs, Key::Instances, range)?;
         Ok(n.unwrap_or(1) as u32)
     }
 
-    /// Bytes of buffer: what is asked for, at least the largest fixed transfer.
+    /// Bytes of buffer: those requested, but at least the largest constant transfer.
     fn memory(&mut self, attrs: &Attrs, state: &ThreadState) -> LowerResult<u64> {
-        let asked = self.count(attrs, Key::MemSize, &Scope::default())?;
-        let Some(asked) = asked.filter(|m| *m > 0) else {
-            return Ok(DEFAULT_MEMORY.max(state.largest_io));
-        };
-        if asked < state.largest_io {
-            let span = self.value_span(attrs, Key::MemSize);
+        let largest = state.largest_io;
+        let requested = self.count(attrs, Key::MemSize)?.filter(|m| *m > 0);
+        if let Some(bytes) = requested.filter(|m| *m < largest) {
             let text = format!(
-                "memsize is {asked} bytes, below the largest iosize of the thread; the buffer has {} bytes",
-                state.largest_io
+                "memsize is {bytes} bytes, below the largest iosize of the thread; the buffer has \
+                 {largest} bytes"
             );
-            self.note(span, text);
+            self.note(self.value_span(attrs, Key::MemSize), text);
         }
-        Ok(asked.max(state.largest_io))
+        Ok(requested.unwrap_or(DEFAULT_MEMORY).max(largest))
     }
 }

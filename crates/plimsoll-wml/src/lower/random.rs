@@ -1,6 +1,6 @@
 //! Random variables: `randvar(…)`, `cvar(…)`.
 
-use super::values::{LoweredValue, Scope};
+use super::values::{Locals, LoweredValue};
 use super::{LowerResult, Lowerer};
 use crate::ast::{AttrValue, Attrs, Expr, Family, Random};
 use crate::attributes::{Key, RANDVAR_TYPES};
@@ -8,10 +8,10 @@ use crate::diagnostics::{Problem, Span};
 use crate::parser::Reported;
 use plimsoll_plan::{Distribution, Row, Variable, VariableId};
 
-/// Thousandths in the shape of a gamma distribution: attributes are whole numbers.
+/// Unit of the shape of a gamma distribution, as attributes are whole numbers.
 const GAMMA_UNIT: f64 = 1000.0;
 
-/// Shape in thousandths when `gamma` is not given.
+/// Default `gamma`: the shape in thousandths.
 const DEFAULT_GAMMA: f64 = 1500.0;
 
 /// A parameter of a `cvar`, and its default as in Filebench's own libraries.
@@ -33,9 +33,8 @@ const CVARS: &[(&str, &[CvarParameter])] = &[
 ];
 
 impl Lowerer<'_> {
-    /// The Plan's variable of a definition; made at the first use.
-    ///
-    /// A later use must find the same: the Plan has one of it.
+    /// The Plan's variable of a definition, which is created at the first use and must not change
+    /// until later uses.
     pub(super) fn intern(&mut self, def: usize) -> LowerResult<VariableId> {
         let variable = self.define(def)?;
         if let Some(id) = self.randoms[def].id {
@@ -46,40 +45,38 @@ impl Lowerer<'_> {
             self.randoms[def].bad = true;
             return Err(self.changed(span, &format!("the random variable `${}`", variable.name)));
         }
-        let id = VariableId(u32::try_from(self.variables.len()).unwrap_or(u32::MAX));
+        let id = VariableId(self.variables.len() as u32);
         self.variables.push(variable);
         self.randoms[def].id = Some(id);
         Ok(id)
     }
 
-    /// One draw for everything: what Filebench resolves once.
+    /// Draws a number once, where Filebench does.
     pub(super) fn draw_once(&mut self, def: usize) -> LowerResult<u64> {
         let variable = self.define(def)?;
         let span = self.randoms[def].ast.attrs.span;
-        let sampler = variable
-            .sampler()
-            .map_err(|e| self.problem(Problem::new(span, e, "")))?;
+        let sampler = variable.sampler().or_else(|e| self.fail(span, e, ""))?;
         Ok(sampler.draw(&mut self.once_stream().rng()))
     }
 
-    /// Definitions that nothing draws from are checked all the same.
+    /// Checks the definitions that no value draws from.
     pub(super) fn check_unused_randoms(&mut self) {
         for def in 0..self.randoms.len() {
             if self.randoms[def].id.is_none() {
-                // The problem is on the list; there is nothing to go without.
+                // An error has been reported.
                 let _reported = self.define(def);
             }
         }
     }
 
-    /// Works a definition out with the variables as they are now.
+    /// Evaluates a definition with the current variables.
     fn define(&mut self, def: usize) -> LowerResult<Variable> {
         if self.randoms[def].bad {
             return Err(Reported);
         }
         let ast = self.randoms[def].ast.clone();
         let name = self.randoms[def].name.clone();
-        let result = self.variable(&name, &ast);
+        let result = self.with_locals(&mut Locals::new(), |l| l.variable(&name, &ast));
         self.randoms[def].bad = result.is_err();
         result
     }
@@ -87,15 +84,14 @@ impl Lowerer<'_> {
     fn variable(&mut self, name: &str, ast: &Random) -> LowerResult<Variable> {
         let attrs = &ast.attrs;
         let span = self.value_span(attrs, Key::Type);
-        let none = Scope::default();
         let min = self.real(attrs, Key::Min)?;
         let max = self.real(attrs, Key::Max)?;
         let distribution = match ast.family {
             Family::Randvar => self.randvar(attrs, span, min.unwrap_or(0.0))?,
             Family::Cvar => self.cvar(attrs, span)?,
         };
-        let round = self.count(attrs, Key::Round, &none)?.unwrap_or(0);
-        let seed = self.count(attrs, Key::Seed, &none)?;
+        let round = self.count(attrs, Key::Round)?.unwrap_or(0);
+        let seed = self.count(attrs, Key::Seed)?;
         self.random_source(attrs)?;
         let variable = Variable {
             name: name.into(),
@@ -106,47 +102,39 @@ impl Lowerer<'_> {
             seed,
         };
         if let Err(reason) = variable.sampler() {
-            let problem = Problem::new(attrs.span, reason, "in this random variable");
-            return Err(self.problem(problem));
+            return self.fail(attrs.span, reason, "in this random variable");
         }
         Ok(variable)
     }
 
     /// A constant attribute as a real number.
     fn real(&mut self, attrs: &Attrs, key: Key) -> LowerResult<Option<f64>> {
-        match self.written(attrs, key) {
-            Some((name, expr)) => self.constant(&name, expr).map(Some),
-            None => Ok(None),
-        }
+        self.read(attrs, key, Self::constant)
     }
 
     fn constant(&mut self, what: &str, expr: &Expr) -> LowerResult<f64> {
-        let value = self.eval(expr, &Scope::default())?;
+        let value = self.eval(expr)?;
         if matches!(value, LoweredValue::Random(_)) {
-            let problem = Problem::new(
+            return self.fail(
                 expr.span,
                 format!("`{what}` of a random variable must not be random itself"),
                 "expected a whole number",
             );
-            return Err(self.problem(problem));
         }
         self.signed(what, expr.span, &value).map(|n| n as f64)
     }
 
-    /// `randsrc` chose between two sources of random numbers; there is one now.
+    /// Checks `randsrc`, which chose between two sources of random numbers in Filebench.
     fn random_source(&mut self, attrs: &Attrs) -> LowerResult<()> {
-        let Some(source) = self.text(attrs, Key::RandSrc, &Scope::default())? else {
+        let Some(source) = self.text(attrs, Key::RandSrc)? else {
             return Ok(());
         };
         let span = self.value_span(attrs, Key::RandSrc);
-        const KNOWN_CVARS: [&str; 2] = ["urandom", "rand48"];
-        if !KNOWN_CVARS.contains(&source.as_str()) {
-            let problem = Problem::new(
-                span,
-                format!("unknown source of random numbers `{source}`"),
-                "expected `urandom` or `rand48`",
-            );
-            return Err(self.problem(problem.suggest(&source, KNOWN_CVARS)));
+        const SOURCES: [&str; 2] = ["urandom", "rand48"];
+        if !SOURCES.contains(&source.as_str()) {
+            let message = format!("unknown source of random numbers `{source}`");
+            let problem = Problem::new(span, message, "expected `urandom` or `rand48`");
+            return Err(self.problem(problem.suggest(&source, SOURCES)));
         }
         self.note(
             span,
@@ -156,15 +144,10 @@ impl Lowerer<'_> {
     }
 
     fn randvar(&mut self, attrs: &Attrs, type_span: Span, min: f64) -> LowerResult<Distribution> {
-        let kind = self
-            .text(attrs, Key::Type, &Scope::default())?
-            .unwrap_or_default();
+        let kind = self.required_text(attrs, Key::Type)?;
         if !RANDVAR_TYPES.contains(&kind.as_str()) {
-            let problem = Problem::new(
-                type_span,
-                format!("unknown type `{kind}` of `randvar`"),
-                "expected uniform, gamma or tabular",
-            );
+            let message = format!("unknown type `{kind}` of `randvar`");
+            let problem = Problem::new(type_span, message, "expected uniform, gamma or tabular");
             let problem = if CVARS.iter().any(|(n, _)| *n == kind) {
                 problem.help(format!("write cvar(type={kind}, parameters=…)"))
             } else {
@@ -181,25 +164,24 @@ impl Lowerer<'_> {
             return self.tabular(attrs, min);
         }
         if let Some(table) = table {
-            let problem = Problem::new(
+            return self.fail(
                 table.name_span,
                 format!("`randtable` goes with type=tabular, not with type={kind}"),
                 "not used by this type",
             );
-            return Err(self.problem(problem));
         }
         let gamma = self.real(attrs, Key::Gamma)?.unwrap_or(DEFAULT_GAMMA);
         if gamma <= 0.0 {
             let span = self.value_span(attrs, Key::Gamma);
-            let problem = Problem::new(
+            return self.fail_with(
                 span,
                 format!("`gamma` must be above 0, is {gamma}"),
                 "expected thousandths",
+                "a shape of 1.5 is written gamma=1500",
             );
-            return Err(self.problem(problem.help("a shape of 1.5 is written gamma=1500")));
         }
         let shape = gamma / GAMMA_UNIT;
-        // Filebench takes the shape itself for a mean that is not given.
+        // As in Filebench, the default mean is the shape.
         let mean = self.real(attrs, Key::Mean)?.unwrap_or(shape);
         self.mean_above_min(attrs, mean, min)?;
         Ok(match kind.as_str() {
@@ -219,34 +201,29 @@ impl Lowerer<'_> {
         if mean >= min {
             return Ok(());
         }
-        let problem = match attrs.get(Key::Mean) {
-            Some(_) => Problem::new(
-                self.value_span(attrs, Key::Mean),
-                format!("the mean ({mean}) must not be below min ({min})"),
-                "expected a mean of at least min",
-            ),
-            None => Problem::new(
-                attrs.span,
-                format!("without `mean` the mean is {mean}, which is below min ({min})"),
-                "no `mean` among the attributes",
-            )
-            .help("add mean=…"),
-        };
-        Err(self.problem(problem))
+        if attrs.get(Key::Mean).is_some() {
+            let message = format!("the mean ({mean}) must not be below min ({min})");
+            let span = self.value_span(attrs, Key::Mean);
+            return self.fail(span, message, "expected a mean of at least min");
+        }
+        self.fail_with(
+            attrs.span,
+            format!("without `mean` the mean is {mean}, which is below min ({min})"),
+            "no `mean` among the attributes",
+            "add mean=…",
+        )
     }
 
     fn tabular(&mut self, attrs: &Attrs, min: f64) -> LowerResult<Distribution> {
         let Some(AttrValue::Table(table)) =
             attrs.get(Key::RandTable).and_then(|a| a.value.as_ref())
         else {
-            let problem = Problem::new(
+            return self.fail_with(
                 attrs.span,
                 "a tabular random variable needs a `randtable`",
                 "no `randtable` among the attributes",
+                "write randtable={{80, 1k, 4k}, {20, 4k, 64k}}: percent, min, max",
             );
-            return Err(self.problem(
-                problem.help("write randtable={{80, 1k, 4k}, {20, 4k, 64k}}: percent, min, max"),
-            ));
         };
         let mut rows = Vec::with_capacity(table.value.len());
         for [percent, low, high] in &table.value {
@@ -257,7 +234,7 @@ impl Lowerer<'_> {
             };
             if row.min > row.max || row.percent < 0.0 || row.min < 0.0 {
                 let span = percent.span.to(high.span);
-                let problem = Problem::new(
+                return self.fail(
                     span,
                     format!(
                         "the row {{{}, {}, {}}} needs a percentage and 0 ≤ min ≤ max",
@@ -265,14 +242,12 @@ impl Lowerer<'_> {
                     ),
                     "this row",
                 );
-                return Err(self.problem(problem));
             }
             rows.push(row);
         }
         let distribution = Distribution::Table { rows };
         if let Err(reason) = distribution.check() {
-            let problem = Problem::new(table.span, reason, "this table");
-            return Err(self.problem(problem));
+            return self.fail(table.span, reason, "this table");
         }
         match self.real(attrs, Key::Mean)? {
             Some(mean) => self.stretch(attrs, distribution, mean, min),
@@ -280,7 +255,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Stretches a table about `min` so that its mean becomes `mean`.
+    /// Stretches a table around `min` so that its mean becomes `mean`.
     fn stretch(
         &mut self,
         attrs: &Attrs,
@@ -292,38 +267,30 @@ impl Lowerer<'_> {
         let own = table.mean();
         let (Distribution::Table { rows }, true) = (table, own > min) else {
             let span = self.value_span(attrs, Key::Mean);
-            let problem = Problem::new(
+            return self.fail(
                 span,
                 format!(
                     "the table's own mean ({own}) is not above min ({min}): it cannot be stretched to a mean of {mean}"
                 ),
-                "asked for here",
-            );
-            return Err(self.problem(problem));
+                "asked for here");
         };
         let factor = (mean - min) / (own - min);
         let moved = |x: f64| min + (x - min) * factor;
+        let rows = rows.into_iter().map(|r| Row {
+            percent: r.percent,
+            min: moved(r.min),
+            max: moved(r.max),
+        });
         Ok(Distribution::Table {
-            rows: rows
-                .into_iter()
-                .map(|r| Row {
-                    percent: r.percent,
-                    min: moved(r.min),
-                    max: moved(r.max),
-                })
-                .collect(),
+            rows: rows.collect(),
         })
     }
 
     fn cvar(&mut self, attrs: &Attrs, type_span: Span) -> LowerResult<Distribution> {
-        let none = Scope::default();
-        let kind = self.text(attrs, Key::Type, &none)?.unwrap_or_default();
+        let kind = self.required_text(attrs, Key::Type)?;
         let Some((_, known)) = CVARS.iter().find(|(n, _)| *n == kind) else {
-            let problem = Problem::new(
-                type_span,
-                format!("unknown type `{kind}` of `cvar`"),
-                "expected cvar-NAME",
-            );
+            let message = format!("unknown type `{kind}` of `cvar`");
+            let problem = Problem::new(type_span, message, "expected cvar-NAME");
             let problem = match kind.as_str() {
                 "tabular" => problem.help("write randvar(type=tabular, …)"),
                 "uniform" | "gamma" => problem.help(format!(
@@ -333,9 +300,7 @@ impl Lowerer<'_> {
             };
             return Err(self.problem(problem));
         };
-        let given = self
-            .text(attrs, Key::Parameters, &none)?
-            .unwrap_or_default();
+        let given = self.text(attrs, Key::Parameters)?.unwrap_or_default();
         let span = self.value_span(attrs, Key::Parameters);
         let values = self.cvar_parameters(&kind, &given, span, known)?;
         let (first, second) = (values[0], values.get(1).copied().unwrap_or_default());
@@ -380,14 +345,12 @@ impl Lowerer<'_> {
                 scale: 1.0 / rate,
             });
         }
-        let problem = Problem::new(
+        self.fail(
             span,
             format!(
                 "erlang needs a whole shape of at least 1 and a rate above 0, has {shape} and {rate}"
             ),
-            "these parameters",
-        );
-        Err(self.problem(problem))
+            "these parameters")
     }
 
     /// `key:value;key:value`, in the order of `known`.
@@ -403,36 +366,29 @@ impl Lowerer<'_> {
             let (key, text) = pair.split_once(':').unwrap_or((pair, ""));
             let (key, text) = (key.trim(), text.trim());
             let Some(at) = known.iter().position(|(k, _)| *k == key) else {
-                let problem = Problem::new(
-                    span,
-                    format!("unknown parameter `{key}` of `{kind}`"),
-                    "in these parameters",
-                );
+                let message = format!("unknown parameter `{key}` of `{kind}`");
+                let problem = Problem::new(span, message, "in these parameters");
                 return Err(self.problem(problem.suggest(key, known.iter().map(|(k, _)| *k))));
             };
             let number = text.parse::<f64>().ok().filter(|n| n.is_finite());
             let Some(number) = number else {
-                let problem = Problem::new(
+                return self.fail_with(
                     span,
                     format!("the parameter `{key}` of `{kind}` takes a number, found `{text}`"),
                     "in these parameters",
-                );
-                return Err(self.problem(problem.help(
                     "write key:value;key:value with plain numbers, such as mean:16384;gamma:1.5",
-                )));
+                );
             };
             if values[at].replace(number).is_some() {
-                let problem = Problem::new(
+                return self.fail(
                     span,
                     format!("the parameter `{key}` is given twice"),
                     "in these parameters",
                 );
-                return Err(self.problem(problem));
             }
         }
         let filled = values.iter().zip(known);
-        Ok(filled
-            .map(|(given, (_, default))| given.unwrap_or(*default))
-            .collect())
+        let filled = filled.map(|(given, (_, default))| given.unwrap_or(*default));
+        Ok(filled.collect())
     }
 }

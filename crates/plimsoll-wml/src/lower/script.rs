@@ -1,20 +1,19 @@
-//! The controller's script: when workers start, what is measured, when they stop.
+//! The controller's script: start of workers, measured windows, stop.
 
-use super::values::Scope;
 use super::{LowerResult, Lowerer};
 use crate::Workload;
 use crate::ast::{Expr, Statement, Stats};
-use crate::diagnostics::{Problem, Span};
+use crate::diagnostics::Span;
 use plimsoll_plan::{Overrides, Phase, QuitMode, Snapshots, Until};
 use std::time::Duration;
 
-/// Length of a run that says none, in timeout mode.
+/// Default length of a run in timeout mode.
 const DEFAULT_RUN: Duration = Duration::from_secs(60);
 
-/// Longest time of one statement in seconds, about 30 years: beyond it a number is a slip.
+/// Maximum time of one statement in seconds, about 30 years.
 const MAX_SECONDS: i64 = 1_000_000_000;
 
-/// Phases as they are collected.
+/// Phases while they are collected.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     phases: Vec<Phase>,
@@ -22,9 +21,9 @@ pub(super) struct Script {
     running: bool,
     /// A window is open.
     open: bool,
-    /// Some window has been closed: there is a result.
+    /// A window has been closed: there is a result.
     measured: bool,
-    /// Warm-up that the next run begins with.
+    /// Warm-up of the next run.
     warmup: Duration,
 }
 
@@ -47,7 +46,7 @@ impl Script {
         self.push(Phase::Wait { until, snapshots });
     }
 
-    /// The phases under the command line's changes of time and warm-up.
+    /// The phases with the command line's changes of time and warm-up.
     pub(super) fn into_phases(self, overrides: &Overrides) -> Vec<Phase> {
         let mut phases = self.phases;
         if let Some(time) = overrides.time {
@@ -60,7 +59,7 @@ impl Script {
     }
 }
 
-/// The windows that give results: from the last opening before each closing to that closing.
+/// The windows that have results: from the last opening before each closing to that closing.
 fn windows(phases: &[Phase]) -> Vec<std::ops::Range<usize>> {
     let mut out = Vec::new();
     let mut opened = None;
@@ -74,7 +73,7 @@ fn windows(phases: &[Phase]) -> Vec<std::ops::Range<usize>> {
     out
 }
 
-/// Gives every measured window this length. A window of several waits keeps the first.
+/// Sets the length of every measured window. A window of several waits keeps the first.
 fn set_time(phases: &mut Vec<Phase>, time: Duration) {
     for window in windows(phases).into_iter().rev() {
         let mut first = true;
@@ -107,7 +106,7 @@ fn count_waits(phases: &[Phase], at: usize) -> usize {
         .count()
 }
 
-/// Lets the workers work this much longer before every measured window.
+/// Adds a warm-up before every measured window.
 fn add_warmup(phases: &mut Vec<Phase>, warmup: Duration) {
     for window in windows(phases).into_iter().rev() {
         let before = window.start.checked_sub(1).map(|i| &mut phases[i]);
@@ -119,27 +118,20 @@ fn add_warmup(phases: &mut Vec<Phase>, warmup: Duration) {
             *time = time.saturating_add(warmup);
             continue;
         }
-        phases.insert(
-            window.start,
-            Phase::Wait {
-                until: Until::Elapsed { time: warmup },
-                snapshots: None,
-            },
-        );
+        phases.insert(window.start, Phase::wait_for(warmup));
     }
 }
 
 impl Lowerer<'_> {
-    /// Seconds as a statement gives them.
+    /// The seconds of a statement.
     pub(super) fn seconds(&mut self, what: &str, expr: &Expr) -> LowerResult<Duration> {
-        let n = self.count_of(what, expr, &Scope::default())?;
+        let n = self.count_of(what, expr)?;
         if n > MAX_SECONDS as u64 {
-            let problem = Problem::new(
+            return self.fail(
                 expr.span,
                 format!("`{what}` of {n} seconds"),
                 format!("at most {MAX_SECONDS} seconds"),
             );
-            return Err(self.problem(problem));
         }
         Ok(Duration::from_secs(n))
     }
@@ -180,15 +172,14 @@ impl Lowerer<'_> {
         period: &Expr,
         time: Option<&Expr>,
     ) -> LowerResult<()> {
-        let value = self.eval(period, &Scope::default())?;
+        let value = self.eval(period)?;
         let n = self.signed("psrun", period.span, &value)?;
         if n == 0 || n.unsigned_abs() > MAX_SECONDS as u64 {
-            let problem = Problem::new(
+            return self.fail(
                 period.span,
                 format!("the period of `psrun` is {n} seconds"),
                 format!("expected 1 to {MAX_SECONDS} seconds, negative to clear each period"),
             );
-            return Err(self.problem(problem));
         }
         let snapshots = Snapshots {
             every: Duration::from_secs(n.unsigned_abs()),
@@ -209,7 +200,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `create processes`: what follows is measured until a `stats clear` begins anew.
+    /// `create processes`, which also opens a window; a `stats clear` opens another.
     pub(super) fn create_processes(&mut self, span: Span) -> LowerResult<()> {
         if self.script.running {
             self.note(span, "the processes run already; they are started once");
@@ -233,15 +224,13 @@ impl Lowerer<'_> {
             Stats::Snap if self.script.open => self.script.push(Phase::CloseWindow),
             Stats::Snap if self.script.measured => {}
             Stats::Snap => {
-                self.note(
-                    span,
-                    format!("`{title}` has nothing to show: nothing was measured yet"),
-                );
+                let why = "has nothing to show: nothing was measured yet";
+                self.note(span, format!("`{title}` {why}"));
             }
-            Stats::Setting => self.note(
-                span,
-                format!("`{title}` means nothing here: results go to the results directory"),
-            ),
+            Stats::Setting => {
+                let why = "means nothing here: results go to the results directory";
+                self.note(span, format!("`{title}` {why}"));
+            }
         }
     }
 
@@ -257,26 +246,28 @@ impl Lowerer<'_> {
         self.script.push(Phase::Stop);
     }
 
-    /// Ends the script: what still runs is stopped, and a workload that measures nothing by
-    /// itself is run.
+    /// Ends the script: running workers are stopped, and a workload that measures nothing is run.
     pub(super) fn finish_script(&mut self, workload: &Workload) -> LowerResult<()> {
+        let end = workload
+            .statements
+            .last()
+            .map(|s| s.span)
+            .unwrap_or_default();
         if self.started.is_some() && self.script.running && self.has_waited() {
-            let end = workload.statements.last().map(|s| s.span);
-            self.shutdown(end.unwrap_or_default());
+            self.shutdown(end);
             return Ok(());
         }
         if self.script.measured {
             return Ok(());
         }
         if !self.problems.is_empty() {
-            // Lower the threads all the same, for the errors in them.
+            // The threads are lowered for the errors in them.
             self.populate();
         }
-        let span = workload.statements.last().map(|s| s.span);
-        self.run_statement(span.unwrap_or_default(), None, None)
+        self.run_statement(end, None, None)
     }
 
-    /// Whether the workers were given any time since they started.
+    /// Whether there was a wait since the workers started.
     fn has_waited(&self) -> bool {
         let since_start = self.script.phases.iter().rev();
         since_start
@@ -290,12 +281,7 @@ mod tests {
     use super::*;
 
     fn wait(s: u64) -> Phase {
-        Phase::Wait {
-            until: Until::Elapsed {
-                time: Duration::from_secs(s),
-            },
-            snapshots: None,
-        }
+        Phase::wait_for(Duration::from_secs(s))
     }
 
     #[test]

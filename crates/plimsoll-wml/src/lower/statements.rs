@@ -1,7 +1,7 @@
-//! Carrying out the statements of a workload in order.
+//! Execution of the statements of a workload in order.
 
-use super::values::{LoweredValue, Scope};
-use super::{FilesetSlot, LowerResult, Lowerer};
+use super::values::{Locals, LoweredValue};
+use super::{FilesetSlot, LowerResult, Lowerer, MAX_STATEMENTS};
 use crate::Workload;
 use crate::ast::{Create, Expr, ExprKind, FilesetDef, Quit, Spanned, Statement, StatementKind};
 use crate::attributes::{Key, flowop};
@@ -12,27 +12,27 @@ use plimsoll_plan::{Parameter, Phase, QuitMode};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Workloads may load each other this deep.
+/// Maximum nesting of `load`.
 const MAX_LOADS: usize = 8;
 
-/// Filesets of one workload; each pair is checked for overlap.
+/// Maximum number of filesets of a workload; each pair is checked for overlap.
 const MAX_FILESETS: usize = 1000;
 
-/// Texts of one run: spans count them in 16 bits.
+/// Maximum number of texts of a run: spans count them in 16 bits.
 const MAX_SOURCES: usize = 1000;
 
-/// Whether the script goes on.
+/// Whether the script continues.
 type ScriptFlow = ControlFlow<()>;
 
 impl Lowerer<'_> {
     pub(super) fn execute(&mut self, workload: &Workload) -> LowerResult<()> {
-        // `quit` ends the script as its end does.
+        // `quit` has the same effect as the end of the script.
         let (ControlFlow::Continue(()) | ControlFlow::Break(())) =
             self.statements(&workload.statements, workload)?;
         Ok(())
     }
 
-    /// Carries out statements; fails only when going on is of no use.
+    /// Executes statements; fails only if a limit is exceeded.
     fn statements(&mut self, statements: &[Statement], of: &Workload) -> LowerResult<ScriptFlow> {
         for statement in statements {
             if self.problems.len() >= MAX_ERRORS || self.too_many {
@@ -40,17 +40,11 @@ impl Lowerer<'_> {
             }
             if self.statements_left == 0 {
                 self.too_many = true;
-                return Err(self.problem(Problem::new(
-                    statement.span,
-                    format!(
-                        "more than {} statements are carried out",
-                        super::MAX_STATEMENTS
-                    ),
-                    "too many with this one",
-                )));
+                let message = format!("more than {MAX_STATEMENTS} statements are executed");
+                return self.fail(statement.span, message, "too many with this one");
             }
             self.statements_left -= 1;
-            // A statement that failed has been reported; the others may fail for other reasons.
+            // An error has been reported; other statements may have others.
             if let Ok(ControlFlow::Break(())) = self.statement(statement, of) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -60,7 +54,7 @@ impl Lowerer<'_> {
 
     fn statement(&mut self, statement: &Statement, of: &Workload) -> LowerResult<ScriptFlow> {
         use StatementKind as S;
-        let (span, none) = (statement.span, Scope::default());
+        let span = statement.span;
         match &statement.kind {
             S::Set { name, value } => self.set(name, value, statement, of)?,
             S::Fileset(def) => self.define_fileset(def, span)?,
@@ -82,7 +76,7 @@ impl Lowerer<'_> {
             S::Sleep(time) => self.sleep(time)?,
             S::Warmup(time) => self.warmup(time)?,
             S::Echo(text) => {
-                let text = self.text_of("echo", text, &none)?;
+                let text = self.text_of("echo", text)?;
                 self.script.push(Phase::Echo { text });
             }
             // Shown by `plimsoll show`; see `crate::usage`.
@@ -107,7 +101,7 @@ impl Lowerer<'_> {
         if self.filesets.len() >= MAX_FILESETS {
             self.too_many = true;
             let message = format!("more than {MAX_FILESETS} filesets are defined");
-            return Err(self.problem(Problem::new(span, message, "too many with this one")));
+            return self.fail(span, message, "too many with this one");
         }
         self.filesets.push(FilesetSlot {
             def: Rc::new(def.clone()),
@@ -118,22 +112,19 @@ impl Lowerer<'_> {
     }
 
     fn define_composite(&mut self, composite: &crate::ast::Composite) -> LowerResult<()> {
-        let name = self.text(&composite.attrs, Key::Name, &Scope::default())?;
-        let name = name.unwrap_or_default();
+        let name = self.required_text(&composite.attrs, Key::Name)?;
         let span = self.value_span(&composite.attrs, Key::Name);
         if flowop(&name).is_some() {
-            let problem = Problem::new(
+            return self.fail(
                 span,
                 format!("`{name}` is a flowop of the language; a composite needs another name"),
                 "taken",
             );
-            return Err(self.problem(problem));
         }
-        let before = self.composites.get(&name).map(|c| c.attrs.clone());
-        if let Some(before) = before
-            && before.span != composite.attrs.span
+        if let Some(before) = self.composites.get(&name)
+            && before.attrs.span != composite.attrs.span
         {
-            let first = self.value_span(&before, Key::Name);
+            let first = self.value_span(&before.attrs, Key::Name);
             let message = format!("the composite flowop `{name}` is defined twice");
             let problem = Problem::new(span, message, "again here");
             return Err(self.problem(problem.also(first, "first here")));
@@ -143,15 +134,13 @@ impl Lowerer<'_> {
     }
 
     fn system(&mut self, span: Span, command: &Expr) -> LowerResult<()> {
-        let command = self.text_of("system", command, &Scope::default())?;
+        let command = self.text_of("system", command)?;
         if !self.overrides.options.allow_commands {
-            let problem = Problem::new(
+            return self.fail_with(
                 span,
                 "the workload runs a shell command",
                 "refused without leave",
-            );
-            return Err(
-                self.problem(problem.help("if you trust it, allow it with --allow-commands"))
+                "if you trust it, allow it with --allow-commands",
             );
         }
         self.script.push(Phase::System { command });
@@ -159,47 +148,29 @@ impl Lowerer<'_> {
     }
 
     fn load(&mut self, name: &Expr) -> LowerResult<ScriptFlow> {
-        let wanted = self.text_of("load", name, &Scope::default())?;
+        let wanted = self.text_of("load", name)?;
         let Some(found) = (self.context.load)(&wanted) else {
-            let problem = Problem::new(
-                name.span,
-                format!("no workload is named `{wanted}`"),
-                "to be loaded here",
-            );
-            let problem = match crate::library::suggest(&wanted) {
-                Some(near) => problem.help(format!("did you mean `{near}`?")),
-                None => problem.help("a built-in workload's name, or the path of a file"),
+            let help = match crate::library::suggest(&wanted) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "a built-in workload's name, or the path of a file".into(),
             };
-            return Err(self.problem(problem));
+            let message = format!("no workload is named `{wanted}`");
+            return self.fail_with(name.span, message, "to be loaded here", help);
         };
         if self.loading.contains(&found.name) || self.sources[0].name == found.name {
-            let problem = Problem::new(
+            return self.fail(
                 name.span,
                 format!("the workload `{wanted}` loads itself"),
                 "would never end",
             );
-            return Err(self.problem(problem));
         }
         if self.loading.len() >= MAX_LOADS || self.sources.len() >= MAX_SOURCES {
-            let problem = Problem::new(name.span, "too many workloads are loaded", "this one");
-            return Err(self.problem(problem));
+            return self.fail(name.span, "too many workloads are loaded", "this one");
         }
         let source = Source::new(&found.name, &found.text);
         let tree = parse_text(&found.text, self.sources.len() as u16);
         self.sources.push(source.clone());
-        let failed = !tree.problems.is_empty();
-        for problem in tree.problems {
-            self.problem(problem);
-        }
-        if failed {
-            return Err(Reported);
-        }
-        let workload = Workload {
-            source,
-            statements: tree.statements,
-            listed: crate::summary::listed(&tree.comments),
-            comments: tree.comments,
-        };
+        let workload = Workload::of(source, tree).map_err(|problems| self.problems(problems))?;
         self.loading.push(found.name);
         let flow = self.statements(&workload.statements, &workload);
         self.loading.pop();
@@ -214,7 +185,7 @@ impl Lowerer<'_> {
         of: &Workload,
     ) -> LowerResult<ScriptFlow> {
         for value in values {
-            let value = self.eval(value, &Scope::default())?;
+            let value = self.eval(value)?;
             self.vars.insert(name.value.clone(), value);
             if self.statements(body, of)? == ControlFlow::Break(()) {
                 return Ok(ControlFlow::Break(()));
@@ -233,33 +204,22 @@ impl Lowerer<'_> {
         statement: &Statement,
         of: &Workload,
     ) -> LowerResult<()> {
-        let overrides = self.overrides;
-        let overridden = overrides.sets.iter().rev().find(|(n, _)| *n == name.value);
-        let (result, text) = match overridden {
-            Some((_, text)) => (
-                self.override_value(&name.value, text, name.span),
-                Some(text.clone()),
-            ),
-            None => (self.set_value(&name.value, value), None),
+        let setting = self.setting(&name.value);
+        let result = match setting {
+            Some(text) => self.override_value(&name.value, text, name.span),
+            None => self.set_value(&name.value, value),
         };
-        self.parameter(name, value, text, result.as_ref().ok(), statement, of);
-        match result {
-            Ok(value) => {
-                self.vars.insert(name.value.clone(), value);
-                Ok(())
-            }
-            Err(Reported) => {
-                // Uses of the variable are not at fault as well.
-                self.vars.insert(name.value.clone(), LoweredValue::Bad);
-                Err(Reported)
-            }
-        }
+        self.parameter(name, value, setting, result.as_ref().ok(), statement, of);
+        // Uses of an invalid variable are not errors.
+        let value = result.clone().unwrap_or(LoweredValue::Bad);
+        self.vars.insert(name.value.clone(), value);
+        result.map(|_| ())
     }
 
     fn set_value(&mut self, name: &str, value: &Expr) -> LowerResult<LoweredValue> {
         match &value.kind {
             ExprKind::Random(random) => Ok(self.new_random(name, random)),
-            _ => self.eval(value, &Scope::default()),
+            _ => self.eval(value),
         }
     }
 
@@ -271,14 +231,11 @@ impl Lowerer<'_> {
         used: Span,
     ) -> LowerResult<LoweredValue> {
         if let Some(value) = self.override_values.get(name) {
-            return match value {
-                Some(value) => Ok(value.clone()),
-                None => Err(Reported),
-            };
+            return value.clone().ok_or(Reported);
         }
         if self.reading.iter().any(|n| n == name) {
             let message = format!("the setting of `{name}` depends on itself");
-            return Err(self.problem(Problem::new(used, message, "needed again here")));
+            return self.fail(used, message, "needed again here");
         }
         self.reading.push(name.into());
         let value = self.read_setting(name, text);
@@ -291,23 +248,23 @@ impl Lowerer<'_> {
         let file = self.sources.len() as u16;
         let source = Source::new(&format!("--set {name}"), text);
         self.sources.push(source);
-        match parse_value(text, file) {
-            Ok(expr) => self.set_value(name, &expr),
-            Err(problems) => {
-                for problem in problems {
-                    self.problem(problem);
-                }
-                Err(Reported)
-            }
-        }
+        let expr = parse_value(text, file).map_err(|problems| self.problems(problems))?;
+        self.with_locals(&mut Locals::new(), |l| l.set_value(name, &expr))
     }
 
-    /// Keeps the parameter that a `set` defines: the first one gives its default.
+    fn problems(&mut self, problems: Vec<Problem>) -> Reported {
+        for problem in problems {
+            self.problem(problem);
+        }
+        Reported
+    }
+
+    /// Records the parameter that a `set` defines; the first one gives its default.
     fn parameter(
         &mut self,
         name: &Spanned<String>,
         value: &Expr,
-        overridden: Option<String>,
+        overridden: Option<&str>,
         result: Option<&LoweredValue>,
         statement: &Statement,
         of: &Workload,
@@ -323,7 +280,7 @@ impl Lowerer<'_> {
                 | ExprKind::Random(_)
         );
         let value = match (overridden, result) {
-            (Some(text), _) => text,
+            (Some(text), _) => text.into(),
             (None, Some(value)) if !literal => value.to_text().unwrap_or(as_written.clone()),
             _ => as_written.clone(),
         };
@@ -331,9 +288,7 @@ impl Lowerer<'_> {
             self.parameters[*at].value = value;
             return;
         }
-        self.parameter_index
-            .insert(name.value.clone(), self.parameters.len());
-        self.parameters.push(Parameter {
+        self.add_parameter(Parameter {
             name: name.value.clone(),
             value,
             default: as_written,
@@ -341,27 +296,26 @@ impl Lowerer<'_> {
         });
     }
 
-    /// Keeps a parameter that the workload uses and never sets.
+    fn add_parameter(&mut self, parameter: Parameter) {
+        let index = self.parameters.len();
+        let known = self.parameter_index.insert(parameter.name.clone(), index);
+        assert_eq!(known, None, "parameter {} is listed once", parameter.name);
+        self.parameters.push(parameter);
+    }
+
+    /// Records a parameter that the workload uses and never sets.
     pub(super) fn parameter_from_outside(&mut self, name: &str, value: &str) {
-        if self.parameter_index.contains_key(name) {
-            return;
+        if !self.parameter_index.contains_key(name) {
+            self.add_parameter(Parameter {
+                name: name.into(),
+                value: value.into(),
+                default: String::new(),
+                meaning: String::new(),
+            });
         }
-        self.parameter_index
-            .insert(name.into(), self.parameters.len());
-        self.parameters.push(Parameter {
-            name: name.into(),
-            value: value.into(),
-            default: String::new(),
-            meaning: String::new(),
-        });
     }
 
-    pub(super) fn final_parameters(&mut self) -> Vec<Parameter> {
-        std::mem::take(&mut self.parameters)
-    }
-
-    /// A setting of the command line for a variable that the workload neither sets nor reads is
-    /// a slip.
+    /// Refuses settings of the command line for variables that the workload neither sets nor reads.
     pub(super) fn check_overrides(&mut self, workload: &Workload) {
         let overrides = self.overrides;
         let read = crate::variable_reads::unset(workload);
@@ -370,28 +324,20 @@ impl Lowerer<'_> {
                 continue;
             }
             if read.contains(&name.as_str()) {
-                // Nothing that was carried out came by it.
+                // No statement that was executed reads it.
                 self.parameter_from_outside(name, text);
                 continue;
             }
             let file = self.sources.len() as u16;
             let shown = format!("{name}={text}");
             self.sources.push(Source::new("--set", &shown));
-            let span = Span {
-                file,
-                start: 0,
-                end: name.len() as u32,
-            };
-            let problem = Problem::new(
-                span,
-                format!("the workload has no parameter `{name}`"),
-                "never set in it",
-            );
-            let known: Vec<String> = self.parameters.iter().map(|p| p.name.clone()).collect();
+            let span = Span::of(file, 0..name.len(), &shown);
+            let message = format!("the workload has no parameter `{name}`");
+            let problem = Problem::new(span, message, "never set in it");
             let bare = name.strip_prefix('$');
-            let problem = match bare.filter(|b| known.iter().any(|k| k == b)) {
+            let problem = match bare.filter(|b| self.parameter_index.contains_key(*b)) {
                 Some(bare) => problem.help(format!("without the dollar sign: --set {bare}=…")),
-                None => problem.suggest(name, known.iter().map(String::as_str)),
+                None => problem.suggest(name, self.parameter_index.keys()),
             };
             self.problem(problem);
         }

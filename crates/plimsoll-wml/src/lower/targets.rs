@@ -1,24 +1,15 @@
 //! Targets: flowops that other flowops name.
 //!
-//! A target may stand anywhere in the workload, so it is looked up when all threads are known.
-//! Until then it waits in a list, in the order of the flowops that have one.
+//! A target may be anywhere in the workload, so it is looked up when all threads are lowered. Until
+//! then it is in a list, in the order of the flowops that have one.
 
-use super::flowops::ThreadState;
 use super::operands::FlowopContext;
+use super::thread_state::{PendingTarget, TargetKind, ThreadState};
 use super::{LowerResult, Lowerer};
 use crate::attributes::Key;
-use crate::diagnostics::{Problem, Span};
+use crate::diagnostics::Problem;
 use crate::parser::Reported;
 use plimsoll_plan::{Op, OpKind, OperationId, Program, Step, WorkerGroup};
-
-/// What kind of flowop a target must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TargetKind {
-    SemBlocks,
-    Blocks,
-    /// Anything that counts in the summary.
-    Counted,
-}
 
 impl TargetKind {
     fn show(self) -> &'static str {
@@ -38,23 +29,16 @@ impl TargetKind {
     }
 }
 
-/// A target still to be looked up.
-pub(super) struct PendingTarget {
-    name: String,
-    span: Span,
-    wants: TargetKind,
-}
-
 impl Lowerer<'_> {
-    /// Takes down a target that the flowop must have.
+    /// Records a target that the flowop must have.
     pub(super) fn target(
         &mut self,
         u: &FlowopContext<'_>,
         wants: TargetKind,
         state: &mut ThreadState,
     ) -> LowerResult<()> {
-        let Some(name) = self.text(u.attrs, Key::Target, u.scope)? else {
-            return Err(self.lacks(u, Key::Target, &format!("the name of {}", wants.show())));
+        let Some(name) = self.text(u.attrs, Key::Target)? else {
+            return self.lacks(u, Key::Target, &format!("the name of {}", wants.show()));
         };
         state.pending.push(PendingTarget {
             name,
@@ -64,7 +48,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Takes down a target if there is one; the empty list is filled in later.
+    /// Records a target if there is one; the empty list is filled in later.
     pub(super) fn optional_target(
         &mut self,
         u: &FlowopContext<'_>,
@@ -89,7 +73,7 @@ impl Lowerer<'_> {
                 self.fill(steps, &mut pending);
             }
         }
-        debug_assert!(pending.next().is_none(), "a target without a flowop");
+        assert!(pending.next().is_none(), "a target without a flowop");
     }
 
     fn fill(&mut self, steps: &mut [Step], pending: &mut std::vec::IntoIter<PendingTarget>) {
@@ -97,11 +81,9 @@ impl Lowerer<'_> {
             match step {
                 Step::Block { steps, .. } => self.fill(steps, pending),
                 Step::Do { op, .. } => {
-                    if let Some(targets) = open_targets(op)
-                        && let Some(next) = pending.next()
-                        && let Ok(rows) = self.rows_of(&next)
-                    {
-                        *targets = rows;
+                    if let Some(targets) = open_targets(op) {
+                        let next = pending.next().expect("a flowop without a target");
+                        *targets = self.rows_of(&next).unwrap_or_default();
                     }
                 }
             }
@@ -112,7 +94,7 @@ impl Lowerer<'_> {
         let rows = self.rows.get(&target.name).into_iter().flatten();
         let rows: Vec<(OperationId, OpKind)> = rows
             .map(|id| (*id, self.operations[id.0 as usize].kind))
-            // An open on the way is counted apart and is not what the name stands for.
+            // The name does not stand for implicit opens, which have rows of their own.
             .filter(|(id, _)| self.counted.contains(id))
             .collect();
         let fit: Vec<OperationId> = rows
@@ -133,20 +115,16 @@ impl Lowerer<'_> {
             let message = format!("`{name}` is not {}, but a {kind}", wants.show());
             return self.problem(Problem::new(*span, message, label));
         }
-        let known: Vec<String> = self
-            .operations
-            .iter()
-            .enumerate()
-            .filter(|(i, o)| wants.takes(o.kind) && self.counted.contains(&OperationId(*i as u32)))
-            .map(|(_, o)| o.name.clone())
-            .collect();
+        let known = (0..)
+            .zip(&self.operations)
+            .filter(|(i, o)| wants.takes(o.kind) && self.counted.contains(&OperationId(*i)));
         let problem = Problem::new(*span, format!("no flowop is named `{name}`"), label);
         let problem = if self.composites.contains_key(name) {
             problem.help(format!(
                 "`{name}` is a composite flowop; a target is one of the flowops in it"
             ))
         } else {
-            problem.suggest(name, known.iter().map(String::as_str))
+            problem.suggest(name, known.map(|(_, o)| &o.name))
         };
         self.problem(problem)
     }

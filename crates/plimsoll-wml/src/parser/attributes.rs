@@ -1,14 +1,14 @@
 //! Lists of attributes.
 
-use super::{Parsed, Parser, STATEMENTS};
+use super::{Parsed, Parser, Reported, STATEMENTS};
 use crate::ast::{Attr, AttrValue, Attrs, Local};
-use crate::attributes::{AttributeType, Key, Table, name_of};
+use crate::attributes::{AttributeType, FILESET, Table, name_of};
 use crate::diagnostics::{Problem, Span};
 use crate::lexer::Kind;
 
 impl Parser {
-    /// `name[=value], …` of one table; with `locals` also `$name[=value]`. `owner` is what has
-    /// the attributes, for messages.
+    /// `name[=value], …` of one table; with `locals` also `$name[=value]`. `owner` names the statement
+    /// in messages.
     pub(super) fn attributes(&mut self, table: Table, owner: &str, locals: bool) -> Parsed<Attrs> {
         let mut attrs = Attrs {
             span: self.last_span(),
@@ -29,14 +29,12 @@ impl Parser {
     }
 
     fn begins_attribute(&self, locals: bool) -> bool {
-        let token = self.peek();
-        match &token.kind {
+        match &self.peek().kind {
             Kind::Var(_) => locals,
-            Kind::Word(w) => {
-                // `flowop fsync` may be followed by the next flowop or statement.
-                let next_begins = token.starts_line
-                    && (STATEMENTS.contains(&w.as_str()) || ["flowop", "thread"].contains(&&**w));
-                !next_begins || self.peek_after().kind == Kind::Sign('=')
+            // `flowop fsync` may be followed by the next flowop or statement.
+            Kind::Word(_) => {
+                !self.at_line_start(&["flowop", "thread"])
+                    || self.peek_after().kind == Kind::Sign('=')
             }
             Kind::Sign('=' | ',')
             | Kind::Int(_)
@@ -61,13 +59,8 @@ impl Parser {
                 self.next();
                 let attr = self.named(&name, token.span, table, owner)?;
                 if let Some(first) = attrs.get(attr.key) {
-                    let problem = Problem::new(
-                        token.span,
-                        format!("`{}` is given twice", name_of(table, attr.key)),
-                        "again here",
-                    );
-                    let first = first.name_span;
-                    return Err(self.problem(problem.also(first, "first here")));
+                    let name = name_of(table, attr.key);
+                    return Err(self.given_twice(name, token.span, first.name_span));
                 }
                 attrs.list.push(attr);
                 Ok(())
@@ -85,17 +78,17 @@ impl Parser {
 
     fn local(&mut self, name: String, span: Span, attrs: &mut Attrs) -> Parsed<()> {
         if let Some(first) = attrs.locals.iter().find(|l| l.name == name) {
-            let first = first.span;
-            let problem = Problem::new(span, format!("`${name}` is given twice"), "again here");
-            return Err(self.problem(problem.also(first, "first here")));
+            return Err(self.given_twice(&format!("${name}"), span, first.span));
         }
-        let value = if self.eat_sign('=') {
-            Some(self.expr("a value")?)
-        } else {
-            None
-        };
+        let has_value = self.eat_sign('=');
+        let value = has_value.then(|| self.expr("a value")).transpose()?;
         attrs.locals.push(Local { name, span, value });
         Ok(())
+    }
+
+    fn given_twice(&mut self, name: &str, span: Span, first: Span) -> Reported {
+        let problem = Problem::new(span, format!("`{name}` is given twice"), "again here");
+        self.problem(problem.also(first, "first here"))
     }
 
     fn named(&mut self, name: &str, span: Span, table: Table, owner: &str) -> Parsed<Attr> {
@@ -107,12 +100,12 @@ impl Parser {
         } else if takes.may_be_bare() {
             None
         } else {
-            let problem = Problem::new(
+            return self.fail_with(
                 span,
                 format!("`{name}` needs a value"),
                 format!("expected {}", takes.show()),
+                format!("write {name}=…"),
             );
-            return Err(self.problem(problem.help(format!("write {name}=…"))));
         };
         Ok(Attr {
             key: *key,
@@ -132,16 +125,10 @@ impl Parser {
         self.expr(&what).map(AttrValue::Expr)
     }
 
-    fn unknown(&mut self, name: &str, span: Span, table: Table, owner: &str) -> super::Reported {
-        let problem = Problem::new(
-            span,
-            format!("unknown attribute `{name}` of `{owner}`"),
-            "not an attribute here",
-        );
-        let only_fileset = [Key::Entries, Key::LeafDirs, Key::DirWidth, Key::DirGamma];
-        let of_fileset = crate::attributes::FILESET
-            .iter()
-            .any(|(n, k, _)| *n == name && only_fileset.contains(k));
+    fn unknown(&mut self, name: &str, span: Span, table: Table, owner: &str) -> Reported {
+        let message = format!("unknown attribute `{name}` of `{owner}`");
+        let problem = Problem::new(span, message, "not an attribute here");
+        let of_fileset = FILESET.iter().any(|(n, _, _)| *n == name);
         let problem = if owner == "file" && of_fileset {
             problem.help("a `file` is one file; for several, write `define fileset`")
         } else {
@@ -150,7 +137,7 @@ impl Parser {
         self.problem(problem)
     }
 
-    /// A word right after an attribute that is itself one: the comma between is missing.
+    /// Refuses an attribute right after an attribute, without a comma.
     fn no_missing_comma(&mut self, table: Table, locals: bool) -> Parsed<()> {
         let token = self.peek();
         let attribute = match &token.kind {
@@ -165,12 +152,10 @@ impl Parser {
         if !attribute {
             return Ok(());
         }
-        let shown = token.kind.show();
-        let problem = Problem::new(
+        let (span, message) = (
             token.span,
-            format!("missing `,` before {shown}"),
-            "expected `,` between attributes",
+            format!("missing `,` before {}", token.kind.show()),
         );
-        Err(self.problem(problem))
+        self.fail(span, message, "expected `,` between attributes")
     }
 }

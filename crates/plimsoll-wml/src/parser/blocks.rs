@@ -34,8 +34,12 @@ impl Parser {
         }
         let attrs = header?;
         if threads.is_empty() && self.problems.is_empty() {
-            let problem = Problem::new(attrs.span, "the process has no thread", "nothing to run");
-            return Err(self.problem(problem.help("write thread name=… { flowop … }")));
+            return self.fail_with(
+                attrs.span,
+                "the process has no thread",
+                "nothing to run",
+                "write thread name=… { flowop … }",
+            );
         }
         Ok(StatementKind::Process(Process { attrs, threads }))
     }
@@ -49,8 +53,7 @@ impl Parser {
         let flowops = self.flowops("thread")?;
         let attrs = header?;
         if flowops.is_empty() && self.problems.is_empty() {
-            let problem = Problem::new(attrs.span, "the thread has no flowop", "nothing to do");
-            return Err(self.problem(problem));
+            return self.fail(attrs.span, "the thread has no flowop", "nothing to do");
         }
         Ok(Thread { attrs, flowops })
     }
@@ -64,17 +67,12 @@ impl Parser {
         let flowops = self.flowops("flowop")?;
         let attrs = header?;
         if attrs.get(Key::Name).is_none() {
-            let problem = Problem::new(
-                attrs.span,
-                "a composite flowop needs a name",
-                "no `name` among the attributes",
-            );
+            let message = "a composite flowop needs a name";
+            let problem = Problem::new(attrs.span, message, "no `name` among the attributes");
             self.problem(problem.help("write define flowop name=…"));
         }
         if flowops.is_empty() && self.problems.is_empty() {
-            let problem =
-                Problem::new(attrs.span, "the composite flowop is empty", "nothing to do");
-            return Err(self.problem(problem));
+            return self.fail(attrs.span, "the composite flowop is empty", "nothing to do");
         }
         Ok(StatementKind::Composite(Composite { attrs, flowops }))
     }
@@ -94,11 +92,9 @@ impl Parser {
                 let token = self.peek().clone();
                 let e = match &token.kind {
                     Kind::Word(w) if flowop(w).is_some() => {
-                        let problem = Problem::new(
-                            token.span,
-                            format!("expected `flowop` before `{w}`"),
-                            "a flowop's line begins with `flowop`",
-                        );
+                        let message = format!("expected `flowop` before `{w}`");
+                        let label = "a flowop's line begins with `flowop`";
+                        let problem = Problem::new(token.span, message, label);
                         self.problem(problem.help(format!("write flowop {w} …")))
                     }
                     _ => self.expected_with("`flowop` or `}`", |p| match &token.kind {
@@ -120,16 +116,16 @@ impl Parser {
         };
         self.next();
         if self.at_sign('=') {
-            let problem = Problem::new(
+            let some: Vec<&str> = FLOWOPS.iter().take(4).map(|f| f.name).collect();
+            let some = some.join(", ");
+            return self.fail_with(
                 token.span,
                 format!("expected the name of a flowop, found the attribute `{name}`"),
                 "the flowop comes first",
+                format!(
+                    "write flowop KIND {name}=…, where KIND is one of {some}, … or a composite flowop"
+                ),
             );
-            let some: Vec<&str> = FLOWOPS.iter().take(4).map(|f| f.name).collect();
-            return Err(self.problem(problem.help(format!(
-                "write flowop KIND {name}=…, where KIND is one of {}, … or a composite flowop",
-                some.join(", ")
-            ))));
         }
         let owner = format!("flowop {name}");
         let mut attrs = self.attributes(FLOWOP, &owner, true)?;
@@ -166,12 +162,8 @@ impl Parser {
         }
         if self.depth >= MAX_DEPTH {
             self.too_deep = true;
-            let span = token.span;
-            return Err(self.problem(Problem::new(
-                span,
-                format!("loops lie more than {MAX_DEPTH} deep in each other"),
-                "this one is too deep",
-            )));
+            let message = format!("loops lie more than {MAX_DEPTH} deep in each other");
+            return self.fail(token.span, message, "this one is too deep");
         }
         let open = self.sign('{', "and the statements of the loop")?;
         self.depth += 1;
@@ -196,28 +188,18 @@ impl Parser {
             if self.gives_up() {
                 return Err(Reported);
             }
-            let start = self.at;
-            match self.statement() {
-                Ok(statement) => body.push(statement),
-                Err(Reported) => {
-                    self.at = self.at.max(start + 1);
-                    self.recover_statement(STATEMENTS);
-                }
-            }
+            self.statement_or_recover(&mut body, STATEMENTS);
         }
         Ok(body)
     }
 
-    /// Fails when a block cannot go on: at the end of the file, or when a statement that does
-    /// not belong into it begins a line, which means that its closing brace is missing.
+    /// Fails if a block cannot continue: at the end of the file, or before a statement that does not
+    /// belong into it, so that its closing brace must be missing.
     fn inside(&mut self, of: &str, open: Span) -> Parsed<()> {
         if self.gives_up() {
             return Err(Reported);
         }
-        let token = self.peek();
-        let foreign = matches!(&token.kind, Kind::Word(w)
-            if token.starts_line && STATEMENTS.contains(&w.as_str()));
-        if self.at_end() || foreign {
+        if self.at_end() || self.at_line_start(&[]) {
             return Err(self.not_closed(of, open));
         }
         Ok(())
@@ -228,15 +210,9 @@ impl Parser {
             return Reported;
         }
         let token = self.peek().clone();
-        let problem = Problem::new(
-            open,
-            format!(
-                "the `{{` of this {of} is not closed before {}",
-                token.kind.show()
-            ),
-            "opened here",
-        );
-        let problem = problem.help("add the missing `}`");
+        let next = token.kind.show();
+        let message = format!("the `{{` of this {of} is not closed before {next}");
+        let problem = Problem::new(open, message, "opened here").help("add the missing `}`");
         let problem = match token.kind {
             Kind::End => problem,
             _ => problem.also(token.span, "expected `}` before this"),
@@ -244,7 +220,7 @@ impl Parser {
         self.problem(problem)
     }
 
-    /// After a thread that failed: a thread whose own braces were read leaves nothing to skip.
+    /// After an invalid thread: skips it, unless its closing brace was read.
     fn recover_in_block(&mut self, words: &[&str]) {
         if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Sign('}') {
             return;
@@ -252,7 +228,7 @@ impl Parser {
         self.recover(words);
     }
 
-    /// After a token that does not belong into a block: goes on behind it.
+    /// After a token that does not belong into a block: continues after it.
     fn step_over(&mut self, _reported: Reported, words: &[&str]) -> Parsed<()> {
         if self.at_end() {
             return Err(Reported);

@@ -1,19 +1,19 @@
-//! Recursive descent from tokens to the syntax tree, taking up again at the next statement
-//! after an error.
+//! Recursive descent from tokens to the syntax tree. After an error, parsing continues at the next
+//! statement.
 
 mod attributes;
 mod blocks;
 mod statements;
 mod values;
 
-use crate::ast::Statement;
+use crate::ast::{Expr, Statement};
 use crate::diagnostics::{MAX_ERRORS, Problem, Span};
 use crate::lexer::{Comment, Kind, Token, lex};
 
-/// Blocks (`foreach`) may lie this deep in each other.
+/// Maximum nesting of `foreach`.
 const MAX_DEPTH: usize = 32;
 
-/// Largest text that is read, in bytes; workloads have a few KiB.
+/// Maximum size of a text in bytes; workloads have a few KiB.
 pub(crate) const MAX_SOURCE_BYTES: usize = 1 << 20;
 
 /// The words that begin statements.
@@ -45,13 +45,13 @@ pub(super) const STATEMENTS: &[&str] = &[
     "warmup",
 ];
 
-/// An error that has been reported; the caller only has to get out of the way.
+/// An error that has been reported; the caller only returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
-/// A text as read, with what was wrong with it.
+/// The syntax tree of a text, and its errors.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) statements: Vec<Statement>,
@@ -59,76 +59,49 @@ pub(crate) struct Tree {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Reads a whole text; spans carry the number `file`.
+/// Parses a whole text; `file` is the number of the text in spans.
 pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
-    if text.len() > MAX_SOURCE_BYTES {
+    let bytes = text.len();
+    if bytes > MAX_SOURCE_BYTES {
+        let message =
+            format!("the file has {bytes} bytes; a workload is at most {MAX_SOURCE_BYTES}");
         return Tree {
             statements: vec![],
             comments: vec![],
-            problems: vec![Problem::of_text(
-                file,
-                format!(
-                    "the file has {} bytes; a workload is at most {MAX_SOURCE_BYTES}",
-                    text.len()
-                ),
-            )],
+            problems: vec![Problem::of_text(file, message)],
         };
     }
-    let lexed = lex(text, file);
-    let mut parser = Parser {
-        tokens: lexed.tokens,
-        at: 0,
-        depth: 0,
-        problems: lexed.problems,
-        unclosed: false,
-        at_line: false,
-        too_deep: false,
-    };
+    let (mut parser, comments) = Parser::new(text, file);
     let statements = parser.file();
-    // Lexing ran ahead of parsing: bring the errors back into the order of the text.
+    // Errors of the lexer come first: restore the order of the text.
     parser.problems.sort_by_key(|p| p.span.start);
     Tree {
         statements,
-        comments: lexed.comments,
+        comments,
         problems: parser.problems,
     }
 }
 
-/// Reads one value, as `--set name=value` gives it.
-pub(crate) fn parse_value(text: &str, file: u16) -> Result<crate::ast::Expr, Vec<Problem>> {
-    let lexed = lex(text, file);
-    let mut parser = Parser {
-        tokens: lexed.tokens,
-        at: 0,
-        depth: 0,
-        problems: lexed.problems,
-        unclosed: false,
-        at_line: false,
-        too_deep: false,
-    };
+/// Parses the value of a setting `--set name=value`.
+pub(crate) fn parse_value(text: &str, file: u16) -> Result<Expr, Vec<Problem>> {
+    let (mut parser, _) = Parser::new(text, file);
     if parser.at_end() && parser.problems.is_empty() {
-        let span = parser.peek().span;
-        return Err(vec![
-            Problem::new(span, "the setting has no value", "expected a value")
-                .help("an empty text is written \"\""),
-        ]);
+        let problem = Problem::new(
+            parser.peek().span,
+            "the setting has no value",
+            "expected a value",
+        );
+        return Err(vec![problem.help("an empty text is written \"\"")]);
     }
-    match parser.expr("a value") {
-        Ok(expr) if parser.problems.is_empty() => match parser.peek().kind {
-            Kind::End => Ok(expr),
-            _ => {
-                let token = parser.peek().clone();
-                parser.problem(
-                    Problem::new(
-                        token.span,
-                        format!("unexpected {} after the value", token.kind.show()),
-                        "expected the end of the value",
-                    )
-                    .help("a text with blanks is written in double quotes"),
-                );
-                Err(parser.problems)
-            }
-        },
+    let value = parser.expr("a value");
+    if value.is_ok() && parser.problems.is_empty() && !parser.at_end() {
+        let token = parser.peek().clone();
+        let message = format!("unexpected {} after the value", token.kind.show());
+        let problem = Problem::new(token.span, message, "expected the end of the value");
+        parser.problem(problem.help("a text with blanks is written in double quotes"));
+    }
+    match value {
+        Ok(expr) if parser.problems.is_empty() => Ok(expr),
         _ => Err(parser.problems),
     }
 }
@@ -138,15 +111,30 @@ struct Parser {
     at: usize,
     depth: usize,
     problems: Vec<Problem>,
-    /// A block without an end has been reported; those around it have none either.
+    /// A block without an end has been reported, so blocks around it have none either.
     unclosed: bool,
-    /// The statement that failed has been skipped already.
+    /// The invalid statement has been skipped already.
     at_line: bool,
-    /// Blocks lie too deep: what follows cannot be made sense of.
+    /// Blocks are nested too deeply: parsing ends.
     too_deep: bool,
 }
 
 impl Parser {
+    /// A parser at the first token of a text, and the comments of the text.
+    fn new(text: &str, file: u16) -> (Self, Vec<Comment>) {
+        let lexed = lex(text, file);
+        let parser = Self {
+            tokens: lexed.tokens,
+            at: 0,
+            depth: 0,
+            problems: lexed.problems,
+            unclosed: false,
+            at_line: false,
+            too_deep: false,
+        };
+        (parser, lexed.comments)
+    }
+
     fn peek(&self) -> &Token {
         // The last token is the end, and it is never passed.
         &self.tokens[self.at.min(self.tokens.len() - 1)]
@@ -184,7 +172,7 @@ impl Parser {
         found
     }
 
-    /// Span of the token taken last.
+    /// Span of the previous token.
     fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -196,12 +184,33 @@ impl Parser {
         Reported
     }
 
-    /// Whether so much is wrong that reading on is of no use.
+    /// Reports an error.
+    fn fail<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Parsed<T> {
+        Err(self.problem(Problem::new(span, message, label)))
+    }
+
+    /// Reports an error with help.
+    fn fail_with<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Parsed<T> {
+        Err(self.problem(Problem::new(span, message, label).help(help)))
+    }
+
+    /// Whether parsing ends because of too many errors or too deep nesting.
     fn gives_up(&self) -> bool {
         self.problems.len() >= MAX_ERRORS || self.too_deep
     }
 
-    /// Reports that something else was expected than what comes next.
+    /// Reports that the next token is not the expected one.
     fn expected(&mut self, what: &str) -> Reported {
         self.expected_with(what, |p| p)
     }
@@ -211,11 +220,8 @@ impl Parser {
         if token.kind == Kind::Bad {
             return Reported;
         }
-        let problem = Problem::new(
-            token.span,
-            format!("expected {what}, found {}", token.kind.show()),
-            format!("expected {what}"),
-        );
+        let message = format!("expected {what}, found {}", token.kind.show());
+        let problem = Problem::new(token.span, message, format!("expected {what}"));
         self.problem(more(problem))
     }
 
@@ -226,23 +232,17 @@ impl Parser {
         Err(self.expected(&format!("`{sign}` {before}")))
     }
 
-    /// Skips to where reading can go on: a word of `words` or a statement that begins a line,
-    /// or a closing brace.
+    /// Whether the next token begins a line with a statement or with one of `words`.
+    fn at_line_start(&self, words: &[&str]) -> bool {
+        let token = self.peek();
+        matches!(&token.kind, Kind::Word(w) if token.starts_line
+            && (STATEMENTS.contains(&w.as_str()) || words.contains(&w.as_str())))
+    }
+
+    /// Skips to a word of `words` or a statement that begins a line, or to a closing brace.
     fn recover(&mut self, words: &[&str]) {
-        loop {
-            let token = self.peek();
-            let stops = match &token.kind {
-                Kind::End => true,
-                Kind::Sign('}') => !words.is_empty(),
-                Kind::Word(w) => {
-                    let word = w.as_str();
-                    token.starts_line && (words.contains(&word) || STATEMENTS.contains(&word))
-                }
-                _ => false,
-            };
-            if stops {
-                return;
-            }
+        let in_block = !words.is_empty();
+        while !self.at_end() && !self.at_line_start(words) && !(in_block && self.at_sign('}')) {
             self.at += 1;
         }
     }
@@ -253,23 +253,18 @@ impl Parser {
         }
     }
 
-    /// After an error before a block: goes to its opening brace, so that its insides are read
-    /// as what they are. Stays where the block cannot be any more.
+    /// After an error before a block: skips to its opening brace, or to the first token that cannot be
+    /// before it.
     fn skip_to_block(&mut self) {
-        while !matches!(self.peek().kind, Kind::End | Kind::Sign('{' | '}')) {
-            let token = self.peek();
-            let inner = ["flowop", "thread"];
-            let stops = matches!(&token.kind, Kind::Word(w) if token.starts_line
-                && (STATEMENTS.contains(&w.as_str()) || inner.contains(&w.as_str())));
-            if stops {
-                return;
-            }
+        while !matches!(self.peek().kind, Kind::End | Kind::Sign('{' | '}'))
+            && !self.at_line_start(&["flowop", "thread"])
+        {
             self.at += 1;
         }
     }
 
-    /// Skips a statement that begins with an unknown word, with the blocks in it: to the next
-    /// line that does not go on with it.
+    /// Skips a statement that begins with an unknown word, with its blocks, to the next line that
+    /// does not continue it.
     fn skip_statement(&mut self) {
         let mut depth = 0_usize;
         let mut first = true;
@@ -292,16 +287,21 @@ impl Parser {
     fn file(&mut self) -> Vec<Statement> {
         let mut statements = Vec::new();
         while !self.at_end() && !self.gives_up() {
-            let start = self.at;
-            match self.statement() {
-                Ok(statement) => statements.push(statement),
-                Err(Reported) => {
-                    // A statement that failed at its first word must not stop the advance.
-                    self.at = self.at.max(start + 1);
-                    self.recover_statement(&[]);
-                }
-            }
+            self.statement_or_recover(&mut statements, &[]);
         }
         statements
+    }
+
+    /// Parses a statement, or skips it after an error.
+    fn statement_or_recover(&mut self, statements: &mut Vec<Statement>, words: &[&str]) {
+        let start = self.at;
+        match self.statement() {
+            Ok(statement) => statements.push(statement),
+            Err(Reported) => {
+                // An error at the first word must not stop the progress.
+                self.at = self.at.max(start + 1);
+                self.recover_statement(words);
+            }
+        }
     }
 }

@@ -56,19 +56,17 @@ impl Parser {
     }
 
     fn unknown_statement(&mut self, word: &str, token: &Token) -> Reported {
-        let problem = if token.starts_line {
-            Problem::new(
-                token.span,
+        let (message, label) = match token.starts_line {
+            true => (
                 format!("unknown statement `{word}`"),
                 "expected a statement",
-            )
-        } else {
-            Problem::new(
-                token.span,
+            ),
+            false => (
                 format!("unexpected `{word}` after the statement"),
                 "expected its end, or another statement",
-            )
+            ),
         };
+        let problem = Problem::new(token.span, message, label);
         let problem = match word {
             "flowop" => problem.help("flowops stand in a thread, or in define flowop … { … }"),
             "thread" => problem.help("threads stand in a process: define process … { thread … }"),
@@ -127,17 +125,14 @@ impl Parser {
             }
             "list" => return self.list(),
             "vars" => S::Nothing("`plimsoll show` and `plimsoll plan` list the parameters"),
-            // "version" is the one left; the caller checked the word against the table.
-            _ => S::Nothing("`plimsoll --version` says it"),
+            "version" => S::Nothing("`plimsoll --version` says it"),
+            _ => unreachable!("{word} is not in the table of statements"),
         })
     }
 
     fn optional_number(&mut self) -> Parsed<Option<Expr>> {
-        if self.at_number() {
-            self.expr("a number").map(Some)
-        } else {
-            Ok(None)
-        }
+        let is_given = self.at_number();
+        is_given.then(|| self.expr("a number")).transpose()
     }
 
     fn number_after(&mut self, what: &str) -> Parsed<Expr> {
@@ -153,12 +148,11 @@ impl Parser {
             let sign = self.next().span;
             let mut value = self.operand_number(what)?;
             let ExprKind::Int(n) = &mut value.kind else {
-                let problem = Problem::new(
+                return self.fail(
                     value.span,
                     "a sign needs a number after it",
                     "expected a whole number",
                 );
-                return Err(self.problem(problem));
             };
             *n = n.wrapping_neg();
             value.span = sign.to(value.span);
@@ -189,12 +183,11 @@ impl Parser {
         if attrs.get(key).is_some() {
             return Ok(());
         }
-        let problem = Problem::new(
+        self.fail(
             attrs.span,
             format!("`{owner}` needs `{name}`"),
             format!("expected {name}=…"),
-        );
-        Err(self.problem(problem))
+        )
     }
 
     fn set(&mut self) -> Parsed<StatementKind> {
@@ -218,14 +211,12 @@ impl Parser {
         {
             let (w, span) = (w.clone(), token.span.to(self.peek().span));
             let attribute = w.trim_start_matches('.');
-            let problem = Problem::new(
+            return self.fail_with(
                 span,
                 format!("`${name}{w}` sets one attribute of a random variable, which is refused"),
                 "expected a variable",
+                format!("write the whole of it: set ${name}=randvar(type=…, {attribute}=…)"),
             );
-            return Err(self.problem(problem.help(format!(
-                "write the whole of it: set ${name}=randvar(type=…, {attribute}=…)"
-            ))));
         }
         self.sign('=', &format!("after `${name}`"))?;
         let value = self.expr("a value")?;
@@ -397,5 +388,5 @@ impl Parser {
     }
 }
 
-/// Why the statements for several clients mean nothing.
+/// Reason why the statements for several clients have no effect.
 const CLIENTS: &str = "this program is one client and waits for no other";

@@ -7,7 +7,7 @@ use crate::diagnostics::Problem;
 use crate::lexer::{Kind, MEGA};
 
 impl Parser {
-    /// A value, worked out from left to right: `operand (sign operand)*`.
+    /// A value: `operand (sign operand)*`, evaluated from left to right.
     pub(super) fn expr(&mut self, what: &str) -> Parsed<Expr> {
         let first = self.operand(what)?;
         let mut rest = Vec::new();
@@ -27,7 +27,7 @@ impl Parser {
         })
     }
 
-    /// `$dir/sub` without quotes reads as a variable and then a path.
+    /// Refuses `$dir/sub` without quotes, which is a variable and a path.
     fn no_glued_path(&mut self, before: &Expr) -> Parsed<()> {
         let token = self.peek().clone();
         match (&before.kind, &token.kind) {
@@ -41,12 +41,12 @@ impl Parser {
                     ),
                     _ => format!("write it in quotes: \"${v}{w}\""),
                 };
-                let problem = Problem::new(
+                self.fail_with(
                     before.span.to(token.span),
                     format!("`${v}{w}` joins a variable and a word"),
                     "only quoted texts put variables into words",
-                );
-                Err(self.problem(problem.help(help)))
+                    help,
+                )
             }
             _ => Ok(()),
         }
@@ -102,11 +102,8 @@ impl Parser {
             "randvar" => (Family::Randvar, RANDVAR),
             "cvar" => (Family::Cvar, CVAR),
             _ => {
-                let problem = Problem::new(
-                    start,
-                    format!("unknown kind of variable `{word}(…)`"),
-                    "expected `randvar(…)` or `cvar(…)`",
-                );
+                let message = format!("unknown kind of variable `{word}(…)`");
+                let problem = Problem::new(start, message, "expected `randvar(…)` or `cvar(…)`");
                 return Err(self.problem(problem.suggest(word, ["randvar", "cvar"])));
             }
         };
@@ -130,12 +127,12 @@ impl Parser {
             "cvar" => "cvar-uniform, cvar-normal, cvar-gamma, …",
             _ => "uniform, gamma or tabular",
         };
-        let problem = Problem::new(
+        self.fail_with(
             attrs.span,
             format!("`{word}` needs a `type`"),
             "no `type` among the attributes",
-        );
-        Err(self.problem(problem.help(format!("type is {known}"))))
+            format!("type is {known}"),
+        )
     }
 
     /// `{{percent, min, max}, …}`
@@ -170,7 +167,7 @@ impl Parser {
         }
     }
 
-    /// Whether the next token can only be a value, not the beginning of the next statement.
+    /// Whether the next token can only be a value, not the start of a statement.
     pub(super) fn at_number(&self) -> bool {
         matches!(
             self.peek().kind,

@@ -195,7 +195,7 @@ fn every_time_is_kept_where_it_is_asked_for() {
     }
     let refused = small(&bench, &["-q", "-L=lat"]).refusal();
     assert!(
-        refused.contains("is there already, and is not overwritten"),
+        refused.contains("exists and is not overwritten"),
         "{refused}"
     );
     small(&bench, &["-q", "-L=all", "--latency-all", "--processes=2"]).expect_code(0);
@@ -223,11 +223,11 @@ fn what_cannot_be_is_refused_in_one_line_and_nothing_is_made() {
         (&["-2"], "cannot read the position from mdtest.status"),
         (
             &["-3", "--run-info-file=notes"],
-            "notes is no run-info file",
+            "notes is not a run-info file",
         ),
         (
             &["-1", "--run-info-file=notes"],
-            "notes is no run-info file",
+            "notes is not a run-info file",
         ),
         (&["-o", "full"], "full"),
         (&["-o", "missing/too/out"], "missing"),

@@ -117,10 +117,10 @@ fn what_cannot_go_past_the_page_cache_is_refused() {
     for (more, why) in [
         (&["-S=3901"][..], "which 3901 is not; -S 4096 would do"),
         (&["-S=0"], "these files are empty"),
-        (&["-i=dummy"], "nothing of the target `null`"),
+        (&["-i=dummy"], "the target `null` does not use"),
         (
             &["--target=nfs3://x/y"],
-            "nothing of the target `nfs3://x/y`",
+            "the target `nfs3://x/y` does not use",
         ),
     ] {
         let ended = md(&bench, &[&["--direct"], more].concat());

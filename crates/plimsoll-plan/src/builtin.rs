@@ -1,0 +1,32 @@
+//! Workloads that are compiled in.
+
+/// A workload that is compiled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Builtin {
+    /// Name, as `plimsoll run` takes it.
+    pub name: &'static str,
+    /// One line that describes it.
+    pub title: String,
+    /// Text of the workload file.
+    pub text: &'static str,
+}
+
+impl Builtin {
+    /// The workloads of a table of names and texts; `title` finds the title in a text.
+    ///
+    /// # Panics
+    /// If the names are not in order, or one is listed twice.
+    #[must_use]
+    pub fn of_table(
+        table: &[(&'static str, &'static str)],
+        title: fn(&'static str) -> String,
+    ) -> Vec<Self> {
+        assert!(table.is_sorted_by(|a, b| a.0 < b.0), "names in order");
+        let builtin = |(name, text): &(&'static str, &'static str)| Self {
+            name,
+            title: title(text),
+            text,
+        };
+        table.iter().map(builtin).collect()
+    }
+}
