@@ -118,12 +118,12 @@ fn what_cannot_be_served_is_refused() {
     let refused = |more: &[&str]| Ended::of(command(&bench, more)).refusal();
     let open = refused(&["--listen=0.0.0.0:0"]);
     assert!(
-        open.contains("can be reached from other machines: --token"),
+        open.contains("can be reached from other machines: set a token with --token"),
         "{open}"
     );
     let open = refused(&["--listen=[::]:0"]);
     assert!(
-        open.contains("can be reached from other machines: --token"),
+        open.contains("can be reached from other machines: set a token with --token"),
         "{open}"
     );
     let weak = refused(&["--token=guess"]);
