@@ -1,41 +1,18 @@
-//! Parts of the suite that measure the memory of a process, each in a fresh one.
+//! Fresh processes of this program, for parts of the suite that measure the memory of a process.
 
+use crate::bench::Bench;
 use crate::error::BenchError;
-use crate::suite::{Bench, md, md_loop, nfs, planning, reactor, waiting};
 use std::process::Command;
 
-/// Does something with a count and reports figures by name.
-type ChildJob = fn(u64) -> Result<serde_json::Value, BenchError>;
+/// Variable of the environment that marks a process of a quick run.
+const QUICK: &str = "PLIMSOLL_BENCH_QUICK";
 
-/// Jobs for a fresh process, by name.
-const JOBS: [(&str, ChildJob); 7] = [
-    (md::NULL, md::null_in_child),
-    (md::FILES, md::files_in_child),
-    (md_loop::JOB, md_loop::in_child),
-    (nfs::JOB, nfs::in_child),
-    (planning::JOB, planning::in_child),
-    (reactor::JOB, reactor::in_child),
-    (waiting::JOB, waiting::in_child),
-];
-
-/// Does a job and prints what it came to.
-pub(crate) fn main(job: &str, count: &str) -> Result<(), BenchError> {
-    let unknown = |reason: String| BenchError::Program {
-        program: "plimsoll-benches",
-        reason,
-    };
-    let (_, work) = JOBS
-        .iter()
-        .find(|(name, _)| *name == job)
-        .ok_or_else(|| unknown(format!("there is no job `{job}`")))?;
-    let count = count
-        .parse()
-        .map_err(|e| unknown(format!("`{count}` is no count: {e}")))?;
-    println!("{}", work(count)?);
-    Ok(())
+/// Whether this process is part of a quick run.
+pub(crate) fn is_quick() -> bool {
+    std::env::var_os(QUICK).is_some()
 }
 
-/// Has a job done by a fresh process of this program, in a directory of its own.
+/// Runs a job in a fresh process of this program, in a directory of its own; returns its figures.
 pub(crate) fn run(job: &str, count: u64, bench: &Bench) -> Result<serde_json::Value, BenchError> {
     let fail = |reason: String| BenchError::Program {
         program: "plimsoll-benches --child",
@@ -44,7 +21,7 @@ pub(crate) fn run(job: &str, count: u64, bench: &Bench) -> Result<serde_json::Va
     let program = std::env::current_exe().map_err(|e| fail(e.to_string()))?;
     let out = Command::new(program)
         .args(["--child", job, &count.to_string()])
-        .envs(md::quick_environment(bench))
+        .envs(bench.quick.then_some((QUICK, "1")))
         .current_dir(bench.dir(job)?)
         .output()
         .map_err(|e| fail(e.to_string()))?;
@@ -54,7 +31,7 @@ pub(crate) fn run(job: &str, count: u64, bench: &Bench) -> Result<serde_json::Va
     serde_json::from_slice(&out.stdout).map_err(|e| fail(e.to_string()))
 }
 
-/// A number that a job printed.
+/// Reads a figure of a job.
 pub(crate) fn number(report: &serde_json::Value, name: &str) -> Result<f64, BenchError> {
     report[name].as_f64().ok_or_else(|| BenchError::Program {
         program: "plimsoll-benches --child",
@@ -62,8 +39,9 @@ pub(crate) fn number(report: &serde_json::Value, name: &str) -> Result<f64, Benc
     })
 }
 
-/// Most memory that this process has had resident, in bytes (VmHWM).
-pub(crate) fn peak_memory() -> Result<u64, BenchError> {
-    let status = procfs::process::Process::myself()?.status()?;
-    Ok(status.vmhwm.unwrap_or(0) * 1024)
+/// Bytes by which the process of a job grows per worker beyond the first hundred.
+pub(crate) fn memory_per_worker(job: &str, workers: u64, bench: &Bench) -> Result<f64, BenchError> {
+    const FEW: u64 = 100;
+    let peak = |workers| number(&run(job, workers, bench)?, "bytes");
+    Ok((peak(workers)? - peak(FEW)?) / (workers - FEW) as f64)
 }

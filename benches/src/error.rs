@@ -1,40 +1,30 @@
-//! What can go wrong while measuring.
+//! Errors of measuring.
 
 use std::path::Path;
 
-/// Why there is no figure.
+/// Why something cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     /// The filter excludes everything.
-    #[error("no benchmark has that in its name; there are {0}")]
+    #[error("no benchmark has that in its name; the benchmarks are {0}")]
     NoSuchBenchmark(String),
     /// fio is not installed.
-    #[error("fio is not here to compare with; install it: apt-get install fio")]
+    #[error("fio, which is needed to compare with, is missing; install it: apt-get install fio")]
     NoFio,
-    /// Another program said something unexpected.
+    /// Another program failed, or printed something unexpected.
     #[error("{program}: {reason}")]
     Program {
-        /// Its name.
         program: &'static str,
-        /// What was wrong.
         reason: String,
     },
-    /// A benchmark counted operations that make no sense.
+    /// A benchmark counted implausible operations.
     #[error("{what}: {reason}")]
-    Implausible {
-        /// What was measured.
-        what: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Implausible { what: String, reason: String },
     /// A system call failed.
     #[error("cannot {action} `{path}`: {error}")]
     Io {
-        /// What was to be done.
         action: &'static str,
-        /// To what.
         path: String,
-        /// What the system says.
         error: std::io::Error,
     },
     /// A system call in a hand-written loop failed.
@@ -49,8 +39,8 @@ pub(crate) enum BenchError {
     /// A workload of the suite is wrong.
     #[error("{0}")]
     Workload(#[from] plimsoll_wml::Diagnostics),
-    /// The machine does not describe itself.
-    #[error("cannot read what the kernel says of this process or machine: {0}")]
+    /// A file of /proc cannot be read.
+    #[error("cannot read what the kernel reports about this process or machine: {0}")]
     Proc(#[from] procfs::ProcError),
 }
 
@@ -63,19 +53,23 @@ impl BenchError {
             error,
         }
     }
+
+    pub(crate) fn implausible(what: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Implausible {
+            what: what.into(),
+            reason: reason.into(),
+        }
+    }
 }
 
-/// An [`BenchError::Implausible`] unless `holds`.
+/// Fails with [`BenchError::Implausible`] unless `holds`.
 pub(crate) fn plausible(
     what: &str,
     holds: bool,
     reason: impl FnOnce() -> String,
 ) -> Result<(), BenchError> {
-    if holds {
-        return Ok(());
+    match holds {
+        true => Ok(()),
+        false => Err(BenchError::implausible(what, reason())),
     }
-    Err(BenchError::Implausible {
-        what: what.into(),
-        reason: reason(),
-    })
 }

@@ -4,10 +4,7 @@ use crate::error::BenchError;
 use std::path::Path;
 use std::process::Command;
 
-/// Version that fio gives itself, such as `fio-3.33`.
-///
-/// # Errors
-/// [`BenchError::NoFio`] if it is not installed.
+/// Version of fio, such as `fio-3.33`.
 pub(crate) fn version() -> Result<String, BenchError> {
     match Command::new("fio").arg("--version").output() {
         Ok(out) if out.status.success() => Ok(String::from_utf8_lossy(&out.stdout).trim().into()),
@@ -16,8 +13,8 @@ pub(crate) fn version() -> Result<String, BenchError> {
     }
 }
 
-/// Operations a second of one thread that reads 4 KiB at random offsets of a file with `pread`,
-/// for this many seconds, with fio's usual accounting.
+/// Operations per second of one thread that reads 4 KiB at random offsets of a file with `pread` for
+/// `seconds`, with fio's usual accounting.
 pub(crate) fn random_reads(file: &Path, bytes: u64, seconds: f64) -> Result<f64, BenchError> {
     let out = Command::new("fio")
         .args(["--name=pread", "--ioengine=psync", "--rw=randread"])
@@ -42,7 +39,7 @@ fn failed(stderr: &[u8]) -> BenchError {
     }
 }
 
-/// Read operations a second from fio's JSON, which lines of text may precede.
+/// Parses read operations per second from fio's JSON, which lines of text may precede.
 fn parse(text: &str) -> Result<f64, BenchError> {
     let json = text.find('{').map_or("", |at| &text[at..]);
     let report: serde_json::Value =

@@ -7,11 +7,11 @@ use plimsoll_plan::{Overrides, Plan, SourceKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// What was done in a measured window.
+/// The operations of a measured window.
 pub(crate) struct Load {
-    /// Operations that count, all rows together.
+    /// Operations that count, in all rows together.
     pub(crate) ops: u64,
-    /// Length of the window in seconds, of the run's clock.
+    /// Length of the window in seconds of the run's clock.
     pub(crate) seconds: f64,
     plan: Plan,
     outcome: Outcome,
@@ -22,7 +22,7 @@ impl Load {
         self.ops as f64 / self.seconds
     }
 
-    /// Wall time of an operation of a single worker, all included.
+    /// Wall time per operation of a single worker in nanoseconds, all included.
     pub(crate) fn ns_per_op(&self) -> f64 {
         self.seconds * 1e9 / self.ops as f64
     }
@@ -42,14 +42,14 @@ impl Load {
     }
 }
 
-/// Hears nothing.
-struct SilentObserver;
+/// Ignores all events.
+pub(crate) struct SilentObserver;
 
 impl Observer for SilentObserver {
     fn event(&mut self, _: Event<'_>) {}
 }
 
-/// How long a load runs, and where.
+/// Settings of a load.
 #[derive(Clone)]
 pub(crate) struct BenchConditions<'a> {
     pub(crate) target: &'a str,
@@ -57,12 +57,12 @@ pub(crate) struct BenchConditions<'a> {
     pub(crate) warmup: Duration,
     pub(crate) clock: ClockKind,
     pub(crate) lanes: Option<usize>,
-    /// Files stay, so that the next round finds them.
+    /// Whether files stay for the next round.
     pub(crate) keep: bool,
 }
 
 impl BenchConditions<'_> {
-    /// Real time on this target, warmed up for a fifth of the time.
+    /// A load on this target in real time, with a fifth of the time as warm-up.
     pub(crate) fn new(target: &str, time: Duration) -> BenchConditions<'_> {
         BenchConditions {
             target,
@@ -75,7 +75,7 @@ impl BenchConditions<'_> {
     }
 }
 
-/// The Plan of a workload text whose files lie below `dir`.
+/// The Plan of a workload's text with its files below `dir`.
 pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<Plan, BenchError> {
     overrides.dir = Some(dir.into());
     let workload = plimsoll_wml::parse(text, "benchmark.f")?;
@@ -90,10 +90,7 @@ pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<P
     Ok(plimsoll_wml::lower(&workload, &overrides, &context)?)
 }
 
-/// Runs a workload text.
-///
-/// # Errors
-/// When it cannot be run, when an operation fails, and when it comes to nothing.
+/// Runs a workload's text; fails if an operation fails or none completes.
 pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<Load, BenchError> {
     let mut overrides = Overrides {
         time: Some(how.time),
@@ -110,10 +107,8 @@ pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<L
     };
     let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut SilentObserver)?;
     if let Some(failure) = &outcome.failure {
-        return Err(BenchError::Implausible {
-            what: failure.operation.clone(),
-            reason: failure.to_string(),
-        });
+        let reason = failure.to_string();
+        return Err(BenchError::implausible(&failure.operation, reason));
     }
     let what = plan.title.clone();
     let window = outcome.windows.last().map(|w| &w.totals);
@@ -123,10 +118,11 @@ pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<L
         (counted.map(|(r, _)| r.ops).sum(), w.end - w.start)
     });
     plausible(&what, ops > 0, || "no operation completed".into())?;
-    let asked = how.time.as_secs_f64();
+    let requested = how.time.as_secs_f64();
     let seconds = length as f64 / 1e9;
-    plausible(&what, (seconds - asked).abs() < 0.01 * asked + 1e-6, || {
-        format!("the window was {seconds} s long instead of {asked} s")
+    let exact = (seconds - requested).abs() < 0.01 * requested + 1e-6;
+    plausible(&what, exact, || {
+        format!("the window was {seconds} s long instead of {requested} s")
     })?;
     Ok(Load {
         ops,

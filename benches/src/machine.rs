@@ -1,11 +1,11 @@
-//! The machine that figures are of.
+//! The machine that the figures are of.
 
 use crate::error::BenchError;
 use crate::fio;
 use procfs::{Current, FromRead};
 use std::process::Command;
 
-/// What a reader must know to compare figures with their own.
+/// Properties of the machine that affect the figures.
 pub(crate) struct Machine {
     cpu: String,
     cpus: usize,
@@ -14,16 +14,12 @@ pub(crate) struct Machine {
     rustc: String,
     fio: String,
     date: String,
-    /// Runnable threads, mean of the last minute: more than a few means the figures were
-    /// disturbed.
+    /// Mean number of runnable threads in the last minute: more than a few disturb the figures.
     load: f32,
 }
 
 impl Machine {
-    /// Looks at this machine.
-    ///
-    /// # Errors
-    /// When fio is missing.
+    /// Reads the properties of this machine; fails if fio is missing.
     pub(crate) fn inspect() -> Result<Self, BenchError> {
         let uname = rustix::system::uname();
         let cpu = procfs::CpuInfo::current()?;
@@ -43,7 +39,7 @@ impl Machine {
         })
     }
 
-    /// Lines of Markdown, one a property.
+    /// Lines of Markdown, one per property.
     pub(crate) fn markdown(&self) -> String {
         let lines = [
             ("Processor", format!("{}, {} cores", self.cpu, self.cpus)),
@@ -59,7 +55,7 @@ impl Machine {
     }
 }
 
-/// Version of the compiler here, which Cargo used unless it was told otherwise.
+/// Version of the installed compiler, which Cargo uses by default.
 fn rustc() -> String {
     let program = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let out = Command::new(program).arg("--version").output();

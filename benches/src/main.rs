@@ -1,25 +1,28 @@
-//! Measures Plimsoll itself: what an operation costs, beside hand-written loops and fio.
+//! Measures Plimsoll itself: the cost of an operation, compared with hand-written loops and fio.
 //!
 //! `cargo bench -p plimsoll-benches` measures everything, prints one table and writes it to
-//! `docs/performance.md`. With `-- --quick` every benchmark runs for milliseconds: its figures
-//! mean nothing, but the operations it counted must make sense all the same. A benchmark is one
-//! file of `suite`; `suite/mod.rs` lists them.
+//! `docs/performance.md`. With `-- --quick` every benchmark runs for milliseconds: its figures are
+//! meaningless, but the operations that it counted must be plausible. A benchmark is one file of
+//! `suite`; `suite/mod.rs` lists them.
 
+mod bench;
 mod child;
 mod error;
 mod fio;
+mod jobs;
 mod load;
 mod machine;
 mod rounds;
 mod suite;
 mod table;
+mod usage;
 
+use bench::Bench;
 use clap::Parser;
 use error::BenchError;
 use machine::Machine;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use suite::Bench;
 
 /// Measures Plimsoll itself and prints one table.
 #[derive(Parser)]
@@ -27,16 +30,16 @@ use suite::Bench;
 struct Arguments {
     /// Only benchmarks whose name contains this; the table is then not written to the docs
     filter: Option<String>,
-    /// A few milliseconds each: shows that everything runs, measures nothing
+    /// Run each for a few milliseconds: checks that everything runs, the figures are meaningless
     #[arg(long)]
     quick: bool,
-    /// Directory on a tmpfs that the files go to; 1.5 GiB are needed, 100 MiB with --quick
+    /// Directory on a tmpfs for the files; 1.5 GiB are needed, 100 MiB with --quick
     #[arg(long, default_value = "/dev/shm")]
     dir: PathBuf,
     /// Write the table here [default: docs/performance.md, if everything is measured]
     #[arg(long)]
     output: Option<PathBuf>,
-    /// Measure this in a process of its own, and print the figures as JSON
+    /// Do this job, and print its figures as JSON
     #[arg(long, hide = true, num_args = 2, value_names = ["WHAT", "COUNT"])]
     child: Option<Vec<String>>,
 }
@@ -44,7 +47,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.child {
-        Some(job) => child::main(&job[0], &job[1]),
+        Some(job) => jobs::main(&job[0], &job[1]),
         None => measure(&arguments),
     };
     match done {
@@ -56,7 +59,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the benchmarks that were asked for and prints the table.
+/// Runs the requested benchmarks and prints the table.
 fn measure(arguments: &Arguments) -> Result<(), BenchError> {
     let machine = Machine::inspect()?;
     let bench = Bench::new(arguments.quick, &arguments.dir)?;

@@ -1,12 +1,12 @@
-//! Contenders that take turns, so that whatever drifts on the machine hits all of them alike.
+//! Contenders that take turns, so that drifts of the machine affect all of them equally.
 
 use crate::error::BenchError;
 
-/// Figures of one contender, one a round.
+/// Figures of one contender, one per round.
 pub(crate) struct Figures(Vec<f64>);
 
 impl Figures {
-    /// Figures as they came; there must be at least one.
+    /// The figures in the order of the rounds; at least one.
     pub(crate) fn new(figures: Vec<f64>) -> Self {
         assert!(!figures.is_empty(), "at least one round is measured");
         Self(figures)
@@ -23,20 +23,22 @@ impl Figures {
         }
     }
 
-    /// Least and greatest figure.
+    /// Minimum and maximum.
     pub(crate) fn range(&self) -> (f64, f64) {
-        let pick = |f: fn(f64, f64) -> f64| self.0.iter().copied().reduce(f).unwrap_or(f64::NAN);
-        (pick(f64::min), pick(f64::max))
+        let all = || self.0.iter().copied();
+        let range = all().reduce(f64::min).zip(all().reduce(f64::max));
+        range.expect("at least one round is measured")
     }
 
-    /// These figures over another contender's, round by round: two figures of one round were
-    /// measured within seconds, so their ratio is steadier than the ratio of the medians.
+    /// The ratios of these figures to another contender's, round by round: figures of one round were
+    /// measured within seconds, so their ratio is steadier than that of the medians.
     pub(crate) fn ratio_to(&self, other: &Figures) -> Figures {
+        assert_eq!(self.0.len(), other.0.len(), "contenders have equal rounds");
         Figures(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())
     }
 }
 
-/// Something that is measured once a round.
+/// Something that is measured once per round.
 pub(crate) type Contender<'a> = Box<dyn FnMut() -> Result<f64, BenchError> + 'a>;
 
 /// Measures the contenders in turn, `rounds` times; returns their figures in the same order.
@@ -53,9 +55,8 @@ pub(crate) fn interleave(
     Ok(figures.into_iter().map(Figures::new).collect())
 }
 
-/// Does something on a thread of its own. A worker of the engine has one, and descriptors cost a
-/// little more in a process with several threads: without this a hand-written loop would have
-/// that advantage.
+/// Runs a hand-written loop on a thread of its own, as a worker of the engine: in a process with
+/// several threads descriptors cost a little more.
 pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(value) => value,

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::rounds::Figures;
 use std::fmt::Write as _;
 
-/// What a figure should be.
+/// The expected range of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Goal {
     /// No more than this.
@@ -13,7 +13,7 @@ pub(crate) enum Goal {
     AtLeast(f64),
     /// More than this.
     Above(f64),
-    /// Within this share of that value.
+    /// Within this fraction (the second) of that value.
     Within(f64, f64),
     /// Reported only.
     None,
@@ -23,16 +23,16 @@ impl Goal {
     /// Whether a figure meets the goal; `None` if there is none.
     pub(crate) fn met(self, figure: f64) -> Option<bool> {
         match self {
-            Self::AtMost(most) => Some(figure <= most),
-            Self::AtLeast(least) => Some(figure >= least),
+            Self::AtMost(max) => Some(figure <= max),
+            Self::AtLeast(min) => Some(figure >= min),
             Self::Above(bound) => Some(figure > bound),
-            Self::Within(value, share) => Some((figure / value - 1.0).abs() <= share),
+            Self::Within(value, fraction) => Some((figure / value - 1.0).abs() <= fraction),
             Self::None => None,
         }
     }
 }
 
-/// How a figure is written.
+/// The unit of a figure, and its format.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Unit {
     Nanoseconds,
@@ -43,8 +43,8 @@ pub(crate) enum Unit {
     Bytes,
     Mebibytes,
     Ratio,
-    /// Of something that should be whole: to a ten-thousandth.
-    Share,
+    /// With four decimals.
+    Fraction,
 }
 
 impl Unit {
@@ -61,7 +61,7 @@ impl Unit {
                 format!("{figure:.0}")
             }
             Self::Milliseconds | Self::Seconds | Self::Ratio => format!("{figure:.2}"),
-            Self::Share => format!("{figure:.4}"),
+            Self::Fraction => format!("{figure:.4}"),
             Self::PerSecond => format!("{:.1}", figure / 1e3),
         }
     }
@@ -75,7 +75,7 @@ impl Unit {
             Self::PerSecond => " k/s",
             Self::Bytes => " B",
             Self::Mebibytes => " MiB",
-            Self::Ratio | Self::Share => "",
+            Self::Ratio | Self::Fraction => "",
         }
     }
 }
@@ -85,18 +85,18 @@ pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) unit: Unit,
     pub(crate) figure: f64,
-    /// Least and greatest figure, if there were several and there is no ratio.
+    /// Minimum and maximum figure, if there were several and there is no ratio.
     pub(crate) range: Option<(f64, f64)>,
-    /// Who else did it, and their figure.
+    /// Name and figure of the reference.
     pub(crate) compared: Option<(String, f64)>,
-    /// Median, least and greatest ratio.
+    /// Median, minimum and maximum of the ratio to the reference.
     pub(crate) ratio: Option<(f64, f64, f64)>,
-    /// Of the ratio if there is one, else of the figure.
+    /// Of the ratio if there is one, otherwise of the figure.
     pub(crate) goal: Goal,
 }
 
 impl Row {
-    /// A figure of its own.
+    /// A single figure.
     pub(crate) fn plain(what: impl Into<String>, unit: Unit, figure: f64, goal: Goal) -> Self {
         Self {
             what: what.into(),
@@ -109,7 +109,7 @@ impl Row {
         }
     }
 
-    /// The median of some rounds.
+    /// The median of several rounds.
     pub(crate) fn median(what: impl Into<String>, unit: Unit, of: &Figures, goal: Goal) -> Self {
         Self {
             range: Some(of.range()),
@@ -117,25 +117,21 @@ impl Row {
         }
     }
 
-    /// Figures beside another contender's.
+    /// Figures compared with those of another contender.
     pub(crate) fn with_reference(
         what: impl Into<String>,
         unit: Unit,
         ours: &Figures,
-        whose: &str,
+        name: &str,
         theirs: &Figures,
         goal: Goal,
     ) -> Self {
         let ratio = ours.ratio_to(theirs);
-        let (least, greatest) = ratio.range();
+        let (min, max) = ratio.range();
         Self {
-            what: what.into(),
-            unit,
-            figure: ours.median(),
-            range: None,
-            compared: Some((whose.into(), theirs.median())),
-            ratio: Some((ratio.median(), least, greatest)),
-            goal,
+            compared: Some((name.into(), theirs.median())),
+            ratio: Some((ratio.median(), min, max)),
+            ..Self::plain(what, unit, ours.median(), goal)
         }
     }
 
@@ -146,35 +142,30 @@ impl Row {
 
     fn cells(&self) -> [String; 6] {
         let none = || "–".to_string();
-        let unit = if self.ratio.is_some() {
-            Unit::Ratio
-        } else {
-            self.unit
-        };
+        let unit = self.ratio.map_or(self.unit, |_| Unit::Ratio);
         [
             self.what.clone(),
             match self.range {
-                Some((least, greatest)) => format!(
+                Some((min, max)) => format!(
                     "{} ({}–{})",
                     self.unit.show(self.figure),
-                    self.unit.number(least),
-                    self.unit.number(greatest)
+                    self.unit.number(min),
+                    self.unit.number(max)
                 ),
                 None => self.unit.show(self.figure),
             },
-            self.compared.as_ref().map_or_else(none, |(who, figure)| {
-                format!("{who}: {}", self.unit.show(*figure))
+            self.compared.as_ref().map_or_else(none, |(name, figure)| {
+                format!("{name}: {}", self.unit.show(*figure))
             }),
-            self.ratio.map_or_else(none, |(median, least, greatest)| {
-                format!("{median:.2} ({least:.2}–{greatest:.2})")
+            self.ratio.map_or_else(none, |(median, min, max)| {
+                format!("{median:.2} ({min:.2}–{max:.2})")
             }),
             match self.goal {
-                Goal::AtMost(most) => format!("≤ {}", unit.show(most)),
-                Goal::AtLeast(least) => format!("≥ {}", unit.show(least)),
+                Goal::AtMost(max) => format!("≤ {}", unit.show(max)),
+                Goal::AtLeast(min) => format!("≥ {}", unit.show(min)),
                 Goal::Above(bound) => format!("> {}", unit.show(bound)),
-                Goal::Within(value, share) => {
-                    // As many digits as the share has, and no more.
-                    let percent = (share * 1e4).round() / 100.0;
+                Goal::Within(value, fraction) => {
+                    let percent = (fraction * 1e4).round() / 100.0;
                     format!("{} ± {percent} %", unit.show(value))
                 }
                 Goal::None => none(),
@@ -190,7 +181,7 @@ impl Row {
 
 const HEADINGS: [&str; 6] = ["what", "plimsoll", "compared with", "ratio", "goal", "met"];
 
-/// The table in Markdown, its columns aligned so that it reads well as text.
+/// The table in Markdown, with aligned columns.
 pub(crate) fn markdown(rows: &[Row]) -> String {
     let mut lines = vec![HEADINGS.map(String::from)];
     lines.extend(rows.iter().map(Row::cells));
@@ -219,25 +210,25 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
 /// The page `docs/performance.md`.
 pub(crate) fn page(rows: &[Row], machine: &Machine, quick: bool) -> String {
     let quick = if quick {
-        "\n**This was a quick run, which shows that everything runs: its figures mean nothing.**\n"
+        "\n**This was a quick run, which checks that everything runs: its figures are meaningless.**\n"
     } else {
         ""
     };
     format!(
         "# Performance\n\n\
-         What Plimsoll itself costs, measured by `make bench`, which wrote this page. One run, on \
-         one machine:\n\n{}{quick}\n\
-         Contenders take turns, so that whatever drifts on the machine hits all alike. A figure \
-         is the median of the rounds, with the least and the greatest behind it; a ratio is Plimsoll's figure over the other's in the same \
-         round: median, least and greatest. A hand-written loop calls `pread`, or \
-         `fstatat`, `openat`, `pwrite`, `close` and `unlinkat`, on the same files from a thread of \
-         its own, reads the system's clock before and after each and adds up the difference \
-         (Plimsoll reads the processor's counter, which takes less, so that a ratio may be above \
-         1); it has its \
-         paths ready, opens without the checks that keep Plimsoll inside its directory, and \
-         does nothing else. The metadata pattern is compared with the system calls that MD-Workbench \
-         makes for it, by the same paths, one process a rank. *All included* means the length of the window over its operations: \
-         choosing the file and the position, naming it, two readings of the clock, recording.\n\n\
+         The overhead of Plimsoll itself, measured by `make bench`, which wrote this page. One run, \
+         on one machine:\n\n{}{quick}\n\
+         Contenders take turns, so that drifts of the machine affect all of them equally. A figure \
+         is the median of the rounds, followed by minimum and maximum; a ratio is Plimsoll's figure \
+         divided by the other's in the same round: median, minimum and maximum. A hand-written loop \
+         calls `pread`, or `fstatat`, `openat`, `pwrite`, `close` and `unlinkat`, on the same files \
+         from a thread of its own, reads the system's clock before and after each call and adds up \
+         the differences (Plimsoll reads the processor's counter, which is faster, so a ratio may be \
+         above 1). Its paths are prepared, it opens files without the checks that keep Plimsoll \
+         inside its directory, and it does nothing else. The metadata pattern is compared with the \
+         system calls that MD-Workbench makes for it, on the same paths, with one process per rank. \
+         *All included* means the length of the window divided by its operations: choosing the file \
+         and the position, composing its path, two readings of the clock, recording.\n\n\
          {}",
         machine.markdown(),
         markdown(rows)

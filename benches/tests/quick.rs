@@ -1,5 +1,5 @@
-//! A quick run of the whole suite: every benchmark runs, and what it counts makes sense. Nothing
-//! is asserted on time.
+//! A quick run of the whole suite: every benchmark runs, and what it counts is plausible. Nothing is
+//! asserted on time.
 
 use plimsoll_testbed::needs_root;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
     let (ok, table, said) = suite(&["--quick", "--output", page.to_str().unwrap()]);
     assert!(ok, "{said}");
     for row in [
-        "statfile over 100 k files, null target",
+        "statfile of 100 k files, null target",
         "4 KiB reads of one file, null target",
         "hand-written loop: ",
         "fio, psync: ",
@@ -32,17 +32,17 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "files of random sizes: memory",
         "choosing one of 1 M files",
         "2 threads at once",
-        "NFSv3 GETATTR, 64 workers on one connection, null server: calls a second of processor time",
+        "NFSv3 GETATTR, 64 workers on one connection, null server: calls per second of processor time",
         "one call at a time: ",
-        "NFSv3 server in memory: memory of a worker and its file",
-        "workers on 2 lanes, null target of 10 ms latency: operations",
-        "memory of a worker",
-        "in virtual time take",
-        "1000 workers wait for one file: processor time of an operation",
-        "relay of 5 ms, 256 under way: round trip, median",
-        "tunnel of 5 ms, 256 under way: round trip, 99th percentile",
-        "constant arrivals, 1 000 a second on 1 worker: done of due",
-        "poisson arrivals, 50 000 a second on 64 workers: late starts, 99th percentile",
+        "NFSv3 server in memory: memory per worker and its file",
+        "workers on 2 lanes, null target of 10 ms latency: operations per second",
+        "memory per worker",
+        "time to simulate",
+        "1000 workers wait for one file: processor time per operation",
+        "relay of 5 ms, 256 in flight: round trip, median",
+        "tunnel of 5 ms, 256 in flight: round trip, 99th percentile",
+        "constant arrivals, 1 000 per second on 1 worker: completed/scheduled",
+        "poisson arrivals, 50 000 per second on 64 workers: start delay, 99th percentile",
         "page on 10⁹ operations and 1 h of intervals: processor time",
         "page on 10⁹ operations and 1 h of intervals: size",
         "recording an operation",
@@ -52,7 +52,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
         assert!(table.contains(row), "no row `{row}` in\n{table}");
     }
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("Processor") && page.contains("mean nothing"));
+    assert!(page.contains("Processor") && page.contains("are meaningless"));
     // Criterion prints what it measures before the table.
     let table = &table[table.find("| what").unwrap()..];
     assert!(page.contains(table.trim()), "{page}");

@@ -1,56 +1,29 @@
-//! The metadata pattern: what a rank does on nothing, and on a tmpfs beside the system calls that
-//! MD-Workbench makes.
+//! The metadata pattern: a rank on the null target, and on a tmpfs compared with the system calls of
+//! MD-Workbench.
 
-use super::{Bench, md_loop};
+use super::md_loop;
+use super::md_loop::{ITERATIONS, size};
+use crate::bench::Bench;
 use crate::child;
 use crate::error::{BenchError, plausible};
+use crate::load::SilentObserver;
 use crate::rounds::{Contender, Figures, interleave};
 use crate::table::{Goal, Row, Unit};
+use crate::usage::peak_memory;
 use clap::Parser;
-use plimsoll_engine::{Event, Observer, Outcome, Settings, Stop};
+use plimsoll_engine::{Outcome, Settings, Stop};
 use plimsoll_md::{Arguments, Options};
 use std::path::Path;
 
 /// Name of the job of a rank on the null target; its count is the rounds of an iteration.
 pub(crate) const NULL: &str = "md-null";
 
-/// Name of the job on files; its count is the ranks.
+/// Name of the job on files; its count is the number of ranks.
 pub(crate) const FILES: &str = "md-files";
 
-/// Rounds of a quick run on files.
-const QUICK: &str = "PLIMSOLL_BENCH_QUICK";
-
-/// Operations a second of a rank of MD-Workbench's own null interface, on the machine that Plimsoll
+/// Operations per second of a rank of MD-Workbench's own null interface, on the machine that Plimsoll
 /// was first measured on.
 const DUMMY: f64 = 5.8e6;
-
-/// Iterations of the benchmark phase.
-const ITERATIONS: u64 = 5;
-
-/// How much a rank does on files.
-pub(crate) struct Size {
-    /// Objects of a set before the first iteration.
-    pub(crate) precreated: u64,
-    /// Rounds of an iteration.
-    pub(crate) rounds: u64,
-    /// Iterations.
-    pub(crate) iterations: u64,
-}
-
-/// Whether this process does its part of a quick run.
-pub(crate) fn is_quick() -> bool {
-    std::env::var_os(QUICK).is_some()
-}
-
-/// How much a rank does on files in this process.
-pub(crate) fn size() -> Size {
-    let each = if is_quick() { 20 } else { 3000 };
-    Size {
-        precreated: each,
-        rounds: each,
-        iterations: ITERATIONS,
-    }
-}
 
 /// The arguments of `plimsoll md`.
 #[derive(Parser)]
@@ -59,19 +32,9 @@ struct CommandLine {
     arguments: Arguments,
 }
 
-/// Hears nothing.
-struct SilentObserver;
-
-impl Observer for SilentObserver {
-    fn event(&mut self, _: Event<'_>) {}
-}
-
-/// Runs `plimsoll md` with these arguments in as many processes, and gives what rank 0 has.
+/// Runs `plimsoll md` with these arguments in `ranks` processes, and returns the outcome at rank 0.
 fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
-    let wrong = |reason: String| BenchError::Implausible {
-        what: "md".into(),
-        reason,
-    };
+    let wrong = |reason: String| BenchError::implausible("md", reason);
     let all = std::iter::once("md").chain(arguments.iter().copied());
     let parsed = CommandLine::try_parse_from(all).map_err(|e| wrong(e.to_string()))?;
     let options = Options::new(&parsed.arguments).map_err(wrong)?;
@@ -94,12 +57,12 @@ fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
     }
 }
 
-/// Operations a second of each iteration of the benchmark phase, by the slowest rank: the stages
+/// Operations per second of each iteration of the benchmark phase, by the slowest rank: the stages
 /// between the first and the last.
 fn rates(outcome: &Outcome) -> Vec<f64> {
     let last = outcome.stages.len().saturating_sub(1);
-    let benchmark = outcome.stages.iter().zip(&outcome.windows);
-    benchmark
+    let stages = outcome.stages.iter().zip(&outcome.windows);
+    stages
         .take(last)
         .skip(1)
         .map(|(stage, window)| {
@@ -112,25 +75,17 @@ fn rates(outcome: &Outcome) -> Vec<f64> {
 
 /// A rank on the null target.
 pub(crate) fn null_in_child(rounds: u64) -> Result<serde_json::Value, BenchError> {
-    let rounds_asked = format!("-I={rounds}");
-    let outcome = run(
-        &[
-            "-i=dummy",
-            "-P=1000",
-            &format!("-R={ITERATIONS}"),
-            &rounds_asked,
-        ],
-        1,
-    )?;
-    let (rates, bytes) = (rates(&outcome), child::peak_memory()?);
+    let (iterations, rounds) = (format!("-R={ITERATIONS}"), format!("-I={rounds}"));
+    let outcome = run(&["-i=dummy", "-P=1000", &iterations, &rounds], 1)?;
+    let (rates, bytes) = (rates(&outcome), peak_memory()?);
     Ok(serde_json::json!({ "rates": rates, "bytes": bytes }))
 }
 
 /// Ranks on files below the current directory.
 pub(crate) fn files_in_child(ranks: u64) -> Result<serde_json::Value, BenchError> {
     let here = Path::new(".");
-    let io = |e| BenchError::io("make a directory in", here, e);
-    // Processes of one run share it: the first makes it, by its own name for it.
+    let io = |e| BenchError::io("create a directory in", here, e);
+    // Shared by the processes of a run; the first creates it.
     let dir = std::env::current_dir().map_err(io)?.join("md");
     let dir = format!("--dir={}", dir.display());
     let size = size();
@@ -138,7 +93,7 @@ pub(crate) fn files_in_child(ranks: u64) -> Result<serde_json::Value, BenchError
         dir,
         format!("-P={}", size.precreated),
         format!("-I={}", size.rounds),
-        format!("-R={}", size.iterations),
+        format!("-R={ITERATIONS}"),
     ];
     let outcome = run(&arguments.each_ref().map(String::as_str), ranks as u32)?;
     Ok(serde_json::json!({ "rates": rates(&outcome) }))
@@ -162,13 +117,13 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let grown = child::number(&many, "bytes")? - child::number(&null, "bytes")?;
     let mut rows = vec![
         Row::median(
-            "metadata pattern, null target, 1 rank: operations",
+            "metadata pattern, null target, 1 rank: operations per second",
             Unit::PerSecond,
             &figures(&null)?,
             Goal::AtLeast(2.0 * DUMMY),
         ),
         Row::plain(
-            "metadata pattern: memory of rank 0 grows, with ten times the operations, by",
+            "metadata pattern: growth of rank 0's memory with ten times the operations",
             Unit::Mebibytes,
             grown.max(0.0) / f64::from(1 << 20),
             Goal::AtMost(2.0),
@@ -182,7 +137,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         let figures = interleave(bench.rounds(), contenders)?;
         let plural = if ranks == 1 { "" } else { "s" };
         rows.push(Row::with_reference(
-            format!("metadata pattern on tmpfs, {ranks} rank{plural}: operations"),
+            format!("metadata pattern on tmpfs, {ranks} rank{plural}: operations per second"),
             Unit::PerSecond,
             &figures[0],
             "hand-written loop",
@@ -193,8 +148,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     Ok(rows)
 }
 
-/// Operations a second of as many hand-written loops at once, each in a process of its own, as
-/// ranks are.
+/// Operations per second of `ranks` hand-written loops at once, each in a process of its own.
 fn plain_loop(ranks: u64, bench: &Bench) -> Result<f64, BenchError> {
     let reports: Vec<_> = std::thread::scope(|scope| {
         let loops: Vec<_> = (0..ranks)
@@ -210,9 +164,4 @@ fn plain_loop(ranks: u64, bench: &Bench) -> Result<f64, BenchError> {
         sum += figures(&report?)?.median();
     }
     Ok(sum)
-}
-
-/// Makes a job on files a quick one.
-pub(crate) fn quick_environment(bench: &Bench) -> Option<(&'static str, &'static str)> {
-    bench.quick.then_some((QUICK, "1"))
 }

@@ -1,7 +1,7 @@
-//! The system calls that a rank of MD-Workbench makes in its benchmark phase, by a hand-written loop
-//! that times each operation and does nothing else: no MD-Workbench is quicker than this.
+//! The system calls of a rank of MD-Workbench in its benchmark phase, in a hand-written loop that
+//! times each operation and does nothing else: MD-Workbench cannot be faster than this.
 
-use super::md::{Size, size};
+use crate::child::is_quick;
 use crate::error::BenchError;
 use crate::rounds::on_a_thread;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -10,10 +10,30 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Name of the job; its count tells processes of one round apart.
+/// Name of the job; its count distinguishes the processes of one round.
 pub(crate) const JOB: &str = "md-loop";
 
-/// Sets of a rank, and bytes of an object, by MD-Workbench's defaults.
+/// Iterations of the benchmark phase.
+pub(crate) const ITERATIONS: u64 = 5;
+
+/// Size of the benchmark phase on files.
+pub(crate) struct Size {
+    /// Objects of a set before the first iteration.
+    pub(crate) precreated: u64,
+    /// Rounds of an iteration.
+    pub(crate) rounds: u64,
+}
+
+/// Size of the benchmark phase in this process.
+pub(crate) fn size() -> Size {
+    let each = if is_quick() { 20 } else { 3000 };
+    Size {
+        precreated: each,
+        rounds: each,
+    }
+}
+
+/// Sets of a rank, and bytes of an object: MD-Workbench's defaults.
 const SETS: u64 = 10;
 const BYTES: usize = 3901;
 
@@ -22,11 +42,11 @@ const STEPS: u64 = 4;
 
 struct Loop {
     root: PathBuf,
-    /// Path of an object, with the zero byte that the system wants.
+    /// Path of an object, terminated by a zero byte.
     path: Vec<u8>,
     written: Vec<u8>,
-    found: Vec<u8>,
-    /// Time in operations, so that the readings of the clock are not left out by the compiler.
+    read: Vec<u8>,
+    /// Time in operations, so that the compiler keeps the readings of the clock.
     busy: Duration,
 }
 
@@ -58,7 +78,7 @@ impl Loop {
 
     fn read(&mut self) -> Result<(), Errno> {
         let fd = rustix::fs::open(path(&self.path), OFlags::RDWR, Mode::empty())?;
-        match rustix::io::read(&fd, &mut self.found[..])? {
+        match rustix::io::read(&fd, &mut self.read[..])? {
             BYTES => Ok(()),
             _ => Err(Errno::IO),
         }
@@ -73,7 +93,7 @@ impl Loop {
         self.time(Self::create)
     }
 
-    /// Operations a second of each iteration.
+    /// Runs the benchmark phase; returns the operations per second of each iteration.
     fn run(&mut self, size: &Size) -> Result<Vec<f64>, Errno> {
         for number in 0..size.precreated {
             for set in 0..SETS {
@@ -82,7 +102,7 @@ impl Loop {
             }
         }
         let mut rates = Vec::new();
-        for iteration in 0..size.iterations {
+        for iteration in 0..ITERATIONS {
             let start = Instant::now();
             for number in iteration * size.rounds..(iteration + 1) * size.rounds {
                 for set in 0..SETS {
@@ -97,26 +117,26 @@ impl Loop {
 }
 
 fn path(bytes: &[u8]) -> &std::ffi::CStr {
-    std::ffi::CStr::from_bytes_with_nul(bytes).unwrap_or(c"")
+    std::ffi::CStr::from_bytes_with_nul(bytes).expect("paths end with a zero byte")
 }
 
-/// One rank's loop, below the current directory.
+/// The loop of one rank, below the current directory.
 pub(crate) fn in_child(number: u64) -> Result<serde_json::Value, BenchError> {
     let here = Path::new(".");
-    let io = |e| BenchError::io("make a directory in", here, e);
+    let io = |e| BenchError::io("create a directory in", here, e);
     let root = std::env::current_dir().map_err(io)?;
     let root = root.join(format!("loop-{number}"));
     for set in 0..SETS {
         std::fs::create_dir_all(root.join(format!("0_{set}"))).map_err(io)?;
     }
-    let mut hand = Loop {
+    let mut plain_loop = Loop {
         root: root.clone(),
         path: Vec::new(),
         written: vec![0; BYTES],
-        found: vec![0xa5; BYTES],
+        read: vec![0xa5; BYTES],
         busy: Duration::ZERO,
     };
-    let rates = on_a_thread(|| hand.run(&size()))?;
+    let rates = on_a_thread(|| plain_loop.run(&size()))?;
     std::fs::remove_dir_all(&root).map_err(|e| BenchError::io("remove", &root, e))?;
-    Ok(serde_json::json!({ "rates": rates, "busy_s": hand.busy.as_secs_f64() }))
+    Ok(serde_json::json!({ "rates": rates, "busy_s": plain_loop.busy.as_secs_f64() }))
 }

@@ -1,6 +1,6 @@
-//! Operations on names: examining, opening, making and deleting files on a tmpfs.
+//! Operations on names: stat, open, create and delete of files on a tmpfs.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
 use crate::load::{BenchConditions, Load, plan, run};
 use crate::rounds::{Contender, interleave, on_a_thread};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const GOAL: Goal = Goal::AtLeast(0.9);
 
-/// How one thread runs `flowops` over files `files`.
+/// A workload in which one thread runs `flowops` on the fileset `files`.
 fn workload(entries: u64, prealloc: u8, flowops: &str) -> String {
     format!(
         "define fileset name=files, path=/bench, entries={entries}, dirwidth=100, size=0,
@@ -25,13 +25,13 @@ fn workload(entries: u64, prealloc: u8, flowops: &str) -> String {
     )
 }
 
-/// Stat of 100 000 files, one after the other.
+/// Stat of 100 000 files.
 pub(crate) fn stat(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let flowops = "flowop statfile name=stat, filesetname=files";
     compare(
         bench,
         "stat",
-        "stat of 100 k files on tmpfs",
+        "stat of 100 k files on tmpfs: operations per second",
         &workload(bench.pick(100_000, 200), 100, flowops),
         &["stat"],
         |root, path, timer| {
@@ -48,19 +48,18 @@ pub(crate) fn open_close(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     compare(
         bench,
         "open-close",
-        "open and close of 100 k files on tmpfs, calls",
+        "open and close of 100 k files on tmpfs: operations per second",
         &workload(bench.pick(100_000, 200), 100, flowops),
         &["open", "close"],
         |root, path, timer| {
             let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             let fd = timer.time(|| rustix::fs::openat(root, path, flags, Mode::empty()))?;
-            timer.close(fd);
-            Ok(())
+            timer.close(fd)
         },
     )
 }
 
-/// Making a file, writing 4 KiB, closing and deleting it.
+/// Creating a file, writing 4 KiB, closing and deleting it.
 pub(crate) fn create_delete(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let flowops = "flowop createfile name=create, filesetname=files, fd=1
                    flowop write name=write, fd=1, iosize=4k
@@ -70,7 +69,7 @@ pub(crate) fn create_delete(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     compare(
         bench,
         "create-delete",
-        "create, write 4 KiB, close, delete on tmpfs, calls",
+        "create, write 4 KiB, close, delete on tmpfs: operations per second",
         &workload(bench.pick(1000, 100), 0, flowops),
         &["create", "write", "close", "delete"],
         |root, path, timer| {
@@ -78,9 +77,8 @@ pub(crate) fn create_delete(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             let mode = Mode::from_raw_mode(0o666);
             let fd = timer.time(|| rustix::fs::openat(root, path, flags, mode))?;
             timer.time(|| rustix::io::pwrite(&fd, &block, 0))?;
-            timer.close(fd);
-            timer.time(|| rustix::fs::unlinkat(root, path, AtFlags::empty()))?;
-            Ok(())
+            timer.close(fd)?;
+            timer.time(|| rustix::fs::unlinkat(root, path, AtFlags::empty()))
         },
     )
 }
@@ -105,22 +103,20 @@ impl Timer {
         result
     }
 
-    /// Closes a descriptor; tmpfs has nothing to say about it.
+    /// Closes a descriptor, which cannot fail on tmpfs.
     #[inline]
-    fn close(&mut self, fd: OwnedFd) {
-        let start = Instant::now();
-        drop(fd);
-        let end = Instant::now();
-        self.calls += 1;
-        self.sum += end - start;
-        self.last = Some(end);
+    fn close(&mut self, fd: OwnedFd) -> Result<(), Errno> {
+        self.time(|| {
+            drop(fd);
+            Ok(())
+        })
     }
 }
 
-/// Paths relative to a directory, as the system takes them, one after the other in memory.
+/// Paths relative to a directory, terminated by zero bytes, one after the other in memory.
 struct Paths {
     bytes: Vec<u8>,
-    /// Where each begins, and where the last one ends.
+    /// Offset of each, and the end of the last.
     bounds: Vec<usize>,
 }
 
@@ -129,10 +125,7 @@ impl Paths {
     fn of(text: &str, dir: &Path) -> Result<Self, BenchError> {
         let plan = plan(text, dir, Overrides::default())?;
         let layout = Layout::new(&plan, FilesetId(0));
-        let layout = layout.map_err(|e| BenchError::Implausible {
-            what: "fileset".into(),
-            reason: e.to_string(),
-        })?;
+        let layout = layout.map_err(|e| BenchError::implausible("fileset", e.to_string()))?;
         let (mut bytes, mut bounds) = (Vec::new(), vec![0]);
         for file in 0..layout.files() {
             layout.push_file(FileId(file), &mut bytes);
@@ -145,7 +138,7 @@ impl Paths {
     #[inline]
     fn get(&self, at: usize) -> &CStr {
         let path = &self.bytes[self.bounds[at]..self.bounds[at + 1]];
-        CStr::from_bytes_with_nul(path).unwrap_or(c"")
+        CStr::from_bytes_with_nul(path).expect("paths end with a zero byte")
     }
 
     fn len(&self) -> usize {
@@ -153,7 +146,7 @@ impl Paths {
     }
 }
 
-/// Calls a second of the engine and of a hand-written loop over the same files.
+/// Operations per second of the engine and of a hand-written loop on the same files.
 fn compare(
     bench: &Bench,
     name: &str,
@@ -172,12 +165,12 @@ fn compare(
         in_step(&load, name, rows)?;
         Ok(load.ops_per_s())
     };
-    // The first run makes the tree that both use, and counts for nothing.
+    // The first run creates the tree that both use, and is not counted.
     ours()?;
     let paths = Paths::of(text, dir)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::openat(CWD, dir, flags, Mode::empty())?;
-    let by_hand = || -> Result<f64, BenchError> {
+    let plain_loop = || -> Result<f64, BenchError> {
         let mut timer = Timer::default();
         let (mut at, begin) = (0, Instant::now());
         loop {
@@ -190,7 +183,7 @@ fn compare(
             }
         }
     };
-    let contenders: Vec<Contender<'_>> = vec![Box::new(ours), Box::new(|| on_a_thread(by_hand))];
+    let contenders: Vec<Contender<'_>> = vec![Box::new(ours), Box::new(|| on_a_thread(plain_loop))];
     let figures = interleave(bench.rounds(), contenders)?;
     Ok(vec![Row::with_reference(
         what,
@@ -202,13 +195,13 @@ fn compare(
     )])
 }
 
-/// Every operation of a cycle was done equally often, but for the cycle at either end.
+/// Checks that every operation of a cycle completed equally often, except for the cycle at either end.
 fn in_step(load: &Load, name: &str, rows: &[&str]) -> Result<(), BenchError> {
     let ops: Vec<u64> = rows.iter().map(|row| load.ops_of(row)).collect();
-    let least = ops.iter().min().copied().unwrap_or(0);
-    let together = ops.iter().all(|n| n - least <= 1);
-    plausible(name, least > 0 && together, || {
-        format!("{rows:?} were done {ops:?} times")
+    let min = ops.iter().min().copied().expect("a cycle has operations");
+    let together = ops.iter().all(|n| n - min <= 1);
+    plausible(name, min > 0 && together, || {
+        format!("{rows:?} completed {ops:?} times")
     })?;
     plausible(name, ops.iter().sum::<u64>() == load.ops, || {
         format!("{ops:?} operations of {}", load.ops)

@@ -1,11 +1,12 @@
-//! NFS version 3: what a call costs the client, and many workers on two lanes.
+//! NFS version 3: the cost of a call on the client, and many workers on two lanes.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::child;
 use crate::error::{BenchError, plausible};
 use crate::load::{BenchConditions, run};
 use crate::rounds::{Contender, Figures, interleave, on_a_thread};
 use crate::table::{Goal, Row, Unit};
+use crate::usage::{peak_memory, thread_cpu_s};
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::Clock;
 use plimsoll_nfs::rpc::{
@@ -14,25 +15,24 @@ use plimsoll_nfs::rpc::{
 use plimsoll_nfs::server::{Server, ServerOptions, Service, Tree};
 use plimsoll_nfs::v3::{Attributes, Client, GetAttr, Handle, PROGRAM, Proc, Reply, VERSION};
 use plimsoll_nfs::xdr::{Decoder, Encode};
-use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Name of the part that a fresh process does.
+/// Name of the job of a fresh process; its count is the number of workers.
 pub(crate) const JOB: &str = "nfs";
 
-/// Workers that share the connection, each with one call under way.
+/// Workers that share the connection, each with one call in flight.
 const DEPTH: usize = 64;
 
-/// Workers of the second part.
+/// Workers on the server in memory.
 const WORKERS: u64 = 1000;
 
-/// A server that answers every GETATTR with the same attributes.
+/// A server that replies to every GETATTR with the same attributes.
 struct NullServer {
-    answer: Vec<u8>,
+    reply: Vec<u8>,
 }
 
 impl NullServer {
@@ -40,35 +40,32 @@ impl NullServer {
         let tree = Tree::new(1 << 20);
         let attributes = tree.attributes(&tree.root());
         let attributes: Attributes = attributes.map_err(|e| implausible(e.to_string()))?;
-        let mut answer = Vec::new();
-        Reply::<GetAttr>::Done(attributes).encode(&mut answer);
-        Ok(Self { answer })
+        let mut reply = Vec::new();
+        Reply::<GetAttr>::Done(attributes).encode(&mut reply);
+        Ok(Self { reply })
     }
 }
 
 impl Service for NullServer {
     fn answer(&self, target: Target, _: Decoder<'_>, out: &mut Vec<u8>) -> Accepted {
-        let asked = (target.program, target.version, target.procedure);
-        if asked != (PROGRAM, VERSION, Proc::GetAttr as u32) {
+        let called = (target.program, target.version, target.procedure);
+        if called != (PROGRAM, VERSION, Proc::GetAttr as u32) {
             return Accepted::ProcUnavail;
         }
-        out.extend_from_slice(&self.answer);
+        out.extend_from_slice(&self.reply);
         Accepted::Success
     }
 }
 
 fn implausible(reason: String) -> BenchError {
-    BenchError::Implausible {
-        what: "nfs".into(),
-        reason,
-    }
+    BenchError::implausible("nfs", reason)
 }
 
 fn of_socket(e: std::io::Error) -> BenchError {
     implausible(format!("a server on the loopback: {e}"))
 }
 
-/// A server that does nothing on the loopback.
+/// Starts a null server on the loopback.
 fn null_server() -> Result<Server, BenchError> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(of_socket)?;
     Server::serve(listener, NullServer::new()?, ServerOptions::default()).map_err(of_socket)
@@ -78,7 +75,7 @@ fn handle() -> Result<Handle, BenchError> {
     Handle::new(b"null").ok_or_else(|| implausible("no handle".into()))
 }
 
-/// Calls a second of a caller that waits for each answer before it calls again.
+/// Calls per second of a client that waits for each reply before its next call.
 fn one_at_a_time(time: Duration) -> Result<f64, BenchError> {
     let server = null_server()?;
     let (who, handle) = (Credentials::sys("bench", 0, 0), handle()?);
@@ -100,7 +97,7 @@ fn one_at_a_time(time: Duration) -> Result<f64, BenchError> {
     Ok(calls as f64 / s)
 }
 
-/// Calls a second of this thread's processor time, and of wall time.
+/// Calls per second of the client's processor time, and of wall time.
 fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
     let server = null_server()?;
     let spec = ChannelSpec {
@@ -117,12 +114,12 @@ fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
     let (calls, cpu, wall) = on_a_thread(|| calls_for(spec, time))?;
     let served = server.calls(Proc::GetAttr);
     plausible("nfs", calls == served, || {
-        format!("{calls} answers to {served} calls")
+        format!("{calls} replies to {served} calls")
     })?;
     Ok((calls as f64 / cpu, calls as f64 / wall))
 }
 
-/// Calls for so long; returns how often, and the seconds of the processor and of the wall.
+/// Makes calls for `time`; returns their number, and the seconds of processor and wall time.
 fn calls_for(spec: ChannelSpec, time: Duration) -> Result<(u64, f64, f64), BenchError> {
     let lane = Lane::new(
         LaneKind::Reactor,
@@ -132,7 +129,7 @@ fn calls_for(spec: ChannelSpec, time: Duration) -> Result<(u64, f64, f64), Bench
     let client = Client::new(Channel::new(&lane, spec, None), None, &Arc::default());
     let handle = handle()?;
     let (calls, failed) = (Cell::new(0u64), Cell::new(None));
-    let (cpu, begin) = (thread_s(), lane.now());
+    let (cpu, begin) = (thread_cpu_s(), lane.now());
     let end = begin + time.as_nanos() as u64;
     let worker = |_| -> Task<'_> {
         let (client, lane, calls, failed) = (&client, &lane, &calls, &failed);
@@ -151,16 +148,10 @@ fn calls_for(spec: ChannelSpec, time: Duration) -> Result<(u64, f64, f64), Bench
         return Err(implausible(e.to_string()));
     }
     let wall = (lane.now() - begin) as f64 / 1e9;
-    Ok((calls.get(), thread_s() - cpu, wall))
+    Ok((calls.get(), thread_cpu_s() - cpu, wall))
 }
 
-/// Processor time of this thread in seconds.
-fn thread_s() -> f64 {
-    let t = clock_gettime(ClockId::ThreadCPUTime);
-    t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
-}
-
-/// Each worker asks for the attributes of a file of its own.
+/// A workload in which each worker gets the attributes of a file of its own.
 fn workload(workers: u64) -> String {
     format!(
         "define fileset name=files, path=/bench, entries={workers}, dirwidth=1000, size=0, prealloc
@@ -170,7 +161,7 @@ fn workload(workers: u64) -> String {
     )
 }
 
-/// Operations a second of so many workers on two lanes, on the server in memory.
+/// Operations per second, and operations, of many workers on two lanes, on the server in memory.
 fn many(workers: u64, time: Duration) -> Result<(f64, u64), BenchError> {
     let tree = Arc::new(Mutex::new(Tree::new(64 << 20)));
     let listen = ([127, 0, 0, 1], 0).into();
@@ -182,35 +173,25 @@ fn many(workers: u64, time: Duration) -> Result<(f64, u64), BenchError> {
         ..BenchConditions::new(&target, time)
     };
     let load = run(&workload(workers), Path::new("/work"), &how)?;
-    let looked = server.calls(Proc::Lookup);
-    plausible("nfs", looked >= load.ops, || {
-        format!("{} operations by {looked} calls", load.ops)
+    let lookups = server.calls(Proc::Lookup);
+    plausible("nfs", lookups >= load.ops, || {
+        format!("{} operations by {lookups} calls", load.ops)
     })?;
     Ok((load.ops_per_s(), load.ops))
 }
 
-/// Peak memory of a process in which so many workers have run, with the server in it.
+/// Peak memory of a process in which the server and these workers have run.
 pub(crate) fn in_child(workers: u64) -> Result<serde_json::Value, BenchError> {
-    let (_, ops) = many(workers, Duration::from_millis(500))?;
-    Ok(serde_json::json!({ "bytes": child::peak_memory()?, "ops": ops }))
-}
-
-/// Bytes that a process grows by with each worker beyond the first hundred.
-fn memory_of_a_worker(bench: &Bench, workers: u64) -> Result<f64, BenchError> {
-    const FEW: u64 = 100;
-    let peak = |workers| {
-        let report = child::run(JOB, workers, bench)?;
-        child::number(&report, "bytes")
-    };
-    Ok((peak(workers)? - peak(FEW)?) / (workers - FEW) as f64)
+    many(workers, Duration::from_millis(500))?;
+    Ok(serde_json::json!({ "bytes": peak_memory()? }))
 }
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let mut core = Vec::new();
+    let mut per_cpu_s = Vec::new();
     let contenders: Vec<Contender<'_>> = vec![
         Box::new(|| {
-            let (a_core, wall) = getattr(bench.time(1000))?;
-            core.push(a_core);
+            let (cpu, wall) = getattr(bench.time(1000))?;
+            per_cpu_s.push(cpu);
             Ok(wall)
         }),
         Box::new(|| one_at_a_time(bench.time(1000))),
@@ -222,30 +203,29 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let many = format!("{workers} workers on 2 lanes, NFSv3 server in memory");
     Ok(vec![
         Row::median(
-            format!("{what}: calls a second of processor time"),
+            format!("{what}: calls per second of processor time"),
             Unit::PerSecond,
-            &Figures::new(core),
+            &Figures::new(per_cpu_s),
             Goal::AtLeast(300_000.0),
         ),
         Row::with_reference(
-            format!("{what}: calls a second"),
+            format!("{what}: calls per second"),
             Unit::PerSecond,
             &figures[0],
             "one call at a time",
             &figures[1],
-            // "Several times" as much.
             Goal::AtLeast(3.0),
         ),
         Row::plain(
-            format!("{many}: operations"),
+            format!("{many}: operations per second"),
             Unit::PerSecond,
             ops_per_s,
             Goal::None,
         ),
         Row::plain(
-            format!("{many}: memory of a worker and its file"),
+            format!("{many}: memory per worker and its file"),
             Unit::Bytes,
-            memory_of_a_worker(bench, workers)?,
+            child::memory_per_worker(JOB, workers, bench)?,
             Goal::AtMost(32.0 * 1024.0),
         ),
     ])

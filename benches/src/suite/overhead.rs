@@ -1,9 +1,9 @@
-//! What an operation costs when the target does nothing.
+//! The cost of an operation on a target that does nothing.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
 use crate::load::{BenchConditions, run};
-use crate::rounds::{Contender, interleave};
+use crate::rounds::{Contender, Figures, interleave};
 use crate::table::{Goal, Row, Unit};
 
 const GOAL: Goal = Goal::AtMost(60.0);
@@ -15,8 +15,7 @@ define process name=p { thread name=t { flowop statfile name=op, filesetname=fil
 run 1
 ";
 
-/// The file is opened once; its size must be one that a sequential reader never gets to the end
-/// of in a run.
+/// The file is opened once, and is so large that a sequential reader does not reach its end in a run.
 const READ: &str = "
 define file name=file, path=/bench, size=1024t, prealloc
 define process name=p { thread name=t, memsize=4k {
@@ -43,10 +42,9 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         vec![contender(STAT, 0), contender(READ, 4096)],
     )?;
     let names = [
-        "statfile over 100 k files, null target, an operation all included",
-        "4 KiB reads of one file, null target, an operation all included",
+        "statfile of 100 k files, null target: time per operation, all included",
+        "4 KiB reads of one file, null target: time per operation, all included",
     ];
-    let row =
-        |(name, f): (_, &crate::rounds::Figures)| Row::median(name, Unit::Nanoseconds, f, GOAL);
+    let row = |(name, f): (_, &Figures)| Row::median(name, Unit::Nanoseconds, f, GOAL);
     Ok(names.into_iter().zip(&figures).map(row).collect())
 }

@@ -1,31 +1,26 @@
-//! Open loops: whether a rate that is asked for is kept, and how late operations begin.
+//! Open loops: whether an offered rate is achieved, and the start delays of operations.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
+use crate::load::SilentObserver;
 use crate::table::{Goal, Row, Unit};
-use plimsoll_engine::{Event, Observer, Settings, Stop};
+use plimsoll_engine::{Settings, Stop};
 use plimsoll_measure::Latency;
-use plimsoll_plan::{Count, OpKind, Overrides, SourceKind, counted};
+use plimsoll_plan::{Count, OpKind, Overrides, Plan, SourceKind, counted};
 use std::path::Path;
 use std::time::Duration;
 
-/// Operations a second that all workers together are asked for.
+/// Offered rates of all workers together, in operations per second.
 const RATES: [u64; 3] = [1_000, 10_000, 50_000];
 
-/// Workers that share them.
+/// Numbers of workers that share the rate.
 const WORKERS: [u64; 3] = [1, 8, 64];
 
-/// Share of what was due that may be missing or too much.
+/// Maximum deviation of completed from scheduled operations, as a fraction.
 const TOLERANCE: f64 = 0.001;
 
-/// Operations that take no time, so that only pacing is measured.
+/// A target whose operations take no time, so that only pacing is measured.
 const TARGET: &str = "null";
-
-struct SilentObserver;
-
-impl Observer for SilentObserver {
-    fn event(&mut self, _: Event<'_>) {}
-}
 
 fn workload(rate: f64, workers: u64, arrivals: &str) -> String {
     format!(
@@ -35,20 +30,14 @@ fn workload(rate: f64, workers: u64, arrivals: &str) -> String {
     )
 }
 
-/// What came of a load: operations due and done, and how late they began.
+/// Operations of a paced load.
 struct PacedFigures {
-    due: u64,
-    done: u64,
-    late: Latency,
+    scheduled: u64,
+    completed: u64,
+    start_delay: Latency,
 }
 
-fn run(
-    rate: u64,
-    workers: u64,
-    arrivals: &str,
-    time: Duration,
-) -> Result<PacedFigures, BenchError> {
-    let what = format!("pacing of {rate} by {workers}");
+fn plan(rate: u64, workers: u64, arrivals: &str, time: Duration) -> Result<Plan, BenchError> {
     let text = workload(rate as f64 / workers as f64, workers, arrivals);
     let overrides = Overrides {
         dir: Some("/".into()),
@@ -61,7 +50,16 @@ fn run(
         temp_dir: Path::new("/").into(),
     };
     let workload = plimsoll_mix::parse(&text, "benchmark.toml")?;
-    let plan = plimsoll_mix::lower(&workload, &overrides, &context)?;
+    Ok(plimsoll_mix::lower(&workload, &overrides, &context)?)
+}
+
+fn run(
+    rate: u64,
+    workers: u64,
+    arrivals: &str,
+    time: Duration,
+) -> Result<PacedFigures, BenchError> {
+    let plan = plan(rate, workers, arrivals, time)?;
     let settings = Settings {
         target: TARGET.into(),
         ..Settings::default()
@@ -73,21 +71,22 @@ fn run(
     let start = plan.operations.iter().position(|o| o.kind == OpKind::Start);
     let rows = outcome.windows.last().map(|w| &w.totals.rows);
     let row = start.and_then(|at| rows.and_then(|rows| rows.get(at)));
-    let kept = PacedFigures {
-        due: sum(|p| p.scheduled),
-        done: sum(|p| p.completed),
-        late: row.map_or_else(Latency::default, |r| r.service.clone()),
+    let row = row.expect("the Plan of a paced load has a row of starts, which is measured");
+    let figures = PacedFigures {
+        scheduled: sum(|p| p.scheduled),
+        completed: sum(|p| p.completed),
+        start_delay: row.service.clone(),
     };
-    let asked = rate as f64 * time.as_secs_f64();
-    // Random arrivals are as many as asked for to within a few deviations.
-    let spread = 5.0 * asked.sqrt() + workers as f64;
-    plausible(&what, (kept.due as f64 - asked).abs() <= spread, || {
-        format!(
-            "{} operations were due where {asked} were asked for",
-            kept.due
-        )
+    let expected = rate as f64 * time.as_secs_f64();
+    // Random arrivals deviate from that by a few standard deviations at most.
+    let tolerance = 5.0 * expected.sqrt() + workers as f64;
+    let deviation = (figures.scheduled as f64 - expected).abs();
+    let what = format!("pacing of {rate} by {workers}");
+    plausible(&what, deviation <= tolerance, || {
+        let scheduled = figures.scheduled;
+        format!("{scheduled} operations were scheduled instead of {expected}")
     })?;
-    Ok(kept)
+    Ok(figures)
 }
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
@@ -96,19 +95,20 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     for arrivals in ["constant", "poisson"] {
         for rate in RATES {
             for workers in WORKERS {
-                let kept = run(rate, workers, arrivals, time)?;
-                let of = counted(workers, "worker", "workers");
-                let what = format!("{arrivals} arrivals, {} a second on {of}", Count(rate));
+                let figures = run(rate, workers, arrivals, time)?;
+                let workers = counted(workers, "worker", "workers");
+                let rate = Count(rate);
+                let what = format!("{arrivals} arrivals, {rate} per second on {workers}");
                 rows.push(Row::plain(
-                    format!("{what}: done of due"),
-                    Unit::Share,
-                    kept.done as f64 / kept.due.max(1) as f64,
+                    format!("{what}: completed/scheduled"),
+                    Unit::Fraction,
+                    figures.completed as f64 / figures.scheduled.max(1) as f64,
                     Goal::Within(1.0, TOLERANCE),
                 ));
                 rows.push(Row::plain(
-                    format!("{what}: late starts, 99th percentile"),
+                    format!("{what}: start delay, 99th percentile"),
                     Unit::Microseconds,
-                    kept.late.quantile(0.99) as f64 / 1e3,
+                    figures.start_delay.quantile(0.99) as f64 / 1e3,
                     Goal::None,
                 ));
             }

@@ -1,6 +1,6 @@
-//! Parts of an operation, one by one, measured by criterion.
+//! Parts of an operation, measured by criterion.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
 use crate::load::plan;
 use crate::rounds::Figures;
@@ -16,33 +16,33 @@ use std::time::{Duration, Instant};
 const FILESERVER: &str = include_str!("../../../workloads/fileserver.f");
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let wanted = bench.pick(50, 10);
+    let sample_size = bench.pick(50, 10);
     let mut criterion = Criterion::default()
         .without_plots()
         .output_directory(&bench.history())
-        .sample_size(wanted)
+        .sample_size(sample_size)
         .warm_up_time(bench.time(500))
         .measurement_time(bench.time(1500));
-    // A text that is refused would be refused fast.
+    // A text that is refused would be fast.
     plan(FILESERVER, Path::new("/"), Overrides::default())?;
     let clock = Clock::real();
     let measured = [
         (
             "recording an operation",
             Unit::Nanoseconds,
-            part(&mut criterion, wanted, ("record", 1.0), record)?,
+            part(&mut criterion, sample_size, ("record", 1.0), record)?,
         ),
         (
             "reading the clock",
             Unit::Nanoseconds,
-            part(&mut criterion, wanted, ("now", 1.0), |n| {
+            part(&mut criterion, sample_size, ("now", 1.0), |n| {
                 timed(n, || black_box(clock.now()))
             })?,
         ),
         (
             "parsing and lowering `fileserver`",
             Unit::Microseconds,
-            part(&mut criterion, wanted, ("wml", 1e3), |n| {
+            part(&mut criterion, sample_size, ("wml", 1e3), |n| {
                 timed(n, || {
                     black_box(plan(FILESERVER, Path::new("/"), Overrides::default()).is_ok())
                 })
@@ -54,10 +54,10 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     Ok(measured.map(row).into())
 }
 
-/// Has criterion take `wanted` samples of a part; returns their figures in units of `scale` nanoseconds.
+/// Takes samples of a part with criterion; returns their figures in units of `scale` nanoseconds.
 fn part(
     criterion: &mut Criterion,
-    wanted: usize,
+    sample_size: usize,
     (name, scale): (&str, f64),
     run: impl Fn(u64) -> Duration,
 ) -> Result<Figures, BenchError> {
@@ -71,13 +71,11 @@ fn part(
     });
     // Criterion warms up with growing numbers of calls before it takes its samples.
     let taken = samples.len();
-    plausible(name, taken > wanted, || {
+    plausible(name, taken > sample_size, || {
         format!("{taken} samples were taken")
     })?;
-    let figures = Figures::new(samples.split_off(taken - wanted));
-    plausible(name, figures.median() > 0.0, || {
-        "it took no time at all".into()
-    })?;
+    let figures = Figures::new(samples.split_off(taken - sample_size));
+    plausible(name, figures.median() > 0.0, || "it took no time".into())?;
     Ok(figures)
 }
 
@@ -90,7 +88,7 @@ fn timed<T>(n: u64, mut call: impl FnMut() -> T) -> Duration {
     begin.elapsed()
 }
 
-/// Time of recording `n` operations of 200 ns to 1.2 µs in an open window.
+/// Time to record `n` operations of 200 ns to 1.2 µs in an open window.
 fn record(n: u64) -> Duration {
     let window = Arc::new(WindowState::new(u64::MAX));
     let recorder = Recorder::new(window.clone(), &[RowSpec::default()]);

@@ -1,6 +1,6 @@
-//! Random reads of a file that lies in memory.
+//! Random reads of a file in memory.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
 use crate::fio;
 use crate::load::{BenchConditions, run};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const BLOCK: usize = 4096;
 
-/// One thread with a buffer of one block, as the other two have.
+/// A workload of one thread with a buffer of one block, as the other contenders have.
 fn workload(bytes: u64) -> String {
     format!(
         "define file name=file, path=/bench, size={bytes}, prealloc
@@ -31,12 +31,11 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         ..BenchConditions::new("posix", bench.time(1000))
     };
     let seconds = how.time.as_secs_f64();
-    // The first run makes the file that all read, and counts for nothing.
+    // The first run creates the file that all read, and is not counted.
     let ours = || {
         let load = run(&text, &dir, &how)?;
         let row = load.row("op");
-        let per_op = row.bytes.checked_div(row.ops).unwrap_or(0);
-        plausible("pread", per_op == BLOCK as u64, || {
+        plausible("pread", row.bytes == row.ops * BLOCK as u64, || {
             format!("{} reads moved {} bytes", row.ops, row.bytes)
         })?;
         Ok(load.ops_per_s())
@@ -50,26 +49,20 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     ];
     let figures = interleave(bench.rounds(), contenders)?;
     let what = format!(
-        "4 KiB random reads of a cached {} MiB file on tmpfs, 1 thread",
+        "4 KiB random reads of a cached {} MiB file on tmpfs, 1 thread: operations per second",
         bytes >> 20
     );
-    let beside = |whose: &str, at: usize, goal| {
-        Row::with_reference(
-            what.clone(),
-            Unit::PerSecond,
-            &figures[0],
-            whose,
-            &figures[at],
-            goal,
-        )
+    let row = |name: &str, at: usize, goal| {
+        let (ours, theirs) = (&figures[0], &figures[at]);
+        Row::with_reference(&what, Unit::PerSecond, ours, name, theirs, goal)
     };
     Ok(vec![
-        beside("hand-written loop", 1, Goal::AtLeast(0.95)),
-        beside("fio, psync", 2, Goal::Above(1.0)),
+        row("hand-written loop", 1, Goal::AtLeast(0.95)),
+        row("fio, psync", 2, Goal::Above(1.0)),
     ])
 }
 
-/// The file that the workload made: the only one of its size below `dir`.
+/// Finds the file that the workload created: the only one of its size below `dir`.
 fn find_file(dir: &Path, bytes: u64) -> Result<PathBuf, BenchError> {
     let mut dirs = vec![dir.to_path_buf()];
     while let Some(dir) = dirs.pop() {
@@ -77,9 +70,8 @@ fn find_file(dir: &Path, bytes: u64) -> Result<PathBuf, BenchError> {
         for entry in entries {
             let entry = entry.map_err(|e| BenchError::io("list", &dir, e))?;
             let path = entry.path();
-            let found = entry
-                .metadata()
-                .map_err(|e| BenchError::io("look at", &path, e))?;
+            let found = entry.metadata();
+            let found = found.map_err(|e| BenchError::io("examine", &path, e))?;
             if found.is_dir() {
                 dirs.push(path);
             } else if found.len() == bytes {
@@ -88,10 +80,10 @@ fn find_file(dir: &Path, bytes: u64) -> Result<PathBuf, BenchError> {
         }
     }
     let missing = std::io::ErrorKind::NotFound.into();
-    Err(BenchError::io("find the file made below", dir, missing))
+    Err(BenchError::io("find the created file below", dir, missing))
 }
 
-/// Reads a second of a loop around `pread` that reads the clock before and after each call.
+/// Reads per second of a loop around `pread` that reads the clock before and after each call.
 fn plain_loop(file: &Path, bytes: u64, time: Duration) -> Result<f64, BenchError> {
     let fd = rustix::fs::openat(CWD, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut buffer = vec![0u8; BLOCK];
@@ -111,8 +103,8 @@ fn plain_loop(file: &Path, bytes: u64, time: Duration) -> Result<f64, BenchError
         reads += 1;
         sum += end - start;
         if n != BLOCK {
-            return plausible("hand-written loop", false, || format!("{n} bytes read"))
-                .map(|()| 0.0);
+            let reason = format!("{n} bytes read");
+            return Err(BenchError::implausible("hand-written loop", reason));
         }
         if end - begin >= time {
             std::hint::black_box(sum);

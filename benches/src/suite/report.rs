@@ -1,16 +1,16 @@
-//! A page on a long run: what it costs to make, and how large it is.
+//! A page on a long run: processor time and size.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
 use crate::load::plan;
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
+use crate::usage::process_cpu_s;
 use plimsoll_html::{RunData, page};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{Overrides, Plan};
 use plimsoll_results::{ClockKind, Environment, MeasuredRun, Run, RunDir, RunWriter, Target};
-use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -19,13 +19,13 @@ const SECOND: u64 = 1_000_000_000;
 /// Operations of the whole run.
 const OPS: u64 = 1_000_000_000;
 
-/// Different latencies of an operation in a second.
+/// Number of different latencies of an operation in a second.
 const VALUES: u64 = 300;
 
 /// Bytes of a MiB.
 const MIB: f64 = (1 << 20) as f64;
 
-/// Eight operations, as many as the charts tell apart.
+/// A workload of eight operations, each of which has a colour in the charts.
 fn workload() -> String {
     let op = |n: usize| format!("flowop statfile name=op{n}, filesetname=files\n");
     format!(
@@ -43,10 +43,9 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let results = write(&dir, seconds)?;
     let (mut times, mut bytes) = (Vec::new(), 0);
     for _ in 0..bench.pick(3, 1) {
-        let before = processor_time();
-        let subject = RunData::read(results.path(), None)?;
-        let text = page::report(&[subject]);
-        times.push(processor_time() - before);
+        let before = process_cpu_s();
+        let text = page::report(&[RunData::read(results.path(), None)?]);
+        times.push(process_cpu_s() - before);
         bytes = text.len();
         plausible("report", text.contains("Operations per second"), || {
             "the page has no chart".into()
@@ -69,13 +68,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     ])
 }
 
-/// Seconds of processor time that this process has used.
-fn processor_time() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-/// Writes the results of a run of so many seconds, as a run itself does.
+/// Writes the results of a run of this length, as a run does.
 fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
     let plan = plan(&workload(), Path::new("/"), Overrides::default())?;
     let started = SystemTime::UNIX_EPOCH;
@@ -109,8 +102,8 @@ fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
     Ok(writer.finish(&run(plan, window))?)
 }
 
-/// What one operation did in a second: latencies that spread over three powers of ten, and wander
-/// from second to second.
+/// Figures of one operation in a second: latencies of three orders of magnitude, which change from
+/// second to second.
 fn totals(ops: u64, second: u64, op: u64) -> OpTotals {
     let each = ops / VALUES;
     let value = |n: u64| {
@@ -119,13 +112,13 @@ fn totals(ops: u64, second: u64, op: u64) -> OpTotals {
     };
     let counts: Vec<(u64, u64)> = (0..VALUES).map(|n| (value(n), each)).collect();
     let sum: u64 = counts.iter().map(|(v, n)| v * n).sum();
-    // The form in which ranks send it: a sample at a time would take longer than the page.
+    // The form in which ranks send it: recording each sample would take longer than the page.
     let service = serde_json::from_value::<Latency>(serde_json::json!({
         "counts": counts, "sum": sum, "min": value(0), "max": value(VALUES - 1),
     }));
     OpTotals {
         ops: each * VALUES,
-        service: service.unwrap_or_default(),
+        service: service.expect("the form in which ranks send latencies"),
         ..OpTotals::default()
     }
 }

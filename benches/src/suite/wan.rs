@@ -1,6 +1,6 @@
-//! How near to what was asked a long line's round trips are.
+//! The deviation of the round trips of an emulated WAN link from the configured round-trip time.
 
-use super::Bench;
+use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
@@ -15,27 +15,27 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Bytes of a message: about those of a GETATTR.
+/// Size of a message in bytes: about that of a GETATTR.
 const MESSAGE: usize = 100;
 
-/// Longest that an answer is waited for.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time until a reply.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Round trips of each message under way that are made before those that are counted.
+/// Round trips per message in flight before those that are counted.
 const START_ROUNDS: u32 = 10;
 
-/// Round trips of messages.
+/// Round trips of messages in nanoseconds.
 type RoundTrips = Histogram<u64>;
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let asked = Duration::from_millis(bench.pick(100, 5));
+    let rtt = Duration::from_millis(bench.pick(100, 5));
     let mut rows = Vec::new();
-    for under_way in [1, 256] {
+    for in_flight in [1, 256] {
         let rounds = bench.pick(40, 2);
-        let by_relay = || relay(asked, under_way, rounds).map_err(|e| failed("wan relay", &e));
-        rows.extend(rows_of(bench, "relay", asked, under_way, by_relay)?);
-        let by_tunnel = || tunnel(asked, under_way, rounds);
-        rows.extend(rows_of(bench, "tunnel", asked, under_way, by_tunnel)?);
+        let by_relay = || relay(rtt, in_flight, rounds).map_err(|e| failed("wan relay", &e));
+        rows.extend(rows_of(bench, "relay", rtt, in_flight, by_relay)?);
+        let by_tunnel = || tunnel(rtt, in_flight, rounds);
+        rows.extend(rows_of(bench, "tunnel", rtt, in_flight, by_tunnel)?);
     }
     Ok(rows)
 }
@@ -47,46 +47,46 @@ fn failed(program: &'static str, reason: &dyn std::fmt::Display) -> BenchError {
     }
 }
 
-/// Half of the trips may be off by 1 ms, and the slowest hundredth by 2 ms.
+/// Rows of the median, which may deviate by 1 ms, and of the 99th percentile, by 2 ms.
 fn rows_of(
     bench: &Bench,
     what: &str,
-    asked: Duration,
-    under_way: u32,
+    rtt: Duration,
+    in_flight: u32,
     trips: impl Fn() -> Result<RoundTrips, BenchError>,
 ) -> Result<[Row; 2], BenchError> {
-    let asked = asked.as_secs_f64() * 1e3;
-    let (mut half, mut nearly_all) = (Vec::new(), Vec::new());
+    let rtt = rtt.as_secs_f64() * 1e3;
+    let (mut medians, mut p99s) = (Vec::new(), Vec::new());
     for _ in 0..bench.rounds() {
         let trips = trips()?;
         let at = |quantile| trips.value_at_quantile(quantile) as f64 / 1e6;
-        let least = at(0.0);
-        plausible("wan", least >= asked, || {
-            format!("a round trip of {least} ms where the line has {asked} ms")
+        let min = at(0.0);
+        plausible("wan", min >= rtt, || {
+            format!("a round trip of {min} ms on a link of {rtt} ms")
         })?;
-        half.push(at(0.5));
-        nearly_all.push(at(0.99));
+        medians.push(at(0.5));
+        p99s.push(at(0.99));
     }
-    let row = |name, figures, off| {
+    let row = |name, figures, deviation| {
         Row::median(
-            format!("{what} of {asked} ms, {under_way} under way: round trip, {name}"),
+            format!("{what} of {rtt} ms, {in_flight} in flight: round trip, {name}"),
             Unit::Milliseconds,
             &Figures::new(figures),
-            Goal::Within(asked, off / asked),
+            Goal::Within(rtt, deviation / rtt),
         )
     };
     Ok([
-        row("median", half, 1.0),
-        row("99th percentile", nearly_all, 2.0),
+        row("median", medians, 1.0),
+        row("99th percentile", p99s, 2.0),
     ])
 }
 
-/// Trips by a relay of connections, to a server on the loopback.
-fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<RoundTrips> {
+/// Trips through a relay of connections to a server on the loopback.
+fn relay(rtt: Duration, in_flight: u32, rounds: u32) -> io::Result<RoundTrips> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let to = listener.local_addr()?;
     let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-    let line = Relay::start(local, &[to], &Link::of_rtt(asked))?;
+    let relay = Relay::start(local, &[to], &Link::of_rtt(rtt))?;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut stream, _) = listener.accept()?;
@@ -97,13 +97,13 @@ fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<RoundTrips>
             }
             stream.shutdown(Shutdown::Write)
         });
-        let mut stream = TcpStream::connect(line.address())?;
+        let mut stream = TcpStream::connect(relay.address())?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
         let mut sending = stream.try_clone()?;
         trips(
-            asked,
-            under_way,
+            rtt,
+            in_flight,
             rounds,
             move |message| sending.write_all(message),
             |message| stream.read_exact(message),
@@ -112,16 +112,16 @@ fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<RoundTrips>
     })
 }
 
-/// Trips of datagrams through a tunnel: TCP's own windows are not what is measured.
-fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<RoundTrips, BenchError> {
+/// Trips of datagrams through a tunnel, so that TCP's windows are not measured.
+fn tunnel(rtt: Duration, in_flight: u32, rounds: u32) -> Result<RoundTrips, BenchError> {
     let of_tunnel = |e: &dyn std::fmt::Display| failed("wan tunnel", e);
-    let far = RemoteNamespace::new().map_err(|e| of_tunnel(&e))?;
+    let remote = RemoteNamespace::new().map_err(|e| of_tunnel(&e))?;
     let own: Namespace = "self".parse().map_err(|e| of_tunnel(&e))?;
-    let line = Tunnel::start(&own, &far.namespace()?, &Link::of_rtt(asked));
-    let line = line.map_err(|e| of_tunnel(&e))?;
-    let [near, to] = line.addresses();
+    let tunnel = Tunnel::start(&own, &remote.namespace()?, &Link::of_rtt(rtt));
+    let tunnel = tunnel.map_err(|e| of_tunnel(&e))?;
+    let [near, to] = tunnel.addresses();
     let work = || {
-        let server = far.socket(to)?;
+        let server = remote.socket(to)?;
         make_room(&server)?;
         let at = server.local_addr()?;
         std::thread::scope(|scope| {
@@ -138,11 +138,11 @@ fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<RoundTrips, Be
             });
             let client = UdpSocket::bind((near, 0))?;
             make_room(&client)?;
-            client.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+            client.set_read_timeout(Some(REPLY_TIMEOUT))?;
             client.connect(at)?;
             let trips = trips(
-                asked,
-                under_way,
+                rtt,
+                in_flight,
                 rounds,
                 |message| client.send(message).map(drop),
                 |message| client.recv(message).map(drop),
@@ -154,7 +154,7 @@ fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<RoundTrips, Be
     work().map_err(|e: io::Error| of_tunnel(&e))
 }
 
-/// Has a socket hold all messages that may be under way, however late they are taken.
+/// Enlarges a socket's buffer to hold all messages that may be in flight.
 fn make_room(socket: &UdpSocket) -> io::Result<()> {
     use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
     const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
@@ -166,16 +166,16 @@ fn make_room(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends a message each so often that so many are under way, as clients do that know nothing of
-/// each other, until so many have been sent for each of these; takes the answers on this thread.
-/// Where a machine is late, no more than half as many again are: queues of datagrams end somewhere.
+/// Sends messages at equal distances, so that `in_flight` of them are in flight, as independent
+/// clients do, until `rounds` have been sent for each of these; receives the replies on this thread.
+/// If the machine is late, at most half as many more are in flight: queues of datagrams are limited.
 ///
-/// The first rounds are not counted: the time that making the connection takes is in none, nor that
-/// of TCP's slow start, whose congestion window of 10 segments is twice as large after each delayed
-/// acknowledgement of up to 40 ms, on any line.
+/// The first rounds are not counted: they include the time to connect and TCP's slow start, whose
+/// congestion window of 10 segments doubles after each delayed acknowledgement of up to 40 ms, on any
+/// link.
 fn trips(
-    asked: Duration,
-    under_way: u32,
+    rtt: Duration,
+    in_flight: u32,
     rounds: u32,
     mut send: impl FnMut(&[u8; MESSAGE]) -> io::Result<()> + Send,
     mut receive: impl FnMut(&mut [u8; MESSAGE]) -> io::Result<()>,
@@ -183,18 +183,16 @@ fn trips(
     let mut trips = RoundTrips::new_with_bounds(1, 60_000_000_000, 4).map_err(io::Error::other)?;
     let begin = Instant::now();
     let now = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let (first, all) = (
-        START_ROUNDS * under_way,
-        (START_ROUNDS + rounds) * under_way,
-    );
-    let (most, taken) = (under_way + under_way / 2 + 1, &AtomicU32::new(0));
+    let first = START_ROUNDS * in_flight;
+    let all = first + rounds * in_flight;
+    let (max_in_flight, replies) = (in_flight + in_flight / 2 + 1, &AtomicU32::new(0));
     std::thread::scope(|scope| {
         let sender = scope.spawn(move || {
             for number in 0..all {
-                let due = asked * number / under_way;
-                std::thread::sleep(due.saturating_sub(begin.elapsed()));
-                while number.saturating_sub(taken.load(Relaxed)) >= most {
-                    std::thread::sleep(asked / under_way);
+                let scheduled = rtt * number / in_flight;
+                std::thread::sleep(scheduled.saturating_sub(begin.elapsed()));
+                while number.saturating_sub(replies.load(Relaxed)) >= max_in_flight {
+                    std::thread::sleep(rtt / in_flight);
                 }
                 let mut message = [0; MESSAGE];
                 message[..8].copy_from_slice(&now().to_be_bytes());
@@ -205,25 +203,24 @@ fn trips(
         let received = (0..all).try_for_each(|number| {
             let mut message = [0; MESSAGE];
             receive(&mut message)?;
-            let came = now();
-            taken.store(number + 1, Relaxed);
-            let sent = message
-                .first_chunk()
-                .map_or(came, |at| u64::from_be_bytes(*at));
+            let received = now();
+            replies.store(number + 1, Relaxed);
+            let sent = message.first_chunk().expect("a message has 100 bytes");
+            let sent = u64::from_be_bytes(*sent);
             if number >= first {
-                trips.saturating_record(came.saturating_sub(sent).max(1));
+                trips.saturating_record(received.saturating_sub(sent).max(1));
             }
             Ok(())
         });
-        // Nobody is to wait for what does not come any more.
-        taken.store(all, Relaxed);
+        // The sender does not wait for replies that will not be received.
+        replies.store(all, Relaxed);
         let sent = sender.join();
         sent.unwrap_or_else(|_| Err(io::Error::other("the thread that sends ended")))?;
         received.map(|()| trips)
     })
 }
 
-/// A network namespace, which is there as long as a process of its own.
+/// A network namespace, which exists as long as a process of its own.
 struct RemoteNamespace(Child);
 
 impl RemoteNamespace {
@@ -231,16 +228,16 @@ impl RemoteNamespace {
         let own = std::fs::read_link("/proc/self/ns/net")?;
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "600"]);
-        let mut far = Self(command.stdin(Stdio::null()).spawn()?);
-        // The process is there before it has left this namespace.
-        while std::fs::read_link(far.path())? == own {
-            if let Some(status) = far.0.try_wait()? {
+        let mut remote = Self(command.stdin(Stdio::null()).spawn()?);
+        // The process exists before it has left this namespace.
+        while std::fs::read_link(remote.path())? == own {
+            if let Some(status) = remote.0.try_wait()? {
                 let why = format!("no network namespace ({status}): run it as root");
                 return Err(io::Error::other(why));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ok(far)
+        Ok(remote)
     }
 
     fn path(&self) -> String {
@@ -251,7 +248,7 @@ impl RemoteNamespace {
         self.path().parse().map_err(|e| failed("wan tunnel", &e))
     }
 
-    /// A socket in it; a thread that has entered it makes the socket and ends.
+    /// Creates a socket in it, on a thread that enters it and ends.
     fn socket(&self, at: Ipv4Addr) -> io::Result<UdpSocket> {
         let path = File::open(self.path())?;
         let made = std::thread::spawn(move || {

@@ -1,18 +1,27 @@
 //! Full disclosure reports.
 //!
 //! [`import`] reads the ASCII reports that were published for SPECsfs2008, SPEC SFS 2014 and
-//! SPECstorage 2020, and those that Plimsoll writes, into a [`Disclosure`]: who measured what,
-//! the load points, the overall response time as published and as computed anew, and every
-//! section's text.
+//! SPECstorage 2020, and those of Plimsoll, into a [`Disclosure`]: vendor and product, the load
+//! points, the overall response time as published and as recomputed, and the text of each section.
 //!
-//! [`DisclosureInput`] is what Plimsoll knows of a measured curve; it becomes a [`Disclosure`], and
-//! [`Disclosure::to_text`] prints that in the same form. [`Sut`] is the file in which a person
-//! describes the system under test.
+//! [`DisclosureInput`] is a measured curve; it becomes a [`Disclosure`], which
+//! [`Disclosure::to_text`] prints in the same form. [`Sut`] is the user's description of the system
+//! under test.
 //!
 //! SPEC, SPECsfs and SPECstorage are trademarks of the Standard Performance Evaluation
-//! Corporation. What Plimsoll measures is never a SPEC result.
+//! Corporation. Plimsoll's measurements are never SPEC results.
+//!
+//! # Modules
+//! - `model`: [`Disclosure`], its load points and sections; `summary` prints it on one screen;
+//! - `import`: `flow` (the text without line breaks) → `head` (title and claim, with `number`),
+//!   `sections` (found with the list of `forms`), `table` (the load points), `closing` (the end);
+//! - [`sut`]: `model` (the tables of `sut.toml`), `parse`, `template` (written with what `machine`
+//!   finds), `stated` (what is filled in);
+//! - `write`: `curve` (from a load curve to [`DisclosureInput`]), `solution` and `measured` (the
+//!   sections), `points` (the table of load points), `page` (the layout).
 
 mod import;
+mod layout;
 mod model;
 mod summary;
 pub mod sut;

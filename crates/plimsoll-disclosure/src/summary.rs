@@ -1,16 +1,18 @@
 //! A disclosure on one screen.
 
 use crate::import::NO_FIGURE;
+use crate::layout::at_spaces;
+use crate::layout::decimals;
 use crate::model::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, PointVerdict};
 use std::fmt::Write;
 
-/// Columns that the list of sections is wrapped at.
+/// Width of text in columns.
 const WIDTH: usize = 80;
 
 impl Disclosure {
-    /// The report on one screen: who and what, what it says of itself, the claim, the load points,
-    /// what follows from the curve, and the names of the sections.
+    /// The report on one screen: vendor and product, the claim, what follows from the curve, the load
+    /// points, and the names of the sections.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut out = format!("{}\n", self.title);
@@ -21,7 +23,7 @@ impl Disclosure {
         }
         out.push('\n');
         if !self.remark.is_empty() {
-            let remark = textwrap::fill(&self.remark, crate::write::at_spaces(WIDTH));
+            let remark = textwrap::fill(&self.remark, at_spaces(WIDTH));
             let _ = writeln!(out, "{remark}\n");
         }
         let or_none = |v: Option<f64>| v.map_or("none".into(), |v| format!("{v:.4} ms"));
@@ -45,22 +47,18 @@ impl Disclosure {
         self.table(&mut out);
         let names: Vec<&str> = self.sections.iter().map(|s| s.name.as_str()).collect();
         let list = format!("{} sections: {}", names.len(), names.join(", "));
-        let _ = writeln!(
-            out,
-            "\n{}",
-            textwrap::fill(&list, crate::write::at_spaces(WIDTH))
-        );
+        let _ = writeln!(out, "\n{}", textwrap::fill(&list, at_spaces(WIDTH)));
         out
     }
 
-    /// What follows from the curve: knee and scaling law.
+    /// Knee and scaling law of the curve.
     fn shape(&self, curve: &Curve) -> Vec<(&'static str, String)> {
         let knee = match curve.knee() {
             Some(p) => format!("{} {} at {} ms (Kneedle)", p.load, self.unit, p.latency_ms),
             None => "none".into(),
         };
         let mut rows = vec![("knee", knee)];
-        // Where the report gives one figure for load and throughput, they cannot differ.
+        // If the report has one figure for load and throughput, they cannot differ.
         if self.points.iter().any(|p| p.ops_per_s.is_some()) {
             let law = match curve.fit_usl() {
                 Ok(f) => format!(
@@ -77,7 +75,7 @@ impl Disclosure {
     fn table(&self, out: &mut String) {
         let with_rates = self.points.iter().any(|p| p.ops_per_s.is_some());
         const COLUMN: usize = 14;
-        // The line of the peak names a unit that is wider than its column.
+        // A unit that is wider than its column is named in the line of the peak.
         let unit = match self.unit.len() <= COLUMN {
             true => &self.unit,
             false => "load",
@@ -108,10 +106,4 @@ fn mark(p: &LoadPoint) -> &'static str {
         PointVerdict::Valid => "",
         PointVerdict::Invalid => "  invalid",
     }
-}
-
-/// Digits behind the point that a number needs.
-pub(crate) fn decimals(v: f64) -> usize {
-    let text = v.to_string();
-    text.split_once('.').map_or(0, |(_, part)| part.len())
 }

@@ -282,7 +282,7 @@ fn what_is_no_report_is_refused_as_a_whole() {
         "\0\u{1}\u{2}",
     ] {
         let (_, _, message) = refused(text);
-        let expected = ["is no disclosure report", "was cut before"];
+        let expected = ["is not a disclosure report", "was cut before"];
         assert!(
             expected.iter().any(|e| message.contains(e)),
             "{text:?}: {message}"
@@ -303,7 +303,7 @@ fn a_cell_that_is_no_number_is_shown() {
     let (line, column, message) = refused(&VDA.replace(" 2.7         8503", " fast        8503"));
     assert_eq!(
         (line, message.as_str()),
-        (19, "the latency of load point 5 is no number: `fast`")
+        (19, "the latency of load point 5 is not a number: `fast`")
     );
     assert_eq!(
         VDA.lines().nth(18).unwrap().find("2.7").unwrap() + 1,
@@ -312,12 +312,12 @@ fn a_cell_that_is_no_number_is_shown() {
     let (line, _, message) = refused(&VDA_FLAT.replace(" 2.7 8503", " fast 8503"));
     assert_eq!(
         (line, message.as_str()),
-        (1, "the latency of load point 5 is no number: `fast`")
+        (1, "the latency of load point 5 is not a number: `fast`")
     );
     let (line, _, message) = refused(&NFS.replace("828151 ", "8,8151 "));
     assert_eq!(
         (line, message.as_str()),
-        (17, "the load of load point 5 is no number: `8,8151`")
+        (17, "the load of load point 5 is not a number: `8,8151`")
     );
 }
 

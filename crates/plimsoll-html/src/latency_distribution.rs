@@ -1,20 +1,20 @@
-//! How latencies are spread, over all and over time, from `histograms.hlog`.
+//! Latency distributions, overall and over time, from `histograms.hlog`.
 
-use crate::OpName;
+use crate::op_name::OpName;
 use crate::timeline::WindowSpan;
 use plimsoll_results::{Distribution, LatencyKind, SparseHistogram, SparseInterval, tag_of_text};
 use std::collections::BTreeMap;
 
-/// Most columns of a heat map.
+/// Maximum number of columns of a heat map.
 pub const MAX_HEAT_COLUMNS: usize = 96;
 
-/// Rows of a heat map for latencies ten times as great.
+/// Rows of a heat map per factor of ten.
 const ROWS_PER_DECADE: f64 = 8.0;
 
 /// Samples of an operation by time and latency.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Heat {
-    /// Begin and end of each column, in seconds since the first window shown.
+    /// Begin and end of each column, in seconds since the beginning of the first window shown.
     pub columns: Vec<(f64, f64)>,
     /// Samples by column and row; see [`Heat::row_ms`].
     pub cells: Vec<BTreeMap<i32, u64>>,
@@ -33,7 +33,7 @@ impl Heat {
         let Some(cells) = behind.checked_sub(1).and_then(|i| self.cells.get_mut(i)) else {
             return;
         };
-        // Values come in increasing order, so that a row is looked up once for all that are in it.
+        // Values are in increasing order, so a row is looked up once for all of its values.
         let (mut row, mut end, mut samples) = (0, 0.0, 0);
         for (value, n) in &histogram.counts {
             let value = (*value).max(1) as f64;
@@ -60,30 +60,30 @@ impl Heat {
     }
 }
 
-/// How the latencies of an operation are spread.
+/// Latency distributions of an operation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LatencyDistribution {
-    /// Latencies: response times where the operation was paced, service times where it was not.
+    /// Latencies: response times if the operation was paced, otherwise service times.
     pub latency: Distribution,
-    /// Service times of an operation that was paced; empty if none was.
+    /// Service times if the operation was paced, otherwise empty.
     pub service: Distribution,
     /// Latencies over time.
     pub heat: Heat,
 }
 
-/// Adds up the lines of a log as they are read.
+/// Adds up the lines of a log while they are read.
 pub struct LatencyDistributions {
-    /// Windows that are shown, each with when it opened on the clock of the log.
+    /// Windows that are shown.
     spans: Vec<WindowSpan>,
     /// When the first window opened, in seconds since the run's clock began.
     origin_s: f64,
-    /// Operation of each tag, and whether the tag is that of its latencies.
+    /// Operation of each tag, and whether the tag is of its latencies.
     tags: BTreeMap<String, (usize, bool)>,
-    spreads: Vec<LatencyDistribution>,
+    distributions: Vec<LatencyDistribution>,
 }
 
 impl LatencyDistributions {
-    /// Takes the lines of some windows and operations, with heat maps of these columns.
+    /// Selects windows and operations, with heat maps of these columns.
     #[must_use]
     pub fn new(
         spans: &[WindowSpan],
@@ -100,7 +100,7 @@ impl LatencyDistributions {
             }
             tags.insert(tag, (i, !paced));
         }
-        let spread = LatencyDistribution {
+        let empty = LatencyDistribution {
             heat: Heat::new(columns),
             ..LatencyDistribution::default()
         };
@@ -108,7 +108,7 @@ impl LatencyDistributions {
             spans: spans.to_vec(),
             origin_s,
             tags,
-            spreads: vec![spread; operations.len()],
+            distributions: vec![empty; operations.len()],
         }
     }
 
@@ -120,21 +120,23 @@ impl LatencyDistributions {
         if !self.spans.iter().any(|s| s.number == line.window) {
             return;
         }
-        let spread = &mut self.spreads[*op];
+        let distribution = &mut self.distributions[*op];
         if !is_latency {
-            spread.service.add(&line.histogram);
+            distribution.service.add(&line.histogram);
         } else {
-            spread.latency.add(&line.histogram);
-            // The log rounds times to milliseconds: the middle lies in the column for sure.
+            distribution.latency.add(&line.histogram);
+            // The log rounds times to milliseconds, but the middle is certainly in the column.
             let middle = line.start.as_secs_f64() + line.length.as_secs_f64() / 2.0;
-            spread.heat.add(middle - self.origin_s, &line.histogram);
+            distribution
+                .heat
+                .add(middle - self.origin_s, &line.histogram);
         }
     }
 
-    /// One entry an operation, in the order that was asked for.
+    /// Returns one entry per operation, in the order of the operations.
     #[must_use]
     pub fn finish(self) -> Vec<LatencyDistribution> {
-        self.spreads
+        self.distributions
     }
 }
 
@@ -157,17 +159,17 @@ mod tests {
         };
         let operations = [
             op("free", LatencyKind::Service),
-            op("due", LatencyKind::Mixed),
+            op("paced", LatencyKind::Mixed),
         ];
-        let mut spreads = LatencyDistributions::new(&[span], 0.0, &operations, &[(0.0, 1.0)]);
+        let mut distributions = LatencyDistributions::new(&[span], 0.0, &operations, &[(0.0, 1.0)]);
         for (tag, ns) in [
             ("free/read", 10),
             ("free/read/response", 20),
-            ("due/read", 30),
-            ("due/read/response", 40),
+            ("paced/read", 30),
+            ("paced/read/response", 40),
         ] {
             let second = std::time::Duration::from_secs(1);
-            spreads.add(&SparseInterval {
+            distributions.add(&SparseInterval {
                 window: 1,
                 tag: tag.into(),
                 start: std::time::Duration::ZERO,
@@ -177,7 +179,7 @@ mod tests {
                 },
             });
         }
-        let found = spreads.finish();
+        let found = distributions.finish();
         let of = |d: &Distribution| (d.count(), d.quantile(0.5));
         assert_eq!(
             (of(&found[0].latency), of(&found[0].service)),

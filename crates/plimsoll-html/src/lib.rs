@@ -1,15 +1,25 @@
-//! Results to look at: a page in one file that needs no network, and charts as pictures.
+//! Results as HTML: pages in one file that need no network, and charts as pictures.
 //!
-//! [`RunData::read`] reads a results directory, [`RunData::charts`] says what there is to draw, and
+//! [`RunData::read`] reads a results directory, [`RunData::charts`] makes its charts, and
 //! [`page::report`] makes the page.
+//!
+//! # Modules
+//! - `loaded_result` reads a run's directory: [`timeline`] from `intervals.csv`,
+//!   [`latency_distribution`] from `histograms.hlog`, of the operations in `op_name`;
+//! - [`chart`] is a chart as data, its drawing as SVG (`draw`, `axis`, `theme`) and as PNG (`png`);
+//! - [`charts`] makes the charts of a run, a curve and a search;
+//! - `run_data` is results of any kind and their charts;
+//! - [`page`] makes pages of these: one module for each kind of results or part of a page.
 
 pub mod chart;
 pub mod charts;
 pub mod latency_distribution;
 mod loaded_result;
+mod op_name;
 pub mod page;
 mod run_data;
 pub mod timeline;
 
-pub use loaded_result::{LoadedResult, OpName, label};
+pub use loaded_result::LoadedResult;
+pub use op_name::{OpName, label};
 pub use run_data::RunData;

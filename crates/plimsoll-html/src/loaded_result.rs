@@ -1,54 +1,33 @@
-//! A results directory, read for looking at it.
+//! A run and its series, as pages show them.
 
 use crate::latency_distribution::{LatencyDistribution, LatencyDistributions, MAX_HEAT_COLUMNS};
+use crate::op_name::{OpName, label};
 use crate::timeline::{Timeline, WindowSpan};
-use plimsoll_results::{
-    Annotations, IntervalRow, LatencyKind, OperationFigures, Percentiles, ResultsError, Run, RunDir,
-};
+use plimsoll_results::{Annotations, OperationFigures, Percentiles, ResultsError, Run, RunDir};
+use std::path::Path;
 
-/// A row of the results by its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpName {
-    /// Name the workload gave it.
-    pub name: String,
-    /// Its kind.
-    pub kind: String,
-    /// How it is called on a page: the name, and the kind if another row has that name.
-    pub label: String,
-    /// What its latency is.
-    pub latency: LatencyKind,
-}
-
-impl OpName {
-    /// Whether a line of `intervals.csv` is of this operation.
-    #[must_use]
-    pub fn matches(&self, row: &IntervalRow) -> bool {
-        row.operation == self.name && row.kind == self.kind
-    }
-}
-
-/// A run, and its series as they are shown.
+/// A run and its series, as pages show them.
 #[derive(Debug, Clone)]
 pub struct LoadedResult {
-    /// What `run.json` holds.
+    /// Content of `run.json`.
     pub run: Run,
     /// Name of the results directory.
     pub name: String,
-    /// What a person says of it.
+    /// Tags and note.
     pub annotations: Annotations,
-    /// Operations that the summary counts and that happened, the most frequent first.
+    /// Operations that the summary counts and that occurred, the most frequent first.
     pub operations: Vec<OpName>,
     /// Throughput and latency over time, of [`LoadedResult::operations`].
     pub timeline: Timeline,
-    /// How latencies are spread, of [`LoadedResult::operations`].
-    pub spreads: Vec<LatencyDistribution>,
+    /// Latency distributions of [`LoadedResult::operations`].
+    pub distributions: Vec<LatencyDistribution>,
 }
 
 impl LoadedResult {
     /// Reads a results directory, with the requested percentiles.
     ///
     /// # Errors
-    /// [`ResultsError`] if a file of it cannot be read or is damaged.
+    /// A file cannot be read or is damaged.
     pub fn read(dir: &RunDir, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
         let run = dir.read_with(percentiles)?;
         let rows = dir.read_intervals()?;
@@ -56,21 +35,21 @@ impl LoadedResult {
         let operations = operations(&run);
         let timeline = Timeline::of(&rows, &spans, &operations);
         let columns = columns(&timeline);
-        let mut spreads = LatencyDistributions::new(&spans, origin_s, &operations, &columns);
-        dir.each_histogram(&mut |line| spreads.add(&line))?;
-        let name = crate::run_data::name_of(dir.path());
+        let mut distributions = LatencyDistributions::new(&spans, origin_s, &operations, &columns);
+        dir.each_histogram(&mut |line| distributions.add(&line))?;
+        let name = name_of(dir.path());
         Ok(Self {
             run,
             name,
             annotations: Annotations::read(dir.path())?,
             operations,
             timeline,
-            spreads: spreads.finish(),
+            distributions: distributions.finish(),
         })
     }
 }
 
-/// Windows whose figures are those of the run, and when the first of them opened.
+/// The windows of the run's figures, and when the first of them opened, in seconds of the run's clock.
 fn spans(run: &Run) -> (Vec<WindowSpan>, f64) {
     let windows: Vec<(u32, f64, f64)> = if run.stages.is_empty() {
         match run.window_number {
@@ -107,17 +86,7 @@ fn operations(run: &Run) -> Vec<OpName> {
         .collect()
 }
 
-/// How a row is called on a page.
-#[must_use]
-pub fn label(run: &Run, operation: &OperationFigures) -> String {
-    let same = |o: &&OperationFigures| o.name == operation.name;
-    match run.operations.iter().filter(same).count() {
-        0 | 1 => operation.name.clone(),
-        _ => format!("{} ({})", operation.name, operation.kind),
-    }
-}
-
-/// Columns of heat maps: points of the timeline, several together if there are many.
+/// Columns of heat maps: the points of the timeline, merged if there are many.
 fn columns(timeline: &Timeline) -> Vec<(f64, f64)> {
     let points: Vec<(f64, f64)> = timeline
         .start_s
@@ -125,7 +94,16 @@ fn columns(timeline: &Timeline) -> Vec<(f64, f64)> {
         .zip(&timeline.length_s)
         .map(|(start, length)| (*start, start + length))
         .collect();
-    let together = points.len().div_ceil(MAX_HEAT_COLUMNS).max(1);
+    let per_column = points.len().div_ceil(MAX_HEAT_COLUMNS).max(1);
     let whole = |c: &[(f64, f64)]| Some((c.first()?.0, c.last()?.1));
-    points.chunks(together).filter_map(whole).collect()
+    points.chunks(per_column).filter_map(whole).collect()
+}
+
+/// Last component of a path, as text.
+pub(crate) fn name_of(path: &Path) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    path.file_name().map_or_else(
+        || path.display().to_string(),
+        |n| n.to_string_lossy().into_owned(),
+    )
 }

@@ -1,43 +1,44 @@
-//! What a page is about: a run, a load curve, or a search for a load line.
+//! Results of any kind, as pages show them: a run, a load curve, or a search for a load line.
 
 use crate::chart::Chart;
-use crate::{LoadedResult, charts};
+use crate::charts;
+use crate::loaded_result::{LoadedResult, name_of};
 use plimsoll_report::markdown;
 use plimsoll_results::{
     Annotations, CurveDir, FindDir, LoadCurve, LoadSearch, Percentiles, ResultsError, RunDir,
 };
 use std::path::Path;
 
-/// A results directory of any kind, read for looking at it.
+/// The content of a results directory of any kind.
 #[derive(Debug, Clone)]
 pub enum RunData {
-    /// Of a run.
+    /// A run.
     Run(Box<LoadedResult>),
-    /// Of load points.
+    /// A load curve.
     Curve {
         /// Name of the directory.
         name: String,
-        /// What `curve.json` holds.
+        /// Content of `curve.json`.
         curve: Box<LoadCurve>,
-        /// What a person says of it.
+        /// Tags and note.
         annotations: Box<Annotations>,
     },
-    /// Of a search for a load line.
+    /// A search for a load line.
     Search {
         /// Name of the directory.
         name: String,
-        /// What `find.json` holds.
+        /// Content of `find.json`.
         search: Box<LoadSearch>,
-        /// What a person says of it.
+        /// Tags and note.
         annotations: Box<Annotations>,
     },
 }
 
 impl RunData {
-    /// Reads a results directory, of which kind it may be, with the requested percentiles.
+    /// Reads a results directory of any kind, with the requested percentiles.
     ///
     /// # Errors
-    /// [`ResultsError`] if it is none, or if a file of it cannot be read or is damaged.
+    /// It is not a results directory, or a file cannot be read or is damaged.
     pub fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
         let dir = CurveDir::at(path);
         if dir.exists() {
@@ -70,20 +71,20 @@ impl RunData {
         }
     }
 
-    /// Says something else of the results than what lies beside them.
+    /// Replaces tags and note.
     #[must_use]
-    pub fn with(mut self, said: Annotations) -> Self {
+    pub fn with(mut self, new: Annotations) -> Self {
         match &mut self {
-            Self::Run(loaded) => loaded.annotations = said,
+            Self::Run(loaded) => loaded.annotations = new,
             Self::Curve { annotations, .. } | Self::Search { annotations, .. } => {
-                **annotations = said;
+                **annotations = new;
             }
         }
         self
     }
 
-    /// All charts, in the order of the page, for pictures of their own: a scaled result says in
-    /// each title that it cannot be compared, for a picture is shown without its page.
+    /// All charts, in the order of the page, as separate pictures: each title of a scaled result
+    /// states that it cannot be compared.
     #[must_use]
     pub fn charts(&self) -> Vec<Chart> {
         let (mut charts, scaled) = match self {
@@ -99,13 +100,4 @@ impl RunData {
         }
         charts
     }
-}
-
-/// Last part of a path, for a person to read.
-pub(crate) fn name_of(path: &Path) -> String {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    path.file_name().map_or_else(
-        || path.display().to_string(),
-        |n| n.to_string_lossy().into_owned(),
-    )
 }

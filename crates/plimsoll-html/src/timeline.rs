@@ -1,9 +1,9 @@
 //! Throughput and latency over time, from `intervals.csv`.
 
-use crate::OpName;
-use plimsoll_results::{IntervalRow, LatencyKind};
+use crate::op_name::OpName;
+use plimsoll_results::IntervalRow;
 
-/// Most points of a series; more intervals than these are taken together.
+/// Maximum number of points of a series; more intervals than these are merged.
 pub const MAX_POINTS: u64 = 720;
 
 /// A window of a run.
@@ -11,28 +11,28 @@ pub const MAX_POINTS: u64 = 720;
 pub struct WindowSpan {
     /// Number, from 1.
     pub number: u32,
-    /// When it opened, in seconds since the first window shown.
+    /// When it opened, in seconds since the beginning of the first window shown.
     pub start_s: f64,
     /// Length in seconds.
     pub length_s: f64,
 }
 
-/// Points in time and what each operation did between them.
+/// Points in time, and the figures of each operation between them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// Begin of each point in seconds since the first window shown.
+    /// Begin of each point, in seconds since the beginning of the first window shown.
     pub start_s: Vec<f64>,
     /// Length of each point in seconds.
     pub length_s: Vec<f64>,
-    /// Intervals that make a point.
-    pub together: u64,
+    /// Number of intervals per point.
+    pub intervals_per_point: u64,
     /// Length of an interval in seconds.
     pub interval_s: f64,
-    /// One entry an operation, in the order that was asked for.
+    /// One entry per operation, in the order of the operations.
     pub operations: Vec<Series>,
 }
 
-/// What an operation did, point by point.
+/// Figures of an operation, point by point.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
     /// Operations that succeeded.
@@ -43,8 +43,7 @@ pub struct Series {
     pub errors: Vec<u64>,
     /// Operations that had an intended start.
     pub paced: Vec<u64>,
-    /// Latencies: response times of operations that had an intended start, service times of the
-    /// others.
+    /// Latencies: response times of paced operations, service times of the others.
     pub latency: LatencySeries,
     /// Service times.
     pub service: LatencySeries,
@@ -55,7 +54,7 @@ pub struct Series {
 pub struct LatencySeries {
     /// Sum of all in milliseconds.
     pub sum_ms: Vec<f64>,
-    /// 99th percentile in milliseconds; of several intervals the greatest.
+    /// 99th percentile in milliseconds; the maximum of several intervals.
     pub p99_ms: Vec<f64>,
 }
 
@@ -85,110 +84,6 @@ impl Series {
         }
     }
 
-    /// What the latency is.
-    #[must_use]
-    pub fn latency_kind(&self) -> LatencyKind {
-        LatencyKind::of(self.paced.iter().sum(), self.ops.iter().sum())
-    }
-
-    /// Mean of each point in milliseconds; `None` where nothing was done.
-    #[must_use]
-    pub fn mean_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
-        let means = times.sum_ms.iter().zip(&self.ops);
-        means
-            .map(|(sum, n)| (*n > 0).then(|| sum / *n as f64))
-            .collect()
-    }
-
-    /// 99th percentile of each point in milliseconds; `None` where nothing was done.
-    #[must_use]
-    pub fn p99_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
-        let shown = times.p99_ms.iter().zip(&self.ops);
-        shown.map(|(p, n)| (*n > 0).then_some(*p)).collect()
-    }
-}
-
-/// Where the points of a window are.
-struct WindowPoints {
-    span: WindowSpan,
-    first: usize,
-    points: u64,
-    intervals: u64,
-}
-
-impl Timeline {
-    /// Takes the rows of some windows and operations together, so that there are at most
-    /// [`MAX_POINTS`] points and one for each window. An interval without a row, in which nothing
-    /// was done, is a point as well.
-    #[must_use]
-    pub fn of(rows: &[IntervalRow], spans: &[WindowSpan], operations: &[OpName]) -> Self {
-        let interval_s = rows.iter().map(|r| r.length_s).fold(0.0, f64::max);
-        if interval_s <= 0.0 {
-            return Self::default();
-        }
-        let intervals = |s: &WindowSpan| {
-            let happened = rows.iter().any(|r| r.window == s.number);
-            // The end of a window may be a rounding error behind the end of an interval.
-            let by_length = (s.length_s / interval_s - 1e-6).ceil().max(0.0) as u64;
-            by_length.max(u64::from(happened))
-        };
-        let counts: Vec<u64> = spans.iter().map(intervals).collect();
-        let all: u64 = counts.iter().sum();
-        let together = all.div_ceil(MAX_POINTS).max(1);
-        let mut line = Self {
-            together,
-            interval_s,
-            ..Self::default()
-        };
-        let mut places = Vec::new();
-        for (span, intervals) in spans.iter().zip(counts) {
-            let place = WindowPoints {
-                span: *span,
-                first: line.start_s.len(),
-                points: intervals.div_ceil(together),
-                intervals,
-            };
-            line.add_window(&place);
-            places.push(place);
-        }
-        let points = line.start_s.len();
-        line.operations = vec![Series::new(points); operations.len()];
-        for row in rows {
-            let op = operations.iter().position(|o| o.matches(row));
-            let place = places.iter().find(|p| p.span.number == row.window);
-            if let (Some(op), Some(place)) = (op, place)
-                && place.intervals > 0
-            {
-                // What completed in the very moment the window ended is of an interval without a
-                // length: it counts in the one before.
-                let interval = row.interval.min(place.intervals - 1);
-                let point = place.first + (interval / together) as usize;
-                line.operations[op].add(point, row);
-            }
-        }
-        line
-    }
-
-    fn add_window(&mut self, place: &WindowPoints) {
-        let width = self.together as f64 * self.interval_s;
-        for i in 0..place.points {
-            let start = i as f64 * width;
-            let left = place.span.length_s - start;
-            self.start_s.push(place.span.start_s + start);
-            self.length_s
-                .push(if left > 0.0 { left.min(width) } else { width });
-        }
-    }
-
-    /// Something that was counted, a second, point by point.
-    #[must_use]
-    pub fn per_second(&self, counts: &[u64]) -> Vec<f64> {
-        let counts = counts.iter().zip(&self.length_s);
-        counts.map(|(n, s)| *n as f64 / s).collect()
-    }
-}
-
-impl Series {
     fn add(&mut self, point: usize, row: &IntervalRow) {
         self.ops[point] += row.ops;
         self.bytes[point] += row.bytes;
@@ -199,11 +94,107 @@ impl Series {
         let p99_ms = row.service_p99_ms.unwrap_or(row.p99_ms);
         self.service.add(point, row.ops, mean_ms, p99_ms);
     }
+
+    /// Mean of each point in milliseconds; `None` where no operation completed.
+    #[must_use]
+    pub fn mean_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
+        let means = times.sum_ms.iter().zip(&self.ops);
+        means
+            .map(|(sum, n)| (*n > 0).then(|| sum / *n as f64))
+            .collect()
+    }
+
+    /// 99th percentile of each point in milliseconds; `None` where no operation completed.
+    #[must_use]
+    pub fn p99_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
+        let shown = times.p99_ms.iter().zip(&self.ops);
+        shown.map(|(p, n)| (*n > 0).then_some(*p)).collect()
+    }
+}
+
+/// The points of a window.
+struct WindowPoints {
+    span: WindowSpan,
+    first: usize,
+    points: u64,
+    intervals: u64,
+}
+
+impl Timeline {
+    /// Merges the rows of some windows and operations to at most [`MAX_POINTS`] points, and at least
+    /// one per window. An interval without a row, in which nothing completed, is a point too.
+    #[must_use]
+    pub fn of(rows: &[IntervalRow], spans: &[WindowSpan], operations: &[OpName]) -> Self {
+        let interval_s = rows.iter().map(|r| r.length_s).fold(0.0, f64::max);
+        if interval_s <= 0.0 {
+            return Self::default();
+        }
+        let intervals = |s: &WindowSpan| {
+            let happened = rows.iter().any(|r| r.window == s.number);
+            // The end of a window may be a rounding error after the end of an interval.
+            let by_length = (s.length_s / interval_s - 1e-6).ceil().max(0.0) as u64;
+            by_length.max(u64::from(happened))
+        };
+        let counts: Vec<u64> = spans.iter().map(intervals).collect();
+        let all: u64 = counts.iter().sum();
+        let intervals_per_point = all.div_ceil(MAX_POINTS).max(1);
+        let mut line = Self {
+            intervals_per_point,
+            interval_s,
+            ..Self::default()
+        };
+        let mut windows = Vec::new();
+        for (span, intervals) in spans.iter().zip(counts) {
+            let window = WindowPoints {
+                span: *span,
+                first: line.start_s.len(),
+                points: intervals.div_ceil(intervals_per_point),
+                intervals,
+            };
+            line.add_window(&window);
+            windows.push(window);
+        }
+        let points = line.start_s.len();
+        line.operations = vec![Series::new(points); operations.len()];
+        for row in rows {
+            let op = operations.iter().position(|o| o.matches(row));
+            let window = windows.iter().find(|w| w.span.number == row.window);
+            if let (Some(op), Some(window)) = (op, window)
+                && window.intervals > 0
+            {
+                // Operations that completed at the end of the window are in an interval of length 0,
+                // and are counted in the interval before.
+                let interval = row.interval.min(window.intervals - 1);
+                let point = window.first + (interval / intervals_per_point) as usize;
+                line.operations[op].add(point, row);
+            }
+        }
+        line
+    }
+
+    fn add_window(&mut self, window: &WindowPoints) {
+        let width = self.intervals_per_point as f64 * self.interval_s;
+        for i in 0..window.points {
+            let start = i as f64 * width;
+            let left = window.span.length_s - start;
+            self.start_s.push(window.span.start_s + start);
+            self.length_s
+                .push(if left > 0.0 { left.min(width) } else { width });
+        }
+    }
+
+    /// Converts counts to rates per second, point by point.
+    #[must_use]
+    pub fn per_second(&self, counts: &[u64]) -> Vec<f64> {
+        let counts = counts.iter().zip(&self.length_s);
+        counts.map(|(n, s)| *n as f64 / s).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_results::LatencyKind;
 
     fn row(window: u32, interval: u64, ops: u64) -> IntervalRow {
         IntervalRow {
@@ -259,14 +250,15 @@ mod tests {
     fn an_hour_of_intervals_is_few_points_and_loses_nothing() {
         let rows: Vec<IntervalRow> = (0..3600).map(|i| row(1, i, i)).collect();
         let t = Timeline::of(&rows, &[span(1, 0.0, 3600.0)], &read());
-        assert_eq!((t.together, t.start_s.len()), (5, 720));
+        assert_eq!((t.intervals_per_point, t.start_s.len()), (5, 720));
         let s = &t.operations[0];
         assert_eq!(s.ops.iter().sum::<u64>(), 3600 * 3599 / 2);
         assert_eq!(s.bytes.iter().sum::<u64>(), 100 * 3600 * 3599 / 2);
         assert_eq!((s.ops[1], s.latency.p99_ms[1], s.errors[1]), (35, 9.0, 5));
         assert!((s.mean_ms(&s.latency)[7].unwrap() - 2.0).abs() < 1e-12);
         assert!((s.mean_ms(&s.service)[7].unwrap() - 1.0).abs() < 1e-12);
-        assert_eq!(s.latency_kind(), LatencyKind::Mixed);
+        let kind = LatencyKind::of(s.paced.iter().sum(), s.ops.iter().sum());
+        assert_eq!(kind, LatencyKind::Mixed);
     }
 
     #[test]

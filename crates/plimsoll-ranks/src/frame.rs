@@ -1,7 +1,7 @@
-//! What ranks say to each other.
+//! Messages between ranks.
 //!
-//! A frame is at most [`MAX_FRAME`] bytes long; longer values go as several of them, so that news of
-//! a failure never wait behind a long one. Numbers are little-endian.
+//! A frame is at most [`MAX_FRAME`] bytes long; longer values are sent as several of them, so that a
+//! failure never waits behind a long value. Numbers are little-endian.
 //!
 //! | first byte | rest |
 //! | --- | --- |
@@ -11,37 +11,33 @@
 //! | 4 end | |
 //! | 5 close | |
 
-use crate::RankError;
+use crate::{MAX_REASON_BYTES, RankError};
 
-/// Bytes of payload in one frame at most.
+/// Maximum length of a frame's payload in bytes.
 pub const MAX_PAYLOAD: usize = 1 << 20;
-/// Bytes of a frame at most.
+/// Maximum length of a frame in bytes.
 pub const MAX_FRAME: usize = MAX_PAYLOAD + CALL_HEADER;
+/// Maximum length of a frame that is not a [`Frame::Part`], in bytes: that of a failure.
+pub const MAX_SHORT_FRAME: usize = FAIL_HEADER + MAX_REASON_BYTES;
 
 const CALL_HEADER: usize = 7;
+const FAIL_HEADER: usize = 5;
 const TAG_CALL: u8 = 1;
 const STOP: u8 = 2;
 const FAIL: u8 = 3;
 const END: u8 = 4;
 const CLOSE: u8 = 5;
 
-/// A collective call.
+/// A collective call: a method of [`Ranks`](crate::Ranks).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Call {
-    /// All ranks have come.
     Barrier = 1,
-    /// Rank 0's bytes to all.
     Broadcast,
-    /// Bytes combined.
     Reduce,
-    /// Bytes in rank order.
     Collect,
-    /// Largest number.
     Max,
-    /// Smallest number.
     Min,
-    /// Sum of numbers.
     Sum,
 }
 
@@ -57,29 +53,21 @@ impl Call {
     ];
 
     /// The name of the method.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Broadcast => "broadcast",
-            Self::Reduce => "reduce",
-            Self::Collect => "collect",
-            Self::Max => "max",
-            Self::Min => "min",
-            Self::Sum => "sum",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
-/// Which collective call a frame belongs to.
+/// The collective call that a frame belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId {
-    /// Which method.
+    /// The method.
     pub call: Call,
-    /// How many collective calls there were before; wraps around.
+    /// The number of collective calls before it; wraps around.
     pub number: u32,
 }
 
-/// Something a neighbour says.
+/// A message of a neighbour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// A part of a value of a collective call.
@@ -97,13 +85,13 @@ pub enum Frame {
     Fail(RankError),
     /// The neighbour has ended and makes no more calls.
     End,
-    /// Going up, all ranks of the neighbour's subtree have said their last word; going down, all
+    /// Going up: all ranks of the neighbour's subtree have sent their final message. Going down: all
     /// ranks have.
     Close,
 }
 
 impl Frame {
-    /// The bytes to send.
+    /// Returns the bytes to send.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Part { id, last, payload } => encode_part(*id, *last, payload),
@@ -119,7 +107,7 @@ impl Frame {
         }
     }
 
-    /// Reads what was received; `None` if no rank can have sent it.
+    /// Parses received bytes; returns `None` for what no rank of this version sends.
     pub fn decode(mut bytes: Vec<u8>) -> Option<Self> {
         match (*bytes.first()?, bytes.len()) {
             (TAG_CALL, len) if (CALL_HEADER..=MAX_FRAME).contains(&len) => {
@@ -138,9 +126,9 @@ impl Frame {
                 })
             }
             (STOP, 1) => Some(Self::Stop),
-            (FAIL, 5..) => {
-                let rank = u32::from_le_bytes(bytes[1..5].try_into().ok()?);
-                let reason = std::str::from_utf8(&bytes[5..]).ok()?;
+            (FAIL, FAIL_HEADER..) => {
+                let rank = u32::from_le_bytes(bytes[1..FAIL_HEADER].try_into().ok()?);
+                let reason = std::str::from_utf8(&bytes[FAIL_HEADER..]).ok()?;
                 Some(Self::Fail(RankError::new(rank, reason)))
             }
             (END, 1) => Some(Self::End),
@@ -150,8 +138,13 @@ impl Frame {
     }
 }
 
-/// A [`Frame::Part`], without a copy of the payload for the frame.
+/// Encodes a [`Frame::Part`] without copying the payload into a frame first.
 pub fn encode_part(id: CallId, last: bool, payload: &[u8]) -> Vec<u8> {
+    assert!(
+        payload.len() <= MAX_PAYLOAD,
+        "a payload of {} bytes exceeds a frame",
+        payload.len()
+    );
     let mut bytes = Vec::with_capacity(CALL_HEADER + payload.len());
     bytes.extend([TAG_CALL, id.call as u8, u8::from(last)]);
     bytes.extend(id.number.to_le_bytes());

@@ -1,14 +1,14 @@
 //! Collective calls, failures and the end, over any [`Link`].
 //!
-//! Why nothing hangs: a rank waits only in [`TreeGroup::wait_until`], and there it hears everything its
-//! neighbours say. A failure is passed on to all neighbours once, by whoever hears of it, and ends
-//! every wait. At the end each rank goes on listening until every neighbour has said that it fails
-//! or ends: then no frame is on its way, and the link can be closed. Where a link can only be closed
-//! by all ranks together, they first find out that all are so far.
+//! Why nothing hangs: a rank waits only in [`TreeGroup::wait_until`], and there it receives
+//! everything its neighbours send. Every rank passes the first failure that it receives to all
+//! neighbours, and a failure ends every wait. At the end each rank listens until every neighbour has
+//! sent its failure or its end: then no frame is in transit, and the link can be closed. If a link can
+//! only be closed by all ranks together, they first agree that all have got that far.
 //!
-//! Why memory stays bounded: values go up the tree only when the rank above asks for them (an empty
-//! value going down), and a broadcast ends with an answer from below. So a rank has at most one
-//! value of each neighbour that it has not used yet.
+//! Why memory stays bounded: values go up the tree only when the parent requests them (an empty value
+//! going down), and a broadcast ends with an acknowledgement from below. So a rank holds at most one
+//! unused value of each neighbour.
 
 use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
 use crate::link::{Incoming, Link, PollRate};
@@ -19,11 +19,17 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+/// Reason of a failure: a neighbour is of another version, or broken.
+const UNKNOWN_FRAME: &str = "it sent what no rank of this version sends";
+
+/// Reason of a failure: a neighbour makes no more calls.
+const EARLY_END: &str = "it ended before the others";
+
 /// Ranks joined by a link.
 pub struct TreeGroup<L: Link> {
     link: L,
     place: TreePosition,
-    /// The ranks the link numbers: the parent, then the children.
+    /// The ranks that the link numbers: the parent, then the children.
     neighbours: Vec<u32>,
     state: RefCell<GroupState>,
 }
@@ -32,26 +38,26 @@ pub struct TreeGroup<L: Link> {
 struct GroupState {
     heard: Vec<Neighbour>,
     failed: Option<RankError>,
-    /// When this rank heard of it.
+    /// When this rank learnt of it.
     failed_at: Option<Instant>,
     stop: bool,
-    /// Collective calls begun.
+    /// The number of collective calls begun; wraps around.
     calls: u32,
-    /// This rank has said that it ends.
+    /// Whether this rank has sent its end.
     has_ended: bool,
 }
 
-/// What has come from a neighbour.
+/// What a neighbour has sent.
 #[derive(Default)]
 struct Neighbour {
     parts: VecDeque<ReceivedPart>,
-    /// It has said that it fails or ends, or is gone: nothing that matters comes any more.
+    /// It has sent its failure or its end, or is gone: nothing that matters follows.
     drained: bool,
-    /// It has said that it ends, or is gone: nobody to make calls with.
+    /// It has sent its end, or is gone: it makes no more calls.
     ended: bool,
-    /// It has said that all ranks that are to close before this one can: see [`Frame::Close`].
+    /// It has sent [`Frame::Close`].
     closes: bool,
-    /// Its process is no more.
+    /// Its process has ended.
     gone: bool,
 }
 
@@ -62,7 +68,7 @@ struct ReceivedPart {
 }
 
 impl<L: Link> TreeGroup<L> {
-    /// The group of which this process has the `place`; the link leads to its neighbours.
+    /// The group in which this process has the `place`; the link leads to its neighbours.
     pub fn new(place: TreePosition, link: L) -> Self {
         let neighbours = place.neighbours();
         let state = GroupState {
@@ -102,7 +108,7 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// Takes note of everything that has come; whether there was anything.
+    /// Handles everything that has been received; returns whether there was anything.
     fn process_incoming(&self) -> bool {
         let mut any = false;
         while let Some((from, heard)) = self.link.receive() {
@@ -110,11 +116,7 @@ impl<L: Link> TreeGroup<L> {
             match heard {
                 Incoming::Frame(bytes) => match Frame::decode(bytes) {
                     Some(frame) => self.handle_frame(from, frame),
-                    None => self.note_lost_neighbour(
-                        from,
-                        "it sent what no rank of this version sends",
-                        false,
-                    ),
+                    None => self.note_lost_neighbour(from, UNKNOWN_FRAME, false),
                 },
                 Incoming::Gone(reason) => self.note_lost_neighbour(from, &reason, true),
             }
@@ -142,21 +144,22 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// A neighbour is gone, or as good as that; that is a failure unless it had said so.
+    /// Notes that a neighbour is gone or cannot be understood, which is a failure unless it had sent
+    /// its final message.
     fn note_lost_neighbour(&self, from: usize, reason: &str, gone: bool) {
-        let settled = {
+        let was_drained = {
             let neighbour = &mut self.state.borrow_mut().heard[from];
             neighbour.ended = true;
             neighbour.gone |= gone;
             std::mem::replace(&mut neighbour.drained, true)
         };
-        if !settled {
+        if !was_drained {
             self.broadcast_failure(RankError::new(self.neighbours[from], reason));
         }
     }
 
-    /// Notes the first failure and tells all neighbours, the one it came from too: that is how it
-    /// knows that this rank says nothing else any more.
+    /// Notes the first failure and sends it to all neighbours. The one it came from gets it too, as
+    /// the final message of this rank.
     fn broadcast_failure(&self, error: RankError) {
         {
             let mut state = self.state.borrow_mut();
@@ -181,15 +184,15 @@ impl<L: Link> TreeGroup<L> {
         self.post_to_all(&Frame::Stop);
     }
 
-    /// Posts a frame to all neighbours, those that have ended too: they listen until this rank has
-    /// said its last word, a failure or the end, which every rank says once.
+    /// Posts a frame to all neighbours. Those that have ended listen until they have the final
+    /// message of this rank, its failure or its end.
     fn post_to_all(&self, frame: &Frame) {
         for to in 0..self.neighbours.len() {
             self.link.post(to, frame.encode());
         }
     }
 
-    /// Listens until `done` or `limit`; whether it is done.
+    /// Listens until `done` or `limit`; returns whether it is done.
     fn wait_until(&self, pace: PollRate, limit: Option<Duration>, done: impl Fn() -> bool) -> bool {
         let begin = Instant::now();
         let mut quiet = begin;
@@ -209,7 +212,7 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// The next part of a value from a neighbour.
+    /// Waits for the next part of a value from a neighbour.
     fn part(&self, from: usize) -> Result<ReceivedPart, RankError> {
         self.wait_until(PollRate::Fast, None, || {
             let state = self.state.borrow();
@@ -218,17 +221,17 @@ impl<L: Link> TreeGroup<L> {
         });
         self.check()?;
         let part = self.state.borrow_mut().heard[from].parts.pop_front();
-        part.ok_or_else(|| self.neighbour_failure(from, "it ended before the others"))
+        part.ok_or_else(|| self.neighbour_failure(from, EARLY_END))
     }
 
-    /// Makes a neighbour's failure known; the error that counts.
+    /// Broadcasts a neighbour's failure; returns the error that was first.
     fn neighbour_failure(&self, neighbour: usize, reason: &str) -> RankError {
         let error = RankError::new(self.neighbours[neighbour], reason);
         self.broadcast_failure(error.clone());
         self.check().err().unwrap_or(error)
     }
 
-    /// The value that a neighbour sends in this call.
+    /// Receives the value that a neighbour sends in this call.
     fn receive(&self, from: usize, id: CallId) -> Result<Vec<u8>, RankError> {
         let mut value = Vec::new();
         loop {
@@ -260,7 +263,7 @@ impl<L: Link> TreeGroup<L> {
         loop {
             self.check()?;
             if self.state.borrow().heard[to].ended {
-                return Err(self.neighbour_failure(to, "it ended before the others"));
+                return Err(self.neighbour_failure(to, EARLY_END));
             }
             let (now, later) = rest.split_at(rest.len().min(MAX_PAYLOAD));
             let frame = encode_part(id, later.is_empty(), now);
@@ -274,7 +277,7 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// Numbers up the tree, the result down.
+    /// Combines numbers up the tree and sends the result down.
     fn all(&self, call: Call, mine: u64, op: fn(u64, u64) -> u64) -> Result<u64, RankError> {
         let id = self.begin(call)?;
         let mut value = mine;
@@ -293,16 +296,14 @@ impl<L: Link> TreeGroup<L> {
 
     fn number(&self, from: usize, id: CallId) -> Result<u64, RankError> {
         let bytes = self.receive(from, id)?;
-        match bytes.as_slice().try_into() {
-            Ok(bytes) => Ok(u64::from_le_bytes(bytes)),
-            Err(_) => {
-                Err(self.neighbour_failure(from, "it sent what no rank of this version sends"))
-            }
-        }
+        let bytes = bytes.as_slice().try_into();
+        let bytes = bytes.map_err(|_| self.neighbour_failure(from, UNKNOWN_FRAME))?;
+        Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Waits until all ranks have settled, not only the neighbours. However long it takes: a rank may
-    /// be cleaning up after a failure, and one that never settles is given up by its neighbours.
+    /// Waits until all ranks, not only the neighbours, have sent their final message. There is no
+    /// time limit: a rank may be cleaning up after a failure, and its neighbours give up one that
+    /// never sends it.
     fn drain_all_ranks(&self) {
         let wait_for = |neighbours: Range<usize>| {
             self.wait_until(PollRate::Slow, None, || {
@@ -318,12 +319,12 @@ impl<L: Link> TreeGroup<L> {
         tell(above.clone());
         wait_for(above);
         tell(below);
-        // For nobody: that the last word is on its way.
+        // No neighbour is waited for, only that the last frame is sent.
         wait_for(0..0);
     }
 
-    /// Waits until every neighbour has said its last word; after a failure, only as long as there
-    /// is patience. Whether all have.
+    /// Waits until every neighbour has sent its final message, after a failure for at most
+    /// [`FAILURE_DRAIN_TIMEOUT`]; returns whether all have.
     fn drain(&self, pace: PollRate) -> bool {
         let failed_at = self.state.borrow().failed_at;
         let limit = failed_at.map(|at| FAILURE_DRAIN_TIMEOUT.saturating_sub(at.elapsed()));
@@ -394,7 +395,7 @@ impl<L: Link> Ranks for TreeGroup<L> {
     fn collect(&self, mine: Vec<u8>, take: &mut dyn FnMut(u32, Vec<u8>)) -> Result<(), RankError> {
         let id = self.begin(Call::Collect)?;
         let subtrees = self.children().zip(&self.place.children);
-        // Who gives the value of each rank of this subtree, in rank order; the first is our own.
+        // The child that passes on the value of each rank below, in rank order.
         let mut from = subtrees
             .flat_map(|(child, ranks)| ranks.clone().map(move |_| child))
             .peekable();
@@ -406,7 +407,9 @@ impl<L: Link> Ranks for TreeGroup<L> {
             let value = match mine.take() {
                 Some(mine) => mine,
                 None => {
-                    let child = from.next().unwrap_or_default();
+                    let child = from
+                        .next()
+                        .expect("every rank below is in a child's subtree");
                     let value = self.receive(child, id)?;
                     // The next value travels while this one is used.
                     if let Some(&next) = from.peek() {

@@ -1,13 +1,13 @@
-//! Whether an MPI launcher started this process, from what launchers put into the environment.
+//! Detects from the environment whether an MPI launcher started this process.
 
-/// What a launcher says of this process.
+/// What a launcher states about this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchInfo {
-    /// How messages call the launcher.
+    /// The launcher's name in messages.
     pub name: &'static str,
-    /// How many processes it started, where it says so.
+    /// The number of processes it started, if it states that.
     pub size: Option<u32>,
-    /// Which of them this is, where it says so.
+    /// Which of them this is, if it states that.
     pub rank: Option<u32>,
     /// Whether MPI can find the other processes.
     pub mpi: bool,
@@ -21,8 +21,8 @@ struct LauncherKind {
     mpi: bool,
 }
 
-/// The first kind with one of its variables in the environment is the one: launchers that are built
-/// on others set the variables of both.
+/// The first kind with one of its variables in the environment applies: launchers that are built on
+/// others set the variables of both.
 const KINDS: [LauncherKind; 5] = [
     LauncherKind {
         name: "mpiexec of Open MPI",
@@ -42,14 +42,14 @@ const KINDS: [LauncherKind; 5] = [
         rank: "PMI_RANK",
         mpi: true,
     },
-    // PMIx tells the size only to those who ask its server; srun says it besides.
+    // PMIx tells the size only through its server; srun sets it in the environment too.
     LauncherKind {
         name: "an MPI launcher (PMIx)",
         size: "SLURM_STEP_NUM_TASKS",
         rank: "PMIX_RANK",
         mpi: true,
     },
-    // A batch script has no step, so that this is set below srun only.
+    // A batch script has no step, so this is set below srun only.
     LauncherKind {
         name: "srun",
         size: "SLURM_STEP_NUM_TASKS",
@@ -58,13 +58,13 @@ const KINDS: [LauncherKind; 5] = [
     },
 ];
 
-/// Looks for a launcher; `variable` reads the environment.
+/// Finds the launcher; `variable` reads the environment.
 pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<LaunchInfo> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
     KINDS.iter().find_map(|kind| {
         let (size, rank) = (number(kind.size), number(kind.rank));
         let found = match kind.name {
-            // The size of a Slurm step is there with or without PMIx.
+            // The size of a Slurm step is set with and without PMIx.
             "an MPI launcher (PMIx)" => rank.is_some(),
             "srun" => size.is_some(),
             _ => size.is_some() || rank.is_some(),
@@ -78,12 +78,11 @@ pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<LaunchInfo> {
     })
 }
 
-/// Whether a launcher stands between this process and whoever reads what it writes; `variable` reads
-/// the environment.
+/// Whether a launcher forwards the output of this process; `variable` reads the environment.
 ///
-/// Open MPI's gives processes a terminal of its own even when its output goes to a file. Below
-/// `srun --pty` the terminal is the user's, unless another launcher was started there: those of Open
-/// MPI and MVAPICH set variables of their own, and those that only set `PMI_RANK` use pipes.
+/// Open MPI's launcher gives processes a terminal of its own even when its output goes to a file.
+/// Below `srun --pty` the terminal is the user's, unless another launcher was started there: those
+/// of Open MPI and MVAPICH set variables of their own, and those that only set `PMI_RANK` use pipes.
 pub fn forwards_output(variable: impl Fn(&str) -> Option<String>) -> bool {
     let own_variables = |launch: &LaunchInfo| launch.name.starts_with("mpiexec of ");
     find(&variable)

@@ -1,46 +1,52 @@
-//! How frames get from a rank to its neighbours in the tree.
+//! The transport of frames from a rank to its neighbours in the tree.
 
 use std::time::{Duration, Instant};
 
-/// Something that comes from a neighbour.
+/// Something received from a neighbour.
 #[derive(Debug)]
 pub enum Incoming {
     /// A frame.
     Frame(Vec<u8>),
-    /// The neighbour is no more, and why; nothing more comes from it.
+    /// The neighbour is gone, and why; nothing more comes from it.
     Gone(String),
 }
 
-/// Frames to and from neighbours: in order, none lost, none twice, none invented.
+/// Frames to and from neighbours: in order, none lost, none duplicated, none invented.
 ///
 /// Neighbours are numbered as in [`TreePosition::neighbours`](crate::tree::TreePosition::neighbours).
 pub trait Link {
-    /// Whether [`Incoming::Gone`] comes from a neighbour whose process has ended.
+    /// Whether [`Incoming::Gone`] is received from a neighbour whose process has ended.
     const REPORTS_PEER_EXIT: bool;
-    /// Whether [`Self::close`] in order must be called by all ranks or by none.
+    /// Whether an orderly [`Self::close`] must be called by all ranks or by none.
     const CLOSE_IS_COLLECTIVE: bool;
 
-    /// Sends a short frame without waiting. Frames to a neighbour that is gone vanish.
+    /// Sends a short frame without waiting, at most [`MAX_POSTS`] times to each neighbour. Frames to
+    /// a neighbour that is gone are dropped.
     fn post(&self, to: usize, frame: Vec<u8>);
 
-    /// Sends a frame, and calls `meanwhile` as long as it waits for the neighbour to take it.
+    /// Sends a frame, and calls `meanwhile` while it waits for the neighbour to take it.
     fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut());
 
-    /// The next thing that has come from any neighbour. Does not wait.
+    /// Returns the next thing received from any neighbour. Does not wait.
     fn receive(&self) -> Option<(usize, Incoming)>;
 
-    /// Waits for something to come, for a posted frame to go, or for a short time. Nothing has
-    /// come since `since`.
+    /// Waits until something is received or a posted frame is sent, but only for a short time.
+    /// Nothing has been received since `since`.
     fn wait(&self, since: Instant, pace: PollRate);
 
-    /// Whether every posted frame is on its way.
+    /// Whether every posted frame has been sent.
     fn flushed(&self) -> bool;
 
-    /// The end. `in_order`: every neighbour has said its last word, so nothing is on its way.
+    /// Closes the link. `in_order`: every neighbour has sent its final message, so nothing is in
+    /// transit.
     fn close(&self, in_order: bool);
 }
 
-/// How quickly a wait must notice what comes.
+/// Maximum number of frames posted to a neighbour in the life of a process: a stop, a failure or the
+/// end, and a close.
+pub const MAX_POSTS: usize = 3;
+
+/// How quickly a wait must notice what is received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollRate {
     /// Others wait too: at once, or within 0.2 ms.
@@ -50,9 +56,9 @@ pub enum PollRate {
 }
 
 impl PollRate {
-    /// Longest sleep between two looks, where a link has to look.
+    /// Maximum sleep of a link that polls.
     #[cfg_attr(not(feature = "mpi"), expect(dead_code))]
-    pub fn longest_sleep(self) -> Duration {
+    pub fn max_sleep(self) -> Duration {
         match self {
             Self::Fast => Duration::from_micros(200),
             Self::Slow => Duration::from_millis(5),

@@ -1,14 +1,13 @@
-//! Processes of this machine: the program starts copies of itself.
+//! Ranks on this machine: the program starts copies of itself.
 //!
-//! Each copy gets a socket as its standard input, and its number in the environment variable
-//! [`LOCAL_RANK_VARIABLE`]. Rank 0, the parent, is in the middle of a star. A copy whose parent is gone finds
-//! its socket closed and ends; the parent knows from the system why a copy ended.
+//! Each copy gets a socket as its standard input, and its rank in the environment variable
+//! [`LOCAL_RANK_VARIABLE`]. Rank 0, the parent, is the centre of a star. A copy whose parent is gone
+//! finds its socket closed and ends; the system tells the parent why a copy ended.
 
-use crate::connect::ConnectError;
 use crate::group::TreeGroup;
 use crate::socket::SocketLink;
 use crate::tree::TreePosition;
-use crate::{FAILURE_DRAIN_TIMEOUT, Ranks};
+use crate::{ConnectError, FAILURE_DRAIN_TIMEOUT, Ranks};
 use rustix::fs::FileType;
 use std::cell::RefCell;
 use std::env;
@@ -21,16 +20,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Tells a copy its rank and how many ranks there are, as `3/8`.
+/// Rank of a copy and number of ranks, as `3/8`.
 const LOCAL_RANK_VARIABLE: &str = "PLIMSOLL_LOCAL_RANK";
-/// A process whose socket is closed is as good as dead; this is how long the system may take to
-/// say how it died.
+/// Time until the system reports how a process ended whose socket is closed.
 const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts `size - 1` copies of this program with the same arguments, and joins them.
 ///
 /// # Errors
-/// The program cannot be started that often. Copies that were started have ended.
+/// A copy cannot be started. Those that were started have ended.
 pub fn start(size: u32) -> Result<Box<dyn Ranks>, ConnectError> {
     let mut sockets = Vec::new();
     let mut children = Vec::new();
@@ -82,25 +80,22 @@ fn start_one(rank: u32, size: u32) -> io::Result<(UnixStream, Child)> {
     Ok((mine, child))
 }
 
-/// Joins the parent, if this process is a copy that [`start`] made. Afterwards the standard input is
-/// empty.
-///
-/// # Errors
-/// The socket cannot be used.
+/// Joins the parent if [`start`] made this process; an error if its socket cannot be used.
+/// Afterwards the standard input is empty.
 pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
     let (rank, size) = spawned_rank()?;
     Some(join_as(rank, size).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
 }
 
-/// Whether this process is a copy that [`start`] made, and has not joined yet.
+/// Whether [`start`] made this process and it has not joined yet.
 pub fn is_spawned_rank() -> bool {
     spawned_rank().is_some()
 }
 
-/// Rank and number of ranks of a copy.
+/// Rank and number of ranks of a copy; `None` if this process is not one.
 ///
-/// The variable alone does not make a copy: programs that a copy starts inherit it. Only a copy has
-/// a socket as its standard input too.
+/// Programs that a copy starts inherit the variable, but only a copy has a socket as its standard
+/// input too.
 fn spawned_rank() -> Option<(u32, u32)> {
     let ranks = parse(&env::var(LOCAL_RANK_VARIABLE).ok()?)?;
     let stat = rustix::fs::fstat(io::stdin().as_fd()).ok()?;
@@ -121,7 +116,7 @@ fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {
     )))
 }
 
-/// Reads a rank other than 0, and a number of ranks that has it.
+/// Parses a rank other than 0 and the number of ranks, which is greater.
 fn parse(text: &str) -> Option<(u32, u32)> {
     let (rank, size) = text.split_once('/')?;
     let (rank, size) = (rank.parse().ok()?, size.parse().ok()?);
@@ -156,8 +151,8 @@ fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Waits for all children, so that none is left behind. After a failure, one that has not ended
-/// within [`FAILURE_DRAIN_TIMEOUT`] of that is killed.
+/// Waits for all children. After a failure, one that has not ended within [`FAILURE_DRAIN_TIMEOUT`]
+/// of it is killed.
 fn reap(children: &mut [Child], in_order: bool) {
     for (index, child) in children.iter_mut().enumerate() {
         let limit = if in_order {

@@ -1,14 +1,14 @@
 //! Frames as MPI messages, between the processes that a launcher started.
 //!
-//! Only point-to-point messages are used, never MPI's collectives: those can be neither left when
-//! another rank fails nor waited for without burning a core.
+//! Only point-to-point messages are used, never MPI's collectives: a rank can neither leave one when
+//! another rank fails nor wait in one without burning a core.
 
-use crate::connect::ConnectError;
+use crate::frame::MAX_SHORT_FRAME;
 use crate::group::TreeGroup;
 use crate::launcher::LaunchInfo;
 use crate::link::{Incoming, Link, PollRate};
 use crate::tree::TreePosition;
-use crate::{FAILURE_DRAIN_TIMEOUT, Ranks};
+use crate::{ConnectError, FAILURE_DRAIN_TIMEOUT, Ranks};
 use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
@@ -17,20 +17,20 @@ use mpi::topology::{Communicator, SimpleCommunicator};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// Children of a rank at most. A wait that sleeps notices late, so few levels matter more than few
-/// children: 1000 ranks are four levels.
+/// Maximum number of children of a rank. A wait that sleeps notices messages late, so few levels
+/// matter more than few children: 1000 ranks are four levels.
 const FAN_OUT: u32 = 8;
-/// How long a wait looks again and again before it sleeps. A message between two processes of one
-/// machine takes about a microsecond, one between two machines a few.
+/// Time that a wait spins before it sleeps. A message between two processes of one machine takes
+/// about a microsecond, one between two machines a few.
 const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
-/// Shortest sleep of a wait.
+/// Minimum sleep of a wait.
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 
 /// Initialises MPI and joins the processes.
 ///
 /// # Errors
-/// MPI sees another number of processes than the launcher has started, so that it is another
-/// library than the launcher's; it cannot be used by a program with threads.
+/// MPI sees another number of processes than the launcher has started, so it is not the launcher's
+/// library; or it cannot be used by a program with threads.
 pub fn join(launch: &LaunchInfo, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
     let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Funneled) else {
         return Err(ConnectError::failed("MPI is initialised already".into()));
@@ -64,8 +64,8 @@ pub fn library() -> String {
     short_library_name(&mpi::environment::library_version().unwrap_or_default())
 }
 
-/// The name and the version from what a library says of itself: `Open MPI v4.1.4, package: ...`, or
-/// a table that begins with `MPICH Version:` and `4.0.2`.
+/// Name and version from a library's description of itself: `Open MPI v4.1.4, package: ...`, or a
+/// table that begins with `MPICH Version:` and `4.0.2`.
 fn short_library_name(library: &str) -> String {
     let first = library.lines().next().unwrap_or_default();
     let name = first.split(',').next().unwrap_or_default();
@@ -81,7 +81,7 @@ struct MpiLink {
     neighbours: Vec<u32>,
     world: SimpleCommunicator,
     posted: RefCell<Vec<Request<'static, [u8], StaticScope>>>,
-    /// Finalises MPI when dropped; `None` when it has.
+    /// Finalises MPI when dropped; `None` afterwards.
     universe: RefCell<Option<Universe>>,
 }
 
@@ -94,14 +94,17 @@ impl MpiLink {
 
 impl Link for MpiLink {
     const REPORTS_PEER_EXIT: bool = false;
-    // `MPI_Finalize` waits for all ranks. The launcher of Open MPI 4.1 now and then crashes or hangs
+    // `MPI_Finalize` waits for all ranks. The launcher of Open MPI 4.1 occasionally crashes or hangs
     // when a rank calls `MPI_Abort` while others are in it.
     const CLOSE_IS_COLLECTIVE: bool = true;
 
     fn post(&self, to: usize, frame: Vec<u8>) {
-        // MPI reads the frame until the request is done, whenever that is. At most three frames are
-        // posted to a neighbour in the life of a process (stop, failure or end, close), so they are
-        // leaked.
+        // MPI reads the frame until the request completes, whenever that is. The few frames that are
+        // posted (`MAX_POSTS`) are leaked.
+        assert!(
+            frame.len() <= MAX_SHORT_FRAME,
+            "only short frames are posted"
+        );
         let frame: &'static [u8] = frame.leak();
         let request = self.process(to).immediate_send(StaticScope, frame);
         self.posted.borrow_mut().push(request);
@@ -133,7 +136,7 @@ impl Link for MpiLink {
         if waited < SPIN_BEFORE_SLEEP {
             std::thread::yield_now();
         } else {
-            std::thread::sleep((waited / 8).clamp(MIN_SLEEP, pace.longest_sleep()));
+            std::thread::sleep((waited / 8).clamp(MIN_SLEEP, pace.max_sleep()));
         }
     }
 
@@ -147,7 +150,7 @@ impl Link for MpiLink {
     fn close(&self, in_order: bool) {
         if !in_order {
             eprintln!(
-                "rank {}: another rank has not ended within {} s of a failure; all are ended",
+                "rank {}: another rank has not ended within {} s of a failure; all ranks are aborted",
                 self.world.rank(),
                 FAILURE_DRAIN_TIMEOUT.as_secs()
             );

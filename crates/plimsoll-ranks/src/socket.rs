@@ -1,7 +1,7 @@
 //! Frames over Unix stream sockets, each preceded by its length.
 
-use crate::frame::MAX_FRAME;
-use crate::link::{Incoming, Link, PollRate};
+use crate::frame::{MAX_FRAME, MAX_SHORT_FRAME};
+use crate::link::{Incoming, Link, MAX_POSTS, PollRate};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -15,9 +15,9 @@ use std::time::Instant;
 /// A socket to each neighbour.
 pub struct SocketLink {
     peers: RefCell<Vec<Peer>>,
-    /// Why a neighbour's socket was closed, if this process can know. Called once for each.
+    /// Returns why a neighbour's socket was closed. Called once for each.
     close_reason: Box<dyn Fn(usize) -> String>,
-    /// What is left to do when all is said: whether the end was in order.
+    /// Called when the link is closed, with whether that is in order.
     on_end: Box<dyn Fn(bool)>,
 }
 
@@ -25,42 +25,43 @@ struct Peer {
     socket: UnixStream,
     /// `false` once it was closed at the other end.
     open: bool,
-    /// Bytes to be sent, and how many of them were.
+    /// Bytes to send, at most [`MAX_QUEUED_BYTES`].
     send_buffer: VecDeque<u8>,
-    /// Bytes that have come: length, frame, length, frame.
+    /// Received bytes: length, frame, length, frame.
     receive_buffer: Vec<u8>,
-    /// How many of them were handed out.
+    /// The number of these that were passed on.
     consumed: usize,
 }
 
 /// Bytes of the length before a frame.
 const LENGTH_PREFIX_BYTES: usize = 4;
-/// Room for what is read at a time, bytes.
+/// Maximum number of bytes queued for a neighbour: the part that is being sent, and what was posted.
+const MAX_QUEUED_BYTES: usize =
+    LENGTH_PREFIX_BYTES + MAX_FRAME + MAX_POSTS * (LENGTH_PREFIX_BYTES + MAX_SHORT_FRAME);
+/// Minimum size of a read in bytes.
 const READ_CHUNK_BYTES: usize = 64 << 10;
-/// How often a wait looks without a reason. Everything that matters wakes it.
+/// Maximum time of a wait. Everything that matters wakes it earlier.
 const MAX_POLL_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
 impl SocketLink {
-    /// Joins this process to its neighbours.
-    ///
-    /// `why` says why the socket of a neighbour was closed; `at_end` is called when the link is
-    /// closed.
+    /// Joins this process to its neighbours. `close_reason` returns why the socket of a neighbour
+    /// was closed; `on_end` is called when the link is closed, with whether that is in order.
     ///
     /// # Errors
-    /// The system's, when a socket cannot be made non-blocking.
+    /// A socket cannot be made non-blocking.
     pub fn new(
         sockets: Vec<UnixStream>,
-        why: Box<dyn Fn(usize) -> String>,
-        at_end: Box<dyn Fn(bool)>,
+        close_reason: Box<dyn Fn(usize) -> String>,
+        on_end: Box<dyn Fn(bool)>,
     ) -> io::Result<Self> {
         let peers = sockets.into_iter().map(Peer::new);
         Ok(Self {
             peers: RefCell::new(peers.collect::<io::Result<_>>()?),
-            close_reason: why,
-            on_end: at_end,
+            close_reason,
+            on_end,
         })
     }
 }
@@ -70,13 +71,15 @@ impl Link for SocketLink {
     const CLOSE_IS_COLLECTIVE: bool = false;
 
     fn post(&self, to: usize, frame: Vec<u8>) {
-        let peer = &mut self.peers.borrow_mut()[to];
-        peer.push(&frame);
-        peer.flush();
+        assert!(
+            frame.len() <= MAX_SHORT_FRAME,
+            "only short frames are posted"
+        );
+        self.peers.borrow_mut()[to].push(&frame);
     }
 
     fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut()) {
-        self.post(to, frame);
+        self.peers.borrow_mut()[to].push(&frame);
         while !self.peers.borrow()[to].send_buffer.is_empty() {
             meanwhile();
             self.wait(Instant::now(), PollRate::Fast);
@@ -105,7 +108,7 @@ impl Link for SocketLink {
     fn wait(&self, _since: Instant, _pace: PollRate) {
         let peers = self.peers.borrow();
         let mut fds: Vec<_> = peers.iter().filter_map(Peer::interest).collect();
-        // An interrupted wait is over: the caller looks what there is, and waits again.
+        // After an interruption the caller checks and waits again.
         let _ = poll(&mut fds, Some(&MAX_POLL_WAIT));
     }
 
@@ -130,15 +133,27 @@ impl Peer {
         })
     }
 
+    /// Queues a frame and sends what the socket takes.
     fn push(&mut self, frame: &[u8]) {
+        assert!(
+            frame.len() <= MAX_FRAME,
+            "a frame of {} bytes is too long",
+            frame.len()
+        );
         if self.open {
             self.send_buffer.extend((frame.len() as u32).to_le_bytes());
             self.send_buffer.extend(frame);
+            let queued = self.send_buffer.len();
+            assert!(
+                queued <= MAX_QUEUED_BYTES,
+                "{queued} bytes are queued for a neighbour"
+            );
         }
+        self.flush();
     }
 
-    /// Sends what the socket takes. That the other end is closed is left for `fill` to find, after
-    /// what was sent before.
+    /// Sends what the socket takes. A closed other end is left for `fill` to detect, after everything
+    /// that was sent before.
     fn flush(&mut self) {
         while !self.send_buffer.is_empty() {
             match send(
@@ -154,7 +169,7 @@ impl Peer {
         }
     }
 
-    /// Takes what has come, at most about a frame; `false` when the other end is closed.
+    /// Reads about a frame at most; returns `false` when the other end is closed.
     fn fill(&mut self) -> bool {
         while self.receive_buffer.len() - self.consumed <= MAX_FRAME + LENGTH_PREFIX_BYTES {
             self.receive_buffer.reserve(READ_CHUNK_BYTES);
@@ -172,7 +187,7 @@ impl Peer {
         true
     }
 
-    /// Notes that the other end is closed. Whole frames that came before count first.
+    /// Notes that the other end is closed, unless whole frames are still to be passed on.
     fn closed(&mut self) -> bool {
         if self.frame_len().is_some() {
             return true;
@@ -182,15 +197,15 @@ impl Peer {
         false
     }
 
-    /// The length of the next frame, if all of it has come.
+    /// The length of the next frame, if all of it has been received.
     fn frame_len(&self) -> Option<usize> {
-        let come = &self.receive_buffer[self.consumed..];
-        let len = u32::from_le_bytes(come.get(..LENGTH_PREFIX_BYTES)?.try_into().ok()?) as usize;
-        // A frame that is too long is handed out cut off, and found to be none.
-        let len = len.min(MAX_FRAME + 1);
-        (come.len() - LENGTH_PREFIX_BYTES >= len).then_some(len)
+        let (prefix, rest) = self.receive_buffer[self.consumed..].split_first_chunk()?;
+        // A frame that is too long is cut off, and then rejected by `Frame::decode`.
+        let len = (u32::from_le_bytes(*prefix) as usize).min(MAX_FRAME + 1);
+        (rest.len() >= len).then_some(len)
     }
 
+    /// Takes the next frame, if all of it has been received.
     fn next_frame(&mut self) -> Option<Vec<u8>> {
         let len = self.frame_len()?;
         let start = self.consumed + LENGTH_PREFIX_BYTES;

@@ -3,7 +3,7 @@
 use crate::{GroupStatus, RankError, Ranks};
 use std::cell::{Cell, RefCell};
 
-/// One process alone: every collective call is done at once.
+/// One process alone: every collective call returns at once.
 #[derive(Debug, Default)]
 pub struct Solo {
     failed: RefCell<Option<RankError>>,
@@ -16,7 +16,7 @@ impl Solo {
         Self::default()
     }
 
-    /// `value`, unless this rank has said that it failed.
+    /// Returns `value`, or the error of this rank if it has failed.
     fn unless_failed<T>(&self, value: T) -> Result<T, RankError> {
         match &*self.failed.borrow() {
             Some(error) => Err(error.clone()),

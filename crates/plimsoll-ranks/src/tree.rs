@@ -1,31 +1,32 @@
 //! The tree along which ranks exchange messages.
 //!
-//! A rank's subtree is a run of consecutive ranks that begins with itself. So values combined up the
-//! tree come in rank order, and neighbours in the tree are mostly neighbours on the machine, since
+//! A rank's subtree is a range of consecutive ranks that begins with itself. So values combined up
+//! the tree are in rank order, and neighbours in the tree are mostly neighbours on the machine, since
 //! launchers place consecutive ranks together.
 
 use std::ops::Range;
 
-/// Where a rank stands in the tree.
+/// The position of a rank in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreePosition {
     /// The rank itself.
     pub rank: u32,
-    /// How many ranks there are.
+    /// The number of ranks.
     pub size: u32,
     /// The rank above; `None` for rank 0.
     pub parent: Option<u32>,
-    /// The subtrees below, in rank order; the first rank of each is the child.
+    /// The subtrees below, contiguous and in rank order; the first rank of each is the child.
     pub children: Vec<Range<u32>>,
 }
 
 impl TreePosition {
-    /// The place of `rank` among `size` ranks when a rank has at most `fan_out` children.
+    /// The position of `rank` among `size` ranks when a rank has at most `fan_out` children.
     ///
     /// # Panics
     /// If `rank` is not below `size`, or `fan_out` is 0.
     pub fn new(rank: u32, size: u32, fan_out: u32) -> Self {
-        assert!(rank < size && fan_out > 0);
+        assert!(rank < size, "rank {rank} of {size} ranks");
+        assert!(fan_out > 0, "a rank must be able to have children");
         let mut parent = None;
         let mut subtree = 0..size;
         loop {
@@ -46,7 +47,7 @@ impl TreePosition {
         }
     }
 
-    /// How many ranks there are in the subtree of this one, itself included.
+    /// The number of ranks in the subtree of this one, itself included.
     pub fn subtree_len(&self) -> u32 {
         self.children.last().map_or(1, |last| last.end - self.rank)
     }
@@ -63,7 +64,18 @@ fn split(whole: Range<u32>, parts: u32) -> Vec<Range<u32>> {
     let len = whole.end - whole.start;
     let parts = parts.min(len);
     let bound = |i: u32| whole.start + (u64::from(len) * u64::from(i) / u64::from(parts)) as u32;
-    (0..parts).map(|i| bound(i)..bound(i + 1)).collect()
+    let parts: Vec<_> = (0..parts).map(|i| bound(i)..bound(i + 1)).collect();
+    let contiguous = parts.windows(2).all(|w| w[0].end == w[1].start);
+    let ends = parts
+        .first()
+        .map(|p| p.start)
+        .zip(parts.last().map(|p| p.end));
+    let covered = ends.is_none_or(|ends| ends == (whole.start, whole.end));
+    assert!(
+        contiguous && covered,
+        "{parts:?} are not the parts of {whole:?}"
+    );
+    parts
 }
 
 #[cfg(test)]

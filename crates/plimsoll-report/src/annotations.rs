@@ -1,4 +1,4 @@
-//! What a person said of results.
+//! Tags and notes of results.
 
 use plimsoll_diagnostics::foreign;
 use plimsoll_results::Annotations;

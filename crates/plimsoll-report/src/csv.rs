@@ -30,12 +30,11 @@ const LATENCIES: [&str; 7] = [
     "mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms",
 ];
 
-/// Columns behind those of latencies: the share of the full data and rates, empty without an
-/// operation mix, and what follows from it.
+/// Columns after those of latencies: the scale, empty without an operation mix, and the remark on it.
 const SCALE: [&str; 2] = ["scale", "remark"];
 
-/// Columns at the end: of what was under way when the window ended, of gaps, and from which of the
-/// percentiles on the latencies, and the service times, are lower bounds.
+/// Columns at the end: operations in flight when the window ended, gaps, and the first percentile
+/// from which on the latencies, and the service times, are lower bounds.
 const STANDSTILL: [&str; 6] = [
     "in_flight",
     "oldest_in_flight_ms",
@@ -45,17 +44,17 @@ const STANDSTILL: [&str; 6] = [
     "service_at_least_from",
 ];
 
-/// A line an operation of each run, with the figures as `run.json` has them and a first line of
-/// names; what was not measured is empty. The latency of an operation that was not paced is its
-/// service time. Percentiles that were requested besides the usual ones have columns of their own, which
-/// are empty where there are too few operations for them, unless they are lower bounds. `runs` are names of results directories with what is in
-/// them.
+/// A line of names, and one per operation of each run, with the figures of `run.json`; what was not
+/// measured is empty. The latency of an operation that was not paced is its service time. Additional
+/// percentiles that were requested have columns of their own, which are empty if there are too few
+/// operations for them, unless they are lower bounds. `runs` are names of results directories and
+/// their content.
 #[must_use]
 pub fn render(runs: &[(&str, &Run)]) -> String {
-    let asked = runs
+    let requested = runs
         .iter()
         .filter_map(|(_, r)| r.percentiles_shown.as_ref());
-    let more = Percentiles::extra(asked, &Percentile::DEFAULT_TABLE);
+    let more = Percentiles::extra(requested, &Percentile::DEFAULT_TABLE);
     let latencies = ["latency", "service"].into_iter().flat_map(|kind| {
         let fixed = LATENCIES.iter().map(move |l| format!("{kind}_{l}"));
         fixed.chain(more.iter().map(move |p| format!("{kind}_{p}_ms")))
@@ -96,11 +95,8 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
             .map_or_else(String::new, |us| us.to_string()),
         o.paced_ops.to_string(),
     ];
-    for (figures, of) in [
-        (&o.latency, PercentileKind::Latency),
-        (o.service(), PercentileKind::Service),
-    ] {
-        cells.extend(latency(o, figures));
+    for of in [PercentileKind::Latency, PercentileKind::Service] {
+        cells.extend(latency(o, of.figures(o)));
         let known = |p: &Percentile| known(o.percentile(*p), of);
         cells.extend(more.iter().map(|p| known(p).unwrap_or_default()));
     }
@@ -112,22 +108,17 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     let figures = Percentiles::new(more.iter().copied().chain(Percentile::DEFAULT_TABLE));
     let figures = figures.as_slice().iter().map(|p| o.percentile(*p));
     let figures: Vec<PercentileFigure> = figures.flatten().collect();
-    cells.push(at_least_from(
-        &figures,
-        PercentileKind::Latency,
-        o.is_at_least(o.latency.max_ms),
-    ));
+    let max_at_least = o.is_at_least(o.latency.max_ms);
+    let of = PercentileKind::Latency;
+    cells.push(at_least_from(&figures, of, max_at_least));
     let max_at_least = o.is_service_at_least(o.service().max_ms);
-    cells.push(at_least_from(
-        &figures,
-        PercentileKind::Service,
-        max_at_least,
-    ));
+    let of = PercentileKind::Service;
+    cells.push(at_least_from(&figures, of, max_at_least));
     cells
 }
 
-/// The first of some percentiles in increasing order that is a lower bound, as those behind it and
-/// the greatest are; `max` where only the greatest is, empty where that is exact too.
+/// The first of some percentiles in increasing order that is a lower bound, as are those after it and
+/// the maximum; `max` if only the maximum is, empty if that is exact too.
 pub(crate) fn at_least_from(
     figures: &[PercentileFigure],
     of: PercentileKind,
@@ -140,16 +131,16 @@ pub(crate) fn at_least_from(
     }
 }
 
-/// A percentile in milliseconds; none where it has too few operations and is no lower bound.
+/// A percentile in milliseconds; `None` if it has too few operations and is not a lower bound.
 pub(crate) fn known(figure: Option<PercentileFigure>, of: PercentileKind) -> Option<String> {
     let figure = figure.filter(|f| f.enough_samples || of.at_least(f))?;
     Some(of.ms(&figure).to_string())
 }
 
-/// Of operations that are all still under way nothing is known but lower bounds of the percentiles and
-/// of the greatest.
+/// The cells of [`LATENCIES`]. Of operations that are all still in flight, only lower bounds of the
+/// percentiles and the maximum are known.
 fn latency(o: &OperationFigures, f: &LatencyFigures) -> [String; 7] {
-    let of_done = |ms: f64| match o.ops {
+    let of_completed = |ms: f64| match o.ops {
         0 => String::new(),
         _ => ms.to_string(),
     };
@@ -159,11 +150,11 @@ fn latency(o: &OperationFigures, f: &LatencyFigures) -> [String; 7] {
     };
     let [p50, p95, p99, p999, max] =
         [f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms].map(bounded);
-    let [mean, min] = [f.mean_ms, f.min_ms].map(of_done);
+    let [mean, min] = [f.mean_ms, f.min_ms].map(of_completed);
     [mean, min, p50, p95, p99, p999, max]
 }
 
-/// A line of cells by RFC 4180, ended as on this system.
+/// A line of cells as in RFC 4180, but ended by a line feed.
 pub(crate) fn line(cells: &[String]) -> String {
     let quoted = |cell: &String| {
         let cell = foreign::escaped_lines(cell);

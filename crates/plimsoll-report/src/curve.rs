@@ -1,18 +1,17 @@
 //! A load curve in a terminal or a text file.
 
-use crate::format::{latency, mib_per_s, rate};
+use crate::format::{clock_note, duration_text, inline, inline_latency, latency, mib_per_s, rate};
 use crate::percentiles::{
     self, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful, shown_inline,
 };
 use crate::table::Table;
 use crate::terminal::Layout;
-use crate::text::{Paint, paragraph};
-use plimsoll_plan::{Count, counted, scaled, show_duration};
-use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Percentile, Verdict};
+use crate::text::{Paint, paragraph, reason_codes, results_location};
+use plimsoll_plan::{Count, counted, scaled};
+use plimsoll_results::{CurvePoint, CurveState, LoadCurve, Percentile, Verdict};
 use std::path::Path;
-use std::time::Duration;
 
-/// The whole report of a curve; `results` is where its directory lies.
+/// The whole report on a curve; `results` is its directory.
 #[must_use]
 pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> String {
     let mut out = String::new();
@@ -27,51 +26,44 @@ pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> Stri
         out.push('\n');
         figures(&mut out, curve, layout);
     }
-    if let Some(path) = results {
-        let path = path.display();
-        out.push_str(&format!("\nresults in {}\n", paint.bold(&path.to_string())));
-        if curve.state.can_resume() {
-            out.push_str(&format!("resume with plimsoll curve --resume {path}\n"));
-        }
-    }
+    let resume = curve.state.can_resume().then_some("curve");
+    results_location(&mut out, results, resume, paint);
     out
 }
 
-/// A point in one line, for when it has just been measured.
+/// A point that has just been measured, in one line.
 #[must_use]
 pub fn line(point: &CurvePoint) -> String {
-    let asked = match point.offered_ops_per_s {
-        Some(asked) => format!(" of {}", rate(asked)),
-        None => String::new(),
-    };
-    let codes: Vec<&str> = point.reasons.iter().map(|r| r.code.as_str()).collect();
-    let why = match codes.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", codes.join(", ")),
-    };
-    let time = |ms| latency_of(ms).replace("  ", " ");
+    let p99 = point.percentile(Percentile::P99);
     format!(
-        "load {}: {}{asked} ops/s, mean {}, p99 {}: {}{why}",
+        "load {}: {}, p99 {}: {}{}",
         Count(point.load),
-        rate(point.achieved_ops_per_s),
-        time(point.mean_ms),
-        shown_inline(
-            point.percentile(Percentile::P99),
-            PercentileKind::Latency,
-            "-"
-        ),
-        point.verdict
+        rate_and_mean(point),
+        shown_inline(p99, PercentileKind::Latency, "-"),
+        point.verdict,
+        reason_codes(&point.reasons)
     )
 }
 
-/// A latency of a point; a point at which nothing was done has none.
-pub(crate) fn latency_of(ms: Option<f64>) -> String {
+/// Achieved and offered rate, and mean latency.
+pub(crate) fn rate_and_mean(point: &CurvePoint) -> String {
+    let offered = point.offered_ops_per_s;
+    let offered = offered.map_or_else(String::new, |offered| format!(" of {}", rate(offered)));
+    let mean = inline(&latency_of(point.mean_ms));
+    format!(
+        "{}{offered} ops/s, mean {mean}",
+        rate(point.achieved_ops_per_s)
+    )
+}
+
+/// A latency of a point; a point at which no operation completed has none.
+fn latency_of(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
 fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
     let paint = Paint(layout.color);
-    let (done, all) = (curve.points.len(), curve.selection.loads.len());
+    let (measured, all) = (curve.points.len(), curve.selection.loads.len());
     let state = match curve.state {
         CurveState::Complete => paint.good("complete"),
         CurveState::Stopped => paint.good("stopped by its rule"),
@@ -80,7 +72,7 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
         CurveState::Failed => paint.bad("failed"),
     };
     out.push_str(&format!(
-        "{}: {state}, {done} of {}\n",
+        "{}: {state}, {measured} of {}\n",
         paint.bold(&curve.workload),
         counted(all as u64, "load point", "load points")
     ));
@@ -91,16 +83,12 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
     if !curve.comparable {
         paragraph(out, "  ", &scaled(curve.scale), layout.columns());
     }
-    let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
-    let clock = match curve.clock {
-        ClockKind::Real => "",
-        ClockKind::Virtual => " of virtual time",
-    };
     let mut facts = format!(
-        "load in {}, {} measured after {} of warm-up{clock} at each, seed {}, target {}",
+        "load in {}, {} measured after {} of warm-up{} at each, seed {}, target {}",
         curve.metric,
-        length(curve.measure_s),
-        length(curve.warmup_s),
+        duration_text(curve.measure_s),
+        duration_text(curve.warmup_s),
+        clock_note(curve.clock),
         curve.seed,
         curve.target.url
     );
@@ -148,7 +136,7 @@ pub(crate) fn times(p: &CurvePoint, shown: &[Percentile]) -> Vec<String> {
     mean.chain(shown.iter().map(percentile)).collect()
 }
 
-/// What is said of a table of points in which percentiles have too few operations.
+/// The note below a table of points in which percentiles have too few operations.
 pub(crate) fn doubt<'a>(
     out: &mut String,
     mut points: impl Iterator<Item = &'a CurvePoint>,
@@ -160,7 +148,7 @@ pub(crate) fn doubt<'a>(
     }
 }
 
-/// Why points are not valid.
+/// The reasons why points are not valid.
 fn reasons(out: &mut String, curve: &LoadCurve, layout: Layout) {
     let bad = |p: &&CurvePoint| p.verdict != Verdict::Valid;
     for (i, point) in curve.points.iter().filter(bad).enumerate() {
@@ -174,8 +162,8 @@ fn reasons(out: &mut String, curve: &LoadCurve, layout: Layout) {
     }
 }
 
-/// Operations that are due at a point while it is measured; endless where no rate is requested.
-fn due(curve: &LoadCurve, point: &CurvePoint) -> f64 {
+/// Operations scheduled in the measured window of a point; infinite if no rate is requested.
+fn scheduled(curve: &LoadCurve, point: &CurvePoint) -> f64 {
     let rate = point.offered_ops_per_s.unwrap_or(f64::INFINITY);
     rate * curve.measure_s
 }
@@ -185,7 +173,11 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
     let metric = &curve.metric;
     let line = match curve.load_line {
         Some(load) => format!("{} {metric}", Count(load)),
-        None if curve.points.first().is_some_and(|p| due(curve, p) < 1.0) => {
+        None if curve
+            .points
+            .first()
+            .is_some_and(|p| scheduled(curve, p) < 1.0) =>
+        {
             "none: fewer than one operation is scheduled at the first load".into()
         }
         None => "none: the first load was not sustained".into(),
@@ -201,14 +193,12 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
         );
         paragraph(out, "highest valid load: ", &text, columns);
     }
-    let time = |ms| latency(ms).replace("  ", " ");
-    let mut ort = Vec::new();
-    ort.extend(curve.ort_ms.map(time));
-    ort.extend(
-        curve
-            .ort_2008_ms
-            .map(|ms| format!("{} (2008 rule)", time(ms))),
-    );
+    let ort_2008 = |ms| format!("{} (2008 rule)", inline_latency(ms));
+    let ort = [
+        curve.ort_ms.map(inline_latency),
+        curve.ort_2008_ms.map(ort_2008),
+    ];
+    let ort: Vec<String> = ort.into_iter().flatten().collect();
     if !ort.is_empty() {
         paragraph(out, "overall response time: ", &ort.join(", "), columns);
     }
@@ -217,10 +207,10 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
         paragraph(out, "knee: ", &text, columns);
     }
     if let Some(usl) = &curve.usl {
-        let peak = usl.peak_load();
-        let peak = peak.map_or("no peak".into(), |p| {
-            format!("a peak at {} {metric}", rate(p))
-        });
+        let peak = usl
+            .peak_load()
+            .map(|p| format!("a peak at {} {metric}", rate(p)));
+        let peak = peak.unwrap_or("no peak".into());
         let text = format!(
             "contention {:.4}, coherency {:.6}, {peak}; it explains {:.1} % of the variance",
             usl.sigma,

@@ -1,12 +1,10 @@
-//! The one-line summary that Filebench prints, for eyes and scripts that know it.
+//! The one-line summary that Filebench prints, for users and scripts that know it.
 
+use crate::format::MIB;
 use plimsoll_results::Summary;
 
-/// Bytes of what Filebench calls an mb.
-const MB: f64 = 1_048_576.0;
-
-/// `IO Summary: N ops N.NNN ops/s R/W rd/wr N.Nmb/s N.NNNms/op`, and the processor time an
-/// operation cost where it is known, as Filebench 1.x added it.
+/// `IO Summary: N ops N.NNN ops/s R/W rd/wr N.Nmb/s N.NNNms/op`, and the processor time of an
+/// operation if it is known, as in Filebench 1.x. Filebench's `mb` is a MiB.
 #[must_use]
 pub fn io_summary(s: &Summary) -> String {
     let mut line = format!(
@@ -15,7 +13,7 @@ pub fn io_summary(s: &Summary) -> String {
         s.ops_per_s,
         s.reads_per_s,
         s.writes_per_s,
-        s.bytes_per_s / MB,
+        s.bytes_per_s / MIB,
         s.mean_ms,
     );
     if let Some(us) = s.cpu_us_per_op {

@@ -1,18 +1,17 @@
 //! A search for the load line in a terminal or a text file.
 
-use crate::curve::{doubt, latency_of, times};
-use crate::format::rate;
+use crate::curve::{doubt, rate_and_mean, times};
+use crate::format::{clock_note, duration_text, rate};
 use crate::percentiles::align_marked;
 use crate::table::Table;
 use crate::terminal::Layout;
-use crate::text::{Paint, paragraph};
-use plimsoll_plan::{Count, counted, scaled, show_duration};
+use crate::text::{Paint, paragraph, reason_codes, results_location};
+use plimsoll_plan::{Count, counted, scaled};
 use plimsoll_points::{Agreement, SearchEnd};
-use plimsoll_results::{ClockKind, LoadSearch, Percentile, SearchRun};
+use plimsoll_results::{LoadSearch, Percentile, SearchRun};
 use std::path::Path;
-use std::time::Duration;
 
-/// The whole report of a search; `results` is where its directory lies.
+/// The whole report on a search; `results` is its directory.
 #[must_use]
 pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> String {
     let mut out = String::new();
@@ -22,64 +21,46 @@ pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> St
         out.push('\n');
         table(search).render(&mut out, layout.columns(), paint);
         let points = search.runs.iter().map(|r| &r.point);
-        doubt(
-            &mut out,
-            points,
-            search.shown_percentiles(&[Percentile::P99]),
-            layout,
-        );
+        let shown = search.shown_percentiles(&[Percentile::P99]);
+        doubt(&mut out, points, shown, layout);
         out.push('\n');
-        line_found(&mut out, search, layout);
+        load_line(&mut out, search, layout);
     }
-    if let Some(path) = results {
-        let path = path.display().to_string();
-        out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
-        if search.can_resume() {
-            out.push_str(&format!("resume with plimsoll find --resume {path}\n"));
-        }
-    }
+    let resume = search.can_resume().then_some("find");
+    results_location(&mut out, results, resume, paint);
     out
 }
 
-/// A run in one line, for when it has just been made; `number` counts from 1.
+/// A run that has just ended, in one line; `number` counts from 1.
 #[must_use]
 pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
     let point = &run.point;
-    let asked = match point.offered_ops_per_s {
-        Some(asked) => format!(" of {}", rate(asked)),
-        None => String::new(),
-    };
-    let codes: Vec<&str> = point.reasons.iter().map(|r| r.code.as_str()).collect();
     let verdict = match run.passed {
         true => "pass".to_owned(),
-        false => format!("fail ({})", codes.join(", ")),
+        false => format!("fail{}", reason_codes(&point.reasons)),
     };
     format!(
-        "run {number}, {}: load {} {metric}: {}{asked} ops/s, mean {}: {verdict}",
+        "run {number}, {}: load {} {metric}: {}: {verdict}",
         run.purpose,
         Count(point.load),
-        rate(point.achieved_ops_per_s),
-        latency_of(point.mean_ms).replace("  ", " "),
+        rate_and_mean(point),
     )
 }
 
 fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
     let paint = Paint(layout.color);
-    let said = search.selection.load_line.termination.to_string();
-    let state = match (
-        search.selection.load_line.termination,
-        &search.selection.failure,
-    ) {
+    let termination = search.selection.load_line.termination.to_string();
+    let state = match (search.selection.load_line.termination, &search.selection.failure) {
         (_, Some(_)) => paint.bad("failed"),
         (SearchEnd::Found, None) => paint.good("found"),
-        (SearchEnd::NoneSustained, None) => paint.bad(&said),
+        (SearchEnd::NoneSustained, None) => paint.bad(&termination),
         (
             SearchEnd::MaxLoadSustained
             | SearchEnd::MaxRunsReached
             | SearchEnd::Interrupted
             | SearchEnd::Unfinished,
             None,
-        ) => paint.doubtful(&said),
+        ) => paint.doubtful(&termination),
     };
     out.push_str(&format!(
         "{}: search for the load line: {state}, {}\n",
@@ -93,18 +74,13 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
     if !search.comparable {
         paragraph(out, "  ", &scaled(search.scale), columns);
     }
-    let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
-    let clock = match search.clock {
-        ClockKind::Real => "",
-        ClockKind::Virtual => " of virtual time",
-    };
     let mut facts = format!(
-        "load in {}, at most {}, {} measured after {} of warm-up{clock} in each run, seed {}, \
-         target {}",
+        "load in {}, at most {}, {} measured after {} of warm-up{} in each run, seed {}, target {}",
         search.metric,
         Count(search.selection.search.max_load),
-        length(search.measure_s),
-        length(search.warmup_s),
+        duration_text(search.measure_s),
+        duration_text(search.warmup_s),
+        clock_note(search.clock),
         search.seed,
         search.target.url
     );
@@ -127,9 +103,8 @@ fn table(search: &LoadSearch) -> Table {
     let mut table = Table::new(&head);
     let mut all: Vec<Vec<String>> = search.runs.iter().map(|r| times(&r.point, shown)).collect();
     align_marked(&mut all.iter_mut().collect::<Vec<_>>());
-    for ((number, run), times) in (1..).zip(&search.runs).zip(all) {
+    for ((number, run), times) in (1u64..).zip(&search.runs).zip(all) {
         let p = &run.point;
-        let number: u64 = number;
         let mut row = vec![
             number.to_string(),
             Count(p.load).to_string(),
@@ -148,11 +123,11 @@ fn table(search: &LoadSearch) -> Table {
     table
 }
 
-/// Where the load line lies, how sure that is, and what stands against a higher load.
-fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
+/// The load line, the runs that support it, and why a higher load is not sustained.
+fn load_line(out: &mut String, search: &LoadSearch, layout: Layout) {
     let columns = layout.columns();
     let metric = &search.metric;
-    let sure = |s: Agreement| {
+    let supported = |s: Agreement| {
         format!(
             "{} {metric}, passed {} of {}",
             Count(s.load),
@@ -160,43 +135,38 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
             counted(u64::from(s.runs), "run", "runs")
         )
     };
-    let carried = match (
-        search.selection.load_line.sustained,
-        search.selection.load_line.termination,
-    ) {
+    let sustained = match (search.selection.load_line.sustained, search.selection.load_line.termination) {
         (Some(s), SearchEnd::MaxLoadSustained) => {
-            format!("at least {}; --max-load is the highest load tried", sure(s))
+            let supported = supported(s);
+            format!("at least {supported}; --max-load is the highest load tried")
         }
-        (Some(s), _) => sure(s),
+        (Some(s), _) => supported(s),
         (None, _) => "none: no load was sustained".into(),
     };
-    paragraph(out, "load line: ", &carried, columns);
+    paragraph(out, "load line: ", &sustained, columns);
     if let Some(text) = interval(search) {
         paragraph(out, "not found: ", &text, columns);
     }
     let Some(upper) = search.selection.load_line.not_sustained else {
         return;
     };
-    paragraph(out, "not sustained: ", &sure(upper), columns);
-    let of_upper = search
-        .runs
-        .iter()
-        .rev()
-        .filter(|r| r.point.load == upper.load);
-    let Some(worst) = of_upper.into_iter().find(|r| !r.passed) else {
+    paragraph(out, "not sustained: ", &supported(upper), columns);
+    let mut latest_first = search.runs.iter().rev();
+    let failed = |r: &&SearchRun| r.point.load == upper.load && !r.passed;
+    let Some(failed) = latest_first.find(failed) else {
         return;
     };
-    for reason in &worst.point.reasons {
+    for reason in &failed.point.reasons {
         paragraph(out, &format!("  {}: ", reason.code), &reason.text, columns);
     }
-    if worst.is_client_limited() {
+    if failed.is_client_limited() {
         let text =
             "the client limited the load: the load line may be the client's and not the storage's";
         paragraph(out, "  ", text, columns);
     }
 }
 
-/// What is known of the load line if the search ended before it was found, in a sentence.
+/// The interval in which the load line is, in a sentence, if the search ended before it was found.
 #[must_use]
 pub fn interval(search: &LoadSearch) -> Option<String> {
     let line = &search.selection.load_line;
@@ -211,14 +181,14 @@ pub fn interval(search: &LoadSearch) -> Option<String> {
     let of = |s: Agreement| Count(s.load).to_string();
     let known = match (line.sustained, line.not_sustained) {
         (Some(lower), Some(upper)) => format!(
-            "it lies from {} up to below {} {metric}; the interval is not as narrow as it was to \
-             be, or its ends are not confirmed",
+            "it lies from {} up to below {} {metric}; the interval is wider than the resolution, \
+             or its ends are not confirmed",
             of(lower),
             of(upper)
         ),
         (Some(lower), None) => format!(
             "it is {} {metric} or more; no load was found that is not sustained, and loads up to {} \
-             were to be tried",
+             remained to be tried",
             of(lower),
             Count(max)
         ),

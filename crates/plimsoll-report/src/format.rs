@@ -1,13 +1,15 @@
-//! Numbers as people read them.
+//! Numbers and times as text.
 
-use plimsoll_plan::Count;
+use plimsoll_plan::{Count, show_duration};
+use plimsoll_results::{ClockKind, Run};
+use std::time::Duration;
 
 /// Bytes of a MiB.
-const MIB: f64 = 1_048_576.0;
+pub const MIB: f64 = 1_048_576.0;
 
-/// A latency given in milliseconds, three significant digits, in `ns`, `µs`, `ms` or `s`.
+/// Formats a latency in milliseconds with three significant digits, in `ns`, `µs`, `ms` or `s`.
 ///
-/// The unit takes two columns, so that right-aligned latencies of one unit line up.
+/// The unit takes two columns, so that right-aligned latencies line up; see [`inline`].
 #[must_use]
 pub fn latency(ms: f64) -> String {
     let ns = ms * 1e6;
@@ -21,7 +23,45 @@ pub fn latency(ms: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A number of at least three significant digits: `0.5`, `1.25`, `99.9`, `12 345`.
+/// Removes the padding of units that [`latency`] has for columns.
+#[must_use]
+pub fn inline(latency: &str) -> String {
+    latency.replace("  ", " ")
+}
+
+/// Formats a latency in milliseconds for running text.
+#[must_use]
+pub fn inline_latency(ms: f64) -> String {
+    inline(&latency(ms))
+}
+
+/// Formats a time in seconds; one that is not a duration, as damaged results may have, as 0.
+#[must_use]
+pub fn duration_text(seconds: f64) -> String {
+    show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+/// The note on times of the virtual clock.
+pub(crate) fn clock_note(clock: ClockKind) -> &'static str {
+    match clock {
+        ClockKind::Real => "",
+        ClockKind::Virtual => " of virtual time",
+    }
+}
+
+/// The length of the measured window, as in `60s measured`.
+#[must_use]
+pub fn measured_text(run: &Run) -> String {
+    match run.window_number {
+        0 => "nothing measured".into(),
+        _ => {
+            let (length, clock) = (duration_text(run.window_s), clock_note(run.clock));
+            format!("{length}{clock} measured")
+        }
+    }
+}
+
+/// Formats a number with at least three significant digits: `0.5`, `1.25`, `99.9`, `12 345`.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
     if per_second == 0.0 {
@@ -31,7 +71,7 @@ pub fn rate(per_second: f64) -> String {
     }
 }
 
-/// Bytes a second in MiB a second.
+/// Formats bytes per second as MiB per second.
 #[must_use]
 pub fn mib_per_s(bytes_per_s: f64) -> String {
     rate(bytes_per_s / MIB)
@@ -45,9 +85,9 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// A share as a percentage.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+/// Formats a fraction as a percentage.
+pub(crate) fn percent(fraction: f64) -> String {
+    format!("{:.0} %", fraction * 100.0)
 }
 
 #[cfg(test)]

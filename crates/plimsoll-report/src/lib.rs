@@ -1,5 +1,13 @@
-//! Everything a person reads of a run. Each format is a module of its own, fed a
-//! [`Run`](plimsoll_results::Run); nothing here measures or computes a figure.
+//! Reports on results: formatted text, nothing here measures.
+//!
+//! # Modules
+//! - a run: [`terminal`] (with [`stages`], [`standstill`] and `mix`), [`markdown`], [`csv`], [`live`]
+//!   (the line during the run) and [`filebench`] (Filebench's line);
+//! - a load curve or search: [`curve`], [`find`], and [`points`] (CSV and Markdown of both);
+//! - a profile: [`profile`] and [`study`], with `profile_parts` for both;
+//! - comparisons: [`compare`];
+//! - below all of these: [`percentiles`], [`operation_table`], `annotations`, `table` and `text`
+//!   (layout in columns), `format` (numbers and times).
 
 pub mod compare;
 pub mod csv;
@@ -8,19 +16,23 @@ pub mod filebench;
 pub mod find;
 pub mod live;
 pub mod markdown;
+pub mod operation_table;
 pub mod percentiles;
 pub mod points;
 pub mod profile;
+pub mod stages;
+pub mod standstill;
 pub mod study;
 pub mod terminal;
 
 mod annotations;
 mod format;
 mod mix;
-pub mod stages;
-pub mod standstill;
+mod profile_parts;
 mod table;
 mod text;
 
 pub use annotations::annotations;
-pub use format::{latency, mib_per_s, rate};
+pub use format::{
+    MIB, duration_text, inline, inline_latency, latency, measured_text, mib_per_s, rate,
+};

@@ -1,27 +1,27 @@
-//! The line that is shown while a run goes on.
+//! The line that is shown while a run is in progress.
 
 use crate::format::{latency, mib_per_s, rate};
 use plimsoll_plan::{counted, show_duration};
 use std::time::Duration;
 
-/// What the latest moments of a run look like.
+/// Figures of the latest interval of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LiveFigures {
     /// Time since the run began.
     pub elapsed: Duration,
-    /// Operations a second.
+    /// Operations per second.
     pub ops_per_s: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_s: f64,
     /// Mean and 99th percentile of the latency in milliseconds, once they are known.
     pub latency_ms: Option<(f64, f64)>,
-    /// The same of the service time, of operations that are paced.
+    /// Mean and 99th percentile of the service time in milliseconds, if operations are paced.
     pub service_ms: Option<(f64, f64)>,
     /// Errors since the run began.
     pub errors: u64,
 }
 
-/// One line without its end.
+/// The line, without a line break.
 #[must_use]
 pub fn line(m: &LiveFigures) -> String {
     let shown = |ms: Option<f64>| ms.map_or("-".into(), latency);

@@ -1,12 +1,12 @@
-//! Operation mixes in a report: the load, and how much of it was carried.
+//! Operation mixes in a report: the load, offered and achieved.
 
-use crate::format::{latency, rate};
+use crate::format::{inline, inline_latency, rate};
 use crate::percentiles::bounded;
-use crate::text::{paragraph, whole};
+use crate::text::{list, paragraph};
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{LatencyFigures, MixFigures, ScheduledFigures};
 
-/// The load in a few words; a result that is not comparable says so here.
+/// The load in a few words, with a note if the result is not comparable.
 pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
     if mix.load == 0 {
         return;
@@ -18,10 +18,9 @@ pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
     paragraph(out, "  load: ", &text, columns);
 }
 
-/// What was due and what was done, in all and of each component.
-pub(crate) fn sustained(out: &mut String, mix: &MixFigures, columns: usize) {
-    let all = parts(&mix.total);
-    paragraph(out, "achieved: ", &all, columns);
+/// The offered and the achieved load, in total and of each component.
+pub(crate) fn achieved(out: &mut String, mix: &MixFigures, columns: usize) {
+    paragraph(out, "achieved: ", &parts(&mix.total), columns);
     if mix.components.len() > 1 {
         for c in &mix.components {
             let label = format!("  {} ({} processes): ", c.name, Count(c.processes));
@@ -33,10 +32,10 @@ pub(crate) fn sustained(out: &mut String, mix: &MixFigures, columns: usize) {
 fn parts(c: &ScheduledFigures) -> String {
     let mut parts = Vec::new();
     match c.offered_ops_per_s {
-        Some(asked) => parts.push(format!(
+        Some(offered) => parts.push(format!(
             "{} of {} ops/s offered",
             rate(c.achieved_ops_per_s),
-            rate(asked)
+            rate(offered)
         )),
         None => parts.push(format!("{} ops/s, not paced", rate(c.achieved_ops_per_s))),
     }
@@ -46,21 +45,18 @@ fn parts(c: &ScheduledFigures) -> String {
     if c.dropped > 0 {
         parts.push(format!("{} dropped", Count(c.dropped)));
     }
-    // In a table the unit has two columns.
-    let time = |ms| latency(ms).replace("  ", " ");
-    let times = |what: &str, f: &LatencyFigures, is_at_least: &dyn Fn(f64) -> bool| {
+    let times = |name: &str, f: &LatencyFigures, is_at_least: &dyn Fn(f64) -> bool| {
         let mean = match f.max_ms > 0.0 && f.mean_ms == 0.0 {
             true => "-".to_owned(),
-            false => time(f.mean_ms),
+            false => inline_latency(f.mean_ms),
         };
-        let bounded = |ms| bounded(ms, is_at_least(ms)).replace("  ", " ");
+        let bounded = |ms| inline(&bounded(ms, is_at_least(ms)));
         let (p99, max) = (bounded(f.p99_ms), bounded(f.max_ms));
-        format!("{what} mean {mean}, p99 {p99}, max {max}")
+        format!("{name} mean {mean}, p99 {p99}, max {max}")
     };
     let response = c.response.as_ref();
     parts.extend(response.map(|f| times("response", f, &|ms| c.is_at_least(ms))));
-    let late = c.start_delay.as_ref();
-    parts.extend(late.map(|f| times("client start delay", f, &|_| false)));
-    let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
-    parts.join("; ")
+    let start_delay = c.start_delay.as_ref();
+    parts.extend(start_delay.map(|f| times("client start delay", f, &|_| false)));
+    list(&parts, "; ")
 }

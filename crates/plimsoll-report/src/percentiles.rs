@@ -1,27 +1,26 @@
-//! Percentiles in tables, and what is said of those that have too few operations.
+//! Percentiles in tables, and the marks of those that are uncertain.
 
-use crate::format::latency;
-use plimsoll_results::{OperationFigures, Percentile, PercentileFigure};
+use crate::format::{inline, latency};
+use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, PercentileFigure};
 
 /// Percentiles of the lines and tables that show few.
 pub const BRIEF_PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
-/// What stands behind a percentile of too few operations.
+/// Mark after a percentile of too few operations.
 pub const UNCERTAIN_MARK: &str = "?";
 
-/// What is said below a table in which that stands.
+/// Explanation of [`UNCERTAIN_MARK`] below a table.
 pub const UNCERTAIN_NOTE: &str = "?: fewer operations than the percentile needs (100 for p99, 1 000 for p99.9); the \
-                            greatest latency stands for it";
+                            maximum latency is shown instead";
 
-/// What stands before a time that is only known to be at least so long, from operations under way at
-/// the end.
+/// Mark before a time that is only a lower bound, because of operations in flight at the end.
 pub const LOWER_BOUND_MARK: &str = "≥ ";
 
-/// The sentence on that.
-pub const AT_LEAST_MEANS: &str = "≥: it takes at least so long; operations were under way at the end that had waited \
-                                  so long, and none of those that completed took longer";
+/// Explanation of [`LOWER_BOUND_MARK`] below a table.
+pub const LOWER_BOUND_NOTE: &str = "≥: a lower bound; operations in flight at the end had taken that long, and none \
+                                    that completed took longer";
 
-/// A time as [`latency`] shows it, with a mark where it is a lower bound.
+/// Formats a time as [`latency`] does, with a mark if it is a lower bound.
 #[must_use]
 pub fn bounded(ms: f64, at_least: bool) -> String {
     match at_least {
@@ -30,33 +29,32 @@ pub fn bounded(ms: f64, at_least: bool) -> String {
     }
 }
 
-/// The greatest latency of an operation, or its greatest service time, as [`latency`] shows it; `none`
-/// where it is not known.
+/// Formats the maximum latency or service time of an operation as [`latency`] does; `none` if it is
+/// not known.
 #[must_use]
-pub fn greatest(o: &OperationFigures, of: PercentileKind, none: &str) -> String {
+pub fn max_latency(o: &OperationFigures, of: PercentileKind, none: &str) -> String {
     if !o.has_latencies() {
         return none.to_owned();
     }
-    match of {
-        PercentileKind::Latency => bounded(o.latency.max_ms, o.is_at_least(o.latency.max_ms)),
-        PercentileKind::Service => {
-            let max_ms = o.service().max_ms;
-            bounded(max_ms, o.is_service_at_least(max_ms))
-        }
-    }
+    let max_ms = of.figures(o).max_ms;
+    let at_least = match of {
+        PercentileKind::Latency => o.is_at_least(max_ms),
+        PercentileKind::Service => o.is_service_at_least(max_ms),
+    };
+    bounded(max_ms, at_least)
 }
 
-/// A figure of the operations that completed, such as their mean, as [`latency`] shows it; `none` where
-/// there are none.
+/// Formats a figure of the completed operations, such as their mean, as [`latency`] does; `none` if
+/// none completed.
 #[must_use]
-pub fn of_done(o: &OperationFigures, ms: f64, none: &str) -> String {
+pub fn of_completed(o: &OperationFigures, ms: f64, none: &str) -> String {
     match o.ops {
         0 => none.to_owned(),
         _ => latency(ms),
     }
 }
 
-/// Which figure of a percentile is meant.
+/// Kind of a percentile's figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PercentileKind {
     /// The latency.
@@ -66,7 +64,15 @@ pub enum PercentileKind {
 }
 
 impl PercentileKind {
-    /// The time of a percentile in milliseconds; of what was not paced both are the same.
+    /// The figures of this kind of an operation.
+    pub(crate) fn figures(self, o: &OperationFigures) -> &LatencyFigures {
+        match self {
+            Self::Latency => &o.latency,
+            Self::Service => o.service(),
+        }
+    }
+
+    /// The time of a percentile in milliseconds; both kinds are equal if nothing was paced.
     #[must_use]
     pub fn ms(self, figure: &PercentileFigure) -> f64 {
         match self {
@@ -75,7 +81,7 @@ impl PercentileKind {
         }
     }
 
-    /// Whether that is known only as a lower bound. Older results have one mark for both.
+    /// Whether that is only a lower bound. Older results have one mark for both kinds.
     #[must_use]
     pub fn at_least(self, figure: &PercentileFigure) -> bool {
         match self {
@@ -85,8 +91,8 @@ impl PercentileKind {
     }
 }
 
-/// A percentile as a text, as [`latency`] shows it, with a mark where it has too few operations; `none`
-/// where it is not known.
+/// Formats a percentile as [`latency`] does, with a mark if it has too few operations; `none` if it
+/// is not known.
 #[must_use]
 pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -> String {
     let Some(figure) = figure else {
@@ -100,13 +106,13 @@ pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -
     bounded(of.ms(&figure), of.at_least(&figure)) + mark
 }
 
-/// The same for a text in which nothing lines up.
+/// Formats a percentile as [`shown`] does, for running text.
 #[must_use]
 pub fn shown_inline(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -> String {
-    shown(figure, of, none).replace("  ", " ")
+    inline(&shown(figure, of, none))
 }
 
-/// Lines up cells of which some are marked: the others get a space in the mark's place.
+/// Aligns cells of which some are marked: the others get a space in place of the mark.
 pub(crate) fn align_marked(cells: &mut [&mut Vec<String>]) {
     let marked = |c: &String| c.ends_with(UNCERTAIN_MARK);
     if cells.iter().any(|row| row.iter().any(marked)) {

@@ -2,7 +2,7 @@
 
 use crate::csv::{at_least_from, known, line};
 use crate::find::interval;
-use crate::format::{latency, mib_per_s, rate};
+use crate::format::{inline_latency, mib_per_s, rate};
 use crate::markdown::{code, escaped, scaled, table};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, shown_inline};
 use plimsoll_plan::{Count, counted};
@@ -11,13 +11,13 @@ use plimsoll_results::{
     CurvePoint, LoadCurve, LoadSearch, Percentile, PercentileFigure, Percentiles, SearchRun,
 };
 
-/// Percentiles of the tables of points, where no others were requested.
+/// Default percentiles of the tables of points.
 const POINT_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
 
-/// Percentiles of the tables of a search's runs, where no others were requested.
+/// Default percentiles of the tables of a search's runs.
 const RUN_PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
-/// Columns of the values.
+/// Columns of the CSV files.
 const HEAD: [&str; 19] = [
     "results",
     "workload",
@@ -40,23 +40,23 @@ const HEAD: [&str; 19] = [
     "run",
 ];
 
-/// Names of the columns, with those of more percentiles, and from which of all on they are lower
-/// bounds.
+/// Names of the columns, with those of additional percentiles, and of the first percentile that is a
+/// lower bound.
 fn names(more: &[Percentile]) -> Vec<String> {
     let more = more.iter().map(|p| format!("latency_{p}_ms"));
     let names = HEAD.map(str::to_owned).into_iter().chain(more);
     names.chain(["latency_at_least_from".to_owned()]).collect()
 }
 
-/// A line a load point of each curve, with the figures as `curve.json` has them and a first line
-/// of names; what was not measured is empty, and so are percentiles of too few operations that were
-/// requested besides the usual ones, unless they are lower bounds.
+/// A line of names, and one per load point of each curve, with the figures of `curve.json`; what was
+/// not measured is empty, and so are additional percentiles of too few operations, unless they are
+/// lower bounds.
 #[must_use]
 pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
-    let asked = curves
+    let requested = curves
         .iter()
         .filter_map(|(_, c)| c.percentiles_shown.as_ref());
-    let more = Percentiles::extra(asked, &POINT_PERCENTILES);
+    let more = Percentiles::extra(requested, &POINT_PERCENTILES);
     let mut out = line(&names(&more));
     for (name, curve) in curves {
         for point in &curve.points {
@@ -72,20 +72,20 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
     out
 }
 
-/// The same of searches: a line a run, with what it was for, whether it held, and its margin.
+/// A line of names, and one per run of each search: the columns of [`csv`], and purpose, verdict and
+/// margin of the run.
 #[must_use]
 pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
     let own = ["number", "purpose", "passed", "margin"];
-    let asked = searches
+    let requested = searches
         .iter()
         .filter_map(|(_, s)| s.percentiles_shown.as_ref());
-    let more = Percentiles::extra(asked, &POINT_PERCENTILES);
+    let more = Percentiles::extra(requested, &POINT_PERCENTILES);
     let mut head = names(&more);
     head.extend(own.map(str::to_owned));
     let mut out = line(&head);
     for (name, search) in searches {
-        for (number, run) in (1..).zip(&search.runs) {
-            let number: u64 = number;
+        for (number, run) in (1u64..).zip(&search.runs) {
             let of = [
                 (*name).to_owned(),
                 search.workload.clone(),
@@ -141,7 +141,7 @@ fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
 /// directory.
 #[must_use]
 pub fn markdown(name: &str, curve: &LoadCurve) -> String {
-    let known = |what: Option<String>| what.unwrap_or_else(|| "none".into());
+    let known = |text: Option<String>| text.unwrap_or_else(|| "none".into());
     let mut out = format!("## {}, load curve\n\n", escaped(&curve.workload));
     if !curve.comparable {
         out.push_str(&format!("**{}**\n\n", scaled(curve.scale)));
@@ -150,7 +150,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         "Load line {} {}, overall response time {}; seed {}, target {}; results {}, started {}.\n\n",
         known(curve.load_line.map(|l| Count(l).to_string())),
         escaped(&curve.metric),
-        known(curve.ort_ms.map(|ms| time_cell(Some(ms)))),
+        known(curve.ort_ms.map(inline_latency)),
         curve.seed,
         escaped(&curve.target.url),
         code(name),
@@ -168,7 +168,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
     out + &table(&head, &rows) + &doubt(curve.points.iter(), shown)
 }
 
-/// What is said below a table in which percentiles have too few operations.
+/// The note below a table in which percentiles have too few operations.
 fn doubt<'a>(mut points: impl Iterator<Item = &'a CurvePoint>, shown: &[Percentile]) -> String {
     let doubtful = |p: &CurvePoint| any_doubtful(shown.iter().map(|at| p.percentile(*at)));
     match points.any(doubtful) {
@@ -177,8 +177,17 @@ fn doubt<'a>(mut points: impl Iterator<Item = &'a CurvePoint>, shown: &[Percenti
     }
 }
 
-/// Heading, the load line with what supports it, and the table of the runs. `name` is that of the
-/// results directory.
+/// A load, and the runs that passed or failed at it.
+#[must_use]
+pub fn agreement_text(agreement: Option<Agreement>, metric: &str) -> String {
+    agreement.map_or("none".into(), |a| {
+        let runs = counted(u64::from(a.runs), "run", "runs");
+        format!("{} {metric} (passed {} of {runs})", Count(a.load), a.passed)
+    })
+}
+
+/// Heading, the load line with the runs that support it, and the table of the runs. `name` is that of
+/// the results directory.
 #[must_use]
 pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     let mut out = format!(
@@ -196,17 +205,11 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     if !search.comparable {
         out.push_str(&format!("**{}**\n\n", scaled(search.scale)));
     }
-    let held = |s: Option<Agreement>| {
-        s.map_or("none".into(), |s| {
-            let runs = counted(u64::from(s.runs), "run", "runs");
-            let metric = escaped(&search.metric);
-            format!("{} {metric} (passed {} of {runs})", Count(s.load), s.passed)
-        })
-    };
+    let load = |s| agreement_text(s, &escaped(&search.metric));
     out.push_str(&format!(
         "Sustained: {}; not sustained: {}; seed {}, target {}; results {}, started {}.\n\n",
-        held(search.selection.load_line.sustained),
-        held(search.selection.load_line.not_sustained),
+        load(search.selection.load_line.sustained),
+        load(search.selection.load_line.not_sustained),
         search.seed,
         escaped(&search.target.url),
         code(name),
@@ -222,7 +225,7 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     out + &table(&head, &rows) + &doubt(points, search.shown_percentiles(&RUN_PERCENTILES))
 }
 
-/// What the columns of [`point_cells`] are.
+/// Names of the columns of [`point_cells`].
 #[must_use]
 pub fn point_head(curve: &LoadCurve) -> Vec<String> {
     let head = ["load", "verdict", "offered ops/s", "ops/s", "MiB/s", "mean"];
@@ -233,7 +236,7 @@ pub fn point_head(curve: &LoadCurve) -> Vec<String> {
     head.map(str::to_owned).into_iter().chain(shown).collect()
 }
 
-/// A load point in a table: what was asked for, done, and how long it took.
+/// A load point in a table: offered and achieved rate, and latencies.
 #[must_use]
 pub fn point_cells(curve: &LoadCurve, p: &CurvePoint) -> Vec<String> {
     let mut cells = vec![
@@ -249,27 +252,17 @@ pub fn point_cells(curve: &LoadCurve, p: &CurvePoint) -> Vec<String> {
     cells
 }
 
-/// A time in milliseconds in a cell of a table, which lines nothing up.
+/// A time in milliseconds in a cell of a table.
 #[must_use]
 pub fn time_cell(ms: Option<f64>) -> String {
-    ms.map_or("–".into(), |ms| latency(ms).replace("  ", " "))
+    ms.map_or("–".into(), inline_latency)
 }
 
-/// What the columns of [`run_cells`] are.
+/// Names of the columns of [`run_cells`].
 #[must_use]
 pub fn run_head(search: &LoadSearch) -> Vec<String> {
-    let head = [
-        "run",
-        "load",
-        "purpose",
-        "verdict",
-        "margin",
-        "offered ops/s",
-        "ops/s",
-        "MiB/s",
-        "mean",
-    ];
-    let mut head = head.map(str::to_owned).to_vec();
+    let head = "run|load|purpose|verdict|margin|offered ops/s|ops/s|MiB/s|mean";
+    let mut head: Vec<String> = head.split('|').map(str::to_owned).collect();
     head.extend(
         search
             .shown_percentiles(&RUN_PERCENTILES)
@@ -280,7 +273,7 @@ pub fn run_head(search: &LoadSearch) -> Vec<String> {
     head
 }
 
-/// A run of a search in a table; runs are counted from 1.
+/// A run of a search in a table; `number` counts from 1.
 #[must_use]
 pub fn run_cells(search: &LoadSearch, number: usize, run: &SearchRun) -> Vec<String> {
     let p = &run.point;

@@ -1,52 +1,20 @@
 //! The runs of a profile in a terminal or a text file.
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
-use crate::format::{latency, mib_per_s, rate};
+use crate::format::{inline_latency, latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
+use crate::profile_parts::{headline, location, reasons};
 use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
-use crate::text::{Paint, paragraph};
-use plimsoll_plan::counted;
-use plimsoll_results::{
-    Percentile, PercentileFigure, Percentiles, ProfileCase, ProfileDir, ProfileResults,
-    ResultsError, Run, Verdict,
-};
+use crate::text::{Paint, paragraph, reason_codes};
+use plimsoll_results::{Percentile, PercentileFigure, ProfileCase, ProfileResults, Run, Verdict};
 use std::path::Path;
 
-/// Percentiles of the table, where no others were requested.
+/// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
-/// The runs of a profile by file system, in the order of the profile, with the requested percentiles;
-/// `dir` is where they lie.
-///
-/// # Errors
-/// If a run that is listed cannot be read.
-pub fn sets(
-    results: &ProfileResults,
-    dir: &ProfileDir,
-    percentiles: Option<&Percentiles>,
-) -> Result<Vec<ProfileSet>, ResultsError> {
-    let percentiles = percentiles.or(results.percentiles_shown.as_ref());
-    let set = |filesystem: &str| {
-        let cases = results.cases.iter().filter(|c| c.filesystem == filesystem);
-        let cases = cases.map(|c| Ok((c.name.clone(), dir.runs(c, percentiles)?)));
-        Ok(ProfileSet {
-            name: filesystem.to_owned(),
-            profile: results.profile.clone(),
-            cases: cases.collect::<Result<_, ResultsError>>()?,
-            not_run: results
-                .not_run
-                .iter()
-                .map(|n| (n.name.clone(), n.reason.clone()))
-                .collect(),
-        })
-    };
-    results.filesystems().into_iter().map(set).collect()
-}
-
-/// The whole report: how far the profile has come, and its figures. Several file systems stand
-/// side by side.
+/// The whole report: the state of the profile, and its figures. Several file systems are compared.
 #[must_use]
 pub fn render(
     results: &ProfileResults,
@@ -57,13 +25,12 @@ pub fn render(
     if study::is_study(results) {
         return study::render(results, sets, dir, layout);
     }
-    let paint = Paint(layout.color);
     let mut out = String::new();
     headline(&mut out, results, layout);
     let measured = sets
         .iter()
         .any(|s| s.cases.iter().any(|(_, r)| !r.is_empty()));
-    // A comparison says it itself.
+    // A comparison states this itself.
     if !(measured && sets.len() > 1) {
         for left in &results.not_run {
             let label = format!("  not run: {}: ", left.name);
@@ -74,7 +41,7 @@ pub fn render(
         out.push('\n');
         match sets {
             [one] => {
-                table(one).render(&mut out, layout.columns(), paint);
+                table(one).render(&mut out, layout.columns(), Paint(layout.color));
                 let mut runs = one.cases.iter().flat_map(|(_, runs)| runs);
                 let doubtful = |r: &Run| {
                     let shown = r.shown_percentiles(&DEFAULT_PERCENTILES).iter();
@@ -86,69 +53,26 @@ pub fn render(
             }
             several => {
                 let mut runs = several.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
-                let asked = runs.find_map(|r| r.percentiles_shown.as_ref());
-                out.push_str(&compare::text(&of_profiles(several, asked), layout));
+                let requested = runs.find_map(|r| r.percentiles_shown.as_ref());
+                out.push_str(&compare::text(&of_profiles(several, requested), layout));
             }
         }
         reasons(&mut out, sets, layout);
     }
-    place(&mut out, results, dir, layout);
+    location(&mut out, results, dir, layout);
     out
 }
 
-/// Where the results are, and how what is missing is measured.
-pub(crate) fn place(
-    out: &mut String,
-    results: &ProfileResults,
-    dir: Option<&Path>,
-    layout: Layout,
-) {
-    let Some(path) = dir else {
-        return;
-    };
-    let path = path.display().to_string();
-    let shown = Paint(layout.color).bold(&path);
-    out.push_str(&format!("\nresults in {shown}\n"));
-    if results.missing() > 0 {
-        out.push_str(&format!("resume with plimsoll profile --resume {path}\n"));
-    }
-}
-
-pub(crate) fn headline(out: &mut String, results: &ProfileResults, layout: Layout) {
-    let paint = Paint(layout.color);
-    let (all, missing) = (results.cases.len(), results.missing());
-    let state = match (missing, results.interrupted) {
-        (0, _) => paint.good("complete"),
-        (_, true) => paint.doubtful("interrupted"),
-        (_, false) => paint.bad("not complete"),
-    };
-    let systems = results.filesystems().len() as u64;
-    out.push_str(&format!(
-        "profile {}: {state}, {} of {} on {}\n",
-        paint.bold(&results.profile),
-        all - missing,
-        counted(all as u64, "run", "runs"),
-        counted(systems, "file system", "file systems"),
-    ));
-    let columns = layout.columns();
-    if !results.description.is_empty() {
-        paragraph(out, "  ", &results.description, columns);
-    }
-    for note in &results.notes {
-        paragraph(out, "  note: ", note, columns);
-    }
-}
-
-/// A row a configuration, with the means of repeated runs.
+/// A row per configuration, with the means of repeated runs.
 fn table(set: &ProfileSet) -> Table {
     let runs = || set.cases.iter().flat_map(|(_, runs)| runs);
     let paced = runs().any(|r| r.summary.service.is_some());
     let shown = runs().next().map_or(&DEFAULT_PERCENTILES[..], |r| {
         r.shown_percentiles(&DEFAULT_PERCENTILES)
     });
-    let named = |what: &str| {
-        let percentiles = shown.iter().map(|p| format!("{what}{p}"));
-        let all = std::iter::once(format!("{what}mean")).chain(percentiles);
+    let named = |prefix: &str| {
+        let percentiles = shown.iter().map(|p| format!("{prefix}{p}"));
+        let all = std::iter::once(format!("{prefix}mean")).chain(percentiles);
         all.collect::<Vec<_>>()
     };
     let mut head = ["configuration", "ops/s", "MiB/s"]
@@ -177,9 +101,9 @@ fn table(set: &ProfileSet) -> Table {
 /// The figures of a configuration's runs.
 fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     let mean = |pick: &dyn Fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
-    let done = runs.iter().all(|r| r.summary.ops > 0);
-    let time = |ms: f64| if done { latency(ms) } else { "-".into() };
-    // The mean of a percentile over runs, in doubt if it is in one of them.
+    let completed = runs.iter().all(|r| r.summary.ops > 0);
+    let time = |ms: f64| if completed { latency(ms) } else { "-".into() };
+    // The mean of a percentile over runs, uncertain if it is uncertain in one of them.
     let percentile = |at: Percentile, of: PercentileKind| {
         let figures: Option<Vec<PercentileFigure>> =
             runs.iter().map(|r| r.summary.percentile(at)).collect();
@@ -194,7 +118,7 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
     let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
     let worst = runs.iter().map(|r| r.validity.verdict);
-    let worst = worst.max_by_key(|v| *v as u8).unwrap_or(Verdict::Valid);
+    let worst: Verdict = worst.max_by_key(|v| *v as u8).expect("there is a run");
     let mut cells = vec![
         rate(mean(&|r| r.summary.ops_per_s)),
         mib_per_s(mean(&|r| r.summary.bytes_per_s)),
@@ -218,41 +142,20 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     cells
 }
 
-/// Why runs are not valid.
-pub(crate) fn reasons(out: &mut String, sets: &[ProfileSet], layout: Layout) {
-    for set in sets {
-        for (name, runs) in &set.cases {
-            for reason in runs.iter().flat_map(|r| &r.validity.reasons) {
-                let label = format!("{}/{name}: {}: ", set.name, reason.code);
-                paragraph(out, &label, &reason.text, layout.columns());
-            }
-        }
-    }
-}
-
-/// A run in one line, for when it has just ended; `number` counts from 1.
+/// A run that has just ended, in one line; `number` counts from 1.
 #[must_use]
 pub fn line(number: usize, of: usize, case: &ProfileCase, run: &Run) -> String {
-    let codes: Vec<&str> = run
-        .validity
-        .reasons
-        .iter()
-        .map(|r| r.code.as_str())
-        .collect();
-    let why = match codes.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", codes.join(", ")),
-    };
     let mean = match run.summary.ops {
         0 => String::new(),
-        _ => format!(", mean {}", latency(run.summary.mean_ms).replace("  ", " ")),
+        _ => format!(", mean {}", inline_latency(run.summary.mean_ms)),
     };
     format!(
-        "run {number} of {of}, {} on {}: {} ops/s, {} MiB/s{mean}: {}{why}",
+        "run {number} of {of}, {} on {}: {} ops/s, {} MiB/s{mean}: {}{}",
         case.name,
         case.filesystem,
         rate(run.summary.ops_per_s),
         mib_per_s(run.summary.bytes_per_s),
-        run.validity.verdict
+        run.validity.verdict,
+        reason_codes(&run.validity.reasons)
     )
 }

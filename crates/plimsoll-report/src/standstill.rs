@@ -1,77 +1,58 @@
-//! What is said of operations under way at the end, and of times in which nothing completed.
+//! Sentences on operations in flight at the end and on times in which nothing completed.
 
-use crate::format::latency;
+use crate::format::inline_latency;
 use plimsoll_plan::Count;
 use plimsoll_results::{Run, StallFigure, Summary};
 
-/// Seconds without a completion that are worth a sentence even where they were no stall.
-const LONG_GAP_S: f64 = 1.0;
+/// Ages and gaps above this, in milliseconds, get a sentence even if they were not a stall.
+const LONG_GAP_MS: f64 = 1e3;
 
-/// How many operations were under way when the window ended, and how long the oldest had waited.
+/// The number of operations in flight when the window ended, and the age of the oldest.
 #[must_use]
 pub fn in_flight(s: &Summary) -> String {
     let count = format!("{} in flight at the end", Count(s.in_flight));
     match s.oldest_in_flight_ms {
-        Some(ms) => format!("{count}, the oldest for {}", duration_text(ms)),
+        Some(ms) => format!("{count}, the oldest for {}", inline_latency(ms)),
         None => count,
     }
 }
 
-/// Sentences on a run in which something stood still, or on one that ended with an operation older
-/// than a second; none for others.
+/// Sentences on operations in flight at the end and on gaps, if they were longer than a second.
 #[must_use]
 pub fn sentences(run: &Run) -> Vec<String> {
     let s = &run.summary;
+    let is_long = |ms: &f64| *ms > LONG_GAP_MS;
     let mut sentences = Vec::new();
-    if s.oldest_in_flight_ms
-        .is_some_and(|ms| ms > LONG_GAP_S * 1e3)
-    {
-        let mut old: Vec<_> = run.operations.iter().collect();
-        old.retain(|o| {
-            o.oldest_in_flight_ms
-                .is_some_and(|ms| ms > LONG_GAP_S * 1e3)
+    if let Some(oldest) = s.oldest_in_flight_ms.filter(is_long) {
+        let old = run.operations.iter().filter_map(|o| {
+            let age = inline_latency(o.oldest_in_flight_ms.filter(is_long)?);
+            Some(format!("{} of {} ({age})", Count(o.in_flight), o.name))
         });
-        let of = old.iter().map(|o| {
-            let oldest = o
-                .oldest_in_flight_ms
-                .map_or_else(String::new, duration_text);
-            format!("{} of {} ({oldest})", Count(o.in_flight), o.name)
-        });
-        let of: Vec<String> = of.collect();
-        let of = match of.is_empty() {
+        let old: Vec<String> = old.collect();
+        let old = match old.is_empty() {
             true => String::new(),
-            false => format!(": {}", of.join(", ")),
+            false => format!(": {}", old.join(", ")),
         };
+        let oldest = inline_latency(oldest);
         sentences.push(format!(
-            "oldest in flight: {}{of}; they took at least so long",
-            s.oldest_in_flight_ms
-                .map_or_else(String::new, duration_text)
+            "oldest in flight: {oldest}{old}; these are lower bounds of their latencies"
         ));
     }
-    if let (Some(longest), Some(likely)) = (s.max_gap_ms, s.expected_max_gap_ms)
-        && longest > LONG_GAP_S * 1e3
-    {
+    if let Some((max, expected)) = s.max_gap_ms.filter(is_long).zip(s.expected_max_gap_ms) {
         sentences.push(format!(
             "maximum gap between completions: {}; expected at the mean rate: {}",
-            duration_text(longest),
-            duration_text(likely)
+            inline_latency(max),
+            inline_latency(expected)
         ));
     }
     sentences
 }
 
-/// What a comparison says of runs in which the target stood still.
+/// The warning of a comparison about runs in which the target stalled.
 #[must_use]
 pub fn warning<'a>(name: &str, runs: impl Iterator<Item = &'a Run>) -> Option<String> {
     let stalls = runs.flat_map(|r| &r.summary.stalls);
     let longest = stalls.map(StallFigure::length_s).reduce(f64::max)?;
-    Some(format!(
-        "{name} stalled for up to {}",
-        duration_text(longest * 1e3)
-    ))
-}
-
-/// A time in running text.
-fn duration_text(ms: f64) -> String {
-    latency(ms).replace("  ", " ")
+    let longest = inline_latency(longest * 1e3);
+    Some(format!("{name} stalled for up to {longest}"))
 }

@@ -6,10 +6,10 @@ use plimsoll_diagnostics::foreign;
 /// Columns between two columns of a table.
 const GAP: usize = 2;
 
-/// Least columns a shortened first column keeps.
+/// Minimum width of a shortened first column.
 const MIN_NAME_WIDTH: usize = 12;
 
-/// A table that is being filled.
+/// A table.
 pub(crate) struct Table {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -23,14 +23,14 @@ impl Table {
         }
     }
 
-    /// Adds a row; cells that are missing at its end stay empty.
+    /// Adds a row; cells that are missing at its end are empty.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        // Escapes take columns.
+        // Before the widths are computed: escapes take columns.
         let shown = cells.iter().map(|c| foreign::escaped(c).into_owned());
         self.rows.push(shown.collect());
     }
 
-    /// Columns the whole table takes.
+    /// Width of the table in columns.
     pub(crate) fn width(&self) -> usize {
         let widths = self.widths();
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
@@ -47,7 +47,7 @@ impl Table {
             .collect()
     }
 
-    /// Appends the table; the first column is shortened where it would exceed `width`.
+    /// Appends the table; the first column is shortened if the table would exceed `width`.
     pub(crate) fn render(&self, out: &mut String, width: usize, paint: Paint) {
         let mut widths = self.widths();
         let excess = self.width().saturating_sub(width);

@@ -1,28 +1,27 @@
 //! The report at the end of a run, for a terminal or a text file.
 
 use crate::filebench;
-use crate::format::{latency, mib_per_s, percent, rate};
+use crate::format::{inline_latency, latency, measured_text, mib_per_s, percent, rate};
 use crate::mix;
+use crate::operation_table::latency_cells;
 use crate::percentiles::{
-    self, BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful,
-    shown_inline,
+    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful, shown_inline,
 };
 use crate::table::Table;
-use crate::text::{Paint, paragraph, shorten, whole};
+use crate::text::{Paint, list, paragraph, results_location, shorten};
 use crate::{stages, standstill};
-use plimsoll_plan::{Bytes, Count, counted, show_duration};
-use plimsoll_results::{ClockKind, LatencyKind, OperationFigures, Percentile, Run, Verdict};
+use plimsoll_plan::{Bytes, Count, counted};
+use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-/// Least columns a report is laid out for.
+/// Minimum width of a report in columns.
 const MIN_WIDTH: usize = 60;
 
-/// Most columns the name of an operation takes.
+/// Maximum width of an operation's name in columns.
 const MAX_NAME_WIDTH: usize = 36;
 
-/// How a report is laid out.
+/// Layout of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     /// Columns of the terminal.
@@ -37,11 +36,10 @@ impl Layout {
     }
 }
 
-/// The whole report; `results` is where the results directory lies.
+/// The whole report; `results` is the results directory.
 #[must_use]
 pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     let mut out = String::new();
-    let paint = Paint(layout.color);
     headline(&mut out, run, layout);
     let stages = stages::operations(run);
     let operations = if stages.is_empty() {
@@ -50,12 +48,9 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         &stages
     };
     if !operations.is_empty() {
+        let shown = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
         out.push('\n');
-        out.push_str(&table(
-            operations,
-            run.shown_percentiles(&Percentile::DEFAULT_TABLE),
-            layout,
-        ));
+        out.push_str(&table(operations, shown, layout));
     }
     procedures(&mut out, run, layout);
     out.push('\n');
@@ -63,7 +58,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         summary(&mut out, run, layout);
         ends(&mut out, run, layout);
         if let Some(mix) = &run.mix {
-            mix::sustained(&mut out, mix, layout.columns());
+            mix::achieved(&mut out, mix, layout.columns());
         }
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
@@ -71,18 +66,22 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     if let Some(cache) = &run.client_cache {
         paragraph(&mut out, "reads: ", &cache.to_string(), layout.columns());
     }
-    machine(&mut out, run, layout);
+    client(&mut out, run, layout);
     tail(&mut out, run, layout);
-    if let Some(path) = results {
-        out.push_str(&format!(
-            "\nresults in {}\n",
-            paint.bold(&path.display().to_string())
-        ));
-    }
+    results_location(&mut out, results, None, Paint(layout.color));
     out
 }
 
-/// What the target called on a server, as the operations' table.
+/// Failed operations by their error.
+fn error_counts(o: &OperationFigures) -> String {
+    let codes = o.error_codes.iter();
+    let codes: Vec<String> = codes
+        .map(|(code, n)| format!("{code} {}", Count(*n)))
+        .collect();
+    codes.join(", ")
+}
+
+/// The procedures called on a server: a table, and their errors.
 fn procedures(out: &mut String, run: &Run, layout: Layout) {
     if run.procedures.is_empty() {
         return;
@@ -90,16 +89,12 @@ fn procedures(out: &mut String, run: &Run, layout: Layout) {
     out.push('\n');
     out.push_str(&calls(run, layout));
     for p in run.procedures.iter().filter(|p| p.errors > 0) {
-        let codes = p.error_codes.iter();
-        let codes: Vec<String> = codes
-            .map(|(code, n)| format!("{code} {}", Count(*n)))
-            .collect();
         let label = format!("errors of {}: ", p.name);
-        paragraph(out, &label, &codes.join(", "), layout.columns());
+        paragraph(out, &label, &error_counts(p), layout.columns());
     }
 }
 
-/// Per procedure: calls and their latency, from when they were made to when the answer came.
+/// Per procedure: calls and their latency, from the call to the reply.
 fn calls(run: &Run, layout: Layout) -> String {
     let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
     let mut head = ["procedure", "calls", "calls/s", "errors", "mean"]
@@ -111,7 +106,7 @@ fn calls(run: &Run, layout: Layout) -> String {
     let mut times: Vec<Vec<String>> = run
         .procedures
         .iter()
-        .map(|p| latency_cells(p, shown, PercentileKind::Latency))
+        .map(|p| latency_cells(p, shown, PercentileKind::Latency, "-"))
         .collect();
     align_marked(&mut times.iter_mut().collect::<Vec<_>>());
     for (p, times) in run.procedures.iter().zip(times) {
@@ -139,29 +134,15 @@ fn headline(out: &mut String, run: &Run, layout: Layout) {
     };
     out.push_str(&format!("{}: {verdict}\n", paint.bold(&run.workload)));
     for reason in &run.validity.reasons {
-        paragraph(
-            out,
-            &format!("  {}: ", reason.code),
-            &reason.text,
-            layout.columns(),
-        );
+        let label = format!("  {}: ", reason.code);
+        paragraph(out, &label, &reason.text, layout.columns());
     }
     if let Some(mix) = &run.mix {
         mix::load(out, mix, layout.columns());
     }
-    let clock = match run.clock {
-        ClockKind::Real => "",
-        ClockKind::Virtual => " of virtual time",
-    };
-    let measured = match run.window_number {
-        0 => "nothing measured".to_owned(),
-        _ => {
-            let length = Duration::try_from_secs_f64(run.window_s).unwrap_or_default();
-            format!("{}{clock} measured", show_duration(length))
-        }
-    };
     let mut facts = format!(
-        "{measured}, {}, seed {}, target {}",
+        "{}, {}, seed {}, target {}",
+        measured_text(run),
         counted(run.workers, "worker", "workers"),
         run.seed,
         run.target.url,
@@ -175,12 +156,12 @@ fn headline(out: &mut String, run: &Run, layout: Layout) {
     paragraph(out, "  ", &facts, layout.columns());
 }
 
-/// What the latencies of a table are that has rows of service times.
+/// Explanation of a table that has rows of service times.
 const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
                      its service time, from the call, stands below it";
 
-/// Per operation: counts, throughput and latency, with these percentiles. Laid side by side where the
-/// terminal is wide enough, else as two tables, one below the other; no column is left out.
+/// Per operation: counts, throughput and latency, with these percentiles. One table if the terminal is
+/// wide enough, otherwise two, one below the other.
 #[must_use]
 pub fn table(operations: &[OperationFigures], shown: &[Percentile], layout: Layout) -> String {
     let errors = operations.iter().any(|o| o.errors > 0);
@@ -251,30 +232,15 @@ struct Row {
 
 impl Row {
     fn of(o: &OperationFigures, shown: &[Percentile]) -> Self {
-        let service = o
-            .service
-            .map(|_| latency_cells(o, shown, PercentileKind::Service));
+        let cells = |of| latency_cells(o, shown, of, "-");
         Self {
-            latency: latency_cells(o, shown, PercentileKind::Latency),
-            service,
+            latency: cells(PercentileKind::Latency),
+            service: o.service.map(|_| cells(PercentileKind::Service)),
         }
     }
 }
 
-/// Mean, percentiles and maximum of an operation.
-fn latency_cells(o: &OperationFigures, shown: &[Percentile], of: PercentileKind) -> Vec<String> {
-    let figures = match of {
-        PercentileKind::Latency => &o.latency,
-        PercentileKind::Service => o.service(),
-    };
-    let mut cells = vec![percentiles::of_done(o, figures.mean_ms, "-")];
-    let percentile = |p: &Percentile| percentiles::shown(o.percentile(*p), of, "-");
-    cells.extend(shown.iter().map(percentile));
-    cells.push(percentiles::greatest(o, of, "-"));
-    cells
-}
-
-/// Names of the rows; one that several kinds share is told apart by its kind.
+/// Names of the rows, with their kind if several share the name.
 fn names(operations: &[OperationFigures]) -> Vec<String> {
     let mut uses = BTreeMap::new();
     for op in operations {
@@ -289,8 +255,8 @@ fn names(operations: &[OperationFigures]) -> Vec<String> {
         .collect()
 }
 
-/// When the first and the last worker came to their ends, and how far all were then; of a pattern,
-/// stage by stage.
+/// When the first and the last worker finished, and what all had completed by then; of a pattern, for
+/// each stage.
 fn ends(out: &mut String, run: &Run, layout: Layout) {
     let of_run = run.first_done.zip(run.last_done);
     let of_run = of_run.map(|(first, last)| ("worker", String::new(), first, last));
@@ -299,21 +265,17 @@ fn ends(out: &mut String, run: &Run, layout: Layout) {
         Some(("rank", format!(" of {name}"), first, last))
     });
     for (who, stage, first, last) in of_run.into_iter().chain(of_stages) {
-        let parts = [("first", first), ("last", last)].map(|(which, done)| {
-            whole(&format!(
+        let parts = [("first", first), ("last", last)].map(|(which, completed)| {
+            format!(
                 "{which} {who} after {}: {}, {} ops/s, {} MiB/s",
-                latency(done.after_s * 1e3).replace("  ", " "),
-                counted(done.ops, "op", "ops"),
-                rate(done.ops_per_s),
-                mib_per_s(done.bytes_per_s)
-            ))
+                inline_latency(completed.after_s * 1e3),
+                counted(completed.ops, "op", "ops"),
+                rate(completed.ops_per_s),
+                mib_per_s(completed.bytes_per_s)
+            )
         });
-        paragraph(
-            out,
-            &format!("finish times{stage}: "),
-            &parts.join("; "),
-            layout.columns(),
-        );
+        let label = format!("finish times{stage}: ");
+        paragraph(out, &label, &list(&parts, "; "), layout.columns());
     }
 }
 
@@ -339,55 +301,46 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
     if s.abandoned > 0 {
         parts.push(format!("{} abandoned", Count(s.abandoned)));
     }
-    let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
-    paragraph(out, "summary: ", &parts.join(", "), layout.columns());
+    paragraph(out, "summary: ", &list(&parts, ", "), layout.columns());
     for sentence in standstill::sentences(run) {
         paragraph(out, "", &sentence, layout.columns());
     }
     for op in run.operations.iter().filter(|o| o.errors > 0) {
-        let codes = op.error_codes.iter();
-        let codes: Vec<String> = codes
-            .map(|(code, n)| format!("{code} {}", Count(*n)))
-            .collect();
-        let text = format!("{} ({}): {}", op.name, op.kind, codes.join(", "));
+        let text = format!("{} ({}): {}", op.name, op.kind, error_counts(op));
         paragraph(out, "errors of ", &text, layout.columns());
     }
 }
 
-/// Latency of all operations: where some were paced by what it is, with the service time beside it.
+/// Latency of all operations; if some were paced, with its kind and the service time.
 fn times(run: &Run) -> Vec<String> {
     let s = &run.summary;
     let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
-    let list = |what: &str, mean: f64, of: PercentileKind| {
-        // In a table the unit has two columns.
+    let times = |prefix: &str, mean: f64, of: PercentileKind| {
         let mean = match s.ops {
             0 => "-".to_owned(),
-            _ => latency(mean).replace("  ", " "),
+            _ => inline_latency(mean),
         };
-        let mut parts = vec![format!("{what}mean {mean}")];
+        let mut parts = vec![format!("{prefix}mean {mean}")];
         let percentile =
             |p: &Percentile| format!("{p} {}", shown_inline(s.percentile(*p), of, "-"));
         parts.extend(shown.iter().map(percentile));
         parts
     };
-    let what = match (s.latency_kind(), s.service) {
+    let prefix = match (s.latency_kind(), s.service) {
         (LatencyKind::Service, _) | (_, None) => {
-            return list("", s.mean_ms, PercentileKind::Latency);
+            return times("", s.mean_ms, PercentileKind::Latency);
         }
         (LatencyKind::Mixed, _) => format!("latency ({} of the ops paced) ", Count(s.paced_ops)),
         (kind, _) => format!("{} ", kind.name()),
     };
-    let mut parts = list(&what, s.mean_ms, PercentileKind::Latency);
-    parts.extend(list(
-        "service time ",
-        s.service().mean_ms,
-        PercentileKind::Service,
-    ));
+    let mut parts = times(&prefix, s.mean_ms, PercentileKind::Latency);
+    let service = s.service().mean_ms;
+    parts.extend(times("service time ", service, PercentileKind::Service));
     parts
 }
 
-/// What the run cost the client, its page cache, disks and networks.
-fn machine(out: &mut String, run: &Run, layout: Layout) {
+/// Resources that the run used on the client: processors, page cache, disks and networks.
+fn client(out: &mut String, run: &Run, layout: Layout) {
     let mut parts = Vec::new();
     let system = &run.system;
     if let Some(p) = &system.process {
@@ -428,7 +381,7 @@ fn machine(out: &mut String, run: &Run, layout: Layout) {
             Bytes(d.written_bytes),
             percent(busy)
         );
-        // What the device itself took, beside which the latencies above are those of everything.
+        // The device's own time, to compare with the latencies above, which include everything.
         if d.reads + d.writes > 0 {
             let mean_ms = d.io_s * 1e3 / (d.reads + d.writes) as f64;
             part.push_str(&format!(", {} per I/O", latency(mean_ms)));
@@ -443,8 +396,7 @@ fn machine(out: &mut String, run: &Run, layout: Layout) {
         ));
     }
     if !parts.is_empty() {
-        let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
-        paragraph(out, "client: ", &parts.join("; "), layout.columns());
+        paragraph(out, "client: ", &list(&parts, "; "), layout.columns());
     }
 }
 
@@ -463,12 +415,8 @@ fn tail(out: &mut String, run: &Run, layout: Layout) {
             v.mean,
             v.sigma
         );
-        paragraph(
-            out,
-            &format!("variable of {}: ", v.name),
-            &text,
-            layout.columns(),
-        );
+        let label = format!("variable of {}: ", v.name);
+        paragraph(out, &label, &text, layout.columns());
     }
     for note in &run.notes {
         let text = match &note.location {

@@ -1,14 +1,16 @@
 //! Lines of text: wrapping and colour.
 
 use plimsoll_diagnostics::foreign;
+use plimsoll_results::Reason;
+use std::path::Path;
 
-/// Colours and weights, or nothing at all.
+/// Colours and weights, if they are on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint(pub bool);
 
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
-        // What stands out is a name, a path or a word: a line end in it would make a line of its own.
+        // A name or a path may contain a line break, which must not begin a line.
         let text = foreign::escaped(text);
         if self.0 {
             format!("\x1b[{code}m{text}\x1b[0m")
@@ -34,17 +36,41 @@ impl Paint {
     }
 }
 
-/// A space that is no place to break a line.
-const HARD_SPACE: char = '\u{a0}';
+/// A space at which a line is not broken.
+const HARD_SPACE: &str = "\u{a0}";
 
-/// Makes a text that [`paragraph`] does not break.
-pub(crate) fn whole(text: &str) -> String {
-    text.replace(' ', &HARD_SPACE.to_string())
+/// Joins parts that [`paragraph`] does not break.
+pub(crate) fn list(parts: &[impl AsRef<str>], separator: &str) -> String {
+    let parts = parts.iter().map(|p| p.as_ref().replace(' ', HARD_SPACE));
+    parts.collect::<Vec<_>>().join(separator)
+}
+
+/// The codes of reasons in parentheses, after a space; empty without reasons.
+pub(crate) fn reason_codes(reasons: &[Reason]) -> String {
+    let codes: Vec<&str> = reasons.iter().map(|r| r.code.as_str()).collect();
+    match codes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", codes.join(", ")),
+    }
+}
+
+/// Appends the location of results, if it is known, and the command that resumes them, if any.
+pub(crate) fn results_location(
+    out: &mut String,
+    path: Option<&Path>,
+    resume: Option<&str>,
+    paint: Paint,
+) {
+    let Some(path) = path else { return };
+    let path = path.display().to_string();
+    out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
+    if let Some(command) = resume {
+        out.push_str(&format!("resume with plimsoll {command} --resume {path}\n"));
+    }
 }
 
 /// Appends `label` and `text`, broken at spaces to `width` columns; the lines after the first
-/// begin under the text. A word longer than a line, such as a path, is left whole; [`whole`]
-/// makes one word of several.
+/// are indented to the text. A word longer than a line, such as a path, is not broken.
 pub(crate) fn paragraph(out: &mut String, label: &str, text: &str, width: usize) {
     let indent = label.chars().count();
     let room = width.saturating_sub(indent).max(20);
@@ -66,7 +92,7 @@ pub(crate) fn paragraph(out: &mut String, label: &str, text: &str, width: usize)
     out.push('\n');
 }
 
-/// Cuts the middle out of a text that is longer than `width` columns.
+/// Replaces the middle of a text that is longer than `width` columns by `…`.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

@@ -1,4 +1,4 @@
-//! Results of what killed runs left.
+//! Completes the results of killed runs.
 
 use plimsoll_results::AbandonedRun;
 use std::collections::HashSet;
@@ -6,18 +6,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A directory as it is: device, inode, and its time of change in nanoseconds.
+/// State of a directory: device, inode, and its time of change in nanoseconds.
 type Stamp = (u64, u64, i128);
 
-/// Makes results of what killed runs left. What cannot be finished stays as it is: the directories
-/// may not be this user's. It is tried again when it has changed, and not at every request.
+/// Completes the results of killed runs. What cannot be completed, such as another user's directory,
+/// stays, and is tried again only when it has changed.
 #[derive(Default)]
 pub(crate) struct Finisher {
     failed: Mutex<HashSet<Stamp>>,
 }
 
 impl Finisher {
-    /// Makes results of what killed runs left in these directories; how many it tried.
+    /// Completes the results of killed runs in these directories; returns the number it tried.
     pub(crate) fn finish(&self, dirs: &[PathBuf]) -> usize {
         let mut tried = 0;
         for abandoned in AbandonedRun::find(dirs) {
@@ -27,7 +27,7 @@ impl Finisher {
             }
             tried += 1;
             if abandoned.finish().is_err() {
-                // As it is now: to try may change it.
+                // Its state now: the attempt may have changed it.
                 self.failed().extend(stamp(&path));
             }
         }
@@ -106,7 +106,7 @@ pub(crate) mod tests {
         assert_eq!(finisher.finish(&dirs), 0);
         left(root.path(), "cccccc");
         assert_eq!(finisher.finish(&dirs), 1);
-        // Somebody mends it.
+        // A user repairs it.
         std::fs::remove_file(&draft).unwrap();
         std::fs::write(&draft, text).unwrap();
         assert_eq!(finisher.finish(&dirs), 1);

@@ -1,10 +1,10 @@
 //! The JSON interface: the same data as the pages, for programs.
 
-use crate::app::{App, Shared, run_blocking};
 use crate::filter::Listing;
 use crate::live::{find_run, progress};
 use crate::pages::{compare, delete};
 use crate::problem::Problem;
+use crate::state::{Shared, run_blocking};
 use axum::Router;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
@@ -13,12 +13,9 @@ use axum::routing::get;
 use plimsoll_results::LiveDir;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
+type JsonResult = Result<Response, Failed>;
 
-/// An answer of the interface, or why there is none.
-type Answer = Result<Response, Failed>;
-
-/// A problem that is told as JSON.
+/// A problem that is sent as JSON.
 struct Failed(Problem);
 
 impl IntoResponse for Failed {
@@ -33,7 +30,7 @@ impl<E: Into<Problem>> From<E> for Failed {
     }
 }
 
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Shared> {
     Router::new()
         .route("/results", get(list))
         .route("/results/{name}", get(entry).delete(remove))
@@ -52,24 +49,24 @@ fn json_text(text: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-fn answer(value: &impl Serialize) -> Answer {
+fn json_response(value: &impl Serialize) -> JsonResult {
     let text = serde_json::to_string_pretty(value).map_err(Problem::internal)?;
     Ok(json_text(text + "\n"))
 }
 
-async fn list(State(app): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+async fn list(State(app): State<Shared>, RawQuery(query): RawQuery) -> JsonResult {
     let listing = Listing::parse(&query.unwrap_or_default()).map_err(Problem::bad)?;
     let found = run_blocking(move || Ok(app.index()?.list(&listing)?)).await?;
-    answer(&found)
+    json_response(&found)
 }
 
-async fn entry(State(app): State<Shared>, Path(name): Path<String>) -> Answer {
+async fn entry(State(app): State<Shared>, Path(name): Path<String>) -> JsonResult {
     let results = run_blocking(move || app.results(&name)).await?;
-    answer(&results.entry)
+    json_response(&results.entry)
 }
 
-/// The file that makes a directory results, as it is.
-async fn document(State(app): State<Shared>, Path(name): Path<String>) -> Answer {
+/// The document of a results directory, unchanged.
+async fn document(State(app): State<Shared>, Path(name): Path<String>) -> JsonResult {
     let text = run_blocking(move || {
         let results = app.results(&name)?;
         let path = results.path.join(results.entry.kind.file());
@@ -84,7 +81,7 @@ async fn remove(
     State(app): State<Shared>,
     Path(name): Path<String>,
     RawQuery(query): RawQuery,
-) -> Answer {
+) -> JsonResult {
     let tagged = match query.as_deref() {
         None | Some("") => false,
         Some("tagged=true") => true,
@@ -97,26 +94,26 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn side_by_side(State(app): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+async fn side_by_side(State(app): State<Shared>, RawQuery(query): RawQuery) -> JsonResult {
     let names = compare::names(&query.unwrap_or_default())?;
     let comparison = run_blocking(move || compare::compared(&app, &names)).await?;
-    answer(&comparison)
+    json_response(&comparison)
 }
 
-async fn live(State(app): State<Shared>) -> Answer {
+async fn live(State(app): State<Shared>) -> JsonResult {
     let runs = run_blocking(move || {
         let dirs = app.live()?;
-        // One that has just ended has nothing to be read any more.
+        // One that has just ended can no longer be read.
         let runs = dirs.iter().filter_map(|d| described(d).ok());
         Ok(runs.collect::<Vec<Value>>())
     })
     .await?;
-    answer(&json!({ "runs": runs }))
+    json_response(&json!({ "runs": runs }))
 }
 
-async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> Answer {
+async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> JsonResult {
     let run = run_blocking(move || described(&find_run(&app, &id)?)).await?;
-    answer(&run)
+    json_response(&run)
 }
 
 /// A run in progress, with what it has measured so far.

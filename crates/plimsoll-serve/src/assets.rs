@@ -1,21 +1,21 @@
-//! The style and the scripts of the pages.
+//! Style and scripts of the pages.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
-/// Where the style sheet is.
+/// Address of the style sheet.
 pub(crate) const STYLE_PATH: &str = "/assets/style.css";
 
-/// Where the script of charts is.
+/// Address of the script of charts.
 pub(crate) const CHARTS_PATH: &str = "/assets/charts.js";
 
-/// Where the script of our own pages is.
+/// Address of the script of the browser's own pages.
 pub(crate) const BROWSER_PATH: &str = "/assets/browser.js";
 
-/// Rules for what reports do not have.
+/// Style rules that reports do not need.
 const BROWSER_STYLE: &str = include_str!("assets/browser.css");
 
-/// Watches a run, and counts ticks.
+/// Follows a run, and counts selected results.
 const BROWSER_SCRIPT: &str = include_str!("assets/browser.js");
 
 const CSS: &str = "text/css; charset=utf-8";

@@ -1,28 +1,28 @@
-//! Which results a list shows, as an address says it.
+//! The filter of a list of results, as it stands in an address.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use plimsoll_results::Status;
 use std::collections::BTreeSet;
 
-/// Results on a page, unless a request says otherwise.
+/// Default number of results on a page.
 pub const PER_PAGE: u64 = 50;
 
-/// Most results that a request may ask for at a time.
+/// Maximum number of results on a page.
 pub const MAX_PER_PAGE: u64 = 1000;
 
-/// What a result must be to be listed. An empty filter lists all.
+/// Which results are listed. An empty filter lists all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Name of the workload.
     pub workload: Option<String>,
-    /// What the load was put on.
+    /// The target of the load.
     pub target: Option<String>,
-    /// First day, by the clock of this machine.
+    /// First day, in the time zone of this machine.
     pub from: Option<Date>,
     /// Last day.
     pub to: Option<Date>,
-    /// Whether the figures may be used.
+    /// Status of the result.
     pub status: Option<Status>,
     /// Tags, all of which a result must have.
     pub tags: Vec<String>,
@@ -33,9 +33,9 @@ pub struct Filter {
 pub struct Listing {
     /// Which results.
     pub filter: Filter,
-    /// Which page of them, from 1.
+    /// Number of the page, from 1.
     pub page: u64,
-    /// Results on a page.
+    /// Number of results on a page.
     pub per_page: u64,
 }
 
@@ -50,10 +50,10 @@ impl Default for Listing {
 }
 
 impl Listing {
-    /// Reads the part of an address behind `?`. A parameter without a value is as good as none.
+    /// Parses the part of an address after `?`. A parameter without a value is ignored.
     ///
     /// # Errors
-    /// A sentence on the first parameter that is unknown or has no such value.
+    /// A sentence on the first parameter that is unknown or has an invalid value.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut listing = Self::default();
         let mut seen = BTreeSet::new();
@@ -62,9 +62,9 @@ impl Listing {
             if value.is_empty() {
                 continue;
             }
-            // A result has several tags, and one of everything else.
+            // A result has several tags, but only one of everything else.
             if name != "tag" && !seen.insert(name.to_string()) {
-                return Err(format!("`{}` is there twice", name.escape_debug()));
+                return Err(format!("`{}` is given twice", name.escape_debug()));
             }
             let filter = &mut listing.filter;
             let text = || Some(value.to_owned());
@@ -79,7 +79,7 @@ impl Listing {
                 "per_page" => listing.per_page = number("per_page", value, MAX_PER_PAGE)?,
                 other => {
                     return Err(format!(
-                        "`{}` is no parameter of a list: expected workload, target, from, to, \
+                        "`{}` is not a parameter of a list: expected workload, target, from, to, \
                          status, tag, page or per_page",
                         other.escape_debug()
                     ));
@@ -89,7 +89,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// The part of an address behind `?` for another page of the same list.
+    /// The part of an address after `?` for another page of the same list.
     #[must_use]
     pub fn query(&self, page: u64) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -121,7 +121,7 @@ impl Listing {
 }
 
 impl Filter {
-    /// Seconds since 1970 that begin the first day, and those at which the last day is over.
+    /// The beginning of the first day and the end of the last, in seconds since 1970.
     #[must_use]
     pub fn seconds(&self) -> (Option<i64>, Option<i64>) {
         let end = |day: Date| day.tomorrow().ok().and_then(seconds);
@@ -129,8 +129,8 @@ impl Filter {
     }
 }
 
-/// Seconds since 1970 that begin a day, by the clock of this machine; `None` for one at the edge of
-/// what the calendar has.
+/// The beginning of a day in the time zone of this machine, in seconds since 1970; `None` at the
+/// limits of the calendar.
 fn seconds(day: Date) -> Option<i64> {
     let zoned = day.to_zoned(TimeZone::system());
     zoned.ok().map(|z| z.timestamp().as_second())
@@ -139,7 +139,7 @@ fn seconds(day: Date) -> Option<i64> {
 fn date(name: &str, value: &str) -> Result<Date, String> {
     let wrong = || {
         format!(
-            "{name}: `{}` is no day: expected one such as 2026-03-01",
+            "{name}: `{}` is not a day: expected one such as 2026-03-01",
             value.escape_debug()
         )
     };
@@ -149,14 +149,14 @@ fn date(name: &str, value: &str) -> Result<Date, String> {
     seconds(day)
         .and(end)
         .map(|_| day)
-        .ok_or_else(|| format!("{name}: {day} is beyond the days that a list can be of"))
+        .ok_or_else(|| format!("{name}: {day} is outside the supported calendar"))
 }
 
-fn number(name: &str, value: &str, most: u64) -> Result<u64, String> {
-    let number = value.parse().ok().filter(|n| (1..=most).contains(n));
+fn number(name: &str, value: &str, max: u64) -> Result<u64, String> {
+    let number = value.parse().ok().filter(|n| (1..=max).contains(n));
     number.ok_or_else(|| {
         format!(
-            "{name}: `{}` is no number from 1 to {most}",
+            "{name}: `{}` is not a number from 1 to {max}",
             value.escape_debug()
         )
     })
@@ -184,17 +184,20 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (query, part) in [
-            ("x=1", "`x` is no parameter of a list"),
-            ("from=yesterday", "`yesterday` is no day"),
-            ("from=2026-02-30", "`2026-02-30` is no day"),
-            ("from=9999-12-31", "from: 9999-12-31 is beyond the days"),
-            ("per_page=5&per_page=7", "`per_page` is there twice"),
-            ("from=2026-03-01&from=2026-03-02", "`from` is there twice"),
-            ("status=good", "`good` is no status: expected one of valid,"),
-            ("page=0", "page: `0` is no number from 1 to"),
+            ("x=1", "`x` is not a parameter of a list"),
+            ("from=yesterday", "`yesterday` is not a day"),
+            ("from=2026-02-30", "`2026-02-30` is not a day"),
+            (
+                "from=9999-12-31",
+                "from: 9999-12-31 is outside the supported calendar",
+            ),
+            ("per_page=5&per_page=7", "`per_page` is given twice"),
+            ("from=2026-03-01&from=2026-03-02", "`from` is given twice"),
+            ("status=good", "expected one of valid,"),
+            ("page=0", "page: `0` is not a number from 1 to"),
             (
                 "per_page=1001",
-                "per_page: `1001` is no number from 1 to 1000",
+                "per_page: `1001` is not a number from 1 to 1000",
             ),
         ] {
             let error = Listing::parse(query).unwrap_err();

@@ -1,6 +1,5 @@
-//! Who is let in.
+//! Access control: hosts, the token, forms and the origin of requests.
 
-use crate::app::Shared;
 use crate::problem::Problem;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -8,14 +7,15 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use constant_time_eq::constant_time_eq;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-/// What pages may load and do: our own style, script and data. Charts set colours in attributes,
-/// which can neither load nor run anything.
+/// The content security policy: pages load only our own style, script and data. Charts set colours
+/// in attributes, which can neither load nor run anything.
 const POLICY: &str = "default-src 'none'; style-src 'self'; style-src-attr 'unsafe-inline'; \
      script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
      base-uri 'none'; frame-ancestors 'none'";
 
-/// What is sent with every answer. The policy on referrers lets forms say where they come from.
+/// Headers of every response. With this policy on referrers a form states its origin.
 const HEADERS: [(&str, &str); 6] = [
     ("content-security-policy", POLICY),
     ("x-content-type-options", "nosniff"),
@@ -25,31 +25,30 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// Begin of the name of the cookie that stands for the token. The port follows: browsers send the
-/// cookies of a machine to all of its ports, and two servers must not take each other's away.
+/// Prefix of the name of the session cookie. The port follows: browsers send the cookies of a machine
+/// to all of its ports, and two servers must not replace each other's.
 const COOKIE: &str = "plimsoll-session";
 
-/// Where somebody without a cookie is sent.
+/// Address of the page that asks for the token.
 pub const LOGIN: &str = "/login";
 
-/// What decides on requests. It holds secrets, and so it cannot be printed.
+/// Decides on requests. It holds secrets, so it cannot be printed.
 pub struct Guard {
     token: Option<String>,
     hosts: Vec<String>,
     /// Name of the cookie.
     cookie: String,
-    /// Value of the cookie of those who knew the token; another one in each process.
+    /// Value of the cookie of users who knew the token; another one in each process.
     session: String,
-    /// What our own forms carry.
+    /// The secret in our own forms.
     form: String,
 }
 
 impl Guard {
-    /// A guard of the server on a port, which asks for a token if there is one, and takes these
-    /// names for ours.
+    /// The guard of the server on a port, with its token, if it needs one, and its names.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// The system provides no random numbers.
     pub fn new(
         token: Option<String>,
         hosts: Vec<String>,
@@ -64,13 +63,13 @@ impl Guard {
         })
     }
 
-    /// What a form has to carry in the field `form`.
+    /// The secret that a form must contain in its field `form`.
     #[must_use]
     pub fn form(&self) -> &str {
         &self.form
     }
 
-    /// Whether a form is one of ours.
+    /// Whether a form has the secret of ours.
     #[must_use]
     pub fn is_our_form(&self, sent: &str) -> bool {
         same(sent, &self.form)
@@ -82,7 +81,7 @@ impl Guard {
         self.token.as_deref().is_some_and(|t| same(sent, t))
     }
 
-    /// The cookie for somebody who knew the token.
+    /// The cookie for a user who knew the token.
     #[must_use]
     pub fn cookie(&self) -> String {
         format!(
@@ -91,8 +90,8 @@ impl Guard {
         )
     }
 
-    /// Whether a request may name this host: an address, which no name can be made to stand for,
-    /// or one of our names. A port says nothing, for it may be forwarded.
+    /// Whether a request may name this host: an address, to which no foreign name resolves, or one of
+    /// our names. The port does not matter, for it may be forwarded.
     #[must_use]
     pub fn is_our_host(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
@@ -112,7 +111,7 @@ impl Guard {
             || self.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
     }
 
-    /// Whether a request knows the token, if there is one.
+    /// Whether a request has the token, if there is one.
     fn has_token(&self, headers: &HeaderMap) -> bool {
         if self.token.is_none() {
             return true;
@@ -136,12 +135,12 @@ fn is_port(text: &str) -> bool {
     digits.is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Compares without telling by its time how much was right.
+/// Compares in constant time, which does not reveal how much was right.
 fn same(sent: &str, secret: &str) -> bool {
     constant_time_eq(sent.as_bytes(), secret.as_bytes())
 }
 
-/// A hundred and twenty-eight random bits.
+/// 128 random bits in hexadecimal.
 fn secret() -> Result<String, getrandom::Error> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes)?;
@@ -166,12 +165,16 @@ fn is_cross_site(headers: &HeaderMap, host: &str) -> bool {
     theirs.is_none_or(|theirs| !theirs.eq_ignore_ascii_case(host))
 }
 
-/// Decides on a request before anything else looks at it, and sets the headers of every answer.
-pub(crate) async fn check(State(app): State<Shared>, request: Request, next: Next) -> Response {
+/// Checks a request before anything else reads it, and sets the headers of every response.
+pub(crate) async fn check(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let for_programs = ["/api/", "/metrics"]
         .iter()
         .any(|p| request.uri().path().starts_with(p));
-    let mut response = match refusal(&app.guard, &request) {
+    let mut response = match refusal(&guard, &request) {
         None => next.run(request).await,
         Some(Refusal::Unknown) if !for_programs && request.method() == Method::GET => {
             let path = request.uri().path_and_query().map_or("/", |p| p.as_str());
@@ -182,17 +185,17 @@ pub(crate) async fn check(State(app): State<Shared>, request: Request, next: Nex
         }
         Some(refusal) => {
             let problem = refusal.problem();
-            let mut answer = match for_programs {
+            let mut response = match for_programs {
                 true => problem.json(),
                 false => problem.into_response(),
             };
-            if answer.status() == StatusCode::UNAUTHORIZED {
+            if response.status() == StatusCode::UNAUTHORIZED {
                 let bearer = HeaderValue::from_static("Bearer");
-                answer
+                response
                     .headers_mut()
                     .insert(header::WWW_AUTHENTICATE, bearer);
             }
-            answer
+            response
         }
     };
     for (name, value) in HEADERS {
@@ -202,7 +205,7 @@ pub(crate) async fn check(State(app): State<Shared>, request: Request, next: Nex
     response
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 enum Refusal {
     Host,
     CrossSite,
@@ -214,7 +217,7 @@ impl Refusal {
         match self {
             Self::Host => Problem::new(
                 StatusCode::MISDIRECTED_REQUEST,
-                "This is no server of that name. It is reached by its address or as localhost; \
+                "This is not a server of that name. It is reached by its address or as localhost; \
                  `plimsoll serve --allowed-host NAME` gives it another name.",
             ),
             Self::CrossSite => Problem::new(
@@ -241,7 +244,7 @@ fn refusal(guard: &Guard, request: &Request) -> Option<Refusal> {
         return Some(Refusal::CrossSite);
     }
     let path = request.uri().path();
-    // The page that asks for the token, and what it looks like.
+    // The page that asks for the token, and its style.
     let open = path == LOGIN || path == crate::assets::STYLE_PATH;
     (!open && !guard.has_token(headers)).then_some(Refusal::Unknown)
 }

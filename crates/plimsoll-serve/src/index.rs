@@ -1,8 +1,8 @@
-//! The index: an SQLite database that says which results there are below a root. It is made from
-//! the directories and can be thrown away at any time.
+//! The index: an SQLite database of the results below a root. It is derived from the directories and
+//! can be deleted at any time.
 //!
-//! A results directory is read again when its own time of change differs from the one it was read
-//! at. Files in it come and go whole, which changes that time.
+//! A results directory is read again when its modification time differs from the recorded one. Files
+//! in it are only added, replaced or removed whole, which changes that time.
 
 use crate::filter::{Filter, Listing};
 use plimsoll_results::{Entry, Kind, ResultsError, directories};
@@ -14,20 +14,20 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What makes a database file ours, in its own header.
+/// Id of our database files, in their header.
 const APPLICATION: i32 = 0x504c_4958;
 
-/// Version of the tables; a database of another one is made anew.
+/// Version of the tables; a database of another one is re-created.
 const VERSION: i32 = 3;
 
-/// A directory that changed so short a time ago may change again without its time telling: file
-/// systems count it in steps.
+/// Time after a change in which a directory may change again with the same modification time, which
+/// file systems count in steps.
 const MTIME_SETTLE_TIME: Duration = Duration::from_secs(2);
 
 const TABLES: &str = "
 create table results (
     name text primary key,
-    -- Time of change and inode of the directory; 0 if it had only just changed.
+    -- Modification time and inode of the directory; a time of 0 if it had only just changed.
     changed integer not null,
     inode integer not null,
     -- Null where the directory holds no results, or damaged ones.
@@ -37,7 +37,7 @@ create table results (
     started integer,
     status text,
     entry text,
-    -- Why they cannot be read.
+    -- Why damaged results cannot be read.
     error text
 ) without rowid;
 create index by_time on results (started desc, name) where kind is not null;
@@ -58,11 +58,11 @@ pub struct Index {
     root: PathBuf,
 }
 
-/// Why there is no index.
+/// Why the index cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// The file is something else.
-    #[error("{} is no index of Plimsoll's", path.display())]
+    #[error("{} is not an index of Plimsoll", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum IndexError {
     Database {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
 }
@@ -80,20 +80,20 @@ pub enum IndexError {
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListPage {
-    /// Results that the filter lets through.
+    /// The number of results that match the filter.
     pub total: u64,
-    /// Which page this is, from 1.
+    /// The number of this page, from 1.
     pub page: u64,
-    /// Pages there are; at least 1.
+    /// The number of pages, at least 1.
     pub pages: u64,
-    /// The results on it, the latest first.
+    /// The results on this page, the latest first.
     pub results: Vec<Entry>,
 }
 
-/// What a filter can be set to.
+/// The values that a filter can be set to, in alphabetical order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilterChoices {
-    /// Workloads, in the order of their letters.
+    /// Workloads.
     pub workloads: Vec<String>,
     /// Targets.
     pub targets: Vec<String>,
@@ -101,7 +101,7 @@ pub struct FilterChoices {
     pub tags: Vec<String>,
 }
 
-/// A directory as it is now.
+/// The present state of a directory.
 struct DirSnapshot {
     path: PathBuf,
     changed: i64,
@@ -109,11 +109,11 @@ struct DirSnapshot {
 }
 
 impl Index {
-    /// Opens the index of a root in a file, which is made if it is missing. One of another
-    /// version or of another root is made anew.
+    /// Opens the index of a root in a file, which is created if it is missing. One of another version
+    /// or of another root is re-created.
     ///
     /// # Errors
-    /// [`IndexError`] if the file is something else or cannot be used.
+    /// The file is something else or cannot be used.
     pub fn open(root: &Path, path: &Path) -> Result<Self, IndexError> {
         let failed = |source| IndexError::Database {
             path: path.to_owned(),
@@ -140,18 +140,18 @@ impl Index {
                 path: path.to_owned(),
             });
         }
-        // Two browsers of one root share the file.
+        // Two servers of one root share the file.
         db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
-        // What the machine forgets in a power failure is read again.
+        // What a power failure destroys is read again.
         db.pragma_update(None, "synchronous", "off")
             .map_err(failed)?;
         Self::prepare(db, root).map_err(failed)
     }
 
-    /// An index that is gone with the process.
+    /// An index that ends with the process.
     ///
     /// # Errors
-    /// [`IndexError::Database`] if there is no memory for it.
+    /// [`IndexError::Database`] if there is not enough memory.
     pub fn in_memory(root: &Path) -> Result<Self, IndexError> {
         let made = Connection::open_in_memory().and_then(|db| Self::prepare(db, root));
         made.map_err(|source| IndexError::Database {
@@ -187,20 +187,20 @@ impl Index {
         })
     }
 
-    /// Forgets everything, so that the next [`Index::refresh`] reads all results again.
+    /// Empties the index, so that the next [`Index::refresh`] reads all results again.
     ///
     /// # Errors
-    /// If the database cannot be changed.
+    /// The database cannot be changed.
     pub fn forget(&mut self) -> rusqlite::Result<()> {
         self.db.execute("delete from results", []).map(|_| ())
     }
 
-    /// Makes the index say what the directories say. Returns how many of them were read.
+    /// Brings the index up to date with the directories. Returns the number of directories read.
     ///
     /// # Errors
     /// A sentence, if the root cannot be listed or the database cannot be changed.
     pub fn refresh(&mut self) -> Result<usize, String> {
-        let seen = look(&self.root).map_err(|e| e.to_string())?;
+        let seen = snapshots(&self.root).map_err(|e| e.to_string())?;
         self.update(seen)
             .map_err(|e| format!("the index cannot be changed: {e}"))
     }
@@ -216,10 +216,10 @@ impl Index {
                 known.insert(row.get(0)?, (row.get(1)?, row.get(2)?));
             }
         }
-        let settled = nanoseconds(SystemTime::now() - MTIME_SETTLE_TIME);
+        let settled_before = nanoseconds(SystemTime::now() - MTIME_SETTLE_TIME);
         let mut stale = Vec::new();
         for dir in seen {
-            // A name that is no text cannot be in an address either.
+            // A name that is not text cannot be in an address either.
             let Some(name) = dir.path.file_name().and_then(|n| n.to_str()) else {
                 continue;
             };
@@ -228,14 +228,14 @@ impl Index {
                 stale.push((name.to_owned(), dir.changed, dir.inode));
             }
         }
-        // What was not seen is gone.
+        // The directories left in `known` are gone.
         if stale.is_empty() && known.is_empty() {
             return Ok(0);
         }
-        // Before the transaction, in which nobody else can write.
+        // Before the transaction, in which no other process can write.
         let read = stale.into_iter().map(|(name, changed, inode)| {
             let entry = Entry::read(&self.root.join(&name));
-            let changed = if changed < settled { changed } else { 0 };
+            let changed = if changed < settled_before { changed } else { 0 };
             (name, (changed, inode), entry)
         });
         let read: Vec<_> = read.collect();
@@ -254,17 +254,14 @@ impl Index {
         Ok(count)
     }
 
-    /// A page of a list.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
+    /// Reads a page of a list, or returns the error of the database.
     pub fn list(&self, listing: &Listing) -> rusqlite::Result<ListPage> {
         let (condition, mut values) = condition(&listing.filter);
         let count = format!("select count(*) from results where {condition}");
         let total: i64 = self
             .db
             .query_row(&count, params_from_iter(&values), |r| r.get(0))?;
-        let total = u64::try_from(total).unwrap_or(0);
+        let total = u64::try_from(total).expect("a count is not negative");
         let pages = total.div_ceil(listing.per_page).max(1);
         let select = format!(
             "select entry from results where {condition}
@@ -287,10 +284,7 @@ impl Index {
         })
     }
 
-    /// What the list says of one result.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
+    /// Reads the entry of one result, or returns the error of the database.
     pub fn entry(&self, name: &str) -> rusqlite::Result<Option<Entry>> {
         let mut query = self
             .db
@@ -299,10 +293,8 @@ impl Index {
         Ok(text.and_then(|t| serde_json::from_str(&t).ok()))
     }
 
-    /// Directories whose results cannot be read, and why; the first hundred.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
+    /// Lists at most 100 directories whose results cannot be read, and why; or returns the error of
+    /// the database.
     pub fn damaged(&self) -> rusqlite::Result<Vec<(String, String)>> {
         let mut query = self.db.prepare(
             "select name, error from results where error is not null order by name limit 100",
@@ -311,10 +303,8 @@ impl Index {
         rows.collect()
     }
 
-    /// Directories of results that come to be run by run.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
+    /// Lists results that consist of runs, to which runs may be added, or returns the error of the
+    /// database.
     pub fn growing(&self) -> rusqlite::Result<Vec<(PathBuf, Kind)>> {
         let run = Kind::Run.to_string();
         let mut query = self
@@ -330,10 +320,7 @@ impl Index {
         Ok(found)
     }
 
-    /// What a filter can be set to.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
+    /// Lists the values that a filter can be set to, or returns the error of the database.
     pub fn choices(&self) -> rusqlite::Result<FilterChoices> {
         let all = |query: &str| -> rusqlite::Result<Vec<String>> {
             let mut query = self.db.prepare(query)?;
@@ -359,10 +346,10 @@ fn nanoseconds(time: SystemTime) -> i64 {
     since.map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// The directories below a root as they are now.
-fn look(root: &Path) -> Result<Vec<DirSnapshot>, ResultsError> {
+/// The present state of the directories below a root.
+fn snapshots(root: &Path) -> Result<Vec<DirSnapshot>, ResultsError> {
     let paths = directories(root)?;
-    // One that goes meanwhile is not there.
+    // One that is removed meanwhile is left out.
     let seen = paths.into_iter().filter_map(|path| {
         let meta = std::fs::symlink_metadata(&path).ok()?;
         let seconds = meta.mtime().checked_mul(1_000_000_000)?;
@@ -375,7 +362,7 @@ fn look(root: &Path) -> Result<Vec<DirSnapshot>, ResultsError> {
     Ok(seen.collect())
 }
 
-/// Writes what is known of directories.
+/// Writes the rows of directories.
 struct IndexWriter<'a> {
     remove: Statement<'a>,
     add: Statement<'a>,
@@ -401,7 +388,7 @@ impl<'a> IndexWriter<'a> {
         self.remove.execute([name])?;
         let (entry, error) = match read {
             Ok(entry) => (Some(entry), None),
-            // Something else may lie there, and need not be told.
+            // Something else may be there, and is not shown.
             Err(ResultsError::None { .. }) => (None, None),
             Err(e) => (None, Some(e.to_string())),
         };
@@ -416,8 +403,7 @@ impl<'a> IndexWriter<'a> {
             entry.map(|e| &e.target),
             started.map(jiff::Timestamp::as_second),
             entry.map(|e| e.status.word()),
-            // Every field has a JSON form.
-            entry.and_then(|e| serde_json::to_string(e).ok()),
+            entry.map(|e| serde_json::to_string(e).expect("every field has a JSON form")),
             error
         ])?;
         for tag in entry.iter().flat_map(|e| &e.said.tags) {
@@ -427,7 +413,7 @@ impl<'a> IndexWriter<'a> {
     }
 }
 
-/// A filter in SQL, and its values.
+/// The SQL condition of a filter, and its values.
 fn condition(filter: &Filter) -> (String, Vec<Value>) {
     let mut parts = vec!["kind is not null".to_owned()];
     let mut values = Vec::new();

@@ -1,26 +1,34 @@
 //! The results browser: pages on a results root, a JSON interface with the same data, runs in
-//! progress as they go on, and metrics of them for Prometheus, over HTTP.
+//! progress, and metrics of them for Prometheus, over HTTP.
 //!
-//! [`Server::bind`] opens the index and the socket, [`Server::run`] serves until it is told to
-//! stop. The results directories are the truth: the [`index`] only says where to look.
+//! [`Server::bind`] opens the index and the socket, [`Server::run`] serves until it is stopped. The
+//! results directories are authoritative: the [`index`] is a cache of them.
 //!
-//! # Who may do what
-//! Everything that comes in passes [`guard`] first: a request names a host that this server is
-//! reached by (a page elsewhere whose name was made to point here does not), carries the token if
-//! one is set, and changes something only if it comes from one of our own pages or from no page at
-//! all. Names in addresses are looked up in the index and never become paths before that.
+//! # Access control
+//! Every request passes [`guard`] first: it must name a host of this server (which excludes pages
+//! elsewhere whose name was made to resolve to this address), have the token if one is set, and may
+//! change something only if it comes from one of our own pages or from a program. Names in addresses
+//! are looked up in the index before they become paths.
+//!
+//! # Modules
+//! `server` → `app` (routes) → `guard`, `pages`, `api`, `live` (event stream), `metrics` → `state`
+//! (shared by all requests) → `index` (SQLite; `filter` is its query), `abandoned` (results of killed
+//! runs) → `problem` (errors as responses) → `layout`, `address`, `assets`. Each uses those after it.
 
 mod abandoned;
+mod address;
 mod api;
 mod app;
 mod assets;
 pub mod filter;
 pub mod guard;
 pub mod index;
+mod layout;
 mod live;
 mod metrics;
 mod pages;
 mod problem;
 mod server;
+mod state;
 
 pub use server::{ServeError, Server, Settings};

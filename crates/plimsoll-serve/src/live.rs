@@ -1,7 +1,8 @@
-//! A run in progress: what it has measured so far, and the stream of it to a browser.
+//! A run in progress: its measurements so far, and their stream to a browser.
 
-use crate::app::{Shared, run_blocking};
+use crate::address::{address, run_address};
 use crate::problem::Problem;
+use crate::state::{Shared, run_blocking};
 use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
@@ -10,19 +11,19 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_html::charts::{TimeSeriesInput, over_time};
 use plimsoll_html::timeline::{Timeline, WindowSpan};
 use plimsoll_html::{OpName, page};
-use plimsoll_plan::{Count, OpClass, OpKind, show_duration};
-use plimsoll_report::{mib_per_s, rate};
+use plimsoll_plan::{Count, OpClass, OpKind};
+use plimsoll_report::{duration_text, mib_per_s, rate};
 use plimsoll_results::{IntervalRow, LatencyKind, LiveDir, LiveLocation, LiveReader};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-/// Time between two looks at what a run has written.
+/// Time between two reads of a run's files.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Most intervals that charts of a run in progress show; the last ones.
+/// Maximum number of intervals in the charts of a run in progress, the last ones.
 const MAX_SHOWN_INTERVALS: u64 = 600;
 
 /// Operations, bytes and errors.
@@ -41,10 +42,10 @@ impl Totals {
     }
 }
 
-/// What a run in progress has measured so far.
+/// The measurements of a run in progress so far.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Each operation by its name and kind, since the run began.
+    /// Totals of each operation by its name and kind, since the run began.
     pub(crate) operations: BTreeMap<(String, String), Totals>,
     /// Rows of the last intervals of the last window.
     recent: VecDeque<IntervalRow>,
@@ -55,32 +56,25 @@ pub(crate) struct Progress {
 pub(crate) struct LastInterval {
     /// Window, from 1.
     pub(crate) window: u32,
-    /// Seconds of the window that have been measured.
+    /// Measured seconds of the window.
     pub(crate) measured_s: f64,
     pub(crate) ops_per_s: f64,
     pub(crate) bytes_per_s: f64,
-    /// Mean latency, of paced operations the response time; null where nothing was done.
+    /// Mean latency, the response time of paced operations; null if no operation completed.
     pub(crate) mean_ms: Option<f64>,
-    /// The greatest of the operations' 99th percentiles; null where nothing was done.
+    /// The maximum of the operations' 99th percentiles; null if no operation completed.
     pub(crate) p99_ms: Option<f64>,
     /// Operations that had an intended start.
     pub(crate) paced_ops: u64,
-    /// Mean service time; null where nothing was paced.
+    /// Mean service time; null if no operation was paced.
     pub(crate) service_mean_ms: Option<f64>,
-    /// The greatest of the operations' 99th percentiles of the service time; null where nothing was
+    /// The maximum of the operations' 99th percentiles of the service time; null if no operation was
     /// paced.
     pub(crate) service_p99_ms: Option<f64>,
     /// Operations that succeeded.
     pub(crate) ops: u64,
-    /// Operations that failed, of all intervals.
+    /// Operations that failed, in all intervals.
     pub(crate) errors: u64,
-}
-
-impl LastInterval {
-    /// What the latency is.
-    fn latency_kind(&self) -> LatencyKind {
-        LatencyKind::of(self.paced_ops, self.ops)
-    }
 }
 
 /// Latencies of several operations.
@@ -97,7 +91,7 @@ impl LatencySum {
     }
 }
 
-/// Whether the summary of a run counts operations of this kind, by its name.
+/// Whether the summary of a run counts operations of the kind of this name.
 fn counts(kind: &str) -> bool {
     let kind: Result<OpKind, _> = serde_json::from_value(kind.into());
     kind.is_ok_and(|k| matches!(k.class(), OpClass::Io | OpClass::Aio))
@@ -119,13 +113,13 @@ impl Progress {
         }
     }
 
-    /// Rows of the last interval.
+    /// The rows of the last interval.
     pub(crate) fn last(&self) -> impl Iterator<Item = &IntervalRow> {
         let last = self.recent.back().map(|r| r.interval);
         self.recent.iter().filter(move |r| Some(r.interval) == last)
     }
 
-    /// The last interval, of all operations that count together.
+    /// Sums up the last interval over all operations that count.
     pub(crate) fn latest(&self) -> Option<LastInterval> {
         let end = self.recent.back()?;
         let mut sum = Totals::default();
@@ -143,15 +137,15 @@ impl Progress {
             true => n as f64 / end.length_s,
             false => 0.0,
         };
-        let done = |ms: f64| (sum.ops > 0).then_some(ms);
+        let completed = |ms: f64| (sum.ops > 0).then_some(ms);
         let paced = |ms: f64| (paced_ops > 0).then_some(ms);
         Some(LastInterval {
             window: end.window,
             measured_s: end.start_s + end.length_s,
             ops_per_s: per_s(sum.ops),
             bytes_per_s: per_s(sum.bytes),
-            mean_ms: done(latency.ms / sum.ops as f64),
-            p99_ms: done(latency.p99_ms),
+            mean_ms: completed(latency.ms / sum.ops as f64),
+            p99_ms: completed(latency.p99_ms),
             paced_ops,
             service_mean_ms: paced(service.ms / sum.ops as f64),
             service_p99_ms: paced(service.p99_ms),
@@ -163,13 +157,12 @@ impl Progress {
     /// Figures and charts, as a part of a page.
     pub(crate) fn markup(&self) -> Markup {
         let Some(latest) = self.latest() else {
-            return html! { p { "Nothing has been measured yet: files are made, or the run warms up." } };
+            return html! { p { "Nothing has been measured yet: files are being created, or the run warms up." } };
         };
-        let measured = Duration::try_from_secs_f64(latest.measured_s).unwrap_or_default();
         let mut tiles = vec![
-            ("measured".to_owned(), show_duration(measured)),
-            ("operations a second".to_owned(), rate(latest.ops_per_s)),
-            ("MiB a second".to_owned(), mib_per_s(latest.bytes_per_s)),
+            ("measured".to_owned(), duration_text(latest.measured_s)),
+            ("operations per second".to_owned(), rate(latest.ops_per_s)),
+            ("MiB per second".to_owned(), mib_per_s(latest.bytes_per_s)),
         ];
         let times = |mean_ms, p99_ms| page::TileTimes {
             mean_ms,
@@ -178,13 +171,13 @@ impl Progress {
         };
         let service = latest.service_mean_ms;
         tiles.extend(page::latency_tiles(
-            latest.latency_kind(),
+            LatencyKind::of(latest.paced_ops, latest.ops),
             times(latest.mean_ms, latest.p99_ms),
             service.map(|_| times(service, latest.service_p99_ms)),
         ));
         tiles.push(("failed".to_owned(), Count(latest.errors).to_string()));
         html! {
-            dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
+            (page::tiles(&tiles))
             (self.charts())
         }
     }
@@ -196,23 +189,19 @@ impl Progress {
         let mut named: Vec<(&(String, String), &Totals)> = self.operations.iter().collect();
         named.retain(|((_, kind), _)| counts(kind));
         named.sort_by_key(|(_, t)| std::cmp::Reverse(t.ops));
-        let operations: Vec<OpName> = named
-            .iter()
-            .map(|((name, kind), _)| {
-                let same = named.iter().filter(|((n, _), _)| n == name).count();
-                let label = match same {
-                    1 => name.clone(),
-                    _ => format!("{name} ({kind})"),
-                };
-                let (name, kind) = (name.clone(), kind.clone());
-                OpName {
-                    name,
-                    kind,
-                    label,
-                    latency: LatencyKind::Service,
-                }
-            })
-            .collect();
+        let operation = |((name, kind), _): &(&(String, String), _)| {
+            let shared = named.iter().filter(|((n, _), _)| n == name).count() > 1;
+            OpName {
+                name: name.clone(),
+                kind: kind.clone(),
+                label: match shared {
+                    true => format!("{name} ({kind})"),
+                    false => name.clone(),
+                },
+                latency: LatencyKind::Service,
+            }
+        };
+        let operations: Vec<OpName> = named.iter().map(operation).collect();
         let begin = first.interval;
         let mut rows: Vec<IntervalRow> = self.recent.iter().cloned().collect();
         for row in &mut rows {
@@ -232,26 +221,26 @@ impl Progress {
     }
 }
 
-/// A run in progress by its characters.
+/// Finds a run in progress by its id.
 pub(crate) fn find_run(app: &Shared, id: &str) -> Result<LiveDir, Problem> {
     let mut all = app.live()?.into_iter();
     all.find(|d| d.id() == id)
         .ok_or_else(|| Problem::missing("There is no such run in progress; it may have ended."))
 }
 
-/// Everything a run has written so far.
+/// Reads everything a run has written so far.
 pub(crate) fn progress(dir: &LiveDir) -> Result<(LiveReader, Progress), Problem> {
-    let mut follower = dir.open_reader()?;
+    let mut reader = dir.open_reader()?;
     let mut progress = Progress::default();
-    read_new_rows(&mut follower, &mut progress)?;
-    Ok((follower, progress))
+    read_new_rows(&mut reader, &mut progress)?;
+    Ok((reader, progress))
 }
 
-/// Reads what has been written since; says whether that was anything.
-fn read_new_rows(follower: &mut LiveReader, progress: &mut Progress) -> Result<bool, Problem> {
+/// Reads the rows written since the last call; returns whether there were any.
+fn read_new_rows(reader: &mut LiveReader, progress: &mut Progress) -> Result<bool, Problem> {
     let mut any = false;
     loop {
-        let rows = follower.rows()?;
+        let rows = reader.rows()?;
         if rows.is_empty() {
             return Ok(any);
         }
@@ -260,10 +249,10 @@ fn read_new_rows(follower: &mut LiveReader, progress: &mut Progress) -> Result<b
     }
 }
 
-/// What the stream does next.
+/// State of the stream of a run.
 enum StreamState {
     Begin(LiveDir),
-    On(Box<(LiveReader, Progress)>),
+    Following(Box<(LiveReader, Progress)>),
     End,
 }
 
@@ -273,10 +262,10 @@ pub(crate) async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let root = app.root.clone();
     let dir = run_blocking(move || find_run(&app, &id)).await?;
-    let stream = futures_util::stream::unfold(StreamState::Begin(dir), move |watch| {
+    let stream = futures_util::stream::unfold(StreamState::Begin(dir), move |state| {
         let root = root.clone();
         async move {
-            let (event, next) = next(watch, root).await?;
+            let (event, next) = next(state, root).await?;
             Some((Ok(event), next))
         }
     });
@@ -284,69 +273,64 @@ pub(crate) async fn events(
 }
 
 /// Waits for the next event.
-async fn next(watch: StreamState, root: PathBuf) -> Option<(Event, StreamState)> {
-    let (mut follower, mut progress) = match watch {
+async fn next(state: StreamState, root: PathBuf) -> Option<(Event, StreamState)> {
+    let ended = |word, address: Option<&str>| Some((end(word, address), StreamState::End));
+    let mut following = match state {
         StreamState::End => return None,
-        StreamState::On(now) => *now,
+        StreamState::Following(following) => following,
         StreamState::Begin(dir) => {
-            let begun = run_blocking(move || progress_and_markup(&dir)).await;
-            return Some(match begun {
-                Ok((now, markup)) => (interval(&markup), StreamState::On(Box::new(now))),
-                Err(_) => (end("ended", None), StreamState::End),
+            let begun = run_blocking(move || {
+                let following = progress(&dir)?;
+                let markup = following.1.markup().into_string();
+                Ok((
+                    interval(&markup),
+                    StreamState::Following(Box::new(following)),
+                ))
             });
+            return begun.await.ok().or_else(|| ended("ended", None));
         }
     };
     loop {
         tokio::time::sleep(POLL_INTERVAL).await;
-        let root = root.clone();
-        let looked = run_blocking(move || {
-            // In this order, so that what was written last is not missed.
-            let place = follower.location();
-            let news = read_new_rows(&mut follower, &mut progress)?;
-            let markup = news.then(|| progress.markup().into_string());
-            Ok((follower, progress, markup, place))
+        let read = run_blocking(move || {
+            let (reader, progress) = &mut *following;
+            // In this order, so that the last rows are not missed.
+            let location = reader.location();
+            let is_new = read_new_rows(reader, progress)?;
+            let markup = is_new.then(|| progress.markup().into_string());
+            Ok((following, markup, location))
         });
-        let Ok((f, p, markup, place)) = looked.await else {
-            return Some((end("ended", None), StreamState::End));
+        let Ok((read, markup, location)) = read.await else {
+            return ended("ended", None);
         };
-        (follower, progress) = (f, p);
+        following = read;
         if let Some(markup) = markup {
-            let now = Box::new((follower, progress));
-            return Some((interval(&markup), StreamState::On(now)));
+            return Some((interval(&markup), StreamState::Following(following)));
         }
-        match place {
+        match location {
             LiveLocation::InProgress => {}
             LiveLocation::Finished(path) => {
-                let address = page_of(&root, &path);
-                return Some((end("ended", address.as_deref()), StreamState::End));
+                return ended("ended", page_of(&root, &path).as_deref());
             }
-            LiveLocation::Gone => {
-                return Some((end("ended without results", None), StreamState::End));
-            }
+            LiveLocation::Gone => return ended("ended without results", None),
         }
     }
 }
 
-fn progress_and_markup(dir: &LiveDir) -> Result<((LiveReader, Progress), String), Problem> {
-    let now = progress(dir)?;
-    let markup = now.1.markup().into_string();
-    Ok((now, markup))
-}
-
-/// Address of the page on results at a place below the root.
-fn page_of(root: &std::path::Path, path: &std::path::Path) -> Option<String> {
+/// Address of the page on results at a path below the root.
+fn page_of(root: &FilePath, path: &FilePath) -> Option<String> {
     let below = path.strip_prefix(root).ok()?;
     let mut names = below.iter().map(|n| n.to_str());
     let name = names.next()??;
     let run: Vec<&str> = names.collect::<Option<_>>()?;
     Some(match run.is_empty() {
-        true => crate::pages::address(name),
-        false => crate::pages::compare::run_address(name, &run.join("/")),
+        true => address(name),
+        false => run_address(name, &run.join("/")),
     })
 }
 
 fn interval(markup: &str) -> Event {
-    // What is in a name need not be in markup, and a carriage return cannot be in an event.
+    // Markup holds no characters that a name may have, and an event no carriage return.
     Event::default()
         .event("interval")
         .data(foreign::replaced(markup))

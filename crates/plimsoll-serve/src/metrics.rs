@@ -1,8 +1,8 @@
 //! Metrics of runs in progress in the text format of OpenMetrics 1.0, which Prometheus reads.
 
-use crate::app::{Shared, run_blocking};
 use crate::live::{Progress, Totals, progress};
 use crate::problem::Problem;
+use crate::state::{Shared, run_blocking};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -15,7 +15,7 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
     let text = run_blocking(move || {
         let mut runs = Vec::new();
         for dir in app.live()? {
-            // One that has just ended has nothing to be read any more.
+            // One that has just ended can no longer be read.
             if let (Ok(run), Ok((_, progress))) = (dir.read(), progress(&dir)) {
                 runs.push((dir.id().to_owned(), run, progress));
             }
@@ -30,87 +30,99 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
 struct Family {
     name: &'static str,
     kind: &'static str,
+    /// The end of the name if it is a unit; empty otherwise.
     unit: &'static str,
     help: &'static str,
 }
 
-const IN_PROGRESS: Family = Family {
-    name: "plimsoll_runs_in_progress",
-    kind: "gauge",
-    unit: "",
-    help: "Runs in progress below the results root.",
-};
+const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
+    let kind = "gauge";
+    Family {
+        name,
+        kind,
+        unit,
+        help,
+    }
+}
 
-const START: Family = Family {
-    name: "plimsoll_run_start_seconds",
-    kind: "gauge",
-    unit: "seconds",
-    help: "When the run began, in seconds since 1970.",
-};
+const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Family {
+    let kind = "counter";
+    Family {
+        name,
+        kind,
+        unit,
+        help,
+    }
+}
 
-/// A family, and what of the totals it counts.
+const IN_PROGRESS: Family = gauge(
+    "plimsoll_runs_in_progress",
+    "",
+    "Runs in progress below the results root.",
+);
+
+const START: Family = gauge(
+    "plimsoll_run_start_seconds",
+    "seconds",
+    "When the run began, in seconds since 1970.",
+);
+
+/// A family, and the figure that it takes from the totals.
 type Counter = (Family, fn(&Totals) -> u64);
 
-/// What is counted from the first measured interval on.
+/// Counters, from the first measured interval on.
 const COUNTERS: [Counter; 3] = [
     (
-        Family {
-            name: "plimsoll_operations",
-            kind: "counter",
-            unit: "",
-            help: "Operations that succeeded, in measured intervals.",
-        },
+        counter(
+            "plimsoll_operations",
+            "",
+            "Operations that succeeded, in measured intervals.",
+        ),
         |t| t.ops,
     ),
     (
-        Family {
-            name: "plimsoll_moved_bytes",
-            kind: "counter",
-            unit: "bytes",
-            help: "Bytes moved, in measured intervals.",
-        },
+        counter(
+            "plimsoll_moved_bytes",
+            "bytes",
+            "Bytes moved, in measured intervals.",
+        ),
         |t| t.bytes,
     ),
     (
-        Family {
-            name: "plimsoll_errors",
-            kind: "counter",
-            unit: "",
-            help: "Operations that failed, in measured intervals.",
-        },
+        counter(
+            "plimsoll_errors",
+            "",
+            "Operations that failed, in measured intervals.",
+        ),
         |t| t.errors,
     ),
 ];
 
-const LATENCY_QUANTILE: Family = Family {
-    name: "plimsoll_latency_quantile_seconds",
-    kind: "gauge",
-    unit: "seconds",
-    help: "Quantiles of the latency in the last interval: response time of paced operations, service time of the others.",
-};
+const LATENCY_QUANTILE: Family = gauge(
+    "plimsoll_latency_quantile_seconds",
+    "seconds",
+    "Quantiles of the latency in the last interval: response time of paced operations, service time of the others.",
+);
 
-const LATENCY_MEAN: Family = Family {
-    name: "plimsoll_latency_mean_seconds",
-    kind: "gauge",
-    unit: "seconds",
-    help: "Mean latency in the last interval: response time of paced operations, service time of the others.",
-};
+const LATENCY_MEAN: Family = gauge(
+    "plimsoll_latency_mean_seconds",
+    "seconds",
+    "Mean latency in the last interval: response time of paced operations, service time of the others.",
+);
 
-const QUANTILE: Family = Family {
-    name: "plimsoll_service_quantile_seconds",
-    kind: "gauge",
-    unit: "seconds",
-    help: "Quantiles of the service time in the last interval.",
-};
+const SERVICE_QUANTILE: Family = gauge(
+    "plimsoll_service_quantile_seconds",
+    "seconds",
+    "Quantiles of the service time in the last interval.",
+);
 
-const MEAN: Family = Family {
-    name: "plimsoll_service_mean_seconds",
-    kind: "gauge",
-    unit: "seconds",
-    help: "Mean service time in the last interval.",
-};
+const SERVICE_MEAN: Family = gauge(
+    "plimsoll_service_mean_seconds",
+    "seconds",
+    "Mean service time in the last interval.",
+);
 
-/// A run in progress by its characters.
+/// A run in progress: its id, description and progress.
 type LiveEntry = (String, LiveRun, Progress);
 
 fn render(runs: &[LiveEntry]) -> String {
@@ -158,8 +170,8 @@ fn render(runs: &[LiveEntry]) -> String {
         [|r| r.p50_ms, |r| r.p99_ms, |r| r.mean_ms],
     );
     families(
-        &QUANTILE,
-        &MEAN,
+        &SERVICE_QUANTILE,
+        &SERVICE_MEAN,
         [
             |r| r.service_p50_ms.unwrap_or(r.p50_ms),
             |r| r.service_p99_ms.unwrap_or(r.p99_ms),
@@ -169,7 +181,7 @@ fn render(runs: &[LiveEntry]) -> String {
     out + "# EOF\n"
 }
 
-/// Writes a family and its samples: what follows its name in each.
+/// Writes a family and its samples: for each, the text after the name.
 fn family(out: &mut String, head: &Family, samples: impl IntoIterator<Item = String>) {
     let name = head.name;
     let mut line = |text: String| {
@@ -197,7 +209,7 @@ fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>
     format!("{{{}}}", shown.collect::<Vec<_>>().join(","))
 }
 
-/// The value of a label: three characters have a meaning there.
+/// Escapes the value of a label.
 fn escaped(value: &str) -> String {
     foreign::escaped_lines(value)
         .replace('\\', "\\\\")

@@ -1,15 +1,15 @@
-//! What is answered when there is nothing good to answer.
+//! Errors as responses.
 
-use crate::pages;
+use crate::layout::error_page;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use plimsoll_results::ResultsError;
 
-/// Why a request is not answered as was hoped, with the status that says so.
+/// Why a request fails.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
-    /// A sentence for people.
+    /// A sentence for the user.
     pub(crate) message: String,
 }
 
@@ -19,27 +19,27 @@ impl Problem {
         Self { status, message }
     }
 
-    /// The request asks for something that cannot be.
+    /// The request is wrong.
     pub(crate) fn bad(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// There is no such thing.
+    /// What is requested does not exist.
     pub(crate) fn missing(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// The state of the results is in the way.
+    /// The state of the results does not permit it.
     pub(crate) fn conflict(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::CONFLICT, message)
     }
 
-    /// The server is at a loss.
+    /// The server failed.
     pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// As JSON, for programs.
+    /// The response for programs, in JSON.
     pub(crate) fn json(&self) -> Response {
         let body = serde_json::json!({ "error": self.message }).to_string() + "\n";
         let kind = [(header::CONTENT_TYPE, "application/json")];
@@ -49,7 +49,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        (self.status, pages::problem(&self)).into_response()
+        (self.status, error_page(self.status, &self.message)).into_response()
     }
 }
 

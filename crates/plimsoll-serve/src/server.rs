@@ -1,8 +1,9 @@
-//! The server: its settings, its socket, and its end.
+//! The server: its settings, its socket and its shutdown.
 
-use crate::app::App;
+use crate::app::router;
 use crate::guard::Guard;
 use crate::index::{Index, IndexError};
+use crate::state::{App, Shared};
 use futures_util::future::{Either, select};
 use std::future::IntoFuture;
 use std::net::{SocketAddr, TcpListener};
@@ -10,57 +11,54 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Least characters of a token.
+/// Minimum length of a token in characters.
 pub const MIN_TOKEN_CHARS: usize = 16;
 
-/// Longest that the end waits for what a request is doing to files.
+/// Maximum time that the end waits for a request that changes files.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is served, where, and to whom.
+/// Settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Directory whose results are shown.
     pub root: PathBuf,
     /// File of the index; without one it is in memory.
     pub index: Option<PathBuf>,
-    /// What has to be known to be served.
+    /// The token that requests must have.
     pub token: Option<String>,
-    /// Names that this machine is reached by, besides addresses and `localhost`.
+    /// Names of this machine besides addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Whether all results are read again, whatever the index says.
+    /// Whether all results are read again, whatever the index contains.
     pub rebuild: bool,
 }
 
-/// Why there is no server.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Anybody in the network could delete results.
-    #[error(
-        "{0} can be reached from other machines: --token (or PLIMSOLL_TOKEN) has to say what they \
-         must know"
-    )]
+    /// The address can be reached from other machines, and there is no token.
+    #[error("{0} can be reached from other machines: set a token with --token or PLIMSOLL_TOKEN")]
     NeedsToken(SocketAddr),
-    /// The token could be guessed, or not be sent.
+    /// The token could be guessed, or could not be sent.
     #[error(
         "a token has at least {MIN_TOKEN_CHARS} characters, which are printable ASCII without \
          spaces"
     )]
     Token,
-    /// There is nothing to show.
-    #[error("cannot list {}: {source}; --root says where the results are", path.display())]
+    /// The results root cannot be listed.
+    #[error("cannot list {}: {source}; set the directory of the results with --root", path.display())]
     Root {
         /// The root.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Somebody else's directory is no place for an index.
-    #[error("{} lies below the results: an index is kept elsewhere", .0.display())]
+    /// The index would be among the results.
+    #[error("{} lies below the results: the index must be elsewhere", .0.display())]
     IndexAmongResults(PathBuf),
     /// The index cannot be used.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// The index cannot be filled.
+    /// The index cannot be brought up to date.
     #[error("{0}")]
     Refresh(String),
     /// The address cannot be listened on.
@@ -68,25 +66,22 @@ pub enum ServeError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The system gives no random numbers, or no thread.
+    /// The system provides no random numbers, or no thread.
     #[error("cannot start: {0}")]
     Start(String),
 }
 
-/// A server that listens and is not yet served by.
+/// A server that listens and does not serve yet.
 pub struct Server {
     listener: TcpListener,
-    app: Arc<App>,
+    app: Shared,
 }
 
 impl Server {
     /// Opens the index, reads what is new below the root, and listens.
-    ///
-    /// # Errors
-    /// [`ServeError`] with the reason.
     pub fn bind(listen: SocketAddr, settings: Settings) -> Result<Self, ServeError> {
         if !listen.ip().is_loopback() && settings.token.is_none() {
             return Err(ServeError::NeedsToken(listen));
@@ -101,7 +96,7 @@ impl Server {
             path: settings.root.clone(),
             source,
         })?;
-        let mut index = index(&root, settings.index.as_deref())?;
+        let mut index = open_index(&root, settings.index.as_deref())?;
         if settings.rebuild {
             let forgotten = index.forget();
             forgotten.map_err(|e| ServeError::Refresh(e.to_string()))?;
@@ -122,10 +117,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
-    ///
-    /// # Errors
-    /// If the system does not tell.
+    /// The address that it listens at, or the system's error.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -133,7 +125,7 @@ impl Server {
     /// Serves until `wait`, which is called in a thread of its own, returns.
     ///
     /// # Errors
-    /// [`ServeError::Start`] if the system gives no reactor.
+    /// [`ServeError::Start`] if the system provides no reactor.
     pub fn run(self, wait: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
         let start = |e: std::io::Error| ServeError::Start(e.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -144,13 +136,13 @@ impl Server {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         std::thread::spawn(move || {
             wait();
-            // Nobody waits any more when the server has failed.
+            // The receiver is gone when the server has failed.
             let _ = stop.send(());
         });
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let serve = axum::serve(listener, self.app.router());
-            // Whoever watches a run would never let a server end by itself.
+            let serve = axum::serve(listener, router(&self.app));
+            // An orderly shutdown would wait for browsers that watch a run.
             let serve = std::pin::pin!(serve.into_future());
             match select(stopped, serve).await {
                 Either::Left(_) => Ok(()),
@@ -163,7 +155,7 @@ impl Server {
 }
 
 /// Opens the index; one in a file must not be among the results.
-fn index(root: &Path, file: Option<&Path>) -> Result<Index, ServeError> {
+fn open_index(root: &Path, file: Option<&Path>) -> Result<Index, ServeError> {
     let Some(file) = file else {
         return Ok(Index::in_memory(root)?);
     };

@@ -1,13 +1,13 @@
-//! What is said of a server that will never be ready.
+//! The reason why a server will never be ready, from its logs.
 
 use std::process::ExitStatus;
 
-/// Most lines of a log that an error shows.
+/// Maximum number of lines of a log that an error shows.
 const MAX_LOG_LINES: usize = 20;
 
-/// A line with one of these says that what wrote it will never be ready, though it may go on: a
-/// kernel that has panicked, the loader without a library of [`crate::preload`], nfs-ganesha at its
-/// usual ports.
+/// Marks of lines after which a program will never be ready, though it may run on: a kernel that has
+/// panicked, the loader without a library of [`crate::preload`], nfs-ganesha without its
+/// configuration.
 const FATAL: [&str; 3] = [
     "Kernel panic",
     "ERROR: ld.so: object '/mnt/library.",
@@ -18,10 +18,10 @@ fn is_fatal(line: &str) -> bool {
     FATAL.iter().any(|mark| line.contains(mark))
 }
 
-/// Why a program will never be ready, as soon as that is known: first the one line that says most,
-/// then what led to it. `logs` is what it has written, the most telling first.
+/// Why a program will never be ready, if that is known: first the most important line, then the ends
+/// of its logs. `logs` are in the order of their importance.
 pub(crate) fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String> {
-    let logs: Vec<Vec<&str>> = logs.iter().map(|log| told(log)).collect();
+    let logs: Vec<Vec<&str>> = logs.iter().map(|log| relevant_lines(log)).collect();
     let fatal = logs.iter().flatten().find(|line| is_fatal(line));
     let last = || logs.iter().find_map(|log| log.last());
     let first = match (ended, fatal.or_else(last)) {
@@ -39,18 +39,14 @@ pub(crate) fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String
     }
 }
 
-/// The lines of a log as far as the first that is fatal: what led there stands before it, and what
-/// stands behind it is a kernel's stack.
-fn told(log: &str) -> Vec<&str> {
+/// The lines of a log up to the first fatal one: a kernel's stack follows it.
+fn relevant_lines(log: &str) -> Vec<&str> {
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut told = Vec::new();
-    for line in lines {
-        told.push(line);
-        if is_fatal(line) {
-            break;
-        }
+    let mut lines: Vec<&str> = lines.collect();
+    if let Some(fatal) = lines.iter().position(|line| is_fatal(line)) {
+        lines.truncate(fatal + 1);
     }
-    told
+    lines
 }
 
 #[cfg(test)]

@@ -1,33 +1,32 @@
 //! nfs-ganesha, with its file system VFS or MEM.
 
 use crate::namespace::{Namespace, SERVER_DIR};
-use crate::process::Process;
-use crate::{BedError, MOUNT_PORT, NFS_PORT, SERVER_TIMEOUT, preload, program};
+use crate::process::{Process, wait_until};
+use crate::{BedError, MOUNT_PORT, NFS_PORT, preload, program, with_options};
 use rustix::process::Signal;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 /// File of the library that lets it find files in namespaces of an ordinary user.
 const LIBRARY: &str = "handles.so";
 
-/// What nfs-ganesha calls its file systems: what keeps the files that it serves.
+/// A file system abstraction layer of nfs-ganesha.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fsal {
-    /// Another file system.
+    /// A file system of the kernel.
     Vfs,
-    /// The server's own memory: its files end with its process, and no other process sees them. It keeps
-    /// the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE under way at once (32 of one
-    /// client) crash it.
+    /// The server's memory: its files end with its process, and no other process sees them. It keeps
+    /// the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE in flight (32 of one client)
+    /// crash it.
     Mem,
 }
 
-/// Bytes of a file that [`Fsal::Mem`] keeps; those behind them are lost.
+/// Number of bytes of a file that [`Fsal::Mem`] keeps; the rest is lost.
 pub const MEM_FILE: u32 = 64 << 10;
 
 impl Fsal {
-    /// Its library in nfs-ganesha, and the Debian package of that.
+    /// Its library in nfs-ganesha, and the library's Debian package.
     const fn library(self) -> (&'static str, &'static str) {
         match self {
             Self::Vfs => ("libfsalvfs.so", "nfs-ganesha-vfs"),
@@ -43,14 +42,14 @@ impl Fsal {
     }
 }
 
-/// How nfs-ganesha is to serve.
+/// Options of nfs-ganesha.
 #[derive(Debug, Clone)]
 pub struct GaneshaOptions {
-    /// Where its files are.
+    /// Storage of its files.
     pub fsal: Fsal,
-    /// Nothing may be changed on the export.
+    /// Whether the export is read-only.
     pub read_only: bool,
-    /// Bytes that the export has room for; a quarter of the machine's memory unless given.
+    /// Size of the export in bytes; by default a quarter of the machine's memory.
     pub size: Option<u64>,
     /// Lease of NFSv4, in seconds.
     pub lease_seconds: u32,
@@ -76,24 +75,18 @@ pub struct Ganesha {
 }
 
 impl Ganesha {
-    /// Path of the export for NFSv3, and where it lies in the server's namespace.
+    /// Path of the export for NFSv3, and in the server's namespace.
     pub const EXPORT: &str = "/mnt/export";
 
     /// Path of the export for NFSv4.
     pub const PSEUDO: &str = "/export";
 
     /// Starts one with an empty export.
-    ///
-    /// # Errors
-    /// What is missing, or what was said of the failure.
     pub fn start() -> Result<Self, BedError> {
         Self::with(&GaneshaOptions::default())
     }
 
-    /// Starts one that serves so.
-    ///
-    /// # Errors
-    /// As [`Ganesha::start`].
+    /// Starts one with these options.
     pub fn with(options: &GaneshaOptions) -> Result<Self, BedError> {
         Self::configured(options, &configuration(options))
     }
@@ -131,63 +124,57 @@ impl Ganesha {
         self.namespace.address()
     }
 
-    /// URL of the target `nfs3`, which finds the ports by the port mapper; `more` is options, such
-    /// as `nconnect=2&rsize=4k`.
-    pub fn nfs3_url(&self, more: &str) -> String {
-        let mark = if more.is_empty() { "" } else { "?" };
-        format!("nfs3://{}{}{mark}{more}", self.address(), Self::EXPORT)
+    /// URL of the target `nfs3`, which finds the ports by the port mapper, with options such as
+    /// `nconnect=2&rsize=4k`.
+    pub fn nfs3_url(&self, options: &str) -> String {
+        with_options(
+            &format!("nfs3://{}{}", self.address(), Self::EXPORT),
+            options,
+        )
     }
 
-    /// URL of the target `nfs4`; `more` is options, such as `minorversion=0&open_owner=shared`.
-    pub fn nfs4_url(&self, more: &str) -> String {
-        let mark = if more.is_empty() { "" } else { "?" };
-        format!("nfs4://{}{}{mark}{more}", self.address(), Self::PSEUDO)
+    /// URL of the target `nfs4`, with options such as `minorversion=0&open_owner=shared`.
+    pub fn nfs4_url(&self, options: &str) -> String {
+        with_options(
+            &format!("nfs4://{}{}", self.address(), Self::PSEUDO),
+            options,
+        )
     }
 
-    /// The exported directory, as this process sees it; empty with [`Fsal::Mem`].
+    /// Path of the exported directory for this process; empty with [`Fsal::Mem`].
     pub fn seen(&self) -> PathBuf {
         self.namespace.seen(Self::EXPORT)
     }
 
-    /// What the server has written to its log.
+    /// The server's log; empty before it is created.
     pub fn log(&self) -> String {
         let log = self.namespace.seen(SERVER_DIR).join("ganesha.log");
         std::fs::read_to_string(log).unwrap_or_default()
     }
 
-    /// Runs a script of the shell where the server runs; returns what it printed.
-    ///
-    /// # Errors
-    /// How it ended, and its standard error.
+    /// Runs a shell script in the server's namespaces; returns its output.
     pub fn sh(&self, script: &str) -> Result<String, BedError> {
         self.namespace.sh(script)
     }
 
-    /// Kills the server, at once and without an end in order.
-    ///
-    /// # Errors
-    /// If it does not end.
+    /// Kills the server.
     pub fn kill(&mut self) -> Result<(), BedError> {
         self.end(Signal::KILL)
     }
 
     /// Stops the server in order.
-    ///
-    /// # Errors
-    /// If it does not end.
     pub fn stop(&mut self) -> Result<(), BedError> {
         self.end(Signal::TERM)
     }
 
-    /// Makes the server stand still: connections stay, and nothing is answered until
-    /// [`Ganesha::go_on`].
+    /// Suspends the server: connections stay, and there are no replies until [`Ganesha::go_on`].
     pub fn pause(&self) {
         if let Some(server) = &self.server {
             server.signal(Signal::STOP);
         }
     }
 
-    /// Lets a server that stands still go on.
+    /// Resumes a suspended server.
     pub fn go_on(&self) {
         if let Some(server) = &self.server {
             server.signal(Signal::CONT);
@@ -202,13 +189,10 @@ impl Ganesha {
     }
 
     /// Starts a server that was stopped or killed, with the same files.
-    ///
-    /// # Errors
-    /// What its log says.
     pub fn start_again(&mut self) -> Result<(), BedError> {
         let path = program("ganesha.nfsd", "nfs-ganesha")?;
         let (before, length) = (self.starts(), self.log().len());
-        // Programs before it in the command are not to have the library.
+        // `env` keeps the library away from the programs before it.
         let mut command = self.namespace.command(Path::new("env"))?;
         command
             .arg(preload::variable(&[Path::new(SERVER_DIR).join(LIBRARY)]))
@@ -222,18 +206,10 @@ impl Ganesha {
         for port in [MOUNT_PORT, NFS_PORT] {
             self.namespace.wait_for(port, "nfs-ganesha", failure)?;
         }
-        // The port mapper knows it only after it listens.
-        let begun = Instant::now();
-        while self.starts() == before {
-            if let Some(why) = failure() {
-                return Err(BedError::failed("starting nfs-ganesha", why));
-            }
-            if begun.elapsed() > SERVER_TIMEOUT {
-                return Err(BedError::failed("nfs-ganesha is not ready", self.log()));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // It serves without exports then.
+        // It registers with the port mapper only after it listens.
+        let ready = || (self.starts() > before).then_some(());
+        wait_until("starting nfs-ganesha", ready, failure)?;
+        // In that case it serves without exports.
         if self.log().contains("Failed to load FSAL") {
             let (program, package) = self.fsal.library();
             return Err(BedError::Missing { program, package });
@@ -242,7 +218,7 @@ impl Ganesha {
         Ok(())
     }
 
-    /// How often it has said that it is ready.
+    /// How often its log reports that it is ready.
     fn starts(&self) -> usize {
         self.log().matches("NFS SERVER INITIALIZED").count()
     }
@@ -250,12 +226,12 @@ impl Ganesha {
 
 impl Drop for Ganesha {
     fn drop(&mut self) {
-        // In order where that goes: a second one, killed or not, is killed by what is dropped next.
+        // One that does not stop in order is killed with its namespace.
         let _ = self.stop();
     }
 }
 
-/// The server keeps nothing of attributes and directories, because tests change files beside it.
+/// The server caches no attributes and directories, because tests change files without it.
 fn configuration(options: &GaneshaOptions) -> String {
     let access = if options.read_only { "RO" } else { "RW" };
     format!(

@@ -1,19 +1,18 @@
 //! The NFS server of the Linux kernel, in a kernel that is a process: User-Mode Linux.
 
 use crate::namespace::{Namespace, SERVER_DIR, wait_for};
-use crate::process::Process;
-use crate::{BedError, NFS_PORT, SERVER_TIMEOUT, preload, program};
+use crate::process::{Process, wait_until};
+use crate::{BedError, NFS_PORT, preload, program, with_options};
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// The network device between the namespace and the kernel in it.
 const DEVICE: &str = "tap0";
 
-/// Programs that are needed, and their Debian packages.
+/// Required programs, and their Debian packages.
 const NEEDED: [(&str, &str); 5] = [
     ("linux.uml", "user-mode-linux"),
     ("rpc.nfsd", "nfs-kernel-server"),
@@ -22,13 +21,13 @@ const NEEDED: [(&str, &str); 5] = [
     ("ip", "iproute2"),
 ];
 
-/// The same for a quota.
+/// Programs that a quota requires, and their Debian packages.
 const NEEDED_OF_QUOTA: [(&str, &str); 2] = [("setquota", "quota"), ("mkfs.ext4", "e2fsprogs")];
 
 /// The Linux kernel's server: NFSv3, 4.0, 4.1 and 4.2, with delegations for reading.
 ///
-/// Its grace periods end a few seconds after it was started; before that it delegates nothing. Nor
-/// does it delegate, for half a minute, what it has recalled.
+/// It delegates nothing before its grace periods end, a few seconds after its start, nor what it has
+/// recalled for half a minute.
 pub struct Knfsd {
     kernel: Option<Process>,
     namespace: Namespace,
@@ -36,21 +35,17 @@ pub struct Knfsd {
 }
 
 impl Knfsd {
-    /// Path of the export for NFSv3, and where it lies in that kernel. Its root is that of NFSv4
-    /// too: `/`.
+    /// Path of the export for NFSv3, and in that kernel. For NFSv4 it is `/`.
     pub const EXPORT: &str = "/mnt/export";
 
     /// Starts one with an empty export in memory.
-    ///
-    /// # Errors
-    /// What is missing, or what was said of the failure.
     pub fn start() -> Result<Self, BedError> {
         runs_on(std::env::consts::ARCH)?;
         Self::with(init, &[preload::PTRACE.bytes()?])
     }
 
-    /// One whose first process is the script that `init` makes of its address and its gateway's, and
-    /// that is loaded after these libraries.
+    /// Starts one whose first process is the script that `init` returns for its address and its
+    /// gateway's, loaded after these libraries.
     fn with(
         init: impl FnOnce(IpAddr, IpAddr) -> String,
         libraries: &[Vec<u8>],
@@ -79,21 +74,21 @@ impl Knfsd {
         Ok(this)
     }
 
-    fn place(&self) -> PathBuf {
+    fn dir(&self) -> PathBuf {
         self.namespace.seen(SERVER_DIR)
     }
 
     fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<PathBuf, BedError> {
-        let path = self.place().join(name);
+        let path = self.dir().join(name);
         let written = std::fs::write(&path, text);
         written.map_err(|e| BedError::failed(path.display().to_string(), e))?;
         Ok(path)
     }
 
-    /// Starts the kernel with a variable of its environment, which programs before it do not have.
+    /// Starts the kernel with a variable of its environment, which the programs before it do not have.
     fn boot(&mut self, variable: &OsStr) -> Result<(), BedError> {
         let (_, gateway) = self.namespace.inner();
-        // A namespace of processes is the only thing that ends all processes of this kernel.
+        // Only a namespace of processes ends all processes of this kernel.
         let mut command = self.namespace.command(Path::new("unshare"))?;
         command
             .args(["--pid", "--fork", "--kill-child=KILL", "env"])
@@ -111,21 +106,18 @@ impl Knfsd {
             .arg(format!("eth0=tuntap,{DEVICE},,{gateway}"))
             .args(["con=null", "con0=null,fd:1", "quiet"])
             .env("HOME", SERVER_DIR);
-        let log = std::fs::File::create(self.place().join("log"));
+        let log = std::fs::File::create(self.dir().join("log"));
         command.stdout(log.map_err(|e| BedError::failed("a log", e))?);
         let kernel = Process::start(command)?;
-        let begun = Instant::now();
-        while !self.log().lines().any(|l| l.trim() == "ready") {
-            if let Some(why) = kernel.failure(|| self.log()) {
-                return Err(BedError::failed("starting User-Mode Linux", why));
-            }
-            if begun.elapsed() > SERVER_TIMEOUT {
-                return Err(BedError::failed("User-Mode Linux is not ready", self.log()));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let is_ready = || {
+            let log = self.log();
+            let ready = log.lines().any(|l| l.trim() == "ready");
+            ready.then_some(())
+        };
+        let failure = || kernel.failure(|| self.log());
+        wait_until("starting User-Mode Linux", is_ready, failure)?;
         let nfs = SocketAddr::new(self.address(), NFS_PORT);
-        wait_for(nfs, "User-Mode Linux", || kernel.failure(|| self.log()))?;
+        wait_for(nfs, "User-Mode Linux", failure)?;
         self.kernel = Some(kernel);
         Ok(())
     }
@@ -136,78 +128,59 @@ impl Knfsd {
         self.namespace.inner().0
     }
 
-    /// URL of the target `nfs3`; `more` is options, such as `nconnect=2&rsize=4k`.
-    pub fn nfs3_url(&self, more: &str) -> String {
-        let mark = if more.is_empty() { "" } else { "?" };
-        format!("nfs3://{}{}{mark}{more}", self.address(), Self::EXPORT)
+    /// URL of the target `nfs3`, with options such as `nconnect=2&rsize=4k`.
+    pub fn nfs3_url(&self, options: &str) -> String {
+        with_options(
+            &format!("nfs3://{}{}", self.address(), Self::EXPORT),
+            options,
+        )
     }
 
-    /// URL of the target `nfs4`; `more` is options, such as `minorversion=0&open_owner=shared`.
-    pub fn nfs4_url(&self, more: &str) -> String {
-        let mark = if more.is_empty() { "" } else { "?" };
-        format!("nfs4://{}/{mark}{more}", self.address())
+    /// URL of the target `nfs4`, with options such as `minorversion=0&open_owner=shared`.
+    pub fn nfs4_url(&self, options: &str) -> String {
+        with_options(&format!("nfs4://{}/", self.address()), options)
     }
 
-    /// What that kernel has printed.
+    /// The output of that kernel.
     pub fn log(&self) -> String {
-        let log = std::fs::read(self.place().join("log")).unwrap_or_default();
+        let log = std::fs::read(self.dir().join("log")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Runs a script of the shell in that kernel; returns what it printed, on both streams.
-    ///
-    /// # Errors
-    /// If it ends with another code than 0, or not at all.
+    /// Runs a shell script in that kernel; returns its output, or an error if it fails.
     pub fn sh(&mut self, script: &str) -> Result<String, BedError> {
         self.scripts += 1;
         let number = self.scripts;
         let kernel = self.kernel.as_ref();
         let kernel = kernel.ok_or_else(|| BedError::failed(script, "that kernel was stopped"))?;
         self.write(&format!("script.{number}"), script)?;
-        // Only what has its whole text gets the name that is looked for.
+        // Only a complete file gets the name that the kernel looks for.
         let (from, to) = (format!("script.{number}"), format!("do.{number}"));
-        std::fs::rename(self.place().join(from), self.place().join(to))
+        std::fs::rename(self.dir().join(from), self.dir().join(to))
             .map_err(|e| BedError::failed("a script", e))?;
-        let begun = Instant::now();
-        let done = self.place().join(format!("done.{number}"));
-        let code = loop {
-            if let Ok(code) = std::fs::read_to_string(&done) {
-                break code;
-            }
-            if let Some(why) = kernel.failure(|| self.log()) {
-                return Err(BedError::failed(script, why));
-            }
-            if begun.elapsed() > SERVER_TIMEOUT {
-                return Err(BedError::failed(script, "it does not end"));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let said = self.place().join(format!("said.{number}"));
-        let said = std::fs::read_to_string(said).unwrap_or_default();
+        let done = self.dir().join(format!("done.{number}"));
+        let code = || std::fs::read_to_string(&done).ok();
+        let code = wait_until(script, code, || kernel.failure(|| self.log()))?;
+        let output = self.dir().join(format!("said.{number}"));
+        let output = std::fs::read_to_string(output).unwrap_or_default();
         match code.trim() {
-            "0" => Ok(said),
+            "0" => Ok(output),
             code => Err(BedError::failed(
                 script,
-                format!("exit code {code}, {said}"),
+                format!("exit code {code}, {output}"),
             )),
         }
     }
 
-    /// From now on clients are not remembered when the server is started again. The program that notes each
-    /// new one would be most of what a short run of version 4 waits for.
-    ///
-    /// # Errors
-    /// What was said of the failure.
+    /// Has the server not remember clients over restarts. A short run of version 4 would mostly wait
+    /// for the program that records each new one.
     pub fn forget_clients(&mut self) -> Result<(), BedError> {
         self.sh("echo none > /sys/module/nfsd/parameters/cltrack_prog")
             .map(drop)
     }
 
-    /// Exports an ext4 file system too, at `limited` in the export, where the user `uid` may use so
-    /// many KiB of 64 MiB. From then on clients are not remembered when the server is started anew.
-    ///
-    /// # Errors
-    /// What is missing, or what was said of the failure.
+    /// Also exports an ext4 file system of 64 MiB, at `limited` in the export, where the user `uid` may
+    /// use `kib` KiB. From then on the server does not remember clients over restarts.
     pub fn add_quota(&mut self, uid: u32, kib: u64) -> Result<(), BedError> {
         for (name, package) in NEEDED_OF_QUOTA {
             program(name, package)?;
@@ -226,44 +199,31 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
         self.sh(&script).map(drop)
     }
 
-    /// Kills the server, and not that kernel: its files stay.
-    ///
-    /// # Errors
-    /// What was said of the failure.
+    /// Kills the server, but not that kernel: its files stay.
     pub fn kill_server(&mut self) -> Result<(), BedError> {
         self.sh("rpc.nfsd 0").map(drop)
     }
 
     /// Starts a server that was killed, without a grace period.
-    ///
-    /// # Errors
-    /// What was said of the failure.
     pub fn start_server_again(&mut self) -> Result<(), BedError> {
         self.sh(START_SERVER).map(drop)
     }
 
-    /// Ends that kernel in order.
-    ///
-    /// # Errors
-    /// If it does not end.
+    /// Stops that kernel in order.
     pub fn stop(&mut self) -> Result<(), BedError> {
         let Some(kernel) = self.kernel.take() else {
             return Ok(());
         };
         self.write("stop", "")?;
-        let begun = Instant::now();
-        while kernel.has_ended().is_none() {
-            if begun.elapsed() > SERVER_TIMEOUT {
-                kernel.end(Signal::KILL)?;
-                return Err(BedError::failed("stopping User-Mode Linux", self.log()));
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        let stopped = wait_until("stopping User-Mode Linux", || kernel.has_ended(), || None);
+        if stopped.is_err() {
+            kernel.end(Signal::KILL)?;
         }
-        Ok(())
+        stopped.map(drop)
     }
 }
 
-/// User-Mode Linux is a kernel for some processors only, and what is loaded before it for one.
+/// Checks the processor: User-Mode Linux exists for some only, and the library of [`preload`] for one.
 fn runs_on(architecture: &str) -> Result<(), BedError> {
     match architecture {
         "x86_64" => Ok(()),
@@ -277,14 +237,14 @@ fn runs_on(architecture: &str) -> Result<(), BedError> {
 /// Starts the server, and ends its grace period.
 const START_SERVER: &str = "rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace";
 
-/// How directories are exported, but for the number of the file system.
+/// Options of exports, without the number of the file system.
 const EXPORT_OPTIONS: &str = "rw,no_root_squash,insecure,no_subtree_check,sync";
 
-/// The first process of that kernel. Its root is the machine's own file system, so that file
-/// systems in memory are mounted over whatever is written to. Its modules are not where modules are
-/// looked for, and the machine may not even have that directory: `modprobe`, also when that kernel
-/// calls it, is a script that knows where they are. What becomes another user by the owner of its file,
-/// such as `mount`, does not: root's files are of nobody in the namespace of an ordinary user.
+/// The first process of that kernel. Its root is the machine's file system, so file systems in memory
+/// are mounted wherever something is written. Its modules are not in the usual directory, which the
+/// machine may not even have: `modprobe`, also when that kernel calls it, is a script that knows where
+/// they are. Programs such as `mount` must not change to the owner of their file: in the namespace of
+/// an ordinary user, root's files belong to the user nobody.
 fn init(own: IpAddr, other: IpAddr) -> String {
     format!(
         r#"#!/bin/bash

@@ -1,48 +1,54 @@
-//! Real NFS servers for tests: nfs-ganesha, the Linux kernel's under User-Mode Linux, go-nfs by rclone,
-//! that of the crate `nfs3_server`, and our own. [`table`] says what is run on each.
+//! Real NFS servers for tests: nfs-ganesha, the Linux kernel's in User-Mode Linux, go-nfs of rclone,
+//! that of the crate `nfs3_server`, and our own. [`table`] lists what runs on each.
 //!
-//! nfs-ganesha and the kernel's live in a network namespace each, with addresses that no other server
-//! has: many tests, also of many processes, have theirs at the same time, all at the usual ports, with
-//! a port mapper beside them. Their files are in memory, in a mount namespace of their own, and are
-//! looked at by [`Ganesha::seen`] or [`Knfsd::sh`]. That needs the rights of root, which a test that
-//! begins with [`needs_root!`] has in namespaces of its own. The others listen at an address of this
-//! machine alone, and need nothing. [`Viewer`] looks at the files of all of them.
+//! nfs-ganesha and the kernel's server are each in a network namespace with addresses of their own, so
+//! that many tests can run at the same time, all at the usual ports and with a port mapper. Their files
+//! are in memory, in a mount namespace of their own; [`Ganesha::seen`] and [`Knfsd::sh`] access them.
+//! That needs the rights of root, which a test that begins with [`needs_root!`] has in new namespaces.
+//! The other servers listen at an address of the loopback, and need no rights. [`Viewer`] accesses the
+//! files of all servers.
 //!
-//! A server is stopped when it is dropped, also by a test that panics. When the process of the test
-//! dies, the system kills the server, and with its last process the namespaces go and what is in
-//! them: nothing is left behind but, of rclone, a directory of temporary files.
+//! A server is stopped when it is dropped, even if the test panics. When the process of the test dies,
+//! the system kills the server, and the namespaces end with its last process: only a directory of
+//! temporary files of rclone stays.
 //!
-//! User-Mode Linux starts on any x86-64 processor: a library that is loaded before it, which is built
-//! with the C compiler that Rust links with (`cc`, or that of the variable `CC`), copes with a state
-//! of the processor that it does not know.
+//! The servers are in the packages that `make setup` installs; errors name what is missing
+//! ([`BedError`]). Methods that return a [`BedError`] fail with what is missing, or with the error of
+//! the server or of the system.
 //!
-//! [`FaultRelay`] stands before a server and brings about what a server does by chance: statuses,
-//! answers that are lost, and garbage.
-//!
-//! The servers are in the packages that `make setup` installs; what is missing is named ([`BedError`]).
+//! # Modules
+//! - the servers: `ganesha` and `knfsd` (in a `namespace`), `rclone`, `nfs3_server` and `serve_nfs` (at
+//!   an address of the `loopback`); [`table`] is the list of them, and the trait that all implement;
+//! - `process` runs a server's process and waits until it is ready; `failure` finds in its logs why it
+//!   never will be;
+//! - `preload` builds the C libraries that User-Mode Linux and nfs-ganesha are loaded with;
+//! - `relay` injects faults between a client and a server of version 4;
+//! - `viewer` is an independent client, to check and change files;
+//! - `needs_root` and `root_access` run a test as root.
 
 mod failure;
 mod ganesha;
 mod knfsd;
 mod loopback;
 mod namespace;
+mod needs_root;
 mod nfs3_server;
 mod preload;
 mod process;
 mod rclone;
 mod relay;
-mod rights;
+mod root_access;
 mod serve_nfs;
 pub mod table;
 mod viewer;
 
 pub use ganesha::{Fsal, Ganesha, GaneshaOptions, MEM_FILE};
 pub use knfsd::Knfsd;
+#[doc(hidden)]
+pub use needs_root::is_run_as_root;
 pub use nfs3_server::Nfs3Server;
 pub use rclone::Rclone;
 pub use relay::{Fault, FaultRelay, Garbage};
-#[doc(hidden)]
-pub use rights::is_run_as_root;
 pub use serve_nfs::ServeNfs;
 pub use viewer::{Kind, Viewer};
 
@@ -56,14 +62,14 @@ pub const NFS_PORT: u16 = 2049;
 /// Port of MOUNT.
 pub const MOUNT_PORT: u16 = 20048;
 
-/// Longest that a server may take to start or to stop. On a busy machine they take ten times as
-/// long as on an idle one, where they take 0.1 s, and with a kernel 5 s.
+/// Maximum time in which a server starts or stops. On a busy machine this takes ten times as long as
+/// on an idle one, where it is 0.1 s, and 5 s with a kernel.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Why there is no server.
+/// Why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BedError {
-    /// A program that is not installed.
+    /// A program is not installed.
     #[error("`{program}` is missing: run `make setup`, or install the package `{package}`")]
     Missing {
         /// The program.
@@ -71,7 +77,7 @@ pub enum BedError {
         /// The Debian package that has it.
         package: &'static str,
     },
-    /// A program that `make setup` puts into the source tree.
+    /// A program that `make setup` puts into the source tree is missing.
     #[error(
         "`.tools/{program}` is missing: run `make setup` (it is in the Python package `{package}`)"
     )]
@@ -81,9 +87,9 @@ pub enum BedError {
         /// The Python package that has it.
         package: &'static str,
     },
-    /// One is not root, and why one cannot be in a namespace.
+    /// The user is not root, and cannot be in a namespace for this reason.
     #[error(
-        "this needs the rights of root, to be had here neither in a user namespace ({0}) nor by `sudo -n`: \
+        "this needs the rights of root, which are available neither in a user namespace ({0}) nor by `sudo -n`: \
          run `make setup`, and then `sudo -v && make test`, or the tests as root"
     )]
     NotRoot(String),
@@ -93,9 +99,9 @@ pub enum BedError {
     /// Something failed.
     #[error("{what}: {why}")]
     Failed {
-        /// What was to be done.
+        /// What failed.
         what: String,
-        /// What was said of it.
+        /// The reason.
         why: String,
     },
 }
@@ -109,7 +115,16 @@ impl BedError {
     }
 }
 
-/// Finds a program in `PATH` or where programs of the administrator are.
+/// Appends options to a URL.
+fn with_options(url: &str, options: &str) -> String {
+    match options {
+        "" => url.to_owned(),
+        options if url.contains('?') => format!("{url}&{options}"),
+        options => format!("{url}?{options}"),
+    }
+}
+
+/// Finds a program in `PATH` or in the administrator's directories.
 fn program(program: &'static str, package: &'static str) -> Result<PathBuf, BedError> {
     std::env::split_paths(&path_of_root())
         .map(|dir| dir.join(program))
@@ -117,13 +132,12 @@ fn program(program: &'static str, package: &'static str) -> Result<PathBuf, BedE
         .ok_or(BedError::Missing { program, package })
 }
 
-/// `PATH`, and where programs of the administrator are: ordinary users have no way there.
+/// `PATH` and the administrator's directories, which ordinary users do not have in it.
 fn path_of_root() -> OsString {
     let own = std::env::var_os("PATH").unwrap_or_default();
     let admin = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
     let all = std::env::split_paths(&own).chain(admin);
-    // What came out of a list of paths goes into one.
-    std::env::join_paths(all).unwrap_or(own)
+    std::env::join_paths(all).expect("parts of a list of paths can be joined")
 }
 
 fn is_program(path: &Path) -> bool {

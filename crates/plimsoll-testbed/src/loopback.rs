@@ -1,19 +1,19 @@
 //! Addresses of servers that need no namespace.
 
+use crate::with_options;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// An address of this machine alone that no other process has, so that a port that was taken there
-/// stays this process's while nothing listens at it. The port is for the system to choose.
+/// A loopback address that no other process uses, so that a port of it stays this process's while
+/// nothing listens there. The system chooses the port.
 pub(crate) fn own_address() -> SocketAddr {
-    // Numbers of processes have 22 bits.
+    // Process ids have 22 bits.
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     SocketAddr::from((Ipv4Addr::new(127, 64 | high, middle, low), 0))
 }
 
 /// URL of a server with MOUNT at the port of NFS, which exports `/`.
-pub(crate) fn nfs3_url(at: SocketAddr, more: &str) -> String {
-    let (port, mark) = (at.port(), if more.is_empty() { "" } else { "&" });
-    format!("nfs3://{at}/?mountport={port}{mark}{more}")
+pub(crate) fn nfs3_url(at: SocketAddr, options: &str) -> String {
+    with_options(&format!("nfs3://{at}/?mountport={}", at.port()), options)
 }
 
 #[cfg(test)]

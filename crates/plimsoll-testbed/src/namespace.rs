@@ -1,24 +1,24 @@
-//! A network of two, and a place for files in memory.
+//! Namespaces of a server: a network of its own, and a directory in memory.
 
-use crate::process::{Process, bound_command, run};
-use crate::{BedError, SERVER_TIMEOUT, only_root, program};
+use crate::process::{Process, bound_command, run, wait_until};
+use crate::{BedError, only_root, program};
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{self as unix, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Most servers at the same time, on one machine.
+/// Maximum number of servers at the same time on one machine.
 const MAX_SERVERS: u8 = u8::MAX;
 
-/// Directory of the server in its mount namespace. It is there on every system, and what lies in it
-/// is hidden from the server and nobody else.
+/// Directory of the server in its mount namespace. It exists on every system, and its content there is
+/// hidden from the server only.
 pub(crate) const SERVER_DIR: &str = "/mnt";
 
-/// What runs first in the namespaces: it is process 1 of its own, so that with it everything ends.
-/// It says its number outside, which `/proc` of outside knows.
+/// Process 1 of the namespaces, with which everything in them ends. It prints its process id outside,
+/// which it reads from `/proc` of outside.
 const INIT_SCRIPT: &str = r#"
 set -e
 mount -t tmpfs -o mode=755 run /run
@@ -41,12 +41,11 @@ pub(crate) struct Namespace {
     pid: u32,
 }
 
-/// Addresses that are in use as long as this lives: those of 198.18.0.0/15 are for benchmarks
-/// (RFC 2544, appendix C.2.2).
+/// Reserved addresses of 198.18.0.0/15, which is for benchmarks (RFC 2544, appendix C.2.2).
 struct AddressSlot {
     number: u8,
-    /// Has its name while the addresses are in use; the system frees that when the process dies.
-    /// Names without a file are known in one network namespace, as addresses are.
+    /// Holds the name of the slot, which the system frees when the process dies. Abstract names are
+    /// valid in one network namespace, as addresses are.
     _name: UnixListener,
 }
 
@@ -55,7 +54,7 @@ impl AddressSlot {
         for number in 0..MAX_SERVERS {
             let name = format!("plimsoll-testbed-{number}");
             let at = unix::SocketAddr::from_abstract_name(&name);
-            // Nobody connects: whoever comes second is told that it is in use.
+            // The name is only a lock, to which no process connects.
             match at.and_then(|at| UnixListener::bind_addr(&at)) {
                 Ok(_name) => return Ok(Self { number, _name }),
                 Err(e) if e.kind() == ErrorKind::AddrInUse => {}
@@ -109,17 +108,14 @@ impl Namespace {
             let mut command = Command::new(program("ip", "iproute2")?);
             run(command.args(args))
         };
-        // That of a process that was killed a moment ago may still be there.
-        let begun = Instant::now();
+        // The device of a process that was killed a moment ago may still exist.
         let add = [
             "link", "add", &device, "type", "veth", "peer", "name", "eth0", "netns", &pid,
         ];
-        while let Err(e) = ip(&add) {
-            if begun.elapsed() > SERVER_TIMEOUT {
-                return Err(e);
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let mut error = String::new();
+        let added = || ip(&add).inspect_err(|e| error = e.to_string()).ok();
+        wait_until("adding a network device", added, || None)
+            .map_err(|_| BedError::failed("adding a network device", &error))?;
         let own = format!("{}/30", self.slot.address(1));
         ip(&["addr", "add", &own, "dev", &device])?;
         ip(&["link", "set", &device, "up"])?;
@@ -129,18 +125,18 @@ impl Namespace {
             .map_err(|e| BedError::failed("a network namespace", e))
     }
 
-    /// Address of what runs in the namespace.
+    /// Address of the programs in the namespace.
     pub(crate) fn address(&self) -> IpAddr {
         self.slot.address(2).into()
     }
 
-    /// Address that a second machine in the namespace may have, behind the first, and that of the
-    /// first on the network of both.
+    /// Address of a second machine in the namespace, behind the first, and that of the first on their
+    /// common network.
     pub(crate) fn inner(&self) -> (IpAddr, IpAddr) {
         (self.slot.address(6).into(), self.slot.address(5).into())
     }
 
-    /// Where a path of the namespace is seen by everybody with the right to.
+    /// The path outside of a path in the namespace.
     pub(crate) fn seen(&self, path: &str) -> PathBuf {
         Path::new("/proc")
             .join(self.pid.to_string())
@@ -164,7 +160,7 @@ impl Namespace {
         run(command.args(["-e", "-c", script]))
     }
 
-    /// Adds a way to the second machine, whose network device is `device`.
+    /// Adds a route to the second machine, whose network device is `device`.
     pub(crate) fn route(&self, device: &str) -> Result<(), BedError> {
         let (second, first) = self.inner();
         let (outside, inside) = (self.slot.address(1), self.slot.address(2));
@@ -192,31 +188,19 @@ impl Namespace {
     }
 }
 
-/// Waits until `what` listens there, or `failure` says why it never will.
+/// Waits until `what` listens at an address, or `failure` returns why it never will.
 pub(crate) fn wait_for(
     at: SocketAddr,
     what: &str,
     failure: impl Fn() -> Option<String>,
 ) -> Result<(), BedError> {
-    let begun = Instant::now();
-    loop {
-        match TcpStream::connect_timeout(&at, Duration::from_millis(200)) {
-            Ok(_) => return Ok(()),
-            Err(e) if begun.elapsed() > SERVER_TIMEOUT => {
-                return Err(BedError::failed(format!("waiting for {what} at {at}"), e));
-            }
-            Err(_) => {}
-        }
-        if let Some(why) = failure() {
-            return Err(BedError::failed(format!("starting {what}"), why));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(200)).ok();
+    wait_until(&format!("starting {what}"), connect, failure).map(drop)
 }
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // The device goes before its name is free for others; the rest goes with the last process.
+        // The device is removed before its name is free; the rest ends with the last process.
         if let Ok(ip) = program("ip", "iproute2") {
             let _ = run(Command::new(ip).args(["link", "del", &self.slot.device()]));
         }

@@ -24,9 +24,6 @@ struct Running {
 
 impl Nfs3Server {
     /// Starts one with an empty export.
-    ///
-    /// # Errors
-    /// What it said of the failure.
     pub fn start() -> Result<Self, BedError> {
         let mut this = Self {
             address: own_address(),
@@ -38,14 +35,14 @@ impl Nfs3Server {
 
     fn end(&mut self) {
         if let Some(running) = self.running.take() {
-            // One that has ended does not listen.
+            // The receiver is gone if the server has ended.
             let _ = running.stop.send(());
             let _ = running.thread.join();
         }
     }
 }
 
-/// A kill takes its connections and its files.
+/// A kill ends its connections and removes its files.
 impl NfsServer for Nfs3Server {
     fn nfs_address(&self) -> SocketAddr {
         self.address
@@ -58,14 +55,18 @@ impl NfsServer for Nfs3Server {
 
     fn start_again(&mut self) -> Result<(), BedError> {
         let (stop, stopped) = oneshot::channel();
-        let (tell, told) = mpsc::channel();
+        let (started, starting) = mpsc::channel();
         let address = self.address;
         let thread = std::thread::Builder::new().name("nfs3_server".into());
-        let thread = thread
-            .spawn(move || serve(address, stopped, &tell))
-            .map_err(|e| BedError::failed("a thread", e))?;
-        let told = told.recv().unwrap_or_else(|e| Err(e.to_string()));
-        self.address = told.map_err(|e| BedError::failed("starting nfs3_server", e))?;
+        let serve = move || {
+            if let Err(e) = serve(address, stopped, &started) {
+                let _ = started.send(Err(e));
+            }
+        };
+        let thread = thread.spawn(serve);
+        let thread = thread.map_err(|e| BedError::failed("a thread", e))?;
+        let address = starting.recv().unwrap_or_else(|e| Err(e.to_string()));
+        self.address = address.map_err(|e| BedError::failed("starting nfs3_server", e))?;
         self.running = Some(Running { stop, thread });
         Ok(())
     }
@@ -77,44 +78,28 @@ impl Drop for Nfs3Server {
     }
 }
 
-/// Serves until it is stopped; tells first where it listens, or why it does not.
+/// Serves until it is stopped; sends its address once it listens.
 fn serve(
     address: SocketAddr,
     stopped: oneshot::Receiver<()>,
-    tell: &mpsc::Sender<Result<SocketAddr, String>>,
-) {
+    started: &mpsc::Sender<Result<SocketAddr, String>>,
+) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(e) => {
-            let _ = tell.send(Err(e.to_string()));
-            return;
-        }
-    };
+        .build()
+        .map_err(|e| e.to_string())?;
     // The connections are tasks of the runtime, and are closed with it.
     runtime.block_on(async {
-        let files = match MemFs::new(MemFsConfig::default()) {
-            Ok(files) => files,
-            Err(e) => {
-                let _ = tell.send(Err(format!("{e:?}")));
-                return;
-            }
-        };
-        let listener = match NFSTcpListener::bind(&address.to_string(), files).await {
-            Ok(listener) => listener,
-            Err(e) => {
-                let _ = tell.send(Err(e.to_string()));
-                return;
-            }
-        };
+        let files = MemFs::new(MemFsConfig::default()).map_err(|e| format!("{e:?}"))?;
+        let listener = NFSTcpListener::bind(&address.to_string(), files).await;
+        let listener = listener.map_err(|e| e.to_string())?;
         let at = SocketAddr::new(listener.get_listen_ip(), listener.get_listen_port());
-        let _ = tell.send(Ok(at));
+        let _ = started.send(Ok(at));
         tokio::select! {
             _ = listener.handle_forever() => {}
             _ = stopped => {}
         }
-    });
+        Ok(())
+    })
 }

@@ -12,15 +12,15 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Time between two looks whether a process has ended.
-const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Time between two checks of what is waited for.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A command that is killed when this process dies.
 ///
-/// The system sends that signal when the *thread* dies that started the process; [`Process`] starts
-/// it on a thread that lives as long. A program that changes its user loses it.
+/// The system sends that signal when the *thread* that started the process ends; [`Process`] starts it
+/// on a thread that lives as long. A program that changes its user does not get it.
 pub(crate) fn bound_command(program_path: impl AsRef<OsStr>) -> Result<Command, BedError> {
     let mut command = Command::new(program("setpriv", "util-linux")?);
     command
@@ -29,21 +29,45 @@ pub(crate) fn bound_command(program_path: impl AsRef<OsStr>) -> Result<Command, 
     Ok(command)
 }
 
-/// Runs a command to its end; returns what it printed.
+/// Runs a command to its end; returns its standard output.
 pub(crate) fn run(command: &mut Command) -> Result<String, BedError> {
     let what = format!("{command:?}");
-    let done = command.stdin(Stdio::null()).output();
-    let done = done.map_err(|e| BedError::failed(&what, e))?;
-    match done.status.success() {
-        true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-        false => {
-            let said = String::from_utf8_lossy(&done.stderr);
-            Err(BedError::failed(what, format!("{}, {said}", done.status)))
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|e| BedError::failed(&what, e))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(BedError::failed(
+        what,
+        format!("{}, {errors}", output.status),
+    ))
+}
+
+/// Waits until `ready` returns something. Fails when `failure` returns why it never will, or after
+/// [`SERVER_TIMEOUT`].
+pub(crate) fn wait_until<T>(
+    what: &str,
+    mut ready: impl FnMut() -> Option<T>,
+    failure: impl Fn() -> Option<String>,
+) -> Result<T, BedError> {
+    let begun = Instant::now();
+    loop {
+        if let Some(ready) = ready() {
+            return Ok(ready);
         }
+        if let Some(why) = failure() {
+            return Err(BedError::failed(what, why));
+        }
+        if begun.elapsed() > SERVER_TIMEOUT {
+            let why = format!("it takes more than {} s", SERVER_TIMEOUT.as_secs());
+            return Err(BedError::failed(what, why));
+        }
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// A process; it is killed when this is dropped.
+/// A process, which is killed when this is dropped.
 pub(crate) struct Process {
     signals: Option<Sender<Signal>>,
     // Servers are shared by tests.
@@ -51,21 +75,20 @@ pub(crate) struct Process {
     keeper: Option<JoinHandle<()>>,
     /// Its standard error, in memory.
     errors: File,
-    /// Its standard input, if that was piped.
+    /// Its standard input, if that is piped.
     pub(crate) input: Option<ChildStdin>,
-    /// The first line of its standard output, if that was piped.
+    /// The first line of its standard output, if that is piped.
     pub(crate) said: Option<String>,
 }
 
-/// How a process has ended.
+/// The exit status of a process, once it is known.
 struct ExitState {
-    told: Receiver<ExitStatus>,
+    incoming: Receiver<ExitStatus>,
     known: Option<ExitStatus>,
 }
 
 impl Process {
-    /// Starts a process. Of a standard output that is piped one line is waited for; standard error
-    /// is kept.
+    /// Starts a process, and waits for the first line of its standard output if that is piped.
     pub(crate) fn start(mut command: Command) -> Result<Self, BedError> {
         let what = format!("{command:?}");
         let errors = memfd_create("errors", MemfdFlags::CLOEXEC).map(File::from);
@@ -74,7 +97,7 @@ impl Process {
         command.stderr(writer.map_err(|e| BedError::failed("a file in memory", e))?);
         let (signals, of_signals) = channel();
         let (tell_started, started) = channel();
-        let (tell_ended, told) = channel();
+        let (tell_ended, incoming) = channel();
         let keeper = std::thread::Builder::new().name("test server".into());
         let keeper = keeper.spawn(move || {
             let mut child = match command.spawn() {
@@ -99,7 +122,10 @@ impl Process {
         let (input, said) = started.map_err(|e| BedError::failed(&what, e))?;
         Ok(Self {
             signals: Some(signals),
-            ended: Mutex::new(ExitState { told, known: None }),
+            ended: Mutex::new(ExitState {
+                incoming,
+                known: None,
+            }),
             keeper: Some(keeper),
             errors,
             input,
@@ -107,7 +133,7 @@ impl Process {
         })
     }
 
-    /// Sends it a signal; one that has ended by itself does not mind.
+    /// Sends it a signal, unless it has ended.
     pub(crate) fn signal(&self, signal: Signal) {
         if let Some(signals) = &self.signals {
             let _ = signals.send(signal);
@@ -117,39 +143,39 @@ impl Process {
     /// Sends it a signal and waits for its end.
     pub(crate) fn end(self, signal: Signal) -> Result<ExitStatus, BedError> {
         self.signal(signal);
-        // One that stands still takes no signal but SIGKILL before it goes on.
+        // One that is stopped takes no signal except SIGKILL before it continues.
         self.signal(Signal::CONT);
         let mut ended = self.lock();
         if let Some(how) = ended.known {
             return Ok(how);
         }
-        let told = ended.told.recv_timeout(SERVER_TIMEOUT);
-        ended.known = told.ok();
-        told.map_err(|_| BedError::failed("stopping a server", "it does not end"))
+        let status = ended.incoming.recv_timeout(SERVER_TIMEOUT);
+        ended.known = status.ok();
+        status.map_err(|_| BedError::failed("stopping a server", "it does not end"))
     }
 
-    /// How it has ended, if it has.
+    /// Its exit status, if it has ended.
     pub(crate) fn has_ended(&self) -> Option<ExitStatus> {
         let mut ended = self.lock();
         if ended.known.is_none() {
-            ended.known = ended.told.try_recv().ok();
+            ended.known = ended.incoming.try_recv().ok();
         }
         ended.known
     }
 
-    /// Why it will never be ready, as soon as that is known, by its end, by what it wrote to its
-    /// `log` since it was started, and by its standard error.
+    /// Why it will never be ready, if that is known from its exit status, from its `log` since it was
+    /// started, or from its standard error.
     pub(crate) fn failure(&self, log: impl FnOnce() -> String) -> Option<String> {
-        // Before the log is read: what has ended writes no more.
+        // Before the log is read: a process that has ended writes no more.
         let ended = self.has_ended();
         failure(ended, &[&log(), &self.errors()])
     }
 
-    /// What it has written to its standard error.
+    /// Its standard error so far.
     pub(crate) fn errors(&self) -> String {
-        // The place in the file is that of the process too, and stays where it is.
+        // The process writes at the file's position, which must not change.
         let size = self.errors.metadata().map_or(0, |m| m.len());
-        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+        let mut bytes = vec![0; size as usize];
         let read = self.errors.read_exact_at(&mut bytes, 0);
         read.map_or_else(
             |e| e.to_string(),
@@ -171,12 +197,12 @@ impl Drop for Process {
     }
 }
 
-/// Passes signals on until the process has ended. The process is collected only here, so that its
-/// number is its own as long as a signal may be sent to it.
+/// Passes signals on until the process has ended. Its exit status is collected only here, so its id is
+/// not reused while a signal may be sent to it.
 fn keep(child: &mut Child, signals: &Receiver<Signal>) -> ExitStatus {
     let send = |child: &Child, signal| {
         if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            // What has ended and is not collected takes signals too.
+            // A process whose exit status is not yet collected takes signals too.
             let _ = kill_process(pid, signal);
         }
     };
@@ -186,7 +212,7 @@ fn keep(child: &mut Child, signals: &Receiver<Signal>) -> ExitStatus {
             Ok(None) => {}
             Err(_) => return ExitStatus::default(),
         }
-        match signals.recv_timeout(EXIT_POLL_INTERVAL) {
+        match signals.recv_timeout(POLL_INTERVAL) {
             Ok(signal) => send(child, signal),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -231,7 +257,7 @@ mod tests {
         command.args(["-c", "exit 7"]).stdin(Stdio::null());
         let server = Process::start(command).unwrap();
         while server.has_ended().is_none() {
-            std::thread::sleep(EXIT_POLL_INTERVAL);
+            std::thread::sleep(POLL_INTERVAL);
         }
         assert_eq!(server.has_ended().unwrap().code(), Some(7));
         assert_eq!(server.end(Signal::TERM).unwrap().code(), Some(7));

@@ -1,82 +1,67 @@
-//! go-nfs, as `rclone serve nfs` has it.
+//! go-nfs, run by `rclone serve nfs`.
 
 use crate::loopback::own_address;
-use crate::process::{Process, bound_command};
+use crate::process::{Process, bound_command, wait_until};
 use crate::table::NfsServer;
-use crate::{BedError, SERVER_TIMEOUT, is_program};
+use crate::{BedError, is_program};
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What it says, before its address, once it listens.
+/// Text before its address in its log, once it listens.
 const READY: &str = "NFS Server running at ";
 
 /// go-nfs of rclone: NFSv3, with MOUNT at the same port and no port mapper. It needs no rights of
 /// root.
 ///
-/// It keeps files in a cache of its own and writes the real ones when they are closed, a moment later.
+/// It keeps files in a cache of its own and writes the real ones a moment after they are closed.
 pub struct Rclone {
     server: Option<Process>,
-    place: TempDir,
+    dir: TempDir,
     address: SocketAddr,
 }
 
 impl Rclone {
     /// Starts one with an empty export.
-    ///
-    /// # Errors
-    /// What is missing, or what was said of the failure.
     pub fn start() -> Result<Self, BedError> {
         Self::with(&program()?)
     }
 
     fn with(program: &Path) -> Result<Self, BedError> {
-        let place = tempfile::tempdir().map_err(|e| BedError::failed("a directory", e))?;
+        let dir = tempfile::tempdir().map_err(|e| BedError::failed("a directory", e))?;
         for name in ["export", "cache"] {
-            let made = std::fs::create_dir(place.path().join(name));
-            made.map_err(|e| BedError::failed("a directory", e))?;
+            let created = std::fs::create_dir(dir.path().join(name));
+            created.map_err(|e| BedError::failed("a directory", e))?;
         }
         let mut this = Self {
             server: None,
-            place,
+            dir,
             address: own_address(),
         };
         this.serve(program)?;
         Ok(this)
     }
 
-    /// The exported directory, which has what was written once it is not only in the cache.
+    /// The exported directory, which lacks data that are still in the cache.
     pub fn seen(&self) -> PathBuf {
-        self.place.path().join("export")
+        self.dir.path().join("export")
     }
 
     fn serve(&mut self, program: &Path) -> Result<(), BedError> {
         let server = Process::start(self.command(program)?)?;
-        let begun = Instant::now();
-        loop {
-            let said = server.errors();
-            if let Some(address) = address_in(&said) {
-                self.address = address;
-                self.server = Some(server);
-                return Ok(());
-            }
-            if let Some(why) = server.failure(String::new) {
-                return Err(BedError::failed("starting rclone", why));
-            }
-            if begun.elapsed() > SERVER_TIMEOUT {
-                return Err(BedError::failed("rclone is not ready", said));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let address = || address_in(&server.errors());
+        let failure = || server.failure(String::new);
+        self.address = wait_until("starting rclone", address, failure)?;
+        self.server = Some(server);
+        Ok(())
     }
 
-    /// Handles are kept on the disk, so that clients know theirs after a new start; and what is in the
-    /// cache alone is not served then, so that nothing stays there for long.
+    /// Handles are kept on the disk, so that they stay valid after a restart. Data that are only in the
+    /// cache are not served then, so they are written back at once.
     fn command(&self, program: &Path) -> Result<Command, BedError> {
-        let at = |name| self.place.path().join(name);
+        let at = |name| self.dir.path().join(name);
         let mut command = bound_command(program)?;
         command
             .args(["--config=", "serve", "nfs"])
@@ -116,7 +101,7 @@ impl NfsServer for Rclone {
     }
 }
 
-/// The program that `make setup` has put into the source tree.
+/// The program that `make setup` puts into the source tree.
 fn program() -> Result<PathBuf, BedError> {
     program_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
 }
@@ -132,9 +117,9 @@ fn program_of(tree: &Path) -> Result<PathBuf, BedError> {
     }
 }
 
-/// The address that is said in a whole line.
-fn address_in(said: &str) -> Option<SocketAddr> {
-    let (_, rest) = said.split_once(READY)?;
+/// The address in a complete line of the log.
+fn address_in(log: &str) -> Option<SocketAddr> {
+    let (_, rest) = log.split_once(READY)?;
     rest.split_once('\n')?.0.trim().parse().ok()
 }
 

@@ -7,7 +7,7 @@ use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-/// Most bytes of its files.
+/// Maximum size of its files in bytes.
 const MEMORY: u64 = 256 << 20;
 
 /// Plimsoll's own server in memory: NFSv3, with MOUNT and a port mapper at the same port.
@@ -18,9 +18,6 @@ pub struct ServeNfs {
 
 impl ServeNfs {
     /// Starts one with an empty export.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn start() -> Result<Self, BedError> {
         let mut this = Self {
             address: own_address(),
@@ -31,7 +28,7 @@ impl ServeNfs {
     }
 }
 
-/// A kill takes its connections and its files.
+/// A kill ends its connections and removes its files.
 impl NfsServer for ServeNfs {
     fn nfs_address(&self) -> SocketAddr {
         self.address

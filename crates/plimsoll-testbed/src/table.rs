@@ -1,12 +1,12 @@
-//! The servers that others wrote, and ours: which versions of NFS they speak, what is run on them, and
-//! how it ends. `docs/nfs.md` shows the table, and tests run what it says.
+//! The table of the servers: their versions of NFS, what runs on them, and the expected results.
+//! `docs/nfs.md` shows the table, and tests check it.
 //!
 //! A server is an implementation of [`NfsServer`] and a row of [`ROWS`].
 
 use crate::loopback;
 use crate::{
     BedError, Fsal, Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, Nfs3Server, Rclone,
-    ServeNfs, Viewer,
+    ServeNfs, Viewer, with_options,
 };
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As it is written.
+    /// Its number.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,60 +31,46 @@ impl Version {
             Self::V41 => "4.1",
         }
     }
-
-    /// Options of a URL, and more.
-    fn options(self, more: &str) -> String {
-        let minor = match self {
-            Self::V3 => return more.to_owned(),
-            Self::V40 => "minorversion=0",
-            Self::V41 => "minorversion=1",
-        };
-        let mark = if more.is_empty() { "" } else { "&" };
-        format!("{minor}{mark}{more}")
-    }
 }
 
 /// A server that was started.
 pub trait NfsServer: Send {
-    /// URL of the target that speaks this version; `more` is options, such as `nconnect=2&rsize=4k`.
-    /// Without another word, that of a server of version 3 with MOUNT at the port of NFS, which exports
-    /// `/`.
-    fn url(&self, version: Version, more: &str) -> String {
-        debug_assert_eq!(version, Version::V3);
-        loopback::nfs3_url(self.nfs_address(), more)
+    /// URL of the target of this version, with options such as `nconnect=2&rsize=4k`. By default that
+    /// of a server of version 3 with MOUNT at the port of NFS, which exports `/`.
+    fn url(&self, version: Version, options: &str) -> String {
+        assert_eq!(version, Version::V3, "the server has only this version");
+        loopback::nfs3_url(self.nfs_address(), options)
     }
 
-    /// Where NFS is.
+    /// Address of NFS.
     fn nfs_address(&self) -> SocketAddr;
 
-    /// A client by which the files are seen, which every server has.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Connects an independent client, to access the files.
     fn viewer(&self) -> Result<Viewer, BedError> {
         let nfs = self.nfs_address();
         Viewer::connect(nfs, nfs.port(), "/")
     }
 
     /// Kills it.
-    ///
-    /// # Errors
-    /// If it does not end.
     fn kill(&mut self) -> Result<(), BedError>;
 
-    /// Starts it again after it was killed.
-    ///
-    /// # Errors
-    /// What was said of the failure.
+    /// Starts it after it was killed.
     fn start_again(&mut self) -> Result<(), BedError>;
 }
 
+/// URL of one of several versions, from those of NFSv3 and NFSv4 without options.
+fn url_of_version(version: Version, nfs3_url: &str, nfs4_url: &str, options: &str) -> String {
+    let url = match version {
+        Version::V3 => nfs3_url.to_owned(),
+        Version::V40 => with_options(nfs4_url, "minorversion=0"),
+        Version::V41 => with_options(nfs4_url, "minorversion=1"),
+    };
+    with_options(&url, options)
+}
+
 impl NfsServer for Ganesha {
-    fn url(&self, version: Version, more: &str) -> String {
-        match version {
-            Version::V3 => self.nfs3_url(more),
-            _ => self.nfs4_url(&version.options(more)),
-        }
+    fn url(&self, version: Version, options: &str) -> String {
+        url_of_version(version, &self.nfs3_url(""), &self.nfs4_url(""), options)
     }
 
     fn nfs_address(&self) -> SocketAddr {
@@ -105,11 +91,8 @@ impl NfsServer for Ganesha {
 }
 
 impl NfsServer for Knfsd {
-    fn url(&self, version: Version, more: &str) -> String {
-        match version {
-            Version::V3 => self.nfs3_url(more),
-            _ => self.nfs4_url(&version.options(more)),
-        }
+    fn url(&self, version: Version, options: &str) -> String {
+        url_of_version(version, &self.nfs3_url(""), &self.nfs4_url(""), options)
     }
 
     fn nfs_address(&self) -> SocketAddr {
@@ -129,37 +112,37 @@ impl NfsServer for Knfsd {
     }
 }
 
-/// What a server has of its files once it was killed and started again.
+/// The files of a server after it was killed and restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilesAfterRestart {
-    /// All of them.
+    /// All of them are kept.
     Kept,
     /// None: they were in its memory.
     Lost,
 }
 
-/// Cases of the conformance suite that a server fails, and why: what it does otherwise than it should.
+/// Cases of the conformance suite that a server fails, and why.
 #[derive(Debug, Clone, Copy)]
 pub struct Exception {
-    /// What the server does.
+    /// The server's behaviour.
     pub why: &'static str,
-    /// Versions by which the cases fail.
+    /// Versions of which the cases fail.
     pub versions: &'static [Version],
     /// The cases: module and name.
     pub cases: &'static [&'static str],
 }
 
-/// A server, and how things end on it.
+/// A server, and the expected results on it.
 pub struct ServerRow {
     /// Its name.
     pub server: &'static str,
-    /// What it speaks.
+    /// Its versions.
     pub versions: &'static [Version],
-    /// Versions by which no workload can run on it, and why.
+    /// Versions with which no workload can run on it, and why.
     pub unusable: Option<(&'static [Version], &'static str)>,
-    /// What it has after a kill.
+    /// Its files after a kill.
     pub files: FilesAfterRestart,
-    /// What every run by it notes.
+    /// A note in the results of every run on it.
     pub noted: Option<&'static str>,
     /// Cases of the conformance suite that it fails.
     pub exceptions: &'static [Exception],
@@ -170,30 +153,24 @@ impl ServerRow {
     /// The row of a server.
     ///
     /// # Panics
-    /// If there is none of that name.
-    #[must_use]
+    /// There is no server of that name.
     pub fn of(server: &str) -> &'static Self {
         let row = ROWS.iter().find(|r| r.server == server);
         row.unwrap_or_else(|| panic!("the table has no server {server}"))
     }
 
-    /// Whether a case of the conformance suite is known to fail by this version.
-    #[must_use]
+    /// Whether a case of the conformance suite is known to fail with this version.
     pub fn fails(&self, case: &str, version: Version) -> bool {
         let mut exceptions = self.exceptions.iter();
         exceptions.any(|e| e.cases.contains(&case) && e.versions.contains(&version))
     }
 
-    /// Whether workloads run by this version.
-    #[must_use]
+    /// Whether workloads can run with this version.
     pub fn is_usable(&self, version: Version) -> bool {
         self.unusable.is_none_or(|(not, _)| !not.contains(&version))
     }
 
     /// Starts the server, with an empty export.
-    ///
-    /// # Errors
-    /// What is missing, or what was said of the failure.
     pub fn start(&self) -> Result<Box<dyn NfsServer>, BedError> {
         (self.start)()
     }
@@ -251,8 +228,7 @@ impl FilesAfterRestart {
     }
 }
 
-/// The table, with its notes, as `docs/nfs.md` has it.
-#[must_use]
+/// The table with its notes, as in `docs/nfs.md`.
 pub fn markdown() -> String {
     let mut text = "| server | version | conformance suite | `fileserver` | `varmail` | `md -X` | killed and started again |\n\
                     | --- | --- | --- | --- | --- | --- | --- |\n"
@@ -268,8 +244,8 @@ pub fn markdown() -> String {
     text
 }
 
-/// Makes a test for each of these servers, which begins with [`needs_root!`](crate::needs_root) and calls
-/// a function with the server's name, and the list `TESTED` of the names.
+/// Defines a test for each of these servers, which begins with [`needs_root!`](crate::needs_root) and
+/// calls a function with the server's name, and the list `TESTED` of the names.
 #[macro_export]
 macro_rules! server_tests {
     ($run:path: $($test:ident = $server:literal),* $(,)?) => {

@@ -1,4 +1,4 @@
-//! A client that others wrote, by which tests see and change what is on a server beside what they test.
+//! An independent client, with which tests check and change files on a server.
 
 use crate::BedError;
 use nfs3_client::nfs3_types::nfs3::{
@@ -15,23 +15,23 @@ use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
-/// Bytes of a WRITE or a READDIR, which every server can do.
+/// Size of a WRITE or a READDIR in bytes, which every server supports.
 const WRITE_CHUNK_BYTES: u32 = 32 << 10;
 
-/// Bytes that a READ asks for; servers answer with fewer if they like.
+/// Size of a READ in bytes; servers may return less.
 const READ_REQUEST_BYTES: u32 = 1 << 20;
 
-/// Bits of a mode that are permissions and the like.
+/// Permissions and the bits above them in a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// The client of the crate `nfs3_client`, as root, with one call under way at a time. Paths are relative
-/// to the export, `""` is the export itself.
+/// The client of the crate `nfs3_client`, as root, with one call in flight. Paths are relative to the
+/// export; `""` is the export itself.
 pub struct Viewer {
     runtime: Runtime,
     connection: Nfs3Connection<TokioIo<TcpStream>>,
 }
 
-/// What a name is.
+/// Kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -44,10 +44,10 @@ pub enum Kind {
     Other,
 }
 
-/// The result of a call, or what it was and what was said.
+/// The result of a call of this procedure.
 fn done<T, E>(what: &str, called: Result<Nfs3Result<T, E>, RpcError>) -> Result<T, BedError> {
     match called {
-        Ok(Nfs3Result::Ok(done)) => Ok(done),
+        Ok(Nfs3Result::Ok(result)) => Ok(result),
         Ok(Nfs3Result::Err((status, _))) => Err(BedError::failed(what, format!("{status:?}"))),
         Err(e) => Err(BedError::failed(what, e)),
     }
@@ -60,7 +60,14 @@ fn at<'a>(dir: &nfs_fh3, name: &'a [u8]) -> diropargs3<'a> {
     }
 }
 
-/// A path without its last component, and that.
+fn with_mode(mode: u32) -> sattr3 {
+    sattr3 {
+        mode: Nfs3Option::Some(mode),
+        ..sattr3::default()
+    }
+}
+
+/// Splits a path into that of its parent and its last component.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|b| *b == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -70,9 +77,6 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 
 impl Viewer {
     /// Connects to NFS and MOUNT at these addresses, and mounts an export.
-    ///
-    /// # Errors
-    /// What the server said.
     pub fn connect(nfs: SocketAddr, mount_port: u16, export: &str) -> Result<Self, BedError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -93,7 +97,7 @@ impl Viewer {
         })
     }
 
-    /// The handle of a path; `None` if there is no such name.
+    /// Looks up a path; returns `None` if it does not exist.
     fn handle(&mut self, path: &[u8]) -> Result<Option<nfs_fh3>, BedError> {
         let mut dir = self.connection.root_nfs_fh3();
         for name in path.split(|b| *b == b'/').filter(|n| !n.is_empty()) {
@@ -109,7 +113,8 @@ impl Viewer {
         Ok(Some(dir))
     }
 
-    fn known(&mut self, path: &[u8]) -> Result<nfs_fh3, BedError> {
+    /// Looks up a path that must exist.
+    fn existing(&mut self, path: &[u8]) -> Result<nfs_fh3, BedError> {
         let found = self.handle(path)?;
         found.ok_or_else(|| BedError::failed(String::from_utf8_lossy(path), "it is not there"))
     }
@@ -120,10 +125,7 @@ impl Viewer {
         done("GETATTR", got).map(|ok| ok.obj_attributes)
     }
 
-    /// What a name is, without following it; `None` if it is not there.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Kind of a path, without following a link; `None` if it does not exist.
     pub fn kind(&mut self, path: impl AsRef<[u8]>) -> Result<Option<Kind>, BedError> {
         let Some(handle) = self.handle(path.as_ref())? else {
             return Ok(None);
@@ -137,21 +139,15 @@ impl Viewer {
         Ok(Some(kind))
     }
 
-    /// Permissions of a name, with the bits above them.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Permissions of a path, with the bits above them.
     pub fn mode(&mut self, path: impl AsRef<[u8]>) -> Result<u32, BedError> {
-        let handle = self.known(path.as_ref())?;
+        let handle = self.existing(path.as_ref())?;
         Ok(self.attributes(handle)?.mode & PERMISSIONS)
     }
 
     /// Names in a directory, sorted.
-    ///
-    /// # Errors
-    /// What the server said.
     pub fn names(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>, BedError> {
-        let dir = self.known(path.as_ref())?;
+        let dir = self.existing(path.as_ref())?;
         let (mut names, mut cookie, mut verifier) = (Vec::new(), 0, cookieverf3::default());
         loop {
             let args = READDIR3args {
@@ -177,12 +173,9 @@ impl Viewer {
         Ok(names)
     }
 
-    /// What a file contains.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Content of a file.
     pub fn bytes(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, BedError> {
-        let file = self.known(path.as_ref())?;
+        let file = self.existing(path.as_ref())?;
         let mut bytes = Vec::new();
         loop {
             let args = READ3args {
@@ -199,10 +192,7 @@ impl Viewer {
         }
     }
 
-    /// Makes a file with these bytes, or gives them to the one that is there.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Creates a file with these bytes, or replaces the content of an existing one.
     pub fn write(&mut self, path: impl AsRef<[u8]>, bytes: &[u8]) -> Result<(), BedError> {
         let path = path.as_ref();
         let file = match self.handle(path)? {
@@ -219,17 +209,13 @@ impl Viewer {
             }
             None => {
                 let (dir, name) = split(path);
-                let mode = Nfs3Option::Some(0o644);
                 let args = CREATE3args {
-                    where_: at(&self.known(dir)?, name),
-                    how: createhow3::UNCHECKED(sattr3 {
-                        mode,
-                        ..sattr3::default()
-                    }),
+                    where_: at(&self.existing(dir)?, name),
+                    how: createhow3::UNCHECKED(with_mode(0o644)),
                 };
                 let made = self.runtime.block_on(self.connection.create(&args));
                 done("CREATE", made)?;
-                self.known(path)?
+                self.existing(path)?
             }
         };
         let mut offset = 0;
@@ -261,26 +247,13 @@ impl Viewer {
         done("SETATTR", set).map(drop)
     }
 
-    /// Sets the permissions of a name.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Sets the permissions of a path.
     pub fn set_mode(&mut self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), BedError> {
-        let handle = self.known(path.as_ref())?;
-        let mode = Nfs3Option::Some(mode);
-        self.set(
-            &handle,
-            sattr3 {
-                mode,
-                ..sattr3::default()
-            },
-        )
+        let handle = self.existing(path.as_ref())?;
+        self.set(&handle, with_mode(mode))
     }
 
-    /// Makes a directory, and those above it, where they are not there.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Creates a directory and those above it, if they are missing.
     pub fn make_dirs(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
         let path = path.as_ref();
         if self.handle(path)?.is_some() {
@@ -288,26 +261,19 @@ impl Viewer {
         }
         let (above, name) = split(path);
         self.make_dirs(above)?;
-        let mode = Nfs3Option::Some(0o755);
         let args = MKDIR3args {
-            where_: at(&self.known(above)?, name),
-            attributes: sattr3 {
-                mode,
-                ..sattr3::default()
-            },
+            where_: at(&self.existing(above)?, name),
+            attributes: with_mode(0o755),
         };
         let made = self.runtime.block_on(self.connection.mkdir(&args));
         done("MKDIR", made).map(drop)
     }
 
-    /// Makes a symbolic link.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Creates a symbolic link.
     pub fn link(&mut self, path: impl AsRef<[u8]>, to: &[u8]) -> Result<(), BedError> {
         let (dir, name) = split(path.as_ref());
         let args = SYMLINK3args {
-            where_: at(&self.known(dir)?, name),
+            where_: at(&self.existing(dir)?, name),
             symlink: symlinkdata3 {
                 symlink_attributes: sattr3::default(),
                 symlink_data: nfspath3(Opaque::borrowed(to)),
@@ -317,21 +283,15 @@ impl Viewer {
         done("SYMLINK", made).map(drop)
     }
 
-    /// What a symbolic link says.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Target of a symbolic link.
     pub fn read_link(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, BedError> {
-        let symlink = self.known(path.as_ref())?;
+        let symlink = self.existing(path.as_ref())?;
         let args = READLINK3args { symlink };
         let read = self.runtime.block_on(self.connection.readlink(&args));
         Ok(done("READLINK", read)?.data.0.as_ref().to_vec())
     }
 
-    /// Gives a file a second name.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Creates a hard link to a file.
     pub fn hard_link(
         &mut self,
         of: impl AsRef<[u8]>,
@@ -339,17 +299,14 @@ impl Viewer {
     ) -> Result<(), BedError> {
         let (dir, name) = split(path.as_ref());
         let args = LINK3args {
-            file: self.known(of.as_ref())?,
-            link: at(&self.known(dir)?, name),
+            file: self.existing(of.as_ref())?,
+            link: at(&self.existing(dir)?, name),
         };
         let made = self.runtime.block_on(self.connection.link(&args));
         done("LINK", made).map(drop)
     }
 
-    /// Removes a directory and what is in it.
-    ///
-    /// # Errors
-    /// What the server said.
+    /// Removes a directory with its content.
     pub fn remove_all(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
         let path = path.as_ref();
         for name in self.names(path)? {
@@ -362,20 +319,17 @@ impl Viewer {
         }
         let (dir, name) = split(path);
         let args = RMDIR3args {
-            object: at(&self.known(dir)?, name),
+            object: at(&self.existing(dir)?, name),
         };
         let removed = self.runtime.block_on(self.connection.rmdir(&args));
         done("RMDIR", removed).map(drop)
     }
 
     /// Removes a file or a link.
-    ///
-    /// # Errors
-    /// What the server said.
     pub fn remove(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
         let (dir, name) = split(path.as_ref());
         let args = REMOVE3args {
-            object: at(&self.known(dir)?, name),
+            object: at(&self.existing(dir)?, name),
         };
         let removed = self.runtime.block_on(self.connection.remove(&args));
         done("REMOVE", removed).map(drop)

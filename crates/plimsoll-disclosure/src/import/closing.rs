@@ -1,19 +1,20 @@
-//! Where a report ends, and whether it is whole.
+//! The end of a report, and its completeness.
 
+use super::GENERATED;
 use super::flow::TextFlow;
+use super::forms::{PERFORMANCE, form};
 use super::head::Head;
 use super::sections::Part;
-use super::{GENERATED, PERFORMANCE};
 
-/// Farthest from its end that a report's last lines begin, in bytes of the flow.
+/// Maximum length of a report's last lines in bytes of the flow.
 const MAX_CLOSING_BYTES: usize = 1000;
 
-/// Most words behind [`GENERATED`] that the date may take, as in `Mon May 06 12:00:00 UTC 2013`.
+/// Maximum number of words of the date after [`GENERATED`], as in `Mon May 06 12:00:00 UTC 2013`.
 const DATE_WORDS: usize = 6;
 
-/// Where the last lines begin in the flow, behind `from`: the last [`GENERATED`] near the end that
-/// has a date behind it and, where the report has lines, begins one. Prose that says of something
-/// else that it was generated on this or that does not end a report.
+/// Finds where the last lines begin in the flow, after `from`: the last [`GENERATED`] near the end that
+/// precedes a date and, if the report has lines, begins one. Prose with the same words does not end a
+/// report.
 pub(super) fn at(flow: &TextFlow, from: usize) -> Option<usize> {
     let near = flow.text.len().saturating_sub(MAX_CLOSING_BYTES).max(from);
     let near = flow.text.ceil_char_boundary(near);
@@ -35,8 +36,7 @@ fn begins_line(flow: &TextFlow, at: usize) -> bool {
     flow.source[start..offset].trim().is_empty()
 }
 
-/// Whether a text begins with a date: `2013-05-06`, `05/06/2013`, or the name of a month and a
-/// year.
+/// Whether a text begins with a date: `2013-05-06`, `05/06/2013`, or the name of a month and a year.
 fn is_dated(text: &str) -> bool {
     let words = text.strip_prefix(' ').unwrap_or("").split(' ');
     let parts: Vec<&str> = words
@@ -57,7 +57,7 @@ fn is_dated(text: &str) -> bool {
     in_figures || (parts.iter().any(is_year) && parts.iter().any(|p| is_month(p)))
 }
 
-/// Whether a word is the name of a month, or begins it by three letters at least.
+/// Whether a word is the name of a month or its abbreviation to at least three letters.
 fn is_month(word: &str) -> bool {
     const MONTHS: [&str; 12] = [
         "january",
@@ -74,85 +74,22 @@ fn is_month(word: &str) -> bool {
         "december",
     ];
     const MIN_LETTERS: usize = 3;
-    // In small letters it is a word of some other meaning.
+    // In lower case it is another word.
     let begins = word.starts_with(|c: char| c.is_ascii_uppercase());
     let word = word.to_ascii_lowercase();
     begins && word.len() >= MIN_LETTERS && MONTHS.iter().any(|m| m.starts_with(&word))
 }
 
-/// Sections of the form of 2008, in their order.
-const FORM_2008: [&str; 22] = [
-    "Product and Test Information",
-    "Configuration Bill of Materials",
-    "Server Software",
-    "Server Tuning",
-    "Server Tuning Notes",
-    "Disks and Filesystems",
-    "Network Configuration",
-    "Network Configuration Notes",
-    "Benchmark Network",
-    "Processing Elements",
-    "Processing Element Notes",
-    "Memory",
-    "Memory Notes",
-    "Stable Storage",
-    "System Under Test Configuration Notes",
-    "Other System Notes",
-    "Test Environment Bill of Materials",
-    "Load Generators",
-    "Load Generator Configuration",
-    "Load Generator Configuration Notes",
-    "Uniform Access Rule Compliance",
-    "Other Notes",
-];
-
-/// Sections of the later forms.
-const FORM_2014: [&str; 25] = [
-    "Product and Test Information",
-    "Solution Under Test Bill of Materials",
-    "Configuration Diagrams",
-    "Component Software",
-    "Hardware Configuration and Tuning - Physical",
-    "Hardware Configuration and Tuning Notes",
-    "Software Configuration and Tuning - Physical",
-    "Software Configuration and Tuning Notes",
-    "Service SLA Notes",
-    "Storage and Filesystems",
-    "Filesystem Creation Notes",
-    "Storage and Filesystem Notes",
-    "Transport Configuration - Physical",
-    "Transport Configuration Notes",
-    "Switches - Physical",
-    "Processing Elements - Physical",
-    "Processing Element Notes",
-    "Memory - Physical",
-    "Memory Notes",
-    "Stable Storage",
-    "Solution Under Test Configuration Notes",
-    "Other Solution Notes",
-    "Dataflow",
-    "Other Notes",
-    "Other Report Notes",
-];
-
-/// The sections of the form of a metric's generation.
-fn form(metric: &str) -> &'static [&'static str] {
-    match metric.starts_with("SPECsfs2008") {
-        true => &FORM_2008,
-        false => &FORM_2014,
-    }
-}
-
-/// What of a report is there.
+/// What is missing of a report.
 #[derive(Debug, Default)]
 pub(super) struct Completeness {
-    /// Only the last lines are missing.
+    /// Set if only the last lines are missing.
     pub(super) warning: Option<String>,
-    /// Sections are missing.
+    /// Set if sections are missing.
     pub(super) note: Option<String>,
 }
 
-/// Whether the report is whole; `end` is where its last lines begin.
+/// Checks whether the report is complete; `end` is where its last lines begin.
 pub(super) fn check(
     flow: &TextFlow,
     parts: &[Part],
@@ -182,7 +119,7 @@ pub(super) fn check(
         1 => format!("1 section is missing ({})", missing[0]),
         n => format!("{n} sections are missing ({})", missing.join(", ")),
     };
-    // The load points are known to be whole.
+    // The load points are known to be complete.
     let cut = last.filter(|l| end.is_none() && l.name != PERFORMANCE && ends_text(flow, l));
     let cut = cut.map_or(String::new(), |l| {
         format!("; `{}` may have been cut", l.name)
@@ -193,7 +130,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether nothing follows a section, so that its own end may be missing.
+/// Whether nothing follows a section, so that its end may be missing.
 fn ends_text(flow: &TextFlow, part: &Part) -> bool {
     part.body.end == flow.text.len()
 }

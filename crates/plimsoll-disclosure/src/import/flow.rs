@@ -1,8 +1,7 @@
 //! A report as one line: every run of white space is one space.
 //!
-//! Published reports come with their line breaks or with all of them collapsed to spaces. Read
-//! as a flow both are the same text; every byte of the flow knows its place in the source, for
-//! errors and for what only line breaks tell.
+//! Published reports have their line breaks, or all of them collapsed to spaces. As a flow both are
+//! the same text; every byte of the flow has a position in the source, for errors and for line breaks.
 
 use plimsoll_diagnostics::{Problem, Span};
 use std::ops::Range;
@@ -26,7 +25,7 @@ pub(super) struct Word<'a> {
 }
 
 impl Word<'_> {
-    /// Whether it is a line drawn with this character.
+    /// Whether it is a line of this character.
     pub(super) fn is_run_of(&self, c: char) -> bool {
         const MIN_RUN_LENGTH: usize = 3;
         self.text.len() >= MIN_RUN_LENGTH && self.text.chars().all(|x| x == c)
@@ -77,7 +76,7 @@ impl<'a> TextFlow<'a> {
         start..end.unwrap_or(self.source.len())
     }
 
-    /// Offset in the source of a place in the flow.
+    /// Offset in the source of a position in the flow.
     pub(super) fn offset(&self, place: usize) -> usize {
         self.at[place.min(self.at.len() - 1)] as usize
     }
@@ -92,7 +91,7 @@ impl<'a> TextFlow<'a> {
         start..self.source.ceil_char_boundary(end)
     }
 
-    /// Whether the source has a line break between two places of the flow.
+    /// Whether the source has a line break between two positions of the flow.
     pub(super) fn breaks_between(&self, from: usize, to: usize) -> bool {
         self.line_of(self.offset(from)) != self.line_of(self.offset(to))
     }
@@ -107,7 +106,7 @@ impl<'a> TextFlow<'a> {
         Problem::new(self.span(range), message, label)
     }
 
-    /// A piece of the flow as a place in the source.
+    /// The span in the source of a piece of the flow.
     pub(super) fn span(&self, range: &Range<usize>) -> Span {
         let range = self.source_range(range);
         Span {

@@ -1,18 +1,17 @@
-//! The head of a report: title, vendor, product, metric, and the two figures that are claimed.
+//! The head of a report: title, vendor, product, metric, and the two claimed figures.
 
 use super::flow::TextFlow;
 use super::number::{self, Number};
 use plimsoll_diagnostics::Problem;
 use std::ops::Range;
 
-/// How the overall response time begins on the line of the metric.
+/// Beginning of the overall response time on the line of the metric.
 const ORT: &str = "(Overall Response Time =";
 
-/// What stands for a latency that was not measured, and for an overall response time that is not
-/// claimed.
+/// Stands for a latency that was not measured, and for an overall response time that is not claimed.
 pub(crate) const NO_FIGURE: &str = "n/a";
 
-/// What a report says before its first section.
+/// The head of a report.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) title: String,
@@ -74,12 +73,12 @@ pub(super) fn read(flow: &TextFlow) -> Result<Head, Problem> {
     })
 }
 
-/// The text does not look like a report anywhere.
+/// The error on a text that is not a report.
 pub(super) fn not_a_report() -> Problem {
     Problem::of_text(
         0,
-        "this is no disclosure report: no line says `METRIC = N UNIT (Overall Response Time = N \
-         msec)`",
+        "this is not a disclosure report: it has no line `METRIC = N UNIT (Overall Response Time = \
+         N msec)`",
     )
     .help(
         "the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports is read",
@@ -102,7 +101,7 @@ fn title(flow: &TextFlow) -> Option<Range<usize>> {
 fn peak(flow: &TextFlow, range: Range<usize>) -> Result<(f64, Range<usize>, String), Problem> {
     let mut words = flow.words(range.clone());
     let wrong = |place: &Range<usize>, expected: &str| {
-        flow.problem(place, "the peak figure is no number", expected)
+        flow.problem(place, "the peak figure is not a number", expected)
     };
     let Some(first) = words.next() else {
         return Err(wrong(&range, "expected a number and its unit"));
@@ -112,8 +111,8 @@ fn peak(flow: &TextFlow, range: Range<usize>) -> Result<(f64, Range<usize>, Stri
     Ok((peak.value, first.range, unit.join(" ")))
 }
 
-/// The metric's name, which ends at `equals`, and the range of what stands before it. The title
-/// repeats the name, perhaps with trademark signs.
+/// The metric's name, which ends at `equals`, and the range of the text before it. The title repeats
+/// the name, perhaps with trademark signs.
 fn metric(
     flow: &TextFlow,
     title: &Range<usize>,
@@ -141,11 +140,11 @@ fn metric(
 }
 
 impl Head {
-    /// What the head lacks.
+    /// Notes on what the head lacks.
     pub(super) fn notes(&self) -> Vec<String> {
         let note = match (self.vendor.is_empty(), self.product.is_empty()) {
             (false, false) => return vec![],
-            (true, false) => "the vendor is missing, or not told from the product by a ` : `",
+            (true, false) => "the vendor is missing, or not separated from the product by ` : `",
             (false, true) => "the product is missing",
             (true, true) => "the vendor and the product are missing",
         };
@@ -162,7 +161,7 @@ fn without_signs(name: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Vendor and product of `VENDOR : PRODUCT`; what an excerpt leaves out is empty.
+/// Vendor and product of `VENDOR : PRODUCT`; empty if an excerpt lacks them.
 fn identity_of(flow: &TextFlow, range: Range<usize>) -> (String, String) {
     let words = flow.words(range);
     let text: Vec<&str> = words
@@ -175,7 +174,7 @@ fn identity_of(flow: &TextFlow, range: Range<usize>) -> (String, String) {
     }
 }
 
-/// The figure behind [`ORT`], and where its parenthesis ends.
+/// The figure after [`ORT`], and the end of its parenthesis.
 fn overall_response_time(flow: &TextFlow, from: usize) -> Result<(Option<Number>, usize), Problem> {
     let rest = &flow.text[from..];
     let end = rest.len();
@@ -189,7 +188,10 @@ fn overall_response_time(flow: &TextFlow, from: usize) -> Result<(Option<Number>
         return Ok((None, figure.range.end));
     }
     let number = number::read(figure.text).map_err(|expected| {
-        let message = format!("the overall response time is no number: `{}`", figure.text);
+        let message = format!(
+            "the overall response time is not a number: `{}`",
+            figure.text
+        );
         flow.problem(&figure.range, message, expected)
     })?;
     match words.next() {

@@ -1,12 +1,14 @@
-//! Reads published reports and our own.
+//! Reads published reports and those of Plimsoll.
 
 mod closing;
 mod flow;
+mod forms;
 mod head;
 mod number;
 mod sections;
 mod table;
 
+pub(crate) use forms::PERFORMANCE;
 pub(crate) use head::NO_FIGURE;
 pub(crate) use table::INVALID_MARK;
 
@@ -20,29 +22,26 @@ use std::borrow::Cow;
 use std::ops::Range;
 use table::Table;
 
-/// Largest report that is read, in bytes; published ones have some ten thousand.
+/// Maximum size of a report in bytes; published ones have some ten thousand.
 pub const MAX_REPORT_BYTES: usize = 16 << 20;
 
-/// Fewest load points of a published result, by the run rules of every generation.
+/// Minimum number of load points of a published result, by the run rules of every generation.
 const MIN_PUBLISHED_POINTS: usize = 10;
 
-/// The section that holds the load points.
-pub(crate) const PERFORMANCE: &str = "Performance";
-
-/// Characters that are shown of what follows the load points of an excerpt.
+/// Number of characters of the text after the load points of an excerpt that a note shows.
 const REST_SHOWN: usize = 40;
 
-/// How the last lines of a report begin.
+/// Beginning of the last lines of a report.
 pub(crate) const GENERATED: &str = "Generated on";
 
-/// A report that was read, and what is odd about it.
+/// An imported report, with warnings and notes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// The report.
     pub disclosure: Disclosure,
-    /// What does not add up, each a sentence; the report was read all the same.
+    /// Contradictions in the report, each a sentence.
     pub warnings: Vec<String>,
-    /// What a report has and this text has not, because it is an excerpt; each a sentence.
+    /// What is missing because the text is an excerpt, each a sentence.
     pub notes: Vec<String>,
 }
 
@@ -50,16 +49,16 @@ pub struct Imported {
 /// with its line breaks or with all of them collapsed to spaces. `name` stands for the text in
 /// messages.
 ///
-/// Text that is not UTF-8 is taken for ISO 8859-1. The overall response time is computed anew by
-/// the rule of the report's generation; if it differs from the published one by more than the
-/// rounding of both allows, that is a warning.
+/// Text that is not UTF-8 is read as ISO 8859-1. The overall response time is recomputed by the rule of
+/// the report's generation; if it differs from the published one by more than the rounding of both
+/// explains, that is a warning.
 ///
-/// An excerpt is read as well, as long as it has the title, the metric and all load points; what else
-/// is missing is noted.
+/// An excerpt is read if it has the title, the metric and all load points; a note lists what else is
+/// missing.
 ///
 /// # Errors
-/// One error that says where the text is no report, where it was cut before or within its load
-/// points, which cell is no number, or which load points are missing.
+/// One error with its place: the text is not a report, was cut before or within its load points, has a
+/// cell that is not a number, or lacks load points.
 pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     let fail = |text: &str, problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
     if bytes.len() > MAX_REPORT_BYTES {
@@ -70,8 +69,8 @@ pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     read(&text).map_err(|problem| fail(&text, problem))
 }
 
-/// The text of a file. Control characters are replaced: what is imported is printed on terminals,
-/// and a report has none.
+/// Decodes the text of a file. Control characters, which reports do not have, are replaced, because
+/// terminals interpret them.
 fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let text: Cow<str> = match std::str::from_utf8(bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text).into(),
@@ -145,18 +144,18 @@ fn read(text: &str) -> Result<Imported, Problem> {
     })
 }
 
-/// Where the load points are.
+/// The position of the load points.
 struct PointsSpan {
-    /// The section that holds them, unless its heading is missing.
+    /// The section that contains them, unless its heading is missing.
     section: Option<usize>,
     body: Range<usize>,
-    /// What the report says between its claim and its load points.
+    /// The text between the claim and the load points.
     remark: Range<usize>,
-    /// Something follows, so that what is missing was not cut off.
+    /// Whether something follows, so that nothing was cut off.
     is_followed: bool,
 }
 
-/// Finds the load points: below their heading, or, in an excerpt without that, behind the claim.
+/// Finds the load points: below their heading, or, in an excerpt without it, after the claim.
 fn place_of_points(
     flow: &TextFlow,
     head: &Head,
@@ -178,7 +177,7 @@ fn place_of_points(
     let Some(lines) = flow.words(body.clone()).find(|w| w.is_run_of('-')) else {
         return Err(no_performance(flow, head, end));
     };
-    // The names of the columns belong to the table, and a published report has no remark.
+    // The names of the columns belong to the table; a published report has no remark.
     let remark = match head.metric.contains("SPEC") {
         true => head.end..head.end,
         false => head.end..lines.range.start,
@@ -191,7 +190,7 @@ fn place_of_points(
     })
 }
 
-/// The rule of the generation that a metric's name, or the name of a style like it, tells.
+/// The rule of the generation in a metric's name, or in the name of a style like it.
 pub(crate) fn rule_of(metric: &str) -> Rule {
     match metric.starts_with("SPECsfs2008") || metric.starts_with("SFS 2008 ") {
         true => Rule::Sfs2008,
@@ -211,7 +210,7 @@ fn no_performance(flow: &TextFlow, head: &Head, end: Option<usize>) -> Problem {
     )
 }
 
-/// Whether the load points agree with the peak, and a published report has as many as it must.
+/// Checks that the load points agree with the peak, and that a published report has enough of them.
 fn all_points_there(flow: &TextFlow, head: &Head, table: &Table) -> Result<(), Problem> {
     let valid = |p: &&crate::LoadPoint| p.verdict == PointVerdict::Valid;
     let highest = table.points.iter().rev().find(valid);
@@ -222,14 +221,14 @@ fn all_points_there(flow: &TextFlow, head: &Head, table: &Table) -> Result<(), P
         let claimed = table.points.iter().position(|p| p.load == peak);
         let claims = format!("the report claims {peak} {unit}, but");
         let (place, message, label) = match claimed {
-            // A claimed point above the highest valid one is there, and does not count.
+            // A claimed point above the highest valid one is present, but invalid.
             Some(i) if highest < peak => (
                 table.places[i].clone(),
                 format!(
                     "{claims} its load point at {peak} is invalid (`{INVALID_MARK}`); the highest \
                      valid load point is at {highest}"
                 ),
-                "this point does not count",
+                "this point is invalid",
             ),
             _ => {
                 let missing = match highest < peak {
@@ -261,7 +260,7 @@ fn all_points_there(flow: &TextFlow, head: &Head, table: &Table) -> Result<(), P
     Ok(())
 }
 
-/// Computes the overall response time; a warning if the published one is another.
+/// Computes the overall response time; returns a warning if the published one differs.
 fn check_ort(disclosure: &mut Disclosure, head: &Head, table: &Table) -> Option<String> {
     let curve = disclosure.curve().ok()?;
     disclosure.ort_ms = curve.overall_response_time(disclosure.rule).ok();
@@ -273,7 +272,7 @@ fn check_ort(disclosure: &mut Disclosure, head: &Head, table: &Table) -> Option<
             published.value
         ));
     };
-    // It is a mean of latencies, each of which was rounded by half a unit of its last digit.
+    // It is a mean of latencies, each rounded by at most half a unit of its last digit.
     let allowed = Number::rounding(published.decimals) + Number::rounding(table.latency_decimals);
     let differs = (computed - published.value).abs() > allowed * (1.0 + 1e-9);
     differs.then(|| {

@@ -1,25 +1,24 @@
-//! Numbers as reports print them: digits, and perhaps a point and more digits.
+//! Numbers in reports: digits, and perhaps a point and more digits.
 
-/// Greatest number that a report may hold; what was ever measured is far below.
+/// Maximum number in a report; all measurements are far below.
 const MAX_NUMBER: f64 = 1e15;
 
-/// A number and how exactly it was printed.
+/// A number and its printed precision.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Number {
     pub(super) value: f64,
-    /// Digits behind the point.
+    /// Digits after the point.
     pub(super) decimals: u32,
 }
 
 impl Number {
-    /// Half a unit of the last digit: how far the number may be from what it was before it was
-    /// rounded.
+    /// Half a unit of the last digit: the maximum error of rounding.
     pub(super) fn rounding(decimals: u32) -> f64 {
         0.5 * 10f64.powi(-(decimals.min(300) as i32))
     }
 }
 
-/// Reads a number; the error says what was expected.
+/// Parses a number; the error states what was expected.
 pub(super) fn read(text: &str) -> Result<Number, &'static str> {
     const EXPECTED: &str = "expected digits, such as 170 or 1.6";
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));

@@ -1,49 +1,13 @@
-//! Headings and what stands below them.
+//! Headings and the text below them.
 
 use super::flow::{TextFlow, Word};
+use super::forms::known_headings;
 use crate::model::Section;
 use std::ops::Range;
 
-/// Least length of a line of `=` that separates parts; a shorter one underlines a heading. Reports
+/// Minimum length of a line of `=` that separates parts; a shorter one underlines a heading. Reports
 /// are 80 columns wide, and their longest heading has 49 characters.
 const MIN_RULE_LENGTH: usize = 75;
-
-/// Headings of the published forms, apart from `Notes` of each. Without line breaks they are found
-/// even below an underline of another width.
-const KNOWN_HEADINGS: [&str; 32] = [
-    "Benchmark Network",
-    "Component Software",
-    "Configuration Bill of Materials",
-    "Configuration Diagrams",
-    "Dataflow",
-    "Disks and Filesystems",
-    "Hardware Configuration and Tuning - Physical",
-    "Hardware Configuration and Tuning - Virtual",
-    "Load Generator Configuration",
-    "Load Generators",
-    "Memory",
-    "Memory - Physical",
-    "Memory - Virtual",
-    "Network Configuration",
-    "Performance",
-    "Processing Elements",
-    "Processing Elements - Physical",
-    "Processing Elements - Virtual",
-    "Product and Test Information",
-    "Server Software",
-    "Server Tuning",
-    "Software Configuration and Tuning - Physical",
-    "Software Configuration and Tuning - Virtual",
-    "Solution Under Test Bill of Materials",
-    "Stable Storage",
-    "Storage and Filesystems",
-    "Switches - Physical",
-    "Switches - Virtual",
-    "Test Environment Bill of Materials",
-    "Transport Configuration - Physical",
-    "Transport Configuration - Virtual",
-    "Uniform Access Rule Compliance",
-];
 
 /// A heading and the piece of the flow below it, to the next heading.
 #[derive(Debug, Clone)]
@@ -53,12 +17,12 @@ pub(super) struct Part {
     pub(super) body: Range<usize>,
 }
 
-/// Everything below an underlined heading, in order; `end` is where the report ends.
+/// The parts below underlined headings, in order; `end` is the end of the report.
 pub(super) fn parts(flow: &TextFlow, end: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut from = 0;
     for word in flow.words(0..end) {
-        // What ends a text may be a rule that was cut.
+        // A line of `=` at the end may be a rule that was cut.
         let cut = word.range.end == flow.text.len();
         if !word.is_run_of('=') || word.text.len() >= MIN_RULE_LENGTH || cut {
             continue;
@@ -83,7 +47,7 @@ pub(super) fn parts(flow: &TextFlow, end: usize) -> Vec<Part> {
     parts
 }
 
-/// The heading that a line of `=` underlines, if there is one behind `from`.
+/// The heading that a line of `=` underlines, if there is one after `from`.
 fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<usize>> {
     let end = underline.range.start.checked_sub(1)?;
     if let Some(above) = line_above(flow, underline) {
@@ -95,17 +59,14 @@ fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<us
     }
     let before = flow.text.get(from..end)?;
     let begins = |start: usize| start == 0 || flow.text.as_bytes()[start - 1] == b' ';
-    // An underline is as wide as its heading: its characters are all ASCII, the heading's may
-    // not be.
+    // An underline is as wide as its heading, whose characters need not be ASCII.
     let width = underline.text.len();
     let as_wide = before.char_indices().rev().nth(width - 1);
     let as_wide = as_wide
         .map(|(at, _)| from + at)
         .filter(|start| begins(*start) && is_heading(&flow.text[*start..end]));
     let known = || {
-        let ends = KNOWN_HEADINGS
-            .iter()
-            .filter(|name| before.ends_with(**name));
+        let ends = known_headings().filter(|name| before.ends_with(&**name));
         let longest = ends.map(|name| name.len()).max()?;
         Some(end - longest).filter(|start| begins(*start))
     };
@@ -120,7 +81,7 @@ fn is_heading(text: &str) -> bool {
         && !text.contains("--")
 }
 
-/// The line above an underline that has a line for itself; empty above the first line.
+/// The line above an underline that has a line of its own; empty above the first line.
 fn line_above<'a>(flow: &TextFlow<'a>, underline: &Word) -> Option<&'a str> {
     let range = flow.source_range(&underline.range);
     let number = flow.line_of(range.start);
@@ -131,7 +92,7 @@ fn line_above<'a>(flow: &TextFlow<'a>, underline: &Word) -> Option<&'a str> {
     alone.then(|| &flow.source[above])
 }
 
-/// A piece of a flow without the lines of `=` at its ends.
+/// A piece of a flow without the lines of `=` at its end.
 pub(super) fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
     let piece = &text[range.clone()];
     let is_rule = |w: &str| w.len() >= MIN_RULE_LENGTH && w.bytes().all(|b| b == b'=');
@@ -146,7 +107,7 @@ pub(super) fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
     range.start..range.start + kept.len()
 }
 
-/// A part with the lines of the source; trailing blanks and blank lines at both ends go.
+/// A part with the lines of the source, without trailing blanks and blank lines at both ends.
 pub(super) fn section(flow: &TextFlow, part: &Part) -> Section {
     let range = flow.source_range(&part.body);
     // The indent of the first line is part of the layout.
@@ -221,7 +182,13 @@ mod tests {
         let text = "a b Memory - Physical ========= c";
         assert_eq!(sections(text), pairs(&[("Memory - Physical", "c")]));
         assert_eq!(sections("xMemory ======== c"), []);
-        assert!(KNOWN_HEADINGS.is_sorted() && KNOWN_HEADINGS.iter().all(|k| is_heading(k)));
+        assert!(known_headings().all(|k| is_heading(&k)));
+        let virtual_memory = "a b Memory - Virtual ========= c";
+        assert_eq!(
+            sections(virtual_memory),
+            pairs(&[("Memory - Virtual", "c")])
+        );
+        assert_eq!(sections("a b Memory Notes ========= c"), []);
     }
 
     #[test]

@@ -8,23 +8,23 @@ use plimsoll_diagnostics::Problem;
 use plimsoll_measure::curve::PointVerdict;
 use std::ops::Range;
 
-/// What stands behind a load point that does not count.
+/// Mark after an invalid load point.
 pub(crate) const INVALID_MARK: &str = "INVALID_RUN";
 
 /// The load points of a report.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) points: Vec<LoadPoint>,
-    /// Where each point stands in the flow.
+    /// Position of each point in the flow.
     pub(super) places: Vec<Range<usize>>,
-    /// Most digits behind the point of any latency.
+    /// Maximum number of decimals of a latency.
     pub(super) latency_decimals: u32,
-    /// What follows the claimed load point and belongs to no other.
+    /// Text after the claimed load point that is not a point.
     pub(super) rest: Option<Range<usize>>,
 }
 
 impl Table {
-    /// The last cell, if it is what the text ends with, down to the last character.
+    /// The last cell, if the text ends with it.
     pub(super) fn cell_at_end<'a>(&self, flow: &'a TextFlow) -> Option<&'a str> {
         let last = self.places.last()?;
         let ends = last.end == flow.text.len() && !flow.source.ends_with(char::is_whitespace);
@@ -33,8 +33,8 @@ impl Table {
     }
 }
 
-/// Reads the table in the body of the section on performance. `whole` says whether anything
-/// follows the section: if not, what is missing was cut off. `peak` is the load that is claimed.
+/// Reads the table in the body of the section on performance. `whole`: something follows the section,
+/// so that nothing was cut off. `peak` is the claimed load.
 pub(super) fn read(
     flow: &TextFlow,
     body: &Range<usize>,
@@ -70,7 +70,7 @@ pub(super) fn read(
     let rows = Rows {
         flow,
         columns,
-        // Where rows have lines of their own, a missing cell must not borrow the next line's.
+        // If rows have lines of their own, a missing cell must not be taken from the next line.
         by_line: flow.breaks_between(line.range.start, cells[0].range.start),
         whole,
         peak,
@@ -140,8 +140,8 @@ impl Rows<'_> {
         Ok(table)
     }
 
-    /// Whether a word behind the claimed load point is no load: people paste what follows the table
-    /// as well.
+    /// Whether a word after the claimed load point is not a load: excerpts may include text that
+    /// follows the table.
     fn ends_before(&self, first: &Word, table: &Table) -> bool {
         let last = table.points.last();
         last.is_some_and(|p| p.load == self.peak)
@@ -157,7 +157,7 @@ impl Rows<'_> {
             return cells.iter().take_while(here).count();
         }
         let full = self.columns.min(cells.len());
-        // A mark where a cell should be ends the row as well.
+        // A mark in place of a cell ends the row too.
         match cells.iter().take(full + 1).position(|w| is_mark(w)) {
             Some(mark) => mark + 1,
             None => full,
@@ -177,13 +177,13 @@ impl Rows<'_> {
                 let column = [
                     "load",
                     "latency",
-                    "operations a second",
-                    "megabytes a second",
+                    "operations per second",
+                    "megabytes per second",
                 ][i];
                 self.flow.problem(
                     &cell.range,
                     format!(
-                        "the {column} of load point {number} is no number: `{}`",
+                        "the {column} of load point {number} is not a number: `{}`",
                         cell.text
                     ),
                     expected,
@@ -221,25 +221,25 @@ impl Rows<'_> {
         Ok((point, numbers[1].decimals))
     }
 
-    /// Whether a row without a line of its own may have borrowed cells of the next, so that only the
-    /// count of the cells is known to be wrong, and not where.
+    /// Whether a row without a line of its own may have taken cells of the next, so that it is not
+    /// known where a cell is missing.
     fn is_shifted(&self) -> bool {
         !self.by_line && !self.fits
     }
 
-    /// Rows without lines of their own that do not fit: the missing cell is in this row or before.
+    /// The error on rows without lines of their own: the missing cell is in this row or before.
     fn misfit(&self, place: &Range<usize>, number: usize) -> Problem {
         self.flow.problem(
             place,
             format!("a cell is missing at or before load point {number}"),
             format!(
-                "up to here the cells are no rows of {} in increasing order of load",
+                "up to here the cells are not rows of {} in increasing order of load",
                 self.columns
             ),
         )
     }
 
-    /// [`NO_FIGURE`] stands for the latency of an invalid point alone.
+    /// Checks a [`NO_FIGURE`], which may only be the latency of an invalid point.
     fn without_latency(
         &self,
         cell: &Word,

@@ -1,4 +1,4 @@
-//! What a machine tells about itself.
+//! Describes this machine from what the kernel reports.
 
 use super::model::{
     Filesystems, LoadGenerator, Memory, Parameter, Processor, Software, Storage, Sut, Transport,
@@ -10,18 +10,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a sector in `/sys/block/*/size`, whatever the device's own sectors are.
+/// Size of a sector in `/sys/block/*/size` in bytes, which is independent of the device's sectors.
 const SECTOR: u64 = 512;
 
-/// Settings of the kernel that change what a file system does with memory.
+/// Settings of the kernel that change how a file system uses memory.
 const SYSCTLS: [(&str, &str); 5] = [
     (
         "vm/dirty_ratio",
-        "share of memory in dirty pages at which writers wait, in percent",
+        "percentage of memory in dirty pages at which writers wait",
     ),
     (
         "vm/dirty_background_ratio",
-        "share of memory in dirty pages that begins writeback, in percent",
+        "percentage of memory in dirty pages at which writeback begins",
     ),
     (
         "vm/dirty_expire_centisecs",
@@ -37,7 +37,7 @@ const SYSCTLS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Types of file system whose storage is not of this machine.
+/// Types of file systems whose storage is on other machines.
 const REMOTE: [&str; 12] = [
     "nfs",
     "nfs4",
@@ -54,8 +54,7 @@ const REMOTE: [&str; 12] = [
 ];
 
 impl Sut {
-    /// Describes this machine and the file system that `dir` lies on. What the system does not
-    /// tell stays empty.
+    /// Describes this machine and the file system of `dir`. What the system does not report is empty.
     #[must_use]
     pub fn of_this_machine(dir: &Path) -> Self {
         let environment = Environment::look(Some(dir));
@@ -65,7 +64,7 @@ impl Sut {
     }
 }
 
-/// A machine, by the files below a root that the kernel fills.
+/// A machine, described by the kernel's files below a root.
 pub(super) struct Machine {
     root: PathBuf,
 }
@@ -75,7 +74,7 @@ impl Machine {
         Self { root: root.into() }
     }
 
-    /// The first line of a file, if there is one and it is not empty.
+    /// The first line of a file, if it is not empty.
     fn line(&self, path: &Path) -> Option<String> {
         let text = fs::read_to_string(path).ok()?;
         let line = text.lines().next()?.trim();
@@ -90,7 +89,7 @@ impl Machine {
             false => "client and server",
         };
         let (sockets, cores, threads) = self.processors();
-        // The environment counts only those that this process may use.
+        // The environment counts only those available to this process.
         let threads = threads.unwrap_or(u64::from(e.cpus));
         let model = e.cpu_model.clone().unwrap_or_default();
         let of_each = match cores {
@@ -134,7 +133,7 @@ impl Machine {
         }
     }
 
-    /// Sockets (at least 1), and if the kernel tells cores and hardware threads of all of them.
+    /// Number of sockets (at least 1), and of cores and hardware threads if the kernel reports them.
     fn processors(&self) -> (u64, Option<usize>, Option<u64>) {
         let Ok(info) = CpuInfo::from_file(self.root.join("proc/cpuinfo")) else {
             return (1, None, None);
@@ -174,13 +173,13 @@ impl Machine {
         list
     }
 
-    /// Entries of a directory that stand for devices, by name.
+    /// Devices in a directory of a class, sorted by name.
     fn devices(&self, class: &str) -> Vec<(String, PathBuf)> {
         let entries = fs::read_dir(self.root.join(class)).into_iter().flatten();
         let mut found: Vec<(String, PathBuf)> = entries
             .filter_map(Result::ok)
             .map(|e| (e.file_name().to_string_lossy().into_owned(), e.path()))
-            // Loops, bridges and mapped devices have no device behind them.
+            // Loops, bridges and mapped devices have no physical device.
             .filter(|(_, path)| path.join("device").exists())
             .collect();
         found.sort();
@@ -354,7 +353,7 @@ fn gib(bytes: u64) -> f64 {
     (bytes as f64 / PER_GIB * 100.0).round() / 100.0
 }
 
-/// A size for people, in the largest unit that leaves at least 1.
+/// Formats a size in the largest unit in which it is at least 1.
 fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = (bytes.max(1).ilog2() / 10).min(units.len() as u32 - 1);

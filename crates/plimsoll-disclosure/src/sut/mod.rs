@@ -1,8 +1,7 @@
-//! The system under test as a person describes it: the file `sut.toml`.
+//! The user's description of the system under test: the file `sut.toml`.
 //!
-//! It has a table for each section of both published forms, so that a disclosure can say what was
-//! measured. [`Sut::parse`] reads one, [`template`] writes one to begin with. What is not filled in
-//! is said to be not stated; nothing is made up.
+//! It has a table for each section of both published forms. [`Sut::parse`] reads one, [`template`]
+//! writes one to complete. What is not filled in is reported as not stated.
 
 mod machine;
 mod model;

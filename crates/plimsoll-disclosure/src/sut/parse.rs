@@ -4,12 +4,11 @@ use super::model::Sut;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 
 impl Sut {
-    /// Reads the text of a `sut.toml`. `name` stands for it in messages.
+    /// Parses the text of a `sut.toml`. `name` stands for it in messages.
     ///
     /// # Errors
-    /// The first thing wrong, with its place: TOML that is none, a key that is not known (and
-    /// the one that was meant), a value of another type than its key has, or a size that is
-    /// negative or no number.
+    /// The first error, with its place: invalid TOML, an unknown key (with a suggestion), a value of
+    /// the wrong type, or a size that is negative or not a number.
     pub fn parse(text: &str, name: &str) -> Result<Self, Diagnostics> {
         let fail = |problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
         if u32::try_from(text.len()).is_err() {
@@ -19,7 +18,7 @@ impl Sut {
     }
 }
 
-/// A problem of the TOML reader in our words.
+/// Converts an error of the TOML library.
 fn problem(e: &toml::de::Error, text: &str) -> Problem {
     let span = Span::of(0, e.span().unwrap_or(0..0), text);
     let message = e.message().trim();
@@ -27,7 +26,7 @@ fn problem(e: &toml::de::Error, text: &str) -> Problem {
         return problem;
     }
     let mut lines = message.lines();
-    let first = lines.next().unwrap_or("this is no TOML");
+    let first = lines.next().unwrap_or("this is not TOML");
     let problem = Problem::new(span, first, "here");
     match lines.next() {
         Some(more) => problem.help(more.trim()),
@@ -35,7 +34,7 @@ fn problem(e: &toml::de::Error, text: &str) -> Problem {
     }
 }
 
-/// What the reader expects, without the names of our types.
+/// What the library expects, without the names of our types.
 fn plain(expected: &str) -> &str {
     match expected {
         e if e.starts_with("struct ") => "a table, such as [product]",

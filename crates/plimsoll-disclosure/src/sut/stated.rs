@@ -1,13 +1,11 @@
-//! What a description says, and what it leaves open.
+//! Which texts of a description are filled in.
 
 use super::model::Sut;
 use serde_json::Value;
 
 impl Sut {
-    /// Number of texts that are stated, and the paths of those that are not, such as
-    /// `product.vendor` or `storage[0].protection`.
-    ///
-    /// Items of a list in which nothing is filled in do not count.
+    /// The number of texts that are filled in, and the paths of those that are not, such as
+    /// `product.vendor` or `storage[0].protection`. Empty items of a list are ignored.
     #[must_use]
     pub fn stated(&self) -> (usize, Vec<String>) {
         let value = serde_json::to_value(self).expect("texts and numbers are JSON");
@@ -32,7 +30,7 @@ fn look(value: &Value, path: &str, stated: &mut usize, missing: &mut Vec<String>
                 look(item, &format!("{path}[{i}]"), stated, missing);
             }
         }
-        // A number of 0 and a no are as good as any other.
+        // 0 and false are valid values.
         Value::Number(_) | Value::Bool(_) | Value::Null => {}
     }
 }

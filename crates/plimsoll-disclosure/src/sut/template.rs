@@ -1,4 +1,4 @@
-//! Writes a `sut.toml` for a person to complete.
+//! Writes a `sut.toml` for the user to complete.
 
 use super::model::{
     Diagram, LoadGenerator, Material, Memory, Processor, Software, Storage, Sut, Switch, Transport,
@@ -15,8 +15,7 @@ const HEAD: &str = "\
 # nothing is filled in is left out.
 ";
 
-/// A `sut.toml` with every table and key there is, each with what it means; what `sut` knows is
-/// filled in.
+/// A `sut.toml` with every table and key, explained by comments, and filled in with `sut`.
 #[must_use]
 pub fn template(sut: &Sut) -> String {
     let sut = with_one_of_each(sut.clone());
@@ -39,7 +38,7 @@ pub fn template(sut: &Sut) -> String {
     page.out
 }
 
-/// The file as it is written.
+/// The file, to which tables are appended.
 struct Page<'a> {
     out: String,
     meanings: SchemaDocs<'a>,
@@ -76,7 +75,7 @@ impl Page<'_> {
 /// A value on one line.
 fn inline(value: &Value) -> String {
     match value {
-        // The escapes of JSON are those of TOML, which wants one more.
+        // TOML has the escapes of JSON, and one more.
         Value::String(text) => {
             let json = serde_json::Value::from(text.as_str()).to_string();
             json.replace('\u{7f}', "\\u007F")
@@ -89,7 +88,7 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// Lists that are empty get an empty item, so that its keys are seen.
+/// Adds an empty item to empty lists, so that its keys are shown.
 fn with_one_of_each(mut sut: Sut) -> Sut {
     fn one<T: Default>(list: &mut Vec<T>) {
         if list.is_empty() {
@@ -122,7 +121,7 @@ fn with_one_of_each(mut sut: Sut) -> Sut {
 struct SchemaDocs<'a>(&'a serde_json::Value);
 
 impl SchemaDocs<'_> {
-    /// What the key at this path means, without the full stop.
+    /// Documentation of the key at this path, without the full stop.
     fn of(&self, path: &[&str]) -> &str {
         let mut here = self.0;
         for name in path {
@@ -132,7 +131,7 @@ impl SchemaDocs<'_> {
         meaning.trim_end_matches('.')
     }
 
-    /// The schema of the table that a property holds, itself or as the items of a list.
+    /// The schema of the table in a property, itself or as the items of a list.
     fn table<'b>(&'b self, property: &'b serde_json::Value) -> &'b serde_json::Value {
         let item = property.get("items").unwrap_or(property);
         match item["$ref"].as_str().and_then(|r| r.strip_prefix('#')) {

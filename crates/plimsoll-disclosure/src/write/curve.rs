@@ -1,4 +1,4 @@
-//! What a report says of a measured load curve.
+//! The content of a report on a measured load curve.
 
 use super::{DisclosureInput, MeasuredPoint};
 use crate::sut::Sut;
@@ -7,15 +7,14 @@ use plimsoll_plan::{Criteria, counted, show_duration};
 use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Verdict};
 use std::time::Duration;
 
-/// Bytes of a megabyte, as reports count them.
+/// Bytes of a megabyte in reports.
 const MEGABYTE: f64 = 1e6;
 
 impl DisclosureInput {
-    /// What is known of a curve and of the system it was measured on; `date` is when the report
-    /// is made.
+    /// The input of a report from a curve and a description of the system; `date` is that of the report.
     ///
-    /// Points that failed or were interrupted are no points of a report. What the description
-    /// leaves open is named in the notes.
+    /// Points that failed or were interrupted are left out. The notes list what the description does
+    /// not state.
     #[must_use]
     pub fn of_curve(curve: &LoadCurve, sut: Sut, date: String) -> Self {
         Self {
@@ -68,7 +67,7 @@ fn criteria(c: &Criteria) -> Vec<String> {
     all
 }
 
-/// How the curve was measured, and what is not known.
+/// How the curve was measured, and what is not stated.
 fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
     let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
     let clock = match curve.clock {
@@ -91,7 +90,7 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
     if done < all {
         let why = match curve.state {
             CurveState::Stopped => "a stop rule ended the curve",
-            CurveState::Interrupted => "somebody ended the curve",
+            CurveState::Interrupted => "the user ended the curve",
             CurveState::Failed => "an error ended the curve",
             CurveState::Unfinished | CurveState::Complete => "the curve was not finished",
         };

@@ -1,13 +1,14 @@
-//! The sections that tell how the figures came about.
+//! The sections that describe how the figures were measured.
 
-use super::page::{NONE, WIDTH, at_spaces, fields, line, prose, stated, table};
+use super::page::{NONE, WIDTH, fields, line, prose, stated, table};
 use super::solution::{notes, section};
 use super::{DisclosureInput, MeasuredPoint};
 use crate::import::NO_FIGURE;
+use crate::layout::at_spaces;
 use crate::model::Section;
 use plimsoll_results::Environment;
 
-/// Load points in detail, the machine that measured, and the notes that end the form.
+/// Load points in detail, the measuring machine, and the notes at the end of the form.
 pub(super) fn sections(input: &DisclosureInput) -> Vec<Section> {
     vec![
         section("Load Points", load_points(input)),
@@ -18,7 +19,7 @@ pub(super) fn sections(input: &DisclosureInput) -> Vec<Section> {
     ]
 }
 
-/// What each point was asked, what it achieved, and which criteria it missed.
+/// The offered and achieved rate of each point, and the criteria it failed.
 fn load_points(input: &DisclosureInput) -> String {
     let head = [
         "Load",
@@ -94,7 +95,7 @@ fn machine(e: &Environment) -> String {
     ])
 }
 
-/// What a reader must know before any figure.
+/// The remark above all figures.
 pub(super) fn remark(input: &DisclosureInput) -> String {
     let version = line(&input.version);
     let scaled = match input.scale == 1.0 {

@@ -1,4 +1,4 @@
-//! Writes reports of what Plimsoll measured.
+//! Writes reports on Plimsoll's measurements.
 
 mod curve;
 mod measured;
@@ -9,72 +9,71 @@ mod solution;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use page::at_spaces;
-
 use crate::import::{GENERATED, NO_FIGURE, PERFORMANCE, rule_of};
+use crate::layout::at_spaces;
 use crate::model::{Disclosure, LoadPoint};
 use crate::sut::Sut;
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict};
 use plimsoll_results::Environment;
 use std::fmt::{self, Write};
 
-/// Greatest number that a report holds.
+/// Maximum number in a report.
 const MAX_NUMBER: f64 = 1e15;
 
-/// What Plimsoll knows of a measured curve, from which a report is made.
+/// A measured curve, from which a report is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisclosureInput {
     /// Name of the workload, such as `vda`.
     pub workload: String,
-    /// Name of several of its business metrics, such as `streams`.
+    /// Plural name of its business metric, such as `streams`.
     pub unit: String,
     /// Load points in increasing order of load.
     pub points: Vec<MeasuredPoint>,
-    /// What a point had to meet, each in one sentence.
+    /// Criteria of a valid point, each a sentence.
     pub criteria: Vec<String>,
-    /// Share of the full data and rates that was measured; 1 is all.
+    /// Fraction of the full data and rates that was measured; 1 is all.
     pub scale: f64,
     /// The system under test.
     pub sut: Sut,
-    /// The machine that measured.
+    /// The measuring machine.
     pub environment: Environment,
-    /// Anything else that a reader must know, each a paragraph.
+    /// Further notes, each a paragraph.
     pub notes: Vec<String>,
     /// Version of Plimsoll.
     pub version: String,
-    /// When the report is made.
+    /// Date of the report.
     pub date: String,
 }
 
 /// One load point that was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPoint {
-    /// Load asked for, in business metrics; more than 0.
+    /// Requested load in business metrics; more than 0.
     pub load: f64,
-    /// Operations a second that this asks for; `None` if they are not paced.
+    /// Offered operations per second; `None` if they are not paced.
     pub asked_ops_per_s: Option<f64>,
-    /// Operations a second achieved.
+    /// Achieved operations per second.
     pub ops_per_s: f64,
-    /// Megabytes (10⁶ bytes) a second moved.
+    /// Megabytes (10⁶ bytes) per second.
     pub mb_per_s: f64,
-    /// Mean latency in milliseconds; `None` if no operation was done, and such a point never counts.
+    /// Mean latency in milliseconds; `None` if no operation completed, which makes the point invalid.
     pub latency_ms: Option<f64>,
-    /// Whether the point counts.
+    /// Whether the point is valid.
     pub verdict: PointVerdict,
-    /// Which criteria it missed, and by how much.
+    /// The criteria it failed, and by how much.
     pub reasons: Vec<String>,
 }
 
-/// Why there is no report of a measurement.
+/// Why there is no report on a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotDisclosable {
     /// The workload's name would claim a result of SPEC's own benchmark.
     ClaimsSpec(String),
     /// There are no load points.
     NoPoints,
-    /// The load points are no curve.
+    /// The load points are not a curve.
     Points(CurveError),
-    /// A number is greater than reports hold (10¹⁵), negative or not a number.
+    /// A number is above the maximum in reports (10¹⁵), negative or not a number.
     OutOfRange {
         /// Number of the load point, from 1.
         point: usize,
@@ -101,14 +100,11 @@ impl fmt::Display for NotDisclosable {
 impl std::error::Error for NotDisclosable {}
 
 impl DisclosureInput {
-    /// The report of this measurement.
+    /// The report on this measurement.
     ///
     /// Latencies, throughputs and the overall response time are rounded to thousandths, as they
     /// are printed. The overall response time is SPECsfs2008's for the workload `nfs-sfs2008` and
-    /// that of SPEC SFS 2014 for all others; like the peak it rests on valid points alone.
-    ///
-    /// # Errors
-    /// [`NotDisclosable`] says why there is none.
+    /// that of SPEC SFS 2014 for all others; like the peak it is of valid points only.
     pub fn disclosure(&self) -> Result<Disclosure, NotDisclosable> {
         let metric = style(&self.workload)?;
         let rule = rule_of(&metric);
@@ -147,7 +143,7 @@ impl DisclosureInput {
         Ok(disclosure)
     }
 
-    /// Whether loads increase, points without a latency included.
+    /// Checks that loads increase, including points without a latency.
     fn in_order(&self) -> Result<(), CurveError> {
         let point = |p: &MeasuredPoint| Point {
             load: p.load,
@@ -160,7 +156,7 @@ impl DisclosureInput {
 }
 
 impl MeasuredPoint {
-    /// Whether figures may rest on the point.
+    /// Whether the point is valid and has a latency.
     fn counts(&self) -> bool {
         self.verdict == PointVerdict::Valid && self.latency_ms.is_some()
     }
@@ -172,7 +168,7 @@ impl MeasuredPoint {
             self.mb_per_s,
         ];
         let in_range = |v: &f64| (0.0..=MAX_NUMBER).contains(v);
-        // A load that Display prints with too many digits would not be read back.
+        // A smaller load is printed with more digits than are read back.
         let load = (1e-9..=MAX_NUMBER).contains(&self.load);
         if !load || !figures.iter().all(in_range) {
             return Err(NotDisclosable::OutOfRange { point: number });
@@ -190,13 +186,13 @@ impl MeasuredPoint {
     }
 }
 
-/// A number rounded to what is printed.
+/// Rounds a number to the printed precision.
 fn thousandths(v: f64) -> f64 {
     (v * 1000.0).round() / 1000.0
 }
 
-/// What a workload's result is called in reports, such as `SFS 2014 VDA-style` for `vda`: never by
-/// the name of a SPEC metric.
+/// Name of a workload's metric in reports, such as `SFS 2014 VDA-style` for `vda`, which is never that
+/// of a SPEC metric.
 ///
 /// # Errors
 /// [`NotDisclosable::ClaimsSpec`] for a name that would claim a SPEC result.
@@ -211,7 +207,7 @@ pub fn style(workload: &str) -> Result<String, NotDisclosable> {
         let name = workload.to_ascii_uppercase().replace('-', "_");
         return Ok(format!("{form} {name}-style"));
     }
-    // Lower case, so that no name is the word that ends a title or tells SPEC's forms.
+    // Lower case, so that it is neither the word that ends a title nor the name of one of SPEC's forms.
     let name = page::line(workload).to_lowercase();
     let name = name.replace(['=', '(', ')'], "-");
     let bare = name.replace([' ', '(', ')', '-', '_'], "");
@@ -224,7 +220,7 @@ pub fn style(workload: &str) -> Result<String, NotDisclosable> {
     })
 }
 
-/// Vendor or product on the line that names both: without the signs that part them.
+/// Vendor or product for the line that names both, without the separators of that line.
 fn identity(text: &str) -> String {
     let line = page::stated(text).replace('=', "-");
     let words = line.split(' ').map(|w| if w == ":" { "-" } else { w });
@@ -256,8 +252,8 @@ impl Disclosure {
             Some(ms) => format!("{ms} msec"),
             None => NO_FIGURE.into(),
         };
-        // A word that is too long for a line must stay whole to be read back.
-        let whole = page::at_spaces(page::WIDTH).break_words(false);
+        // A word that is too long for a line is not broken, so that it is read back.
+        let whole = at_spaces(page::WIDTH).break_words(false);
         let (peak, unit, metric) = (self.peak, &self.unit, &self.metric);
         let title = match self.title.len() <= page::WIDTH {
             true => format!("{:^1$}", self.title, page::WIDTH),

@@ -1,38 +1,29 @@
 //! The layout of an ASCII report: 80 columns, tables, boxes, lists of fields, prose.
 //!
-//! Everything that comes from outside goes through [`line()`] or [`prose`], which leave nothing but
-//! ASCII and nothing that could be taken for a heading.
+//! All foreign text goes through [`line()`] or [`prose`], whose output is ASCII and cannot be taken
+//! for a heading.
 
 use crate::import::NO_FIGURE;
-use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+use crate::layout::at_spaces;
 use unicode_normalization::UnicodeNormalization;
 
-/// Columns of a report.
+/// Width of a report in columns.
 pub(super) const WIDTH: usize = 80;
 
-/// Least columns of a column of a table.
+/// Minimum width of a column of a table.
 const MIN_COLUMN_WIDTH: usize = 6;
 
-/// What stands for a text that nobody filled in.
+/// Stands for a text that is not filled in.
 pub(super) const NOT_STATED: &str = "Not stated";
 
-/// What stands below a heading that has nothing to say.
+/// The text of an empty section.
 pub(super) const NONE: &str = "None";
 
-/// How text is wrapped to a width: at spaces alone, whatever features of the wrapping library
-/// other crates switch on.
-pub(crate) fn at_spaces<'a>(width: usize) -> Options<'a> {
-    Options::new(width)
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
-        .wrap_algorithm(WrapAlgorithm::FirstFit)
-}
-
-/// Least length of a row of `=` that underlines what stands above it.
+/// Minimum length of a row of `=` that underlines the line above it.
 const MIN_UNDERLINE: usize = 3;
 
-/// One line of ASCII: white space is one space, and a row of `=` is one of `-`, so that it
-/// underlines nothing.
+/// Converts a text to one line of ASCII: white space becomes one space, and a row of `=` one of `-`,
+/// which underlines nothing.
 pub(super) fn line(text: &str) -> String {
     let mut ascii = String::new();
     for c in text.nfkd() {
@@ -56,7 +47,7 @@ fn push_ascii(out: &mut String, c: char) {
     match c {
         ' '..='~' => out.push(c),
         c if c.is_whitespace() => out.push(' '),
-        // Accents, once they are apart from their letters, and control characters.
+        // Accents, which are separate from their letters here, and control characters.
         '\u{300}'..='\u{36f}' => {}
         c if c.is_control() => {}
         '\u{2010}'..='\u{2015}' | '\u{2212}' => out.push('-'),
@@ -73,7 +64,7 @@ fn push_ascii(out: &mut String, c: char) {
     }
 }
 
-/// Paragraphs, wrapped; blank lines part them.
+/// Wraps paragraphs, which blank lines separate.
 pub(super) fn prose(text: &str) -> String {
     let mut paragraphs = vec![String::new()];
     for l in text.lines() {
@@ -91,7 +82,7 @@ pub(super) fn prose(text: &str) -> String {
     filled.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Prose, or that there is none.
+/// Wraps paragraphs; [`NONE`] for an empty text.
 pub(super) fn prose_or_none(text: &str) -> String {
     match prose(text) {
         p if p.is_empty() => NONE.into(),
@@ -99,7 +90,7 @@ pub(super) fn prose_or_none(text: &str) -> String {
     }
 }
 
-/// A text that has to be stated.
+/// One line of ASCII; [`NOT_STATED`] for an empty text.
 pub(super) fn stated(text: &str) -> String {
     match line(text) {
         l if l.is_empty() => NOT_STATED.into(),
@@ -133,8 +124,8 @@ pub(super) fn fields(fields: &[(&str, String)]) -> String {
     lines.join("\n")
 }
 
-/// A table with a head; columns of numbers are set to the right. Cells are wrapped so that the
-/// table is no wider than the page.
+/// A table with a head and right-aligned columns of numbers. Cells are wrapped so that the table fits
+/// the page.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let all = |column: usize| rows.iter().map(move |r| r[column].as_str());
     let longest = |column: usize| all(column).chain([head[column]]).map(str::len).max();

@@ -1,16 +1,16 @@
 //! The table of load points.
 
 use crate::import::{INVALID_MARK, NO_FIGURE};
+use crate::layout::decimals;
 use crate::model::{Disclosure, LoadPoint};
-use crate::summary::decimals;
 use plimsoll_measure::curve::PointVerdict;
 use std::fmt::Write;
 
-/// Most columns of a heading: four of them, the spaces between them and the mark of an invalid
-/// point fit the page.
+/// Maximum width of a heading: four of them, the spaces between them and the mark of an invalid point
+/// fit the page.
 const MAX_HEADING_WIDTH: usize = 16;
 
-/// Least columns of a column of the table.
+/// Minimum width of a column.
 const MIN_COLUMN_WIDTH: usize = 12;
 
 impl Disclosure {
@@ -35,7 +35,7 @@ impl Disclosure {
             let _ = writeln!(out, "{}", line.trim_end());
         };
         for i in 0..height {
-            // Headings stand on the line below them.
+            // Headings are aligned at the bottom.
             let of = |head: &'_ Vec<String>| (i + head.len()).checked_sub(height);
             let line = heads.iter().map(|h| of(h).map_or("", |i| h[i].as_str()));
             push(&line.collect::<Vec<_>>(), "");
@@ -86,8 +86,7 @@ impl Disclosure {
         lines
     }
 
-    /// The cells of a column: every number has as many digits behind the point as any of them
-    /// needs.
+    /// The cells of a column, with the number of decimals that any of them needs.
     fn cells(&self, column: &Column) -> Vec<String> {
         let figures: Vec<Option<f64>> = self.points.iter().map(column.figure).collect();
         let decimals = figures.iter().flatten().map(|v| decimals(*v));
@@ -99,18 +98,18 @@ impl Disclosure {
 
 /// A column of the table.
 struct Column {
-    /// The words that its heading begins with, each on a line.
+    /// The first words of its heading, each on a line.
     words: &'static [&'static str],
     /// Whether the unit of load follows them.
     unit: bool,
-    /// What ends the heading; if nothing, the unit does, in parentheses.
+    /// The end of the heading; if empty, the unit in parentheses is the end.
     name: &'static str,
-    /// What the column shows; `None` where there is none.
+    /// The figure of a load point; `None` if it has none.
     figure: fn(&LoadPoint) -> Option<f64>,
 }
 
-/// A unit in pieces that are no wider than a heading may be, broken behind the `_` between its
-/// words where that is possible.
+/// Breaks a unit into pieces that are not wider than a heading, after the `_` between its words if
+/// possible.
 fn pieces(unit: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in unit.split_inclusive('_') {

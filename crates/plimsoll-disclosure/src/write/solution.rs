@@ -7,77 +7,68 @@ use crate::sut::{
     Storage, Sut, Switch, Transport, Tuning,
 };
 
-/// All sections on the system under test; those that only the form of 2008 has are left out where
-/// nothing is filled in.
-pub(super) fn sections(sut: &Sut) -> Vec<Section> {
-    let n = &sut.notes;
+/// All sections on the system under test; those that only the form of 2008 has are omitted if they are
+/// empty.
+pub(super) fn sections(s: &Sut) -> Vec<Section> {
+    let n = &s.notes;
+    let (hardware, software_tuning) = (tuning(&s.hardware_tuning), tuning(&s.software_tuning));
     let mut all = vec![
-        section("Product and Test Information", product(&sut.product)),
+        section("Product and Test Information", product(&s.product)),
         section(
             "Solution Under Test Bill of Materials",
-            materials(&sut.materials),
+            materials(&s.materials),
         ),
-        section("Configuration Diagrams", diagrams(&sut.diagrams)),
-        section("Component Software", software(&sut.software)),
-        section(
-            "Hardware Configuration and Tuning - Physical",
-            tuning(&sut.hardware_tuning),
-        ),
+        section("Configuration Diagrams", diagrams(&s.diagrams)),
+        section("Component Software", software(&s.software)),
+        section("Hardware Configuration and Tuning - Physical", hardware),
         notes(
             "Hardware Configuration and Tuning Notes",
             &n.hardware_tuning,
         ),
         section(
             "Software Configuration and Tuning - Physical",
-            tuning(&sut.software_tuning),
+            software_tuning,
         ),
         notes(
             "Software Configuration and Tuning Notes",
             &n.software_tuning,
         ),
         notes("Service SLA Notes", &n.service_sla),
-        section("Storage and Filesystems", storage(sut)),
+        section("Storage and Filesystems", storage(s)),
         notes("Filesystem Creation Notes", &n.filesystem_creation),
         notes("Storage and Filesystem Notes", &n.storage),
         section(
             "Transport Configuration - Physical",
-            transport(&sut.transport),
+            transport(&s.transport),
         ),
         notes("Transport Configuration Notes", &n.transport),
-        section("Switches - Physical", switches(&sut.switches)),
-        section(
-            "Processing Elements - Physical",
-            processors(&sut.processors),
-        ),
+        section("Switches - Physical", switches(&s.switches)),
+        section("Processing Elements - Physical", processors(&s.processors)),
         notes("Processing Element Notes", &n.processors),
-        section("Memory - Physical", memory(&sut.memory)),
+        section("Memory - Physical", memory(&s.memory)),
         notes("Memory Notes", &n.memory),
         notes("Stable Storage", &n.stable_storage),
         notes("Solution Under Test Configuration Notes", &n.solution),
         notes("Other Solution Notes", &n.other_solution),
         notes("Dataflow", &n.dataflow),
     ];
-    all.extend(of_2008(sut).into_iter().filter(|s| s.text != NONE));
-    all
-}
-
-/// Sections that only the form of 2008 has.
-fn of_2008(sut: &Sut) -> [Section; 6] {
-    let n = &sut.notes;
-    [
+    let load_generators = load_generators(&s.load_generators);
+    let of_2008 = [
         notes("Benchmark Network", &n.benchmark_network),
         section(
             "Test Environment Bill of Materials",
-            materials(&sut.test_materials),
+            materials(&s.test_materials),
         ),
-        section("Load Generators", load_generators(&sut.load_generators)),
+        section("Load Generators", load_generators),
         section(
             "Load Generator Configuration",
-            load_generation(&sut.load_generation),
+            load_generation(&s.load_generation),
         ),
         notes("Load Generator Configuration Notes", &n.load_generators),
         notes("Uniform Access Rule Compliance", &n.uniform_access),
-    ]
+    ];
+    all.extend(of_2008.into_iter().filter(|section| section.text != NONE));
+    all
 }
 
 pub(super) fn section(name: &str, text: String) -> Section {
@@ -89,25 +80,24 @@ pub(super) fn notes(name: &str, text: &str) -> Section {
     section(name, prose_or_none(text))
 }
 
-/// A numbered table of the items in which anything is filled in; the number is the first column.
+/// A numbered table of the items that are not empty; `head` has `|` between the columns.
 fn items<T: Default + PartialEq>(
-    head: &[&str],
+    head: &str,
     list: &[T],
     cells: impl Fn(&T) -> Vec<String>,
 ) -> String {
     let filled = list.iter().filter(|item| **item != T::default());
-    let rows: Vec<Vec<String>> = (1..)
-        .zip(filled)
-        .map(|(number, item)| {
-            let mut row = vec![number.to_string()];
-            row.extend(cells(item));
-            row
-        })
-        .collect();
+    let row = |(number, item): (u64, &T)| [vec![number.to_string()], cells(item)].concat();
+    let rows: Vec<Vec<String>> = (1..).zip(filled).map(row).collect();
+    let head: Vec<&str> = std::iter::once("No").chain(head.split('|')).collect();
     match rows.is_empty() {
         true => NONE.into(),
-        false => table(&[&["No"], head].concat(), &rows),
+        false => table(&head, &rows),
     }
+}
+
+fn lines<const N: usize>(texts: [&String; N]) -> Vec<String> {
+    texts.map(|t| line(t)).into()
 }
 
 fn product(p: &Product) -> String {
@@ -128,25 +118,20 @@ fn product(p: &Product) -> String {
 }
 
 fn materials(list: &[Material]) -> String {
-    let head = ["Qty", "Type", "Vendor", "Model/Name", "Description"];
-    items(&head, list, |m| {
-        let texts = [&m.kind, &m.vendor, &m.model, &m.description].map(|t| line(t));
-        [vec![m.quantity.to_string()], texts.to_vec()].concat()
+    items("Qty|Type|Vendor|Model/Name|Description", list, |m| {
+        let texts = lines([&m.kind, &m.vendor, &m.model, &m.description]);
+        [vec![m.quantity.to_string()], texts].concat()
     })
 }
 
 fn diagrams(list: &[Diagram]) -> String {
-    items(&["Diagram", "File"], list, |d| {
-        vec![line(&d.name), line(&d.file)]
-    })
+    items("Diagram|File", list, |d| lines([&d.name, &d.file]))
 }
 
 fn software(list: &[Software]) -> String {
-    let head = ["Component", "Type", "Name and Version", "Description"];
-    items(&head, list, |s| {
-        [&s.component, &s.kind, &s.version, &s.description]
-            .map(|t| line(t))
-            .to_vec()
+    let head = "Component|Type|Name and Version|Description";
+    items(head, list, |s| {
+        lines([&s.component, &s.kind, &s.version, &s.description])
     })
 }
 
@@ -159,11 +144,7 @@ fn tuning(groups: &[Tuning]) -> String {
         let head = ["Parameter Name", "Value", "Description"];
         let filled = g.parameters.iter().filter(|p| **p != Default::default());
         let rows: Vec<Vec<String>> = filled
-            .map(|p| {
-                [&p.name, &p.value, &p.description]
-                    .map(|t| line(t))
-                    .to_vec()
-            })
+            .map(|p| lines([&p.name, &p.value, &p.description]))
             .collect();
         let rows = match rows.is_empty() {
             true => NONE.into(),
@@ -178,14 +159,8 @@ fn tuning(groups: &[Tuning]) -> String {
 }
 
 fn storage(sut: &Sut) -> String {
-    let head = [
-        "Description",
-        "Data Protection",
-        "Stable Storage",
-        "Usable",
-        "Qty",
-    ];
-    let devices = items(&head, &sut.storage, |s: &Storage| {
+    let head = "Description|Data Protection|Stable Storage|Usable|Qty";
+    let devices = items(head, &sut.storage, |s: &Storage| {
         vec![
             line(&s.description),
             stated(&s.protection),
@@ -207,20 +182,14 @@ fn storage(sut: &Sut) -> String {
 }
 
 fn transport(list: &[Transport]) -> String {
-    items(&["Transport Type", "Ports Used", "Notes"], list, |t| {
+    items("Transport Type|Ports Used|Notes", list, |t| {
         vec![line(&t.kind), t.ports.to_string(), line(&t.notes)]
     })
 }
 
 fn switches(list: &[Switch]) -> String {
-    let head = [
-        "Switch Name",
-        "Switch Type",
-        "Total Ports",
-        "Used Ports",
-        "Notes",
-    ];
-    items(&head, list, |s| {
+    let head = "Switch Name|Switch Type|Total Ports|Used Ports|Notes";
+    items(head, list, |s| {
         vec![
             line(&s.name),
             line(&s.kind),
@@ -232,29 +201,17 @@ fn switches(list: &[Switch]) -> String {
 }
 
 fn processors(list: &[Processor]) -> String {
-    let head = [
-        "Qty",
-        "Type",
-        "Location",
-        "Description",
-        "Processing Function",
-    ];
-    items(&head, list, |p| {
-        let texts = [&p.kind, &p.location, &p.description, &p.function].map(|t| line(t));
-        [vec![p.quantity.to_string()], texts.to_vec()].concat()
+    let head = "Qty|Type|Location|Description|Processing Function";
+    items(head, list, |p| {
+        let texts = lines([&p.kind, &p.location, &p.description, &p.function]);
+        [vec![p.quantity.to_string()], texts].concat()
     })
 }
 
 fn memory(list: &[Memory]) -> String {
-    let head = [
-        "Description",
-        "Size in GiB",
-        "Qty",
-        "Nonvolatile",
-        "Total GiB",
-    ];
+    let head = "Description|Size in GiB|Qty|Nonvolatile|Total GiB";
     let total = |m: &Memory| m.size_gib * m.quantity as f64;
-    let rows = items(&head, list, |m| {
+    let rows = items(head, list, |m| {
         vec![
             line(&m.description),
             m.size_gib.to_string(),

@@ -20,8 +20,8 @@ fn a_report_that_is_cut_before_the_end_of_its_table_is_refused() {
                 "cut",
                 "missing",
                 "is empty",
-                "no disclosure report",
-                "no number",
+                "not a disclosure report",
+                "not a number",
                 "no load",
                 "2 or 4 columns",
             ];

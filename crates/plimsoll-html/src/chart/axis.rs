@@ -1,41 +1,41 @@
-//! Axes: how values become positions, which of them are labelled, and how they are written.
+//! Axes: positions, labels and format of values.
 
 use plimsoll_plan::Count;
-use plimsoll_report::{latency, rate};
+use plimsoll_report::{inline_latency, rate};
 
-/// Least share left beyond a percentile that [`Scale::Tail`] tells from nothing.
+/// Minimum fraction beyond a percentile that [`Scale::Tail`] distinguishes from 0.
 const MIN_TAIL: f64 = 1e-9;
 
-/// Least value that a [`Scale::Log`] shows, and the inverse of the greatest: far beyond any
-/// measurement, and a multiple of it is still a number.
+/// Minimum value that a [`Scale::Log`] shows, and the inverse of the maximum: far beyond any
+/// measurement, and small multiples of both are finite.
 const MIN_DRAWN: f64 = 1e-300;
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    /// What is on it, with its unit.
+    /// Quantity, with its unit.
     pub label: String,
-    /// How values become positions.
+    /// Mapping of values to positions.
     pub scale: Scale,
-    /// How values are written.
+    /// Format of values.
     pub unit: Unit,
-    /// Whether it begins at zero whatever the values are; means nothing on a [`Scale::Log`].
+    /// Whether it begins at zero whatever the values are; ignored by [`Scale::Log`].
     pub from_zero: bool,
 }
 
-/// How values become positions.
+/// Mapping of values to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Equal distances for equal differences.
     Linear,
     /// Equal distances for equal ratios; values are above zero.
     Log,
-    /// Shares from 0 to below 1: equal distances for equal ratios of what is left to 1, so that
-    /// 90 %, 99 % and 99.9 % are as far from each other.
+    /// Fractions from 0 to below 1: equal distances for equal ratios of the rest to 1, so that 90 %,
+    /// 99 % and 99.9 % are equally far from each other.
     Tail,
 }
 
-/// How values are written.
+/// Format of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds since the beginning.
@@ -44,26 +44,26 @@ pub enum Unit {
     Number,
     /// Milliseconds, shown in the unit that fits.
     Milliseconds,
-    /// A share from 0 to 1, shown in percent.
+    /// A fraction from 0 to 1, shown as a percentage.
     Share,
     /// A whole number.
     Count,
 }
 
 impl Unit {
-    /// A value as a person reads it.
+    /// Formats a value with its unit.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Seconds => format!("{} s", short(value)),
             Self::Number => rate(value),
-            Self::Milliseconds => latency(value).replace("  ", " "),
+            Self::Milliseconds => inline_latency(value),
             Self::Share => format!("{} %", short(value * 100.0)),
             Self::Count => Count(value.max(0.0).round() as u64).to_string(),
         }
     }
 
-    /// A value as the label of a tick, where few digits are enough.
+    /// Formats a value as the label of a tick, with few digits.
     fn tick(self, value: f64) -> String {
         match self {
             Self::Seconds => short(value),
@@ -84,8 +84,8 @@ impl Unit {
     }
 }
 
-/// A number with at most six digits behind the point and no zeros at the end.
-pub(crate) fn short(value: f64) -> String {
+/// A number with at most six decimals and no trailing zeros.
+fn short(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     match text {
@@ -103,7 +103,7 @@ fn thousands(value: f64) -> String {
 }
 
 impl Scale {
-    /// Where a value lies; positions are proportional to distances on the paper.
+    /// Maps a value to its position; positions are proportional to distances in the drawing.
     #[must_use]
     pub fn position(self, value: f64) -> f64 {
         match self {
@@ -126,7 +126,7 @@ impl Axis {
         }
     }
 
-    /// An axis of another scale.
+    /// An axis of another scale, which does not begin at zero.
     #[must_use]
     pub fn scaled(label: &str, unit: Unit, scale: Scale) -> Self {
         Self {
@@ -136,15 +136,14 @@ impl Axis {
         }
     }
 
-    /// Begin and end of an axis for these values; the end is greater than the begin.
+    /// Begin and end of an axis for these values; the end is greater.
     #[must_use]
     pub fn bounds(&self, values: &[f64]) -> (f64, f64) {
         let drawn = MIN_DRAWN..1.0 / MIN_DRAWN;
         let usable = |v: &f64| v.is_finite() && (self.scale != Scale::Log || drawn.contains(v));
         let values = || values.iter().copied().filter(usable);
-        let least = values().reduce(f64::min);
-        let most = values().reduce(f64::max);
-        let (Some(least), Some(most)) = (least, most) else {
+        let extremes = values().reduce(f64::min).zip(values().reduce(f64::max));
+        let Some((min, max)) = extremes else {
             return match self.scale {
                 Scale::Linear | Scale::Tail => (0.0, 0.9),
                 Scale::Log => (0.1, 1.0),
@@ -152,34 +151,31 @@ impl Axis {
         };
         match self.scale {
             Scale::Linear => {
-                let least = if self.from_zero {
-                    least.min(0.0)
-                } else {
-                    least
+                let (min, margin) = match self.from_zero {
+                    true => (min.min(0.0), 0.05),
+                    false => (min, 0.0),
                 };
-                let room = (most - least) * if self.from_zero { 0.05 } else { 0.0 };
-                if most > least {
-                    (least, most + room)
-                } else {
-                    (least, least + least.abs().max(1.0))
+                match max > min {
+                    true => (min, max + (max - min) * margin),
+                    false => (min, min + min.abs().max(1.0)),
                 }
             }
-            Scale::Log if most > least * 1.5 => (least / 1.1, most * 1.1),
-            Scale::Log => (least / 2.0, most * 2.0),
-            Scale::Tail => (least, most.max(0.9)),
+            Scale::Log if max > min * 1.5 => (min / 1.1, max * 1.1),
+            Scale::Log => (min / 2.0, max * 2.0),
+            Scale::Tail => (min, max.max(0.9)),
         }
     }
 
-    /// Values that are labelled, at most about `most`, in increasing order.
+    /// Values that are labelled, about `max` at most, in increasing order.
     #[must_use]
-    pub fn ticks(&self, (least, end): (f64, f64), most: usize) -> Vec<f64> {
-        let most = most.max(2);
+    pub fn ticks(&self, (start, end): (f64, f64), max: usize) -> Vec<f64> {
+        let max = max.max(2);
         let ticks = match self.scale {
-            Scale::Linear => linear_ticks(least, end, most),
-            Scale::Log => log_ticks(least, end, most),
-            Scale::Tail => tail_ticks(most),
+            Scale::Linear => linear_ticks(start, end, max),
+            Scale::Log => log_ticks(start, end, max),
+            Scale::Tail => tail_ticks(max),
         };
-        let inside = |t: &f64| (least..=end).contains(t);
+        let inside = |t: &f64| (start..=end).contains(t);
         ticks.into_iter().filter(inside).collect()
     }
 
@@ -190,36 +186,36 @@ impl Axis {
     }
 }
 
-fn linear_ticks(least: f64, end: f64, most: usize) -> Vec<f64> {
-    let rough = (end - least) / most as f64;
+fn linear_ticks(start: f64, end: f64, max: usize) -> Vec<f64> {
+    let rough = (end - start) / max as f64;
     let decade = 10f64.powf(rough.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|s| s * decade);
     let step = steps.into_iter().find(|s| *s >= rough * 0.999);
     let step = step.unwrap_or(10.0 * decade);
-    let first = (least / step).ceil();
-    (0..=most).map(|i| (first + i as f64) * step).collect()
+    let first = (start / step).ceil();
+    (0..=max).map(|i| (first + i as f64) * step).collect()
 }
 
-fn log_ticks(least: f64, end: f64, most: usize) -> Vec<f64> {
-    let (from, to) = (least.log10().floor() as i32, end.log10().ceil() as i32);
+fn log_ticks(start: f64, end: f64, max: usize) -> Vec<f64> {
+    let (from, to) = (start.log10().floor() as i32, end.log10().ceil() as i32);
     let decades = (to - from).max(1) as usize;
-    let within: &[f64] = match most / decades {
+    let within: &[f64] = match max / decades {
         0 | 1 => &[1.0],
         2 => &[1.0, 3.0],
         _ => &[1.0, 2.0, 5.0],
     };
-    // Of very many decades only some are labelled.
-    let every = decades.div_ceil(most).max(1);
+    // Of many decades only some are labelled.
+    let every = decades.div_ceil(max).max(1);
     (from..=to)
         .step_by(every)
         .flat_map(|d| within.iter().map(move |w| w * 10f64.powi(d)))
         .collect()
 }
 
-fn tail_ticks(most: usize) -> Vec<f64> {
+fn tail_ticks(max: usize) -> Vec<f64> {
     let decades = (0..9).map(|d| 1.0 - 10f64.powi(-d));
     let mut ticks: Vec<f64> = decades.collect();
-    if most > 6 {
+    if max > 6 {
         ticks.insert(1, 0.5);
     }
     ticks

@@ -1,6 +1,6 @@
 //! Draws charts as SVG.
 
-use super::theme::{self, Role, Theme};
+use super::theme::{self, MAIN, Role, Theme};
 use super::{Axis, Chart, ChartOverlay, SeriesStyle};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
@@ -29,23 +29,22 @@ pub const NARROW: Size = Size {
     height: 260,
 };
 
-/// Units of the drawing in a pixel of the page: the library rounds to whole units, which this
-/// makes a tenth of a pixel.
+/// Units of the drawing per pixel of the page: the library rounds to whole units.
 const UNITS: u32 = 10;
 
-/// Height of letters in pixels.
-const LETTERS: f64 = 12.0;
+/// Font size in pixels.
+const FONT_PX: f64 = 12.0;
 
-/// What the library divides the size of letters by.
+/// Factor by which the library divides the font size.
 const FONT_DIVISOR: f64 = 1.24;
 
-/// Most points of a line that are marked one by one.
+/// Maximum number of points of a line with a marker each.
 const MAX_MARKERS: usize = 40;
 
-/// How much of its colour a shaded stretch has.
+/// Opacity of a shaded range.
 const SHADE_OPACITY: f64 = 0.18;
 
-/// Height of the head of a chart that is a file of its own, in pixels.
+/// Height of the header of a chart in a separate file, in pixels.
 const HEADER_HEIGHT_PX: u32 = 58;
 
 /// A drawn chart.
@@ -53,8 +52,8 @@ const HEADER_HEIGHT_PX: u32 = 58;
 pub struct Drawing {
     /// An `svg` element.
     pub svg: String,
-    /// Left, top, right and bottom of the area that has the lines in it, as shares of the
-    /// drawing's width and height.
+    /// Left, top, right and bottom of the plotting area, as fractions of the drawing's width and
+    /// height.
     pub area: [f64; 4],
 }
 
@@ -69,8 +68,8 @@ impl Ranged for DrawnAxis {
     type ValueType = f64;
 
     fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
-        let share = (value - self.range.start) / (self.range.end - self.range.start);
-        from + (share * f64::from(to - from)).round() as i32
+        let fraction = (value - self.range.start) / (self.range.end - self.range.start);
+        from + (fraction * f64::from(to - from)).round() as i32
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
@@ -88,7 +87,7 @@ impl Ranged for DrawnAxis {
 type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<DrawnAxis, DrawnAxis>>;
 type Fallible<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 
-/// Draws a chart for a page: with the variables of its style sheet, without head and key.
+/// Draws a chart for a page: with the variables of its style sheet, without header and key.
 #[must_use]
 pub fn draw(chart: &Chart, size: Size) -> Drawing {
     let (svg, area) = draw_on(chart, size, 0);
@@ -103,7 +102,7 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
     }
 }
 
-/// Draws a chart as a file of its own: with a background, its title and a key.
+/// Draws a chart as a separate file: with a background, its title and a key.
 #[must_use]
 pub fn standalone(chart: &Chart, size: Size, theme: Theme) -> String {
     let (svg, _) = draw_on(chart, size, HEADER_HEIGHT_PX);
@@ -118,10 +117,7 @@ pub fn standalone(chart: &Chart, size: Size, theme: Theme) -> String {
             &format!(" width=\"{}\" height=\"{}\"", size.width, size.height),
             1,
         );
-    match svg.find(">\n") {
-        Some(end) => format!("{}>\n{background}{}", &svg[..end], &svg[end + 2..]),
-        None => svg,
-    }
+    svg.replacen(">\n", &format!(">\n{background}"), 1)
 }
 
 fn attributes(size: Size) -> String {
@@ -132,15 +128,17 @@ fn attributes(size: Size) -> String {
     )
 }
 
-fn draw_on(chart: &Chart, size: Size, head: u32) -> (String, [f64; 4]) {
+/// Draws a chart in placeholder colours below a header of this height in pixels; returns the SVG and
+/// the plotting area.
+fn draw_on(chart: &Chart, size: Size, header: u32) -> (String, [f64; 4]) {
     let mut svg = String::new();
     let units = (size.width * UNITS, size.height * UNITS);
     let area = {
         let root = SVGBackend::with_string(&mut svg, units).into_drawing_area();
-        // Writing to a string cannot fail, and no text is measured with a font.
-        paint(chart, &root, size, head).unwrap_or([0.0, 0.0, 1.0, 1.0])
+        // No text is measured with a font.
+        paint(chart, &root, size, header).expect("writing to a string cannot fail")
     };
-    // A text in it may have been anything, and XML has not every character.
+    // A text in it may be foreign, and XML does not have every character.
     (foreign::replaced(&svg).into_owned(), area)
 }
 
@@ -148,10 +146,10 @@ fn paint(
     chart: &Chart,
     root: &DrawingArea<SVGBackend<'_>, Shift>,
     size: Size,
-    head: u32,
+    header: u32,
 ) -> Fallible<[f64; 4]> {
-    if head > 0 {
-        paint_head(chart, root)?;
+    if header > 0 {
+        paint_header(chart, root)?;
     }
     let (x, y) = chart.bounds();
     let (mut x_ticks, y_ticks) = (ticks(&chart.x, x, size.width / 80), ticks(&chart.y, y, 6));
@@ -159,7 +157,7 @@ fn paint(
     let pixels = f64::from(size.width.saturating_sub(90)) / span;
     without_overlap(&mut x_ticks, pixels);
     let mut plot = ChartBuilder::on(root)
-        .margin_top((head + 10) * UNITS)
+        .margin_top((header + 10) * UNITS)
         .margin_right(18 * UNITS)
         .margin_left(2 * UNITS)
         .x_label_area_size(44 * UNITS)
@@ -169,73 +167,82 @@ fn paint(
             line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
         )?;
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
+    paint_overlay(chart, &mut plot, x, y)?;
+    for (column, style) in chart.lines() {
+        paint_line(chart, &mut plot, &column.values, style)?;
+    }
+    let (xs, ys) = plot.plotting_area().get_pixel_range();
+    let fraction = |v: i32, of: u32| f64::from(v) / f64::from(of * UNITS);
+    Ok([
+        fraction(xs.start, size.width),
+        fraction(ys.start, size.height),
+        fraction(xs.end, size.width),
+        fraction(ys.end, size.height),
+    ])
+}
+
+fn paint_overlay(
+    chart: &Chart,
+    plot: &mut Plot<'_, '_>,
+    x: (f64, f64),
+    y: (f64, f64),
+) -> Fallible<()> {
+    let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
     match &chart.extra {
         ChartOverlay::Heat(cells) => {
             plot.draw_series(cells.iter().map(|c| {
-                let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
                 let color = Role::Heat.placeholder().mix(c.depth.clamp(0.0, 1.0));
                 Rectangle::new([at(c.x.0, c.y.0), at(c.x.1, c.y.1)], color.filled())
             }))?;
         }
         ChartOverlay::Shaded(times) => {
-            let (bottom, top) = (chart.y.scale.position(y.0), chart.y.scale.position(y.1));
-            plot.draw_series(times.iter().map(|(from, to)| {
-                let at = |x: f64| chart.x.scale.position(x);
-                let color = Role::Shade.placeholder().mix(SHADE_OPACITY);
-                Rectangle::new([(at(*from), bottom), (at(*to), top)], color.filled())
-            }))?;
+            let color = Role::Shade.placeholder().mix(SHADE_OPACITY);
+            plot.draw_series(
+                times.iter().map(|(from, to)| {
+                    Rectangle::new([at(*from, y.0), at(*to, y.1)], color.filled())
+                }),
+            )?;
         }
-        ChartOverlay::Mark { at, text } => {
-            let at = chart.x.scale.position(*at);
-            let (bottom, top) = (chart.y.scale.position(y.0), chart.y.scale.position(y.1));
-            let style = Role::Series(SeriesStyle::Main)
-                .placeholder()
-                .stroke_width(UNITS);
-            plot.draw_series([PathElement::new(vec![(at, bottom), (at, top)], style)])?;
-            let side = if at > (chart.x.scale.position(x.0) + chart.x.scale.position(x.1)) / 2.0 {
-                HPos::Right
-            } else {
-                HPos::Left
+        ChartOverlay::Mark { at: mark, text } => {
+            let (bottom, top) = (at(*mark, y.0), at(*mark, y.1));
+            let style = MAIN.placeholder().stroke_width(UNITS);
+            plot.draw_series([PathElement::new(vec![bottom, top], style)])?;
+            let side = match top.0 > (at(x.0, y.0).0 + at(x.1, y.0).0) / 2.0 {
+                true => HPos::Right,
+                false => HPos::Left,
             };
-            let letters = letters(Role::Series(SeriesStyle::Main)).pos(Pos::new(side, VPos::Top));
-            plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), (at, top), letters)])?;
+            let font = font(MAIN).pos(Pos::new(side, VPos::Top));
+            plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), top, font)])?;
         }
         ChartOverlay::None => {}
     }
-    for (column, ink) in chart.lines() {
-        paint_line(chart, &mut plot, &column.values, ink)?;
-    }
-    let (xs, ys) = plot.plotting_area().get_pixel_range();
-    let share = |v: i32, of: u32| f64::from(v) / f64::from(of * UNITS);
-    Ok([
-        share(xs.start, size.width),
-        share(ys.start, size.height),
-        share(xs.end, size.width),
-        share(ys.end, size.height),
-    ])
+    Ok(())
 }
 
 /// Positions of ticks, and their labels.
-fn ticks(axis: &Axis, bounds: (f64, f64), most: u32) -> Vec<(f64, String)> {
-    axis.ticks(bounds, most as usize)
+fn ticks(axis: &Axis, bounds: (f64, f64), max: u32) -> Vec<(f64, String)> {
+    axis.ticks(bounds, max as usize)
         .into_iter()
         .map(|t| (axis.scale.position(t), axis.tick(t)))
         .collect()
 }
 
-/// Leaves out ticks whose label would touch the one before.
+/// Removes ticks whose label would touch the one before; `pixels` is the scale of positions.
 fn without_overlap(ticks: &mut Vec<(f64, String)>, pixels: f64) {
-    // Letters are about as wide as 0.6 of their height.
-    let width = |label: &str| label.chars().count() as f64 * LETTERS * 0.6;
     let mut end = f64::MIN;
     ticks.retain(|(at, label)| {
-        let (middle, half) = (at * pixels, width(label) / 2.0);
+        let (middle, half) = (at * pixels, text_width(label) / 2.0);
         let free = middle - half > end;
         if free {
-            end = middle + half + LETTERS / 2.0;
+            end = middle + half + FONT_PX / 2.0;
         }
         free
     });
+}
+
+/// Width of a text in pixels, with letters about 0.6 times as wide as the font size.
+fn text_width(text: &str) -> f64 {
+    text.chars().count() as f64 * FONT_PX * 0.6
 }
 
 fn line(axis: &Axis, bounds: (f64, f64), ticks: impl Iterator<Item = f64>) -> DrawnAxis {
@@ -245,8 +252,8 @@ fn line(axis: &Axis, bounds: (f64, f64), ticks: impl Iterator<Item = f64>) -> Dr
     }
 }
 
-fn letters(role: Role) -> TextStyle<'static> {
-    let size = LETTERS * FONT_DIVISOR * f64::from(UNITS);
+fn font(role: Role) -> TextStyle<'static> {
+    let size = FONT_PX * FONT_DIVISOR * f64::from(UNITS);
     ("sans-serif", size).into_font().color(&role.placeholder())
 }
 
@@ -267,8 +274,8 @@ fn paint_mesh(
         .bold_line_style(grid.stroke_width(UNITS))
         .axis_style(grid.stroke_width(UNITS))
         .set_all_tick_mark_size(4 * UNITS)
-        .label_style(letters(Role::Text))
-        .axis_desc_style(letters(Role::Text))
+        .label_style(font(Role::Text))
+        .axis_desc_style(font(Role::Text))
         .x_desc(chart.x.label.clone())
         .y_desc(chart.y.label.clone())
         .x_label_formatter(&|at| label(x_ticks, *at))
@@ -276,14 +283,14 @@ fn paint_mesh(
         .draw()
 }
 
-/// A line, broken where a value is missing; few points are marked one by one.
+/// Draws a line, broken where a value is missing; points get markers if there are few.
 fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
     values: &[Option<f64>],
-    ink: SeriesStyle,
+    style: SeriesStyle,
 ) -> Fallible<()> {
-    let color = Role::Series(ink).placeholder();
+    let color = Role::Series(style).placeholder();
     let style = color.stroke_width(2 * UNITS);
     let at = |(x, y): (&f64, &Option<f64>)| {
         let y = y.filter(|y| chart.y.scale != super::Scale::Log || *y > 0.0)?;
@@ -304,9 +311,9 @@ fn paint_line(
 }
 
 /// Title and key of a chart that is a file of its own.
-fn paint_head(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fallible<()> {
+fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fallible<()> {
     let unit = UNITS as i32;
-    let title = letters(Role::Series(SeriesStyle::Main)).pos(Pos::new(HPos::Left, VPos::Top));
+    let title = font(MAIN).pos(Pos::new(HPos::Left, VPos::Top));
     let bold = TextStyle {
         font: title.font.clone().style(FontStyle::Bold),
         ..title.clone()
@@ -317,14 +324,13 @@ fn paint_head(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Falli
         bold,
     ))?;
     let mut x = 14;
-    for (column, ink) in chart.lines() {
-        let color = Role::Series(ink).placeholder();
+    for (column, style) in chart.lines() {
+        let color = Role::Series(style).placeholder();
         let swatch = [(x * unit, 40 * unit), ((x + 12) * unit, 44 * unit)];
         root.draw(&Rectangle::new(swatch, color.filled()))?;
-        let place = ((x + 17) * unit, 36 * unit);
-        root.draw(&Text::new(column.name.clone(), place, title.clone()))?;
-        // Letters are about as wide as 0.6 of their height.
-        x += 34 + (column.name.chars().count() as f64 * LETTERS * 0.6) as i32;
+        let at = ((x + 17) * unit, 36 * unit);
+        root.draw(&Text::new(column.name.clone(), at, title.clone()))?;
+        x += 34 + text_width(&column.name) as i32;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Charts as data: what is drawn, and the table that says the same in words.
+//! Charts as data: what is drawn, and the table of the same values.
 
 mod axis;
 mod draw;
@@ -10,12 +10,12 @@ pub use draw::{Drawing, NARROW, Size, WIDE, draw, standalone};
 pub use png::{PngError, png};
 pub use theme::{Theme, style};
 
-/// Variable of the style sheet that holds an ink's colour.
-pub(crate) fn variable(ink: SeriesStyle) -> &'static str {
-    theme::Role::Series(ink).variable()
+/// Variable of the style sheet that holds the colour of a series.
+pub(crate) fn variable(series: SeriesStyle) -> &'static str {
+    theme::Role::Series(series).variable()
 }
 
-/// Most series of a chart that have a colour of their own.
+/// Maximum number of series of a chart with a colour of their own.
 pub const MAX_SERIES: usize = 8;
 
 /// A chart.
@@ -25,17 +25,17 @@ pub struct Chart {
     pub id: String,
     /// Heading.
     pub title: String,
-    /// One sentence on what is shown; may be empty.
+    /// A short description; may be empty.
     pub about: String,
     /// Axis of [`Chart::at`].
     pub x: Axis,
     /// Axis of the values.
     pub y: Axis,
-    /// Where the rows of the table, and the points of the series, lie on the first axis.
+    /// Positions of the table's rows and the series' points on the first axis.
     pub at: Vec<f64>,
-    /// Columns of the table, each with as many values as there are in [`Chart::at`].
+    /// Columns of the table, each with a value for every position in [`Chart::at`].
     pub columns: Vec<Column>,
-    /// What is drawn besides the columns' lines.
+    /// What is drawn besides the lines.
     pub extra: ChartOverlay,
 }
 
@@ -46,18 +46,42 @@ pub struct Column {
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Values; `None` where there is nothing to show.
+    /// Values; `None` where there is none.
     pub values: Vec<Option<f64>>,
-    /// How it is drawn; `None`: it is in the table alone.
-    pub ink: Option<SeriesStyle>,
+    /// How it is drawn; `None` if it is only in the table.
+    pub style: Option<SeriesStyle>,
 }
 
-/// Colours of a series.
+impl Column {
+    pub(crate) fn drawn(
+        name: &str,
+        unit: Unit,
+        values: Vec<Option<f64>>,
+        style: SeriesStyle,
+    ) -> Self {
+        Self {
+            style: Some(style),
+            ..Self::tabular(name, unit, values)
+        }
+    }
+
+    /// A column that is only in the table.
+    pub(crate) fn tabular(name: &str, unit: Unit, values: Vec<Option<f64>>) -> Self {
+        Self {
+            name: name.into(),
+            unit,
+            values,
+            style: None,
+        }
+    }
+}
+
+/// Colour of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesStyle {
-    /// That of text, for what is the sum of the others.
+    /// That of text, for the sum of the others.
     Main,
-    /// One of [`MAX_SERIES`]; a greater number begins anew.
+    /// One of [`MAX_SERIES`]; greater numbers repeat them.
     Series(usize),
 }
 
@@ -68,13 +92,13 @@ pub enum ChartOverlay {
     None,
     /// Cells of a heat map.
     Heat(Vec<Cell>),
-    /// Stretches of the first axis behind the lines, each from its begin to its end.
+    /// Ranges of the first axis that are shaded behind the lines.
     Shaded(Vec<(f64, f64)>),
-    /// A vertical line with a word beside it.
+    /// A vertical line with a text beside it.
     Mark {
-        /// Where on the first axis.
+        /// Position on the first axis.
         at: f64,
-        /// What it says.
+        /// The text.
         text: String,
     },
 }
@@ -86,17 +110,17 @@ pub struct Cell {
     pub x: (f64, f64),
     /// Begin and end on the second axis.
     pub y: (f64, f64),
-    /// How dark it is, 0 to 1.
+    /// Opacity, 0 to 1.
     pub depth: f64,
 }
 
 impl Chart {
     /// Columns that are drawn.
     pub fn lines(&self) -> impl Iterator<Item = (&Column, SeriesStyle)> {
-        self.columns.iter().filter_map(|c| Some((c, c.ink?)))
+        self.columns.iter().filter_map(|c| Some((c, c.style?)))
     }
 
-    /// Begin and end of what is drawn, along both axes; never empty.
+    /// Begin and end of what is drawn, along both axes; the end is greater.
     #[must_use]
     pub fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = (self.at.clone(), vec![]);

@@ -5,11 +5,11 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 use std::sync::{Arc, LazyLock};
 
-/// Pixels of the bitmap in one of the drawing: sharp on a screen that has two of its own in one,
-/// and on paper up to 16 cm wide.
+/// Pixels of the bitmap per pixel of the drawing: sharp on a screen of doubled resolution, and on
+/// paper up to 16 cm wide.
 const SCALE: u32 = 2;
 
-/// The letters of every picture, whatever fonts the machine has.
+/// The fonts of every picture, whatever fonts the machine has.
 static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(dejavu::sans::regular().to_vec());
@@ -17,13 +17,13 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// A chart could not be made a bitmap.
+/// Why a chart could not be converted to a bitmap.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// The drawing is not what the library reads.
+    /// The library cannot read the drawing.
     #[error("the drawing cannot be read: {0}")]
     Drawing(#[from] resvg::usvg::Error),
-    /// There is no memory for a picture of this size.
+    /// There is not enough memory for a picture of this size.
     #[error("a picture of {0} by {1} pixels is too large")]
     Size(u32, u32),
     /// The picture could not be written.
@@ -31,11 +31,11 @@ pub enum PngError {
     Encoding(String),
 }
 
-/// Draws a chart as a PNG file of its own: with a background, its title and a key, and two pixels
-/// for each of `size`.
+/// Draws a chart as a separate PNG file: with a background, its title and a key, and two pixels for
+/// each of `size`.
 ///
 /// # Errors
-/// If the picture is too large for the memory.
+/// The picture is too large for the memory.
 pub fn png(chart: &Chart, size: Size, theme: Theme) -> Result<Vec<u8>, PngError> {
     let options = Options {
         fontdb: FONTS.clone(),
@@ -75,7 +75,7 @@ mod tests {
                 name: "read".into(),
                 unit: Unit::Number,
                 values: vec![Some(1.0), Some(3.0), Some(2.0)],
-                ink: Some(SeriesStyle::Series(0)),
+                style: Some(SeriesStyle::Series(0)),
             }],
             extra: ChartOverlay::None,
         }
@@ -91,14 +91,14 @@ mod tests {
             (Theme::Light, [255, 255, 255], [0x1f, 0x6f, 0xb4]),
             (Theme::Dark, [0x14, 0x18, 0x1d], [0x6c, 0xb2, 0xeb]),
         ] {
-            let picture = pixels("Operations a second", theme);
+            let picture = pixels("Operations per second", theme);
             assert_eq!((picture.width(), picture.height()), (1920, 600));
             let is = |p: &resvg::tiny_skia::PremultipliedColorU8, c: [u8; 3]| {
                 [p.red(), p.green(), p.blue()] == c && p.alpha() == 255
             };
             let count = |c| picture.pixels().iter().filter(|p| is(p, c)).count();
             assert!(count(background) > picture.pixels().len() * 8 / 10);
-            // A line across the picture, two pixels thick at least.
+            // A line across the picture, at least two pixels thick.
             assert!(count(series) > 1000, "{theme:?}: {}", count(series));
         }
     }

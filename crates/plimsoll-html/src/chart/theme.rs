@@ -1,10 +1,10 @@
-//! Colours. Charts are drawn with placeholders, which become variables of the page's style sheet
-//! or the colours of a theme.
+//! Colours. Charts are drawn with placeholders, which are replaced by variables of the page's style
+//! sheet or by the colours of a theme.
 
 use super::{MAX_SERIES, SeriesStyle};
 use plotters::style::RGBColor;
 
-/// Background and foreground of a chart that is a file of its own.
+/// Colours of a chart in a separate file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theme {
     /// Dark on white.
@@ -13,7 +13,7 @@ pub enum Theme {
     Dark,
 }
 
-/// What a colour is for.
+/// Purpose of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Grid,
@@ -31,6 +31,15 @@ struct Color {
     dark: &'static str,
 }
 
+impl Color {
+    fn in_theme(&self, theme: Theme) -> &'static str {
+        match theme {
+            Theme::Light => self.light,
+            Theme::Dark => self.dark,
+        }
+    }
+}
+
 const fn color(
     role: Role,
     variable: &'static str,
@@ -45,6 +54,12 @@ const fn color(
     }
 }
 
+pub(super) const MAIN: Role = Role::Series(SeriesStyle::Main);
+
+const fn series(number: usize) -> Role {
+    Role::Series(SeriesStyle::Series(number))
+}
+
 /// Background of both themes.
 const BACKGROUND: (&str, &str) = ("#ffffff", "#14181d");
 
@@ -52,80 +67,34 @@ const BACKGROUND: (&str, &str) = ("#ffffff", "#14181d");
 const COLORS: [Color; 5 + MAX_SERIES] = [
     color(Role::Grid, "--grid", "#dfe3e8", "#2f3740"),
     color(Role::Text, "--soft", "#4d5763", "#aab4c0"),
-    color(
-        Role::Series(SeriesStyle::Main),
-        "--ink",
-        "#1c2229",
-        "#eef2f6",
-    ),
+    color(MAIN, "--ink", "#1c2229", "#eef2f6"),
     color(Role::Heat, "--heat", "#1f5fae", "#6cb2eb"),
     color(Role::Shade, "--shade", "#b3261e", "#f2b8b5"),
-    color(
-        Role::Series(SeriesStyle::Series(0)),
-        "--s0",
-        "#1f6fb4",
-        "#6cb2eb",
-    ),
-    color(
-        Role::Series(SeriesStyle::Series(1)),
-        "--s1",
-        "#c2500a",
-        "#f59b55",
-    ),
-    color(
-        Role::Series(SeriesStyle::Series(2)),
-        "--s2",
-        "#1a7f4b",
-        "#5fcf8f",
-    ),
-    color(
-        Role::Series(SeriesStyle::Series(3)),
-        "--s3",
-        "#8b4fb8",
-        "#c79bf2",
-    ),
-    color(
-        Role::Series(SeriesStyle::Series(4)),
-        "--s4",
-        "#8f6b00",
-        "#e2c044",
-    ),
-    color(
-        Role::Series(SeriesStyle::Series(5)),
-        "--s5",
-        "#00808a",
-        "#4fd0d9",
-    ),
-    color(
-        Role::Series(SeriesStyle::Series(6)),
-        "--s6",
-        "#c2397a",
-        "#f27fb2",
-    ),
-    color(
-        Role::Series(SeriesStyle::Series(7)),
-        "--s7",
-        "#5c6670",
-        "#97a3b0",
-    ),
+    color(series(0), "--s0", "#1f6fb4", "#6cb2eb"),
+    color(series(1), "--s1", "#c2500a", "#f59b55"),
+    color(series(2), "--s2", "#1a7f4b", "#5fcf8f"),
+    color(series(3), "--s3", "#8b4fb8", "#c79bf2"),
+    color(series(4), "--s4", "#8f6b00", "#e2c044"),
+    color(series(5), "--s5", "#00808a", "#4fd0d9"),
+    color(series(6), "--s6", "#c2397a", "#f27fb2"),
+    color(series(7), "--s7", "#5c6670", "#97a3b0"),
 ];
 
-/// First byte of every placeholder: a blue nobody would choose.
+/// First two bytes of every placeholder, which no theme uses; the third is the index in [`COLORS`].
 const PLACEHOLDER: (u8, u8) = (1, 2);
 
 impl Role {
-    /// The color's place in the list.
+    /// The position in [`COLORS`].
     fn index(self) -> usize {
         let role = match self {
-            Self::Series(SeriesStyle::Series(n)) => {
-                Self::Series(SeriesStyle::Series(n % MAX_SERIES))
-            }
+            Self::Series(SeriesStyle::Series(n)) => series(n % MAX_SERIES),
             role => role,
         };
-        COLORS.iter().position(|c| c.role == role).unwrap_or(0)
+        let found = COLORS.iter().position(|c| c.role == role);
+        found.expect("every role has a colour")
     }
 
-    /// What the chart is drawn with.
+    /// The colour that the chart is drawn with.
     pub(crate) fn placeholder(self) -> RGBColor {
         RGBColor(PLACEHOLDER.0, PLACEHOLDER.1, self.index() as u8)
     }
@@ -136,7 +105,7 @@ impl Role {
     }
 }
 
-/// Puts `with` in the place of each placeholder.
+/// Replaces each placeholder.
 fn replace(svg: &str, with: impl Fn(&Color) -> String) -> String {
     let mut out = svg.to_owned();
     for (i, color) in COLORS.iter().enumerate() {
@@ -146,17 +115,14 @@ fn replace(svg: &str, with: impl Fn(&Color) -> String) -> String {
     out
 }
 
-/// Makes the colours those of the page.
+/// Replaces placeholders by the variables of the page's style sheet.
 pub(crate) fn for_page(svg: &str) -> String {
     replace(svg, |c| format!("var({})", c.variable))
 }
 
-/// Makes the colours those of a theme.
+/// Replaces placeholders by the colours of a theme.
 pub(crate) fn for_file(svg: &str, theme: Theme) -> String {
-    replace(svg, |c| match theme {
-        Theme::Light => c.light.to_owned(),
-        Theme::Dark => c.dark.to_owned(),
-    })
+    replace(svg, |c| c.in_theme(theme).to_owned())
 }
 
 /// Background of a theme.
@@ -172,11 +138,7 @@ pub(crate) fn background(theme: Theme) -> &'static str {
 pub fn style(theme: Theme) -> String {
     let mut out = format!("--paper:{};", background(theme));
     for c in &COLORS {
-        let value = match theme {
-            Theme::Light => c.light,
-            Theme::Dark => c.dark,
-        };
-        out.push_str(&format!("{}:{value};", c.variable));
+        out.push_str(&format!("{}:{};", c.variable, c.in_theme(theme)));
     }
     out
 }
@@ -214,14 +176,13 @@ mod tests {
 
     #[test]
     fn each_role_has_a_colour_of_its_own() {
-        let roles = (0..MAX_SERIES).map(|n| Role::Series(SeriesStyle::Series(n)));
-        let all: Vec<Role> = roles
-            .chain([Role::Grid, Role::Text, Role::Heat, Role::Shade])
-            .chain([Role::Series(SeriesStyle::Main)])
+        let all: Vec<Role> = (0..MAX_SERIES)
+            .map(series)
+            .chain([Role::Grid, Role::Text, Role::Heat, Role::Shade, MAIN])
             .collect();
         let mut seen: Vec<usize> = all.iter().map(|r| r.index()).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..COLORS.len()).collect::<Vec<_>>());
-        assert_eq!(Role::Series(SeriesStyle::Series(9)).variable(), "--s1");
+        assert_eq!(series(9).variable(), "--s1");
     }
 }

@@ -1,6 +1,7 @@
-//! Which charts a run and a load curve have.
+//! The charts of a run, of load curves and of searches.
 
 mod curve;
+mod loads;
 mod search;
 
 pub use curve::of_curve;
@@ -8,19 +9,17 @@ pub use search::of_search;
 
 use crate::chart::{Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Scale, SeriesStyle, Unit};
 use crate::latency_distribution::{Heat, LatencyDistribution};
-use crate::loaded_result::{LoadedResult, OpName};
+use crate::loaded_result::LoadedResult;
+use crate::op_name::OpName;
 use crate::timeline::{Series, Timeline};
-use plimsoll_plan::show_duration;
-use plimsoll_results::{LatencyKind, StallFigure};
-use std::time::Duration;
+use plimsoll_report::{MIB, duration_text};
+use plimsoll_results::{Distribution, LatencyKind, StallFigure};
+use std::collections::BTreeMap;
 
-/// Bytes of a MiB.
-const MIB: f64 = 1_048_576.0;
-
-/// Depths that cells of a heat map have: neighbours of one depth are drawn as one.
+/// Number of different opacities of a heat map's cells: neighbours of equal opacity are drawn as one.
 const HEAT_LEVELS: f64 = 8.0;
 
-/// Least depth of a cell that has a sample.
+/// Minimum opacity of a cell that has a sample.
 const MIN_HEAT_LEVEL: f64 = 0.12;
 
 /// All charts of a run, in the order of the page.
@@ -33,7 +32,7 @@ pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
     charts
 }
 
-/// Shades the times in which the target stood still, of all ranks or of one.
+/// Shades the stalls of the target, of all ranks or of one.
 fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
     let run = &loaded.run;
     let of_stages = run.stages.iter().map(|s| &s.window);
@@ -42,10 +41,10 @@ fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
     let mut add = |start: f64, stalls: &[StallFigure]| {
         times.extend(stalls.iter().map(|s| (start + s.start_s, start + s.end_s)));
     };
-    match run.stages.is_empty() {
-        true => add(0.0, &run.summary.stalls),
-        false => of_stages.for_each(|w| add(w.start_s - origin, &w.summary.stalls)),
+    if run.stages.is_empty() {
+        add(0.0, &run.summary.stalls);
     }
+    of_stages.for_each(|w| add(w.start_s - origin, &w.summary.stalls));
     if times.is_empty() {
         return;
     }
@@ -57,7 +56,7 @@ fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
     }
 }
 
-/// What charts over time are made of: of a run that is over, or of one that goes on.
+/// Input of charts over time, of a completed run or of one in progress.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeSeriesInput<'a> {
     /// Throughput and latency, point by point.
@@ -80,69 +79,51 @@ impl<'a> TimeSeriesInput<'a> {
 
 /// Throughput and latency over time; empty if nothing was measured.
 #[must_use]
-pub fn over_time(seen: TimeSeriesInput<'_>) -> Vec<Chart> {
-    let line = seen.timeline;
-    if line.start_s.is_empty() || seen.operations.is_empty() {
+pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
+    let line = input.timeline;
+    if line.start_s.is_empty() || input.operations.is_empty() {
         return vec![];
     }
-    let ops = |s: &Series| line.per_second(&s.ops);
-    let mib = |s: &Series| -> Vec<f64> {
-        let bytes = line.per_second(&s.bytes);
-        bytes.into_iter().map(|b| b / MIB).collect()
+    let has = |counts: fn(&Series) -> &Vec<u64>| {
+        let mut counts = line.operations.iter().flat_map(counts);
+        counts.any(|n| *n > 0)
     };
-    let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
-    let mut charts = vec![sums(
-        seen,
-        "throughput",
-        "Operations per second",
-        "operations/s",
-        Unit::Number,
+    let number = |label| Axis::linear(label, Unit::Number);
+    let ops = |s: &Series| line.per_second(&s.ops);
+    let mut charts = vec![input.sums(
+        ("throughput", "Operations per second"),
+        number("operations/s"),
         ops,
     )];
-    let moved = |s: &Series| s.bytes.iter().any(|b| *b > 0);
-    if line.operations.iter().any(moved) {
-        charts.push(sums(
-            seen,
-            "bandwidth",
-            "MiB per second",
-            "MiB/s",
-            Unit::Number,
-            mib,
-        ));
+    if has(|s| &s.bytes) {
+        let mib = |s: &Series| {
+            let bytes = line.per_second(&s.bytes).into_iter();
+            bytes.map(|b| b / MIB).collect()
+        };
+        charts.push(input.sums(("bandwidth", "MiB per second"), number("MiB/s"), mib));
     }
-    charts.extend(latency_over_time(seen));
-    if line
-        .operations
-        .iter()
-        .any(|s| s.errors.iter().any(|n| *n > 0))
-    {
-        charts.push(sums(
-            seen,
-            "errors",
-            "Failed operations",
-            "errors",
-            Unit::Count,
-            errors,
-        ));
+    charts.extend(latency_over_time(input));
+    if has(|s| &s.errors) {
+        let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
+        let axis = Axis::linear("errors", Unit::Count);
+        charts.push(input.sums(("errors", "Failed operations"), axis, errors));
     }
     charts
 }
 
-/// Latency over time, and service time where that is something else.
-fn latency_over_time(seen: TimeSeriesInput<'_>) -> Vec<Chart> {
-    let operations = &seen.timeline.operations;
+/// Latency over time, and service time if that differs.
+fn latency_over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
+    let operations = &input.timeline.operations;
     let sum = |counts: fn(&Series) -> &Vec<u64>| operations.iter().flat_map(counts).sum();
     let kind = LatencyKind::of(sum(|s| &s.paced), sum(|s| &s.ops));
+    let (mean, p99) = ("Mean", "99th percentile of the");
     let mut charts = vec![
-        latencies(seen, "latency", &format!("Mean {}", kind.name()), |s| {
+        input.latencies("latency", format!("{mean} {}", kind.name()), |s| {
             s.mean_ms(&s.latency)
         }),
-        latencies(
-            seen,
-            "latency-p99",
-            &format!("99th percentile of the {}", kind.name()),
-            |s| s.p99_ms(&s.latency),
-        ),
+        input.latencies("latency-p99", format!("{p99} {}", kind.name()), |s| {
+            s.p99_ms(&s.latency)
+        }),
     ];
     if kind == LatencyKind::Mixed {
         for chart in &mut charts {
@@ -152,116 +133,112 @@ fn latency_over_time(seen: TimeSeriesInput<'_>) -> Vec<Chart> {
         }
     }
     if kind != LatencyKind::Service {
-        charts.push(latencies(seen, "service", "Mean service time", |s| {
-            s.mean_ms(&s.service)
-        }));
-        charts.push(latencies(
-            seen,
-            "service-p99",
-            "99th percentile of the service time",
-            |s| s.p99_ms(&s.service),
-        ));
+        charts.extend([
+            input.latencies("service", format!("{mean} service time"), |s| {
+                s.mean_ms(&s.service)
+            }),
+            input.latencies("service-p99", format!("{p99} service time"), |s| {
+                s.p99_ms(&s.service)
+            }),
+        ]);
     }
     charts
-}
-
-/// Where points are drawn: in the middle of the time they stand for.
-fn interval_midpoints(seen: TimeSeriesInput<'_>) -> Vec<f64> {
-    let line = seen.timeline;
-    let points = line.start_s.iter().zip(&line.length_s);
-    points.map(|(start, length)| start + length / 2.0).collect()
-}
-
-/// What a point of a series over time is.
-fn point(seen: TimeSeriesInput<'_>) -> String {
-    if seen.staged && seen.timeline.together == 1 {
-        return "A point is a stage, or an interval of a long one.".into();
-    }
-    let interval = Duration::try_from_secs_f64(seen.timeline.interval_s).unwrap_or_default();
-    match seen.timeline.together {
-        0 | 1 => format!("A point is an interval of {}.", show_duration(interval)),
-        n => format!("A point is {n} intervals of {}.", show_duration(interval)),
-    }
 }
 
 fn time_axis() -> Axis {
     Axis::linear("seconds since the window opened", Unit::Seconds)
 }
 
-/// A chart of something that can be added up over operations.
-fn sums(
-    seen: TimeSeriesInput<'_>,
-    id: &str,
-    title: &str,
-    label: &str,
-    unit: Unit,
-    values: impl Fn(&Series) -> Vec<f64>,
-) -> Chart {
-    let each: Vec<Vec<f64>> = seen.timeline.operations.iter().map(&values).collect();
-    let add = |series: &[Vec<f64>]| -> Vec<Option<f64>> {
-        let at = |i: usize| series.iter().map(|s| s[i]).sum();
-        (0..seen.timeline.start_s.len())
-            .map(|i| Some(at(i)))
-            .collect()
-    };
-    let used = |v: &&(usize, &Vec<f64>)| v.1.iter().any(|v| *v > 0.0);
-    let shown: Vec<(usize, &Vec<f64>)> = each.iter().enumerate().filter(|v| used(&v)).collect();
-    let mut columns = vec![];
-    if shown.len() != 1 {
-        columns.push(column("all", unit, add(&each), SeriesStyle::Main));
+impl TimeSeriesInput<'_> {
+    /// The meaning of a point, in a sentence.
+    fn point(self) -> String {
+        let per_point = self.timeline.intervals_per_point;
+        if self.staged && per_point == 1 {
+            return "A point is a stage, or an interval of a long one.".into();
+        }
+        let interval = duration_text(self.timeline.interval_s);
+        match per_point {
+            0 | 1 => format!("A point is an interval of {interval}."),
+            n => format!("A point is {n} intervals of {interval}."),
+        }
     }
-    // Rows that have no colour of their own are shown as one.
-    let own = if shown.len() > MAX_SERIES {
-        MAX_SERIES - 1
-    } else {
-        shown.len()
-    };
-    for (i, values) in &shown[..own] {
-        let label = &seen.operations[*i].label;
-        let ink = SeriesStyle::Series(if shown.len() > MAX_SERIES {
-            columns.len() - 1
-        } else {
-            *i
+
+    fn chart(self, id: &str, title: &str, about: String, y: Axis, columns: Vec<Column>) -> Chart {
+        let line = self.timeline;
+        let points = line.start_s.iter().zip(&line.length_s);
+        Chart {
+            id: id.into(),
+            title: title.into(),
+            about,
+            x: time_axis(),
+            y,
+            // In the middle of the time that a point stands for.
+            at: points.map(|(start, length)| start + length / 2.0).collect(),
+            columns,
+            extra: ChartOverlay::None,
+        }
+    }
+
+    /// A chart of a figure that can be added up over operations: the sum, and each operation in its
+    /// colour. Operations beyond [`MAX_SERIES`] are shown as one.
+    fn sums(
+        self,
+        (id, title): (&str, &str),
+        y: Axis,
+        values: impl Fn(&Series) -> Vec<f64>,
+    ) -> Chart {
+        let each: Vec<Vec<f64>> = self.timeline.operations.iter().map(&values).collect();
+        let add = |series: &[&Vec<f64>]| -> Vec<Option<f64>> {
+            let at = |i: usize| series.iter().map(|s| s[i]).sum();
+            let points = 0..self.timeline.start_s.len();
+            points.map(|i| Some(at(i))).collect()
+        };
+        let used = |v: &(usize, &Vec<f64>)| v.1.iter().any(|v| *v > 0.0);
+        let shown: Vec<(usize, &Vec<f64>)> = each.iter().enumerate().filter(used).collect();
+        let mut columns = vec![];
+        if shown.len() != 1 {
+            let all = add(&each.iter().collect::<Vec<_>>());
+            columns.push(Column::drawn("all", y.unit, all, SeriesStyle::Main));
+        }
+        let crowded = shown.len() > MAX_SERIES;
+        let own = if crowded { MAX_SERIES - 1 } else { shown.len() };
+        for (at, (i, values)) in shown[..own].iter().enumerate() {
+            let label = &self.operations[*i].label;
+            let style = SeriesStyle::Series(if crowded { at } else { *i });
+            let values = values.iter().copied().map(Some).collect();
+            columns.push(Column::drawn(label, y.unit, values, style));
+        }
+        if crowded {
+            let rest: Vec<&Vec<f64>> = shown[own..].iter().map(|(_, v)| *v).collect();
+            let name = format!("{} others", rest.len());
+            let style = SeriesStyle::Series(MAX_SERIES - 1);
+            columns.push(Column::drawn(&name, y.unit, add(&rest), style));
+        }
+        self.chart(id, title, self.point(), y, columns)
+    }
+
+    fn latencies(
+        self,
+        id: &str,
+        title: String,
+        values: impl Fn(&Series) -> Vec<Option<f64>>,
+    ) -> Chart {
+        let shown = self.timeline.operations.iter().zip(self.operations);
+        let columns = shown.take(MAX_SERIES).enumerate().map(|(i, (series, op))| {
+            let style = SeriesStyle::Series(i);
+            Column::drawn(&op.label, Unit::Milliseconds, values(series), style)
         });
-        columns.push(column(
-            label,
-            unit,
-            values.iter().copied().map(Some).collect(),
-            ink,
-        ));
-    }
-    if own < shown.len() {
-        let rest: Vec<Vec<f64>> = shown[own..].iter().map(|(_, v)| (*v).clone()).collect();
-        let name = format!("{} others", rest.len());
-        columns.push(column(
-            &name,
-            unit,
-            add(&rest),
-            SeriesStyle::Series(MAX_SERIES - 1),
-        ));
-    }
-    Chart {
-        id: id.into(),
-        title: title.into(),
-        about: point(seen),
-        x: time_axis(),
-        y: Axis::linear(label, unit),
-        at: interval_midpoints(seen),
-        columns,
-        extra: ChartOverlay::None,
+        let mut about = self.point();
+        if id.ends_with("-p99") && self.timeline.intervals_per_point > 1 {
+            about.push_str(" It shows the maximum of its intervals.");
+        }
+        let about = about + &omitted_note(self.operations);
+        let y = Axis::scaled("latency", Unit::Milliseconds, Scale::Log);
+        self.chart(id, &title, about, y, columns.collect())
     }
 }
 
-fn column(name: &str, unit: Unit, values: Vec<Option<f64>>, ink: SeriesStyle) -> Column {
-    Column {
-        name: name.into(),
-        unit,
-        values,
-        ink: Some(ink),
-    }
-}
-
-/// What is left out of a chart that shows only the most frequent operations.
+/// The note on a chart that shows only the most frequent operations.
 fn omitted_note(operations: &[OpName]) -> String {
     match operations.len() {
         n if n > MAX_SERIES => format!(" The {MAX_SERIES} most frequent of {n} operations."),
@@ -269,78 +246,41 @@ fn omitted_note(operations: &[OpName]) -> String {
     }
 }
 
-fn latencies(
-    seen: TimeSeriesInput<'_>,
-    id: &str,
-    title: &str,
-    values: impl Fn(&Series) -> Vec<Option<f64>>,
-) -> Chart {
-    let shown = seen.timeline.operations.iter().zip(seen.operations);
-    let columns = shown.take(MAX_SERIES).enumerate().map(|(i, (series, op))| {
-        column(
-            &op.label,
-            Unit::Milliseconds,
-            values(series),
-            SeriesStyle::Series(i),
-        )
-    });
-    let mut about = point(seen);
-    if id.ends_with("-p99") && seen.timeline.together > 1 {
-        about.push_str(" It shows the maximum of its intervals.");
-    }
-    Chart {
-        id: id.into(),
-        title: title.into(),
-        about: about + &omitted_note(seen.operations),
-        x: time_axis(),
-        y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
-        at: interval_midpoints(seen),
-        columns: columns.collect(),
-        extra: ChartOverlay::None,
-    }
-}
-
-/// Shares at which the percentile chart has points: nine in each step of 90 %, 99 %, 99.9 %, …
-fn shares(samples: u64) -> Vec<f64> {
+/// Positions of the percentile chart's points: nine for each step of 90 %, 99 %, 99.9 %, …
+fn percentile_positions(samples: u64) -> Vec<f64> {
     let decades = (samples.max(10) as f64).log10().ceil() as i32;
-    let mut shares = vec![0.0];
+    let mut positions = vec![0.0];
     for decade in 1..=decades {
-        let left = (1..=9).rev().map(|k| f64::from(k) * 10f64.powi(-decade));
-        shares.extend(left.map(|left| 1.0 - left));
+        let rest = (1..=9).rev().map(|k| f64::from(k) * 10f64.powi(-decade));
+        positions.extend(rest.map(|rest| 1.0 - rest));
     }
-    shares
+    positions
 }
 
 /// Latency over percentile, of each operation; `None` without samples.
 #[must_use]
 pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
     let shown = || {
-        loaded
-            .spreads
-            .iter()
-            .zip(&loaded.operations)
-            .take(MAX_SERIES)
+        let all = loaded.distributions.iter().zip(&loaded.operations);
+        all.take(MAX_SERIES)
     };
-    let most = shown().map(|(s, _)| s.latency.count()).max()?;
-    if most == 0 {
-        return None;
-    }
-    let at = shares(most);
+    let max = shown().map(|(d, _)| d.latency.count()).max();
+    let at = percentile_positions(max.filter(|max| *max > 0)?);
     let mut columns: Vec<Column> = Vec::new();
-    for (spread, op) in shown() {
+    let mut push = |name: String, distribution: &Distribution| {
+        let style = SeriesStyle::Series(columns.len());
+        let values = distribution.quantiles_ms(&at);
+        columns.push(Column::drawn(&name, Unit::Milliseconds, values, style));
+    };
+    for (distribution, op) in shown() {
         let name = match op.latency {
             LatencyKind::Service => op.label.clone(),
             kind => format!("{}, {}", op.label, kind.name()),
         };
-        let ink = SeriesStyle::Series(columns.len());
-        let latency = spread.latency.quantiles_ms(&at);
-        columns.push(column(&name, Unit::Milliseconds, latency, ink));
+        push(name, &distribution.latency);
     }
-    for (spread, op) in shown().filter(|(s, _)| s.service.count() > 0) {
-        let name = format!("{}, service time", op.label);
-        let ink = SeriesStyle::Series(columns.len());
-        let service = spread.service.quantiles_ms(&at);
-        columns.push(column(&name, Unit::Milliseconds, service, ink));
+    for (distribution, op) in shown().filter(|(d, _)| d.service.count() > 0) {
+        push(format!("{}, service time", op.label), &distribution.service);
     }
     let reached = |i: &usize| columns.iter().any(|c: &Column| c.values[*i].is_some());
     let shown = (0..at.len()).take_while(reached).count();
@@ -351,10 +291,10 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
         id: "percentiles".into(),
         title: "Latency distribution".into(),
         about: format!(
-            "The latency that a share of the operations does not exceed.{}",
+            "The latency that the given percentage of operations does not exceed.{}",
             omitted_note(&loaded.operations)
         ),
-        x: Axis::scaled("share of the operations", Unit::Share, Scale::Tail),
+        x: Axis::scaled("percentage of the operations", Unit::Share, Scale::Tail),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
         at: at[..shown].to_vec(),
         columns,
@@ -365,38 +305,35 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
 /// Latency over time of each operation, where there are at least two columns to compare.
 #[must_use]
 pub fn heat_maps(loaded: &LoadedResult) -> Vec<Chart> {
-    let shown = loaded
-        .spreads
-        .iter()
-        .zip(&loaded.operations)
-        .take(MAX_SERIES);
-    let enough = |s: &LatencyDistribution| s.heat.columns.len() > 1 && s.latency.count() > 0;
+    let shown = loaded.distributions.iter().zip(&loaded.operations);
+    let enough = |d: &LatencyDistribution| d.heat.columns.len() > 1 && d.latency.count() > 0;
     shown
+        .take(MAX_SERIES)
         .enumerate()
-        .filter(|(_, (s, _))| enough(s))
-        .map(|(i, (s, op))| heat_map(i, &s.heat, op))
+        .filter(|(_, (d, _))| enough(d))
+        .map(|(i, (d, op))| heat_map(i, &d.heat, op))
         .collect()
 }
 
+/// Samples of a column of a heat map, by row.
+type HeatCells = BTreeMap<i32, u64>;
+
 fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
-    let total = |cells: &std::collections::BTreeMap<i32, u64>| cells.values().sum::<u64>();
+    let total = |cells: &HeatCells| cells.values().sum::<u64>();
     let samples = heat.cells.iter().map(|c| Some(total(c) as f64)).collect();
-    let row = |pick: fn(&std::collections::BTreeMap<i32, u64>) -> Option<i32>, upper: bool| {
-        let edge = move |row: i32| {
-            let (from, to) = Heat::row_ms(row);
-            if upper { to } else { from }
-        };
-        heat.cells.iter().map(|c| pick(c).map(edge)).collect()
+    type Row = fn(&HeatCells) -> Option<i32>;
+    let edge = |name, row: Row, edge: fn((f64, f64)) -> f64| {
+        let rows = heat.cells.iter().map(row);
+        let values = rows.map(|row| Some(edge(Heat::row_ms(row?)))).collect();
+        Column::tabular(name, Unit::Milliseconds, values)
     };
-    let fullest = |c: &std::collections::BTreeMap<i32, u64>| {
+    let (lowest, highest): (Row, Row) = (
+        |c| c.keys().next().copied(),
+        |c| c.keys().next_back().copied(),
+    );
+    let fullest = |c: &HeatCells| {
         let best = c.iter().max_by_key(|(_, n)| **n);
         best.map(|(row, _)| *row)
-    };
-    let plain = |name: &str, unit, values| Column {
-        name: name.into(),
-        unit,
-        values,
-        ink: None,
     };
     Chart {
         id: format!("heat-{}", number + 1),
@@ -406,19 +343,11 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
         at: heat.columns.iter().map(|c| (c.0 + c.1) / 2.0).collect(),
         columns: vec![
-            plain("operations", Unit::Count, samples),
-            plain("most of them from", Unit::Milliseconds, row(fullest, false)),
-            plain("to", Unit::Milliseconds, row(fullest, true)),
-            plain(
-                "all of them from",
-                Unit::Milliseconds,
-                row(|c| c.keys().next().copied(), false),
-            ),
-            plain(
-                "to",
-                Unit::Milliseconds,
-                row(|c| c.keys().next_back().copied(), true),
-            ),
+            Column::tabular("operations", Unit::Count, samples),
+            edge("most of them from", fullest, |row| row.0),
+            edge("to", fullest, |row| row.1),
+            edge("all of them from", lowest, |row| row.0),
+            edge("to", highest, |row| row.1),
         ],
         extra: ChartOverlay::Heat(cells(heat)),
     }
@@ -433,17 +362,17 @@ fn heat_title(op: &OpName) -> String {
     format!("{what} of {} over time", op.label)
 }
 
-/// Cells of a heat map; neighbours in time that are as dark are one.
+/// Cells of a heat map; neighbours in time of equal opacity are merged.
 fn cells(heat: &Heat) -> Vec<Cell> {
     let all = heat.cells.iter().flat_map(|c| c.values());
-    let most = all.copied().max().unwrap_or(1).max(2) as f64;
-    // One operation is still seen beside a million.
+    let max = all.copied().max().unwrap_or(1).max(2) as f64;
+    // Logarithmic, so that one operation is visible beside a million.
     let depth = |n: u64| {
-        let share = (n as f64).ln_1p() / most.ln_1p();
-        let step = (share * HEAT_LEVELS).ceil() / HEAT_LEVELS;
+        let fraction = (n as f64).ln_1p() / max.ln_1p();
+        let step = (fraction * HEAT_LEVELS).ceil() / HEAT_LEVELS;
         MIN_HEAT_LEVEL + (1.0 - MIN_HEAT_LEVEL) * step
     };
-    let mut open: std::collections::BTreeMap<i32, Cell> = std::collections::BTreeMap::new();
+    let mut open: BTreeMap<i32, Cell> = BTreeMap::new();
     let mut done = Vec::new();
     for (column, counts) in heat.columns.iter().zip(&heat.cells) {
         for (row, n) in counts {

@@ -1,8 +1,9 @@
 //! Charts of searches for a load line.
 
+use super::loads::{Loads, offered};
 use crate::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
-use plimsoll_plan::Count;
 use plimsoll_results::{LoadSearch, SearchRun};
+use std::collections::BTreeMap;
 
 /// Response time and throughput over load, and the loads in the order they were run; empty without
 /// runs.
@@ -11,168 +12,94 @@ pub fn of_search(search: &LoadSearch) -> Vec<Chart> {
     if search.runs.is_empty() {
         return vec![];
     }
-    let loads = loads(search);
+    let mut by_load: BTreeMap<u64, LoadRuns<'_>> = BTreeMap::new();
+    for run in &search.runs {
+        by_load.entry(run.point.load).or_default().0.push(run);
+    }
+    let loads = Loads {
+        metric: &search.metric,
+        at: by_load.keys().map(|load| *load as f64).collect(),
+        load_line: search.selection.load_line.sustained.map(|s| s.load),
+    };
+    let runs: Vec<LoadRuns<'_>> = by_load.into_values().collect();
     vec![
-        response(search, &loads),
-        throughput(search, &loads),
+        response(&runs, &loads),
+        throughput(&runs, &loads),
         load_sequence(search),
     ]
 }
 
 /// All runs of one load.
-struct LoadRuns<'a> {
-    load: u64,
-    runs: Vec<&'a SearchRun>,
-}
+#[derive(Default)]
+struct LoadRuns<'a>(Vec<&'a SearchRun>);
 
 impl LoadRuns<'_> {
-    /// Whether it held in more than half of its runs, which is what counts as carried.
+    fn passed(&self) -> usize {
+        self.0.iter().filter(|r| r.passed).count()
+    }
+
+    /// Whether the load passed in more than half of its runs.
     fn is_sustained(&self) -> bool {
-        2 * self.runs.iter().filter(|r| r.passed).count() > self.runs.len()
+        2 * self.passed() > self.0.len()
     }
 
     /// Mean of a figure over the runs that have it.
     fn mean(&self, figure: impl Fn(&SearchRun) -> Option<f64>) -> Option<f64> {
-        let known: Vec<f64> = self.runs.iter().filter_map(|r| figure(r)).collect();
+        let known: Vec<f64> = self.0.iter().filter_map(|r| figure(r)).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 }
 
-/// The loads that were run, in increasing order.
-fn loads(search: &LoadSearch) -> Vec<LoadRuns<'_>> {
-    let mut loads: Vec<LoadRuns<'_>> = Vec::new();
-    for run in &search.runs {
-        match loads.iter_mut().find(|l| l.load == run.point.load) {
-            Some(load) => load.runs.push(run),
-            None => loads.push(LoadRuns {
-                load: run.point.load,
-                runs: vec![run],
-            }),
-        }
-    }
-    loads.sort_by_key(|l| l.load);
-    loads
+fn values<T>(runs: &[LoadRuns<'_>], figure: impl Fn(&LoadRuns<'_>) -> T) -> Vec<T> {
+    runs.iter().map(figure).collect()
 }
 
-fn load_axis(search: &LoadSearch) -> Axis {
-    Axis::linear(&format!("load in {}", search.metric), Unit::Count)
-}
-
-/// The highest load that is carried, where there is one.
-fn line(search: &LoadSearch) -> ChartOverlay {
-    match search.selection.load_line.sustained {
-        Some(carried) => ChartOverlay::Mark {
-            at: carried.load as f64,
-            text: format!("load line {}", Count(carried.load)),
-        },
-        None => ChartOverlay::None,
-    }
-}
-
-/// Columns of one figure: of loads that are carried, and of those that are not.
+/// Two columns of one figure: of sustained loads, and of the others.
 fn by_judgement(
-    loads: &[LoadRuns<'_>],
+    runs: &[LoadRuns<'_>],
     names: [&str; 2],
     unit: Unit,
     figure: impl Fn(&SearchRun) -> Option<f64> + Copy,
 ) -> Vec<Column> {
-    let column = |name: &str, carried: bool, ink| Column {
-        name: name.into(),
-        unit,
-        values: loads
-            .iter()
-            .map(|l| {
-                let it = (l.is_sustained() == carried).then(|| l.mean(figure));
-                it.flatten()
-            })
-            .collect(),
-        ink: Some(ink),
+    let column = |name: &str, sustained: bool, number| {
+        let shown = |l: &LoadRuns<'_>| {
+            let mean = l.mean(figure);
+            mean.filter(|_| l.is_sustained() == sustained)
+        };
+        Column::drawn(name, unit, values(runs, shown), SeriesStyle::Series(number))
     };
-    vec![
-        column(names[0], true, SeriesStyle::Series(0)),
-        column(names[1], false, SeriesStyle::Series(1)),
-    ]
+    vec![column(names[0], true, 0), column(names[1], false, 1)]
 }
 
-/// Numbers of the runs of each load, for the table.
-fn counts(loads: &[LoadRuns<'_>]) -> [Column; 2] {
-    let column = |name: &str, count: &dyn Fn(&LoadRuns<'_>) -> usize| Column {
-        name: name.into(),
-        unit: Unit::Count,
-        values: loads.iter().map(|l| Some(count(l) as f64)).collect(),
-        ink: None,
+fn response(runs: &[LoadRuns<'_>], loads: &Loads<'_>) -> Chart {
+    let about = "Mean response time at each load, of repeated loads the mean of their runs.";
+    let names = ["sustained", "not sustained"];
+    let mut columns = by_judgement(runs, names, Unit::Milliseconds, |r| r.point.mean_ms);
+    let mut count = |name, count: fn(&LoadRuns<'_>) -> usize| {
+        let counts = values(runs, |l| Some(count(l) as f64));
+        columns.push(Column::tabular(name, Unit::Count, counts));
     };
-    [
-        column("runs", &|l| l.runs.len()),
-        column("passed", &|l| l.runs.iter().filter(|r| r.passed).count()),
-    ]
+    count("runs", |l| l.0.len());
+    count("passed", |l| l.passed());
+    loads.response("load-line", about.into(), columns)
 }
 
-fn response(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
-    let mut columns = by_judgement(
-        loads,
-        ["sustained", "not sustained"],
-        Unit::Milliseconds,
-        |r| r.point.mean_ms,
-    );
-    columns.extend(counts(loads));
-    Chart {
-        id: "load-line".into(),
-        title: "Response time over load".into(),
-        about: "Mean response time at each load, of repeated loads the mean of their runs.".into(),
-        x: load_axis(search),
-        y: Axis::linear("response time", Unit::Milliseconds),
-        at: loads.iter().map(|l| l.load as f64).collect(),
-        columns,
-        extra: line(search),
-    }
+fn throughput(runs: &[LoadRuns<'_>], loads: &Loads<'_>) -> Chart {
+    let names = ["achieved, sustained", "achieved, not sustained"];
+    let achieved = |r: &SearchRun| Some(r.point.achieved_ops_per_s);
+    let mut columns = by_judgement(runs, names, Unit::Number, achieved);
+    columns.extend(offered(values(runs, |l| {
+        l.mean(|r| r.point.offered_ops_per_s)
+    })));
+    loads.throughput(columns)
 }
 
-fn throughput(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
-    let mut columns = by_judgement(
-        loads,
-        ["achieved, sustained", "achieved, not sustained"],
-        Unit::Number,
-        |r| Some(r.point.achieved_ops_per_s),
-    );
-    if search
-        .runs
-        .iter()
-        .any(|r| r.point.offered_ops_per_s.is_some())
-    {
-        columns.push(Column {
-            name: "offered".into(),
-            unit: Unit::Number,
-            values: loads
-                .iter()
-                .map(|l| l.mean(|r| r.point.offered_ops_per_s))
-                .collect(),
-            ink: Some(SeriesStyle::Series(7)),
-        });
-    }
-    Chart {
-        id: "throughput".into(),
-        title: "Throughput over load".into(),
-        about: "Offered and achieved operations per second.".into(),
-        x: load_axis(search),
-        y: Axis::linear("operations/s", Unit::Number),
-        at: loads.iter().map(|l| l.load as f64).collect(),
-        columns,
-        extra: line(search),
-    }
-}
-
-/// Which load each run was of.
+/// The load of each run.
 fn load_sequence(search: &LoadSearch) -> Chart {
-    let column = |name: &str, held: bool, ink| Column {
-        name: name.into(),
-        unit: Unit::Count,
-        values: search
-            .runs
-            .iter()
-            .map(|r| (r.passed == held).then_some(r.point.load as f64))
-            .collect(),
-        ink: Some(ink),
+    let column = |name: &str, passed: bool, number| {
+        let load = |r: &SearchRun| (r.passed == passed).then_some(r.point.load as f64);
+        let loads = search.runs.iter().map(load).collect();
+        Column::drawn(name, Unit::Count, loads, SeriesStyle::Series(number))
     };
     Chart {
         id: "course".into(),
@@ -181,10 +108,7 @@ fn load_sequence(search: &LoadSearch) -> Chart {
         x: Axis::linear("run", Unit::Count),
         y: Axis::linear(&search.metric, Unit::Count),
         at: (1..=search.runs.len()).map(|n| n as f64).collect(),
-        columns: vec![
-            column("pass", true, SeriesStyle::Series(0)),
-            column("fail", false, SeriesStyle::Series(1)),
-        ],
+        columns: vec![column("pass", true, 0), column("fail", false, 1)],
         extra: ChartOverlay::None,
     }
 }

@@ -11,7 +11,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     document(&title, &comparison_body(comparison))
 }
 
-/// What that page holds, for a page that has more on it.
+/// Content of that page, to be embedded in another page.
 #[must_use]
 pub fn comparison_body(comparison: &Comparison) -> Markup {
     html! {

@@ -1,7 +1,7 @@
 //! A load curve on a page.
 
-use super::figure::figure;
-use super::{UniqueIds, client, disclosure, tables};
+use super::article::{ArticleStyle, annotations, facts, source_text, tiles};
+use super::{client, disclosure, tables};
 use crate::charts;
 use maud::{Markup, html};
 use plimsoll_disclosure::Disclosure;
@@ -9,7 +9,7 @@ use plimsoll_plan::Count;
 use plimsoll_report::{markdown, points, rate};
 use plimsoll_results::{Annotations, CurvePoint, CurveState, LoadCurve, Verdict};
 
-/// How far the curve is, in a word.
+/// State of the curve.
 pub(crate) fn badge(curve: &LoadCurve) -> Markup {
     let (class, word) = match curve.state {
         CurveState::Complete => ("good", "complete"),
@@ -21,64 +21,35 @@ pub(crate) fn badge(curve: &LoadCurve) -> Markup {
     html! { span.verdict.(class) { (word) } }
 }
 
-/// Everything on one curve. A `nested` one is among others on its page, and has no disclosure.
+/// Everything on one curve. An article among others has no disclosure.
 pub(crate) fn article(
     name: &str,
     curve: &LoadCurve,
-    said: &Annotations,
-    ids: &UniqueIds,
-    nested: bool,
+    notes: &Annotations,
+    style: &ArticleStyle,
     disclosed: Option<&Disclosure>,
 ) -> Markup {
-    let heading = |id: &str, title: &str| {
-        html! { @if nested { h3 id=(ids.of(id)) { (title) } } @else { h2 id=(ids.of(id)) { (title) } } }
-    };
-    let charts = charts::of_curve(curve);
     html! {
-        article id=(ids.own()) {
-            (headline(name, curve, said, nested))
-            section aria-labelledby=(ids.of("achieved")) {
-                (heading("achieved", "Achieved"))
-                (achieved(curve))
-            }
-            @if !charts.is_empty() {
-                section aria-labelledby=(ids.of("charts")) {
-                    (heading("charts", "Load curve"))
-                    @for chart in &charts { (figure(chart, ids)) }
-                }
-            }
-            section aria-labelledby=(ids.of("points")) {
-                (heading("points", "Load points"))
-                (points(curve))
-            }
-            section aria-labelledby=(ids.of("environment")) {
-                (heading("environment", "Environment"))
-                (client::environment(&curve.environment))
-            }
+        article id=(style.own_id()) {
+            (headline(name, curve, notes, style))
+            (style.section("achieved", "Achieved", &achieved(curve)))
+            (style.charts("Load curve", &charts::of_curve(curve)))
+            (style.section("points", "Load points", &points(curve)))
+            (style.section("environment", "Environment", &client::environment(&curve.environment)))
             @match disclosed {
-                Some(d) => { (disclosure::section(d, ids)) }
-                None if !nested => { (disclosure::missing()) }
+                Some(d) => { (disclosure::section(d, style)) }
+                None if !style.is_nested() => { (disclosure::missing()) }
                 None => {}
             }
-            @if !curve.plan.source.text.is_empty() {
-                details {
-                    summary { "Text of " (curve.plan.source.name) }
-                    pre tabindex="0" { code { (curve.plan.source.text) } }
-                }
-            }
+            (source_text(&curve.plan.source))
         }
     }
 }
 
-fn headline(name: &str, curve: &LoadCurve, said: &Annotations, nested: bool) -> Markup {
-    let loads: Vec<String> = curve
-        .selection
-        .loads
-        .iter()
-        .map(|l| Count(*l).to_string())
-        .collect();
+fn headline(name: &str, curve: &LoadCurve, notes: &Annotations, style: &ArticleStyle) -> Markup {
+    let loads: Vec<String> = curve.selection.loads.iter().map(|l| Count(*l).to_string()).collect();
     let many = loads.len();
-    let asked = match (curve.selection.loads.first(), curve.selection.loads.last()) {
+    let requested = match (curve.selection.loads.first(), curve.selection.loads.last()) {
         (Some(first), Some(last)) if many > 1 => format!(
             "{many} load points from {} to {} {}",
             Count(*first),
@@ -89,17 +60,16 @@ fn headline(name: &str, curve: &LoadCurve, said: &Annotations, nested: bool) -> 
     };
     html! {
         header {
-            @let title = format!("{}, load curve", curve.workload);
-            @if nested { h2 { (title) " " (badge(curve)) } } @else { h1 { (title) " " (badge(curve)) } }
+            (style.title(&format!("{}, load curve", curve.workload), &badge(curve)))
             @if let Some(reason) = &curve.stop_reason {
                 p { strong { (reason.code) } ": " (reason.text) }
             }
             @if !curve.comparable {
                 p.doubtful { (markdown::scaled(curve.scale)) }
             }
-            (super::annotations(said))
-            p { "Requested: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.measure_s) " s." }
-            (client::facts(&[
+            (annotations(notes))
+            p { "Requested: " (requested) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.measure_s) " s." }
+            (facts(&[
                 ("results", name.to_owned()),
                 ("started", curve.started_at.clone()),
                 ("target", curve.target.url.clone()),
@@ -117,7 +87,7 @@ fn achieved(curve: &LoadCurve) -> Markup {
     let load =
         |l: Option<u64>| l.map_or("none".into(), |l| format!("{} {}", Count(l), curve.metric));
     let time = points::time_cell;
-    let tiles = [
+    let figures = [
         ("load line", load(curve.load_line)),
         ("highest valid load", load(curve.highest_valid_load)),
         ("overall response time", time(curve.ort_ms)),
@@ -125,7 +95,7 @@ fn achieved(curve: &LoadCurve) -> Markup {
         ("knee", curve.knee.map_or("none".into(), rate)),
     ];
     html! {
-        dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
+        (tiles(&figures))
         p.about {
             "The load line is the highest load that was valid with all measured loads below it. The overall "
             "response time is the area under mean response time over load, divided by the range of loads "
@@ -136,14 +106,8 @@ fn achieved(curve: &LoadCurve) -> Markup {
 
 fn points(curve: &LoadCurve) -> Markup {
     let mut head = points::point_head(curve);
-    let more = [
-        "max",
-        "service mean",
-        "slowest process",
-        "errors",
-        "results",
-    ];
-    head.extend(more.map(str::to_owned));
+    let more = "max|service mean|slowest process|errors|results";
+    head.extend(more.split('|').map(str::to_owned));
     let row = |p: &CurvePoint| {
         let mut cells = points::point_cells(curve, p);
         let slowest = p.slowest_process_percent.map(|s| format!("{s:.1} %"));

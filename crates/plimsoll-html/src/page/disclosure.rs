@@ -1,6 +1,6 @@
-//! The full disclosure on the page of a load curve: what the ASCII report says, in its order.
+//! The full disclosure on the page of a load curve: the content of the ASCII report, in its order.
 
-use super::UniqueIds;
+use super::article::ArticleStyle;
 use super::tables::table;
 use maud::{Markup, html};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
@@ -8,15 +8,16 @@ use plimsoll_measure::curve::PointVerdict;
 
 /// The claim, the load points, and a part that folds for each section.
 ///
-/// The text of a section is laid out for 80 columns of one width, tables and all, and is shown
-/// like that, so that the page and the ASCII report never say two things.
-pub(crate) fn section(d: &Disclosure, ids: &UniqueIds) -> Markup {
+/// The text of a section is laid out for 80 columns of a fixed width, and is shown like that, so that
+/// the page and the ASCII report have the same content.
+pub(crate) fn section(d: &Disclosure, style: &ArticleStyle) -> Markup {
+    let id = style.id("disclosure");
     let ort = d
         .ort_published_ms
         .map_or("n/a".into(), |ms| format!("{ms} msec"));
     html! {
-        section.disclosure aria-labelledby=(ids.of("disclosure")) {
-            h2 id=(ids.of("disclosure")) { "Full disclosure: " (d.title) }
+        section.disclosure aria-labelledby=(id) {
+            h2 id=(id) { "Full disclosure: " (d.title) }
             p { (d.vendor) " : " (d.product) }
             p { (d.metric) " = " (d.peak) " " (d.unit) " (Overall Response Time = " (ort) ")" }
             @if !d.remark.is_empty() { p.doubtful { (d.remark) } }
@@ -61,11 +62,11 @@ fn performance(d: &Disclosure) -> Markup {
     table("Performance", &head, &rows)
 }
 
-/// How the page of a curve gets its disclosure.
+/// The note on how to add a disclosure to the page of a curve.
 pub(crate) fn missing() -> Markup {
     html! {
         p.about {
-            "Full disclosure: " code { "plimsoll sut init" } " begins a description of the system under test, "
+            "Full disclosure: " code { "plimsoll sut init" } " starts a description of the system under test, "
             "and " code { "plimsoll report … --format html --sut sut.toml" } " adds the disclosure to this page."
         }
     }

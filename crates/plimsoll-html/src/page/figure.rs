@@ -1,22 +1,18 @@
 //! A chart on a page: the drawing in two widths, its key, and its values as a table.
 
-use super::UniqueIds;
-use crate::chart::{Chart, ChartOverlay, Drawing, NARROW, SeriesStyle, WIDE, draw};
+use crate::chart::{Chart, ChartOverlay, Drawing, NARROW, WIDE, draw, variable};
 use maud::{Markup, PreEscaped, html};
 
-/// A chart with all that belongs to it.
-pub(crate) fn figure(chart: &Chart, ids: &UniqueIds) -> Markup {
-    let id = ids.of(&chart.id);
+/// A chart with key and table; `id` is that of the element.
+pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
+    let needs_key = !matches!(chart.extra, ChartOverlay::Heat(_)) && chart.lines().count() != 1;
     html! {
         figure.chart id=(id) {
             figcaption {
                 strong { (chart.title) }
                 @if !chart.about.is_empty() { " " span.about { (chart.about) } }
             }
-            @if matches!(chart.extra, ChartOverlay::Heat(_)) || chart.lines().count() == 1 {
-            } @else {
-                (key(chart))
-            }
+            @if needs_key { (key(chart)) }
             div.drawings {
                 (drawing(&draw(chart, WIDE), "wide"))
                 (drawing(&draw(chart, NARROW), "narrow"))
@@ -28,33 +24,29 @@ pub(crate) fn figure(chart: &Chart, ids: &UniqueIds) -> Markup {
     }
 }
 
-/// Colours and names of the series. It is for eyes alone: the table has the names too.
+/// Colours and names of the series, hidden from screen readers: the table has the names too.
 fn key(chart: &Chart) -> Markup {
     html! {
         ul.key aria-hidden="true" {
-            @for (column, ink) in chart.lines() {
-                li { span.swatch style=(format!("background:var({})", variable(ink))) {} (column.name) }
+            @for (column, style) in chart.lines() {
+                li { span.swatch style=(format!("background:var({})", variable(style))) {} (column.name) }
             }
         }
     }
 }
 
-fn variable(ink: SeriesStyle) -> &'static str {
-    crate::chart::variable(ink)
-}
-
 fn drawing(drawing: &Drawing, class: &str) -> Markup {
-    let area = drawing.area.map(|share| format!("{share:.5}")).join(" ");
+    let area = drawing.area.map(|edge| format!("{edge:.5}")).join(" ");
     html! {
         div.drawing.(class) data-area=(area) { (PreEscaped(&drawing.svg)) }
     }
 }
 
-/// The values, which the pointer shows too.
+/// The table of the values, which the script shows under the pointer.
 fn values(chart: &Chart) -> Markup {
     let (x, _) = chart.bounds();
-    let (least, end) = (chart.x.scale.position(x.0), chart.x.scale.position(x.1));
-    let place = |at: f64| (chart.x.scale.position(at) - least) / (end - least);
+    let (start, end) = (chart.x.scale.position(x.0), chart.x.scale.position(x.1));
+    let fraction = |at: f64| (chart.x.scale.position(at) - start) / (end - start);
     html! {
         details.data {
             summary { "Values of “" (chart.title) "”" }
@@ -66,7 +58,7 @@ fn values(chart: &Chart) -> Markup {
                     } }
                     tbody {
                         @for (i, at) in chart.at.iter().enumerate() {
-                            tr data-at=(format!("{:.5}", place(*at))) {
+                            tr data-at=(format!("{:.5}", fraction(*at))) {
                                 th scope="row" { (chart.x.unit.show(*at)) }
                                 @for c in &chart.columns {
                                     td { @if let Some(v) = c.values[i] { (c.unit.show(v)) } }

@@ -1,5 +1,6 @@
 //! Pages: one file each, with its style and its script inside, that needs no network.
 
+mod article;
 mod client;
 mod compare;
 mod curve;
@@ -9,11 +10,13 @@ mod run;
 mod search;
 mod tables;
 
+pub use article::tiles;
 pub use compare::{comparison, comparison_body};
 pub use run::{TileTimes, latency_tiles};
 
 use crate::RunData;
 use crate::chart::{Chart, Theme, style};
+use article::ArticleStyle;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_diagnostics::foreign;
 use plimsoll_disclosure::Disclosure;
@@ -27,52 +30,48 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// A page on one or several results.
 #[must_use]
-pub fn report(subjects: &[RunData]) -> String {
-    let title = match subjects {
+pub fn report(results: &[RunData]) -> String {
+    let title = match results {
         [one] => format!("{} – Plimsoll", one.name()),
         many => format!("{} results – Plimsoll", many.len()),
     };
-    document(&title, &body(subjects))
+    document(&title, &body(results))
 }
 
-/// What a page on one or several results holds, for a page that has more on it.
+/// Content of a page on one or several results, to be embedded in another page.
 #[must_use]
-pub fn body(subjects: &[RunData]) -> Markup {
-    let several = subjects.len() > 1;
+pub fn body(results: &[RunData]) -> Markup {
+    let styles = (0..results.len()).map(|i| ArticleStyle::of(i, results.len()));
+    let articles: Vec<(ArticleStyle, &RunData)> = styles.zip(results).collect();
     html! {
-        @if several {
-            h1 { (subjects.len()) " results" }
+        @if results.len() > 1 {
+            h1 { (results.len()) " results" }
             nav aria-label="Results" {
                 ol {
-                    @for (i, s) in subjects.iter().enumerate() {
-                        li { a href=(format!("#run-{}", i + 1)) { (s.name()) } " " (badge(s)) }
+                    @for (style, data) in &articles {
+                        li { a href=(format!("#{}", style.own_id())) { (data.name()) } " " (badge(data)) }
                     }
                 }
             }
         }
-        @for (i, s) in subjects.iter().enumerate() {
-            @let ids = UniqueIds { prefix: prefix(i, subjects.len()) };
-            // Headings of a page on several results are one level lower.
-            @match s {
-                RunData::Run(loaded) => { (run::article(loaded, &ids, several)) }
+        @for (style, data) in &articles {
+            @match data {
+                RunData::Run(loaded) => { (run::article(loaded, style)) }
                 RunData::Curve { name, curve, annotations } => {
-                    (curve::article(name, curve, annotations, &ids, several, None))
+                    (curve::article(name, curve, annotations, style, None))
                 }
                 RunData::Search { name, search, annotations } => {
-                    (search::article(name, search, annotations, &ids, several))
+                    (search::article(name, search, annotations, style))
                 }
             }
         }
     }
 }
 
-/// Charts, for a page of one's own.
+/// Charts, to be embedded in another page.
 #[must_use]
 pub fn figures(charts: &[Chart]) -> Markup {
-    let ids = UniqueIds {
-        prefix: String::new(),
-    };
-    html! { @for chart in charts { (figure::figure(chart, &ids)) } }
+    html! { @for chart in charts { (figure::figure(chart, &chart.id)) } }
 }
 
 /// The style sheet of all pages, in both themes.
@@ -95,69 +94,43 @@ pub fn script() -> &'static str {
 pub fn disclosed(
     name: &str,
     curve: &LoadCurve,
-    said: &Annotations,
+    annotations: &Annotations,
     disclosure: &Disclosure,
 ) -> String {
-    let ids = UniqueIds {
-        prefix: String::new(),
-    };
-    let body = curve::article(name, curve, said, &ids, false, Some(disclosure));
+    let style = ArticleStyle::alone();
+    let body = curve::article(name, curve, annotations, &style, Some(disclosure));
     document(&format!("{name} – Plimsoll"), &body)
 }
 
-/// Tags and note.
-pub(crate) fn annotations(said: &Annotations) -> Markup {
-    html! {
-        @if !said.tags.is_empty() {
-            p { "Tags: " @for t in &said.tags { span.tag { (t) } } }
-        }
-        @if !said.note.is_empty() { p.note { (said.note) } }
-    }
-}
-
-fn badge(subject: &RunData) -> Markup {
-    match subject {
+fn badge(data: &RunData) -> Markup {
+    match data {
         RunData::Run(loaded) => run::badge(&loaded.run),
         RunData::Curve { curve, .. } => curve::badge(curve),
         RunData::Search { search, .. } => search::badge(search),
     }
 }
 
-fn prefix(i: usize, of: usize) -> String {
-    if of > 1 {
-        format!("run-{}", i + 1)
-    } else {
-        String::new()
-    }
-}
-
-/// Makes names of elements that differ between the runs of a page.
-pub(crate) struct UniqueIds {
-    prefix: String,
-}
-
-impl UniqueIds {
-    /// The name of the run itself.
-    pub(crate) fn own(&self) -> &str {
-        if self.prefix.is_empty() {
-            "run-1"
-        } else {
-            &self.prefix
-        }
-    }
-
-    /// The name of a part of it.
-    pub(crate) fn of(&self, part: &str) -> String {
-        if self.prefix.is_empty() {
-            part.to_owned()
-        } else {
-            format!("{}-{part}", self.prefix)
-        }
-    }
-}
-
 /// A whole page around a body.
-pub(crate) fn document(title: &str, body: &Markup) -> String {
+fn document(title: &str, body: &Markup) -> String {
+    let head = html! {
+        // Nothing is fetched, whatever a workload's name or text contains.
+        meta http-equiv="Content-Security-Policy"
+            content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+        title { (title) }
+        style { (PreEscaped(stylesheet())) }
+    };
+    let body = html! {
+        main { (body) }
+        footer { "Made by Plimsoll " (env!("CARGO_PKG_VERSION")) "." }
+        script { (PreEscaped(SCRIPT)) }
+    };
+    html_document(&head, &body)
+}
+
+/// A document of HTML from what is particular to its head, and its body; characters that HTML does
+/// not have are replaced.
+#[must_use]
+pub fn html_document(head: &Markup, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -165,17 +138,9 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                // Nothing is fetched, whatever a workload's name or text may hold.
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-                title { (title) }
-                style { (PreEscaped(stylesheet())) }
+                (head)
             }
-            body {
-                main { (body) }
-                footer { "Made by Plimsoll " (env!("CARGO_PKG_VERSION")) "." }
-                script { (PreEscaped(SCRIPT)) }
-            }
+            body { (body) }
         }
     };
     foreign::replaced(&markup.into_string()).into_owned()

@@ -1,16 +1,15 @@
 //! A run on a page.
 
-use super::figure::figure;
-use super::{UniqueIds, client, tables};
+use super::article::{ArticleStyle, annotations, facts, source_text, tiles};
+use super::{client, tables};
 use crate::{LoadedResult, charts};
 use maud::{Markup, html};
-use plimsoll_plan::{Bytes, Count, counted, show_duration};
+use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_report::percentiles::PercentileKind;
-use plimsoll_report::{filebench, mib_per_s, rate, standstill};
-use plimsoll_results::{ClockKind, LatencyKind, Percentile, Run, Verdict};
-use std::time::Duration;
+use plimsoll_report::{filebench, measured_text, mib_per_s, rate, standstill};
+use plimsoll_results::{LatencyKind, Percentile, Run, Verdict};
 
-/// The verdict in a word.
+/// The verdict.
 pub(crate) fn badge(run: &Run) -> Markup {
     let class = match run.validity.verdict {
         Verdict::Valid => "good",
@@ -21,54 +20,41 @@ pub(crate) fn badge(run: &Run) -> Markup {
 }
 
 /// Everything on one run.
-pub(crate) fn article(loaded: &LoadedResult, ids: &UniqueIds, nested: bool) -> Markup {
+pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
     let run = &loaded.run;
-    let charts = charts::of_run(loaded);
-    let section = |id: &str, title: &str, body: Markup| {
-        html! {
-            section aria-labelledby=(ids.of(id)) {
-                @if nested { h3 id=(ids.of(id)) { (title) } } @else { h2 id=(ids.of(id)) { (title) } }
-                (body)
-            }
-        }
+    let operations = html! {
+        (tables::operations(run))
+        (tables::procedures(run))
+        (tables::errors(run))
     };
     html! {
-        article id=(ids.own()) {
-            (headline(loaded, nested))
+        article id=(style.own_id()) {
+            (headline(loaded, style))
             @if run.window_number > 0 {
-                (section("achieved", "Achieved", achieved(run)))
+                (style.section("achieved", "Achieved", &achieved(run)))
             }
             @if let Some(mix) = &run.mix {
-                (section("load", "Load", tables::mix(mix)))
+                (style.section("load", "Load", &tables::mix(mix)))
             }
-            @if !charts.is_empty() {
-                (section("charts", "Throughput and latency", html! {
-                    @for chart in &charts { (figure(chart, ids)) }
-                }))
-            }
+            (style.charts("Throughput and latency", &charts::of_run(loaded)))
             @if !run.stages.is_empty() {
-                (section("stages", "Stages", tables::stages(run)))
+                (style.section("stages", "Stages", &tables::stages(run)))
             }
             @if !run.operations.is_empty() {
-                (section("operations", "Operations", html! {
-                    (tables::operations(run))
-                    (tables::procedures(run))
-                    (tables::errors(run))
-                }))
+                (style.section("operations", "Operations", &operations))
             }
-            (section("client", "Client", client::machine(run)))
-            (section("workload", "Workload", workload(run)))
-            (section("environment", "Environment", client::environment(&run.environment)))
+            (style.section("client", "Client", &client::machine(run)))
+            (style.section("workload", "Workload", &workload(run)))
+            (style.section("environment", "Environment", &client::environment(&run.environment)))
         }
     }
 }
 
-fn headline(loaded: &LoadedResult, nested: bool) -> Markup {
+fn headline(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
     let run = &loaded.run;
     html! {
         header {
-            @if nested { h2 { (run.workload) " " (badge(run)) } }
-            @else { h1 { (run.workload) " " (badge(run)) } }
+            (style.title(&run.workload, &badge(run)))
             @if !run.plan.title.is_empty() { p.lead { (run.plan.title) } }
             @if !run.validity.reasons.is_empty() {
                 ul.reasons {
@@ -76,9 +62,9 @@ fn headline(loaded: &LoadedResult, nested: bool) -> Markup {
                 }
             }
             @for sentence in standstill::sentences(run) { p.about { (sentence) } }
-            (super::annotations(&loaded.annotations))
+            (annotations(&loaded.annotations))
             p { (requested(run)) }
-            (client::facts(&[
+            (facts(&[
                 ("results", loaded.name.clone()),
                 ("started", run.started_at.clone()),
                 ("target", target(run)),
@@ -96,7 +82,7 @@ fn target(run: &Run) -> String {
     }
 }
 
-/// What was asked for, in a sentence.
+/// The requested load, in a sentence.
 fn requested(run: &Run) -> String {
     let mut parts = vec![counted(run.workers, "worker", "workers")];
     if run.ranks > 1 {
@@ -111,19 +97,11 @@ fn requested(run: &Run) -> String {
     if let Some(rate) = run.plan.event_rate {
         parts.push(format!("{rate} events per second for the limiters"));
     }
-    let clock = match run.clock {
-        ClockKind::Real => "",
-        ClockKind::Virtual => " of virtual time",
-    };
-    let length = Duration::try_from_secs_f64(run.window_s).unwrap_or_default();
-    parts.push(match run.window_number {
-        0 => "nothing measured".into(),
-        _ => format!("{}{clock} measured", show_duration(length)),
-    });
+    parts.push(measured_text(run));
     format!("Requested: {}.", parts.join(", "))
 }
 
-/// Mean and 99th percentile of a latency in milliseconds, as far as they are known.
+/// Mean and 99th percentile of a latency in milliseconds, if they are known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TileTimes {
     /// The mean.
@@ -134,8 +112,7 @@ pub struct TileTimes {
     pub p99_at_least: bool,
 }
 
-/// Mean and 99th percentile of the latency, and of the service time where the load was paced and that
-/// is something else.
+/// Mean and 99th percentile of the latency, and of the service time if the load was paced.
 #[must_use]
 pub fn latency_tiles(
     kind: LatencyKind,
@@ -172,7 +149,7 @@ pub fn latency_tiles(
 /// The figures of all operations together.
 fn achieved(run: &Run) -> Markup {
     let s = &run.summary;
-    let mut tiles = vec![
+    let mut figures = vec![
         ("operations per second".to_owned(), rate(s.ops_per_s)),
         ("MiB per second".to_owned(), mib_per_s(s.bytes_per_s)),
     ];
@@ -184,13 +161,13 @@ fn achieved(run: &Run) -> Markup {
             p99_at_least: p99.is_some_and(|f| of.at_least(&f)),
         }
     };
-    tiles.extend(latency_tiles(
+    figures.extend(latency_tiles(
         s.latency_kind(),
         times(s.mean_ms, PercentileKind::Latency),
         s.service.map(|s| times(s.mean_ms, PercentileKind::Service)),
     ));
     let cpu = s.cpu_us_per_op.map(|us| format!("{us:.1} µs"));
-    tiles.extend([
+    figures.extend([
         ("operations".to_owned(), Count(s.ops).to_string()),
         ("failed".to_owned(), Count(s.errors).to_string()),
         (
@@ -199,9 +176,7 @@ fn achieved(run: &Run) -> Markup {
         ),
     ]);
     html! {
-        dl.tiles {
-            @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } }
-        }
+        (tiles(&figures))
         p.mono { (filebench::io_summary(s).trim_end()) }
         (tables::ends(run))
         @if !run.earlier_windows.is_empty() {
@@ -214,50 +189,37 @@ fn achieved(run: &Run) -> Markup {
 }
 
 fn workload(run: &Run) -> Markup {
-    let plan = &run.plan;
-    let parameters: Vec<Vec<String>> = plan
-        .parameters
-        .iter()
-        .map(|p| {
-            vec![
-                p.name.clone(),
-                p.value.clone(),
-                p.default.clone(),
-                p.meaning.clone(),
-            ]
-        })
-        .collect();
-    let trees: Vec<Vec<String>> = run
-        .filesets
-        .iter()
-        .map(|p| {
-            let how = if p.reused { "found" } else { "made" };
-            vec![
-                p.fileset.clone(),
-                Count(p.files).to_string(),
-                Count(p.dirs).to_string(),
-                Bytes(p.bytes).to_string(),
-                format!("{how} in {:.2} s", p.seconds),
-            ]
-        })
-        .collect();
-    let variables: Vec<Vec<String>> = run
-        .variables
-        .iter()
-        .map(|v| {
-            let cells = [v.mean, v.sigma].map(|n| format!("{n}"));
-            [v.name.clone(), Count(v.draws).to_string()]
-                .into_iter()
-                .chain(cells)
-                .collect()
-        })
-        .collect();
+    let parameters = run.plan.parameters.iter().map(|p| {
+        let cells = [&p.name, &p.value, &p.default, &p.meaning];
+        cells.map(String::clone).to_vec()
+    });
+    let filesets = run.filesets.iter().map(|p| {
+        let how = if p.reused { "found" } else { "created" };
+        vec![
+            p.fileset.clone(),
+            Count(p.files).to_string(),
+            Count(p.dirs).to_string(),
+            Bytes(p.bytes).to_string(),
+            format!("{how} in {:.2} s", p.seconds),
+        ]
+    });
+    let variables = run.variables.iter().map(|v| {
+        vec![
+            v.name.clone(),
+            Count(v.draws).to_string(),
+            v.mean.to_string(),
+            v.sigma.to_string(),
+        ]
+    });
+    let parameters: Vec<Vec<String>> = parameters.collect();
+    let filesets: Vec<Vec<String>> = filesets.collect();
+    let variables: Vec<Vec<String>> = variables.collect();
     html! {
         @if !parameters.is_empty() {
             (tables::table("Parameters", &["name", "value", "default", "meaning"], &parameters))
         }
-        @if !trees.is_empty() {
-            (tables::table("Filesets", &["fileset", "files", "directories", "bytes", ""], &trees))
+        @if !filesets.is_empty() {
+            (tables::table("Filesets", &["fileset", "files", "directories", "bytes", ""], &filesets))
         }
         @if !variables.is_empty() {
             (tables::table("Variables", &["flowop", "draws", "mean", "deviation"], &variables))
@@ -268,11 +230,6 @@ fn workload(run: &Run) -> Markup {
                 li { (n.text) @if let Some(place) = &n.location { " (" (place) ")" } }
             } }
         }
-        @if !plan.source.text.is_empty() {
-            details {
-                summary { "Text of " (plan.source.name) }
-                pre tabindex="0" { code { (plan.source.text) } }
-            }
-        }
+        (source_text(&run.plan.source))
     }
 }

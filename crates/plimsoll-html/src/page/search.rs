@@ -1,91 +1,61 @@
 //! A search for a load line on a page.
 
-use super::figure::figure;
-use super::{UniqueIds, client, tables};
+use super::article::{ArticleStyle, annotations, facts, source_text, tiles};
+use super::{client, tables};
 use crate::charts;
 use maud::{Markup, html};
-use plimsoll_plan::{Count, counted};
-use plimsoll_points::{Agreement, SearchEnd};
+use plimsoll_plan::Count;
+use plimsoll_points::SearchEnd;
 use plimsoll_report::{find, markdown, points};
 use plimsoll_results::{Annotations, LoadSearch, SearchRun};
 
-/// How far the search is, in a word.
+/// State of the search.
 pub(crate) fn badge(search: &LoadSearch) -> Markup {
-    let (class, word) = match (
-        search.selection.load_line.termination,
-        &search.selection.failure,
-    ) {
+    let (class, word) = match (search.selection.load_line.termination, &search.selection.failure) {
         (_, Some(_)) => ("bad", "failed".to_owned()),
         (SearchEnd::Found, None) => ("good", "found".to_owned()),
-        (SearchEnd::NoneSustained, None) => {
-            ("bad", search.selection.load_line.termination.to_string())
-        }
+        (SearchEnd::NoneSustained, None) => ("bad", search.selection.load_line.termination.to_string()),
         (ended, None) => ("doubtful", ended.to_string()),
     };
     html! { span.verdict.(class) { (word) } }
 }
 
-/// Everything on one search. A `nested` one is among others on its page.
+/// Everything on one search.
 pub(crate) fn article(
     name: &str,
     search: &LoadSearch,
-    said: &Annotations,
-    ids: &UniqueIds,
-    nested: bool,
+    notes: &Annotations,
+    style: &ArticleStyle,
 ) -> Markup {
-    let heading = |id: &str, title: &str| {
-        html! { @if nested { h3 id=(ids.of(id)) { (title) } } @else { h2 id=(ids.of(id)) { (title) } } }
-    };
-    let charts = charts::of_search(search);
     html! {
-        article id=(ids.own()) {
-            (headline(name, search, said, nested))
-            section aria-labelledby=(ids.of("achieved")) {
-                (heading("achieved", "Load line"))
-                (achieved(search))
-            }
-            @if !charts.is_empty() {
-                section aria-labelledby=(ids.of("charts")) {
-                    (heading("charts", "Loads"))
-                    @for chart in &charts { (figure(chart, ids)) }
-                }
-            }
-            section aria-labelledby=(ids.of("runs")) {
-                (heading("runs", "Runs"))
-                (runs(search))
-            }
-            section aria-labelledby=(ids.of("environment")) {
-                (heading("environment", "Environment"))
-                (client::environment(&search.environment))
-            }
-            @if !search.plan.source.text.is_empty() {
-                details {
-                    summary { "Text of " (search.plan.source.name) }
-                    pre tabindex="0" { code { (search.plan.source.text) } }
-                }
-            }
+        article id=(style.own_id()) {
+            (headline(name, search, notes, style))
+            (style.section("achieved", "Load line", &achieved(search)))
+            (style.charts("Loads", &charts::of_search(search)))
+            (style.section("runs", "Runs", &runs(search)))
+            (style.section("environment", "Environment", &client::environment(&search.environment)))
+            (source_text(&search.plan.source))
         }
     }
 }
 
-fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -> Markup {
+fn headline(name: &str, search: &LoadSearch, notes: &Annotations, style: &ArticleStyle) -> Markup {
     html! {
         header {
-            @let title = format!("{}, search for the load line", search.workload);
-            @if nested { h2 { (title) " " (badge(search)) } } @else { h1 { (title) " " (badge(search)) } }
+            (style.title(&format!("{}, search for the load line", search.workload), &badge(search)))
             @if let Some(reason) = &search.selection.failure {
                 p { strong { (reason.code) } ": " (reason.text) }
             }
             @if !search.comparable {
                 p.doubtful { (markdown::scaled(search.scale)) }
             }
-            (super::annotations(said))
+            (annotations(notes))
             p {
                 "Requested: the highest load up to " (Count(search.selection.search.max_load)) " " (search.metric)
                 " that meets the criteria, each run warmed up for " (search.warmup_s)
                 " s and measured for " (search.measure_s) " s."
             }
-            (client::facts(&[
+            (facts(&[
                 ("results", name.to_owned()),
                 ("started", search.started_at.clone()),
                 ("target", search.target.url.clone()),
@@ -100,28 +70,15 @@ fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -
 }
 
 fn achieved(search: &LoadSearch) -> Markup {
-    let held = |s: Option<Agreement>| {
-        s.map_or("none".into(), |s| {
-            let runs = counted(u64::from(s.runs), "run", "runs");
-            format!(
-                "{} {} (passed {} of {runs})",
-                Count(s.load),
-                search.metric,
-                s.passed
-            )
-        })
-    };
-    let tiles = [
-        ("sustained", held(search.selection.load_line.sustained)),
-        (
-            "not sustained",
-            held(search.selection.load_line.not_sustained),
-        ),
+    let load = |s| points::agreement_text(s, &search.metric);
+    let figures = [
+        ("sustained", load(search.selection.load_line.sustained)),
+        ("not sustained", load(search.selection.load_line.not_sustained)),
         ("runs", Count(search.runs.len() as u64).to_string()),
     ];
     html! {
         @if let Some(text) = find::interval(search) { p.doubtful { "Not found: " (text) "." } }
-        dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
+        (tiles(&figures))
         p.about {
             "A load is sustained if it passed every criterion in more than half of its runs. The load line lies "
             "between the highest sustained load and the lowest that is not."

@@ -1,13 +1,13 @@
-//! Tables of figures: operations, errors, stages and their ranks, what was asked for.
+//! Tables of figures: load, operations, errors, stages and their ranks.
 
 use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
+use plimsoll_report::operation_table::{OperationTable, latency_cells};
 use plimsoll_report::percentiles::{
-    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, bounded, greatest, of_done,
-    shown_inline,
+    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, bounded,
 };
-use plimsoll_report::{mib_per_s, points, rate, stages};
+use plimsoll_report::{inline, mib_per_s, points, rate, stages};
 use plimsoll_results::{
     CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures, Stage,
 };
@@ -33,41 +33,19 @@ pub(crate) fn table(caption: &str, head: &[impl AsRef<str>], rows: &[Vec<String>
     }
 }
 
-/// A latency without the space that lines it up in a column of text.
+/// A time in milliseconds.
 pub(crate) fn time(ms: f64) -> String {
     points::time_cell(Some(ms))
 }
 
-/// Mean, least, percentiles and greatest of an operation.
-fn times(o: &OperationFigures, shown: &[Percentile], of: PercentileKind) -> Vec<String> {
-    let figures = match of {
-        PercentileKind::Latency => &o.latency,
-        PercentileKind::Service => o.service(),
-    };
-    let done = [figures.mean_ms, figures.min_ms].map(|ms| plain(&of_done(o, ms, "–")));
-    let mut cells = Vec::from(done);
-    cells.extend(
-        shown
-            .iter()
-            .map(|p| shown_inline(o.percentile(*p), of, "–")),
-    );
-    cells.push(plain(&greatest(o, of, "–")));
-    cells
-}
-
-/// A time of a report without the space that lines it up in a column of text.
-fn plain(shown: &str) -> String {
-    shown.replace("  ", " ")
-}
-
 /// A latency that may be a lower bound.
 pub(crate) fn time_or_more(ms: f64, at_least: bool) -> String {
-    plain(&bounded(ms, at_least))
+    inline(&bounded(ms, at_least))
 }
 
-/// What is said below a table in which percentiles have too few operations.
+/// The note below a table in which percentiles have too few operations.
 pub(crate) fn doubt(rows: &[Vec<String>]) -> Markup {
-    // A name may end so too, but it stands in the first column.
+    // A name may end with the mark too, but it is in the first column.
     let mut cells = rows.iter().flat_map(|row| row.iter().skip(1));
     html! {
         @if cells.any(|c| c.ends_with(UNCERTAIN_MARK)) { p.about { (UNCERTAIN_NOTE) } }
@@ -96,51 +74,15 @@ pub(crate) fn procedures(run: &Run) -> Markup {
 
 fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup {
     let shown = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
-    let head = [
-        "operation",
-        "kind",
-        "ops",
-        "ops/s",
-        "MiB/s",
-        "errors",
-        "mean",
-        "min",
-    ];
-    let mut head = head.map(str::to_owned).to_vec();
-    head.extend(shown.iter().map(Percentile::to_string));
-    head.extend(["max", "CPU µs/op"].map(str::to_owned));
-    let mut rows = Vec::new();
-    for o in operations {
-        rows.push(operation(run, o, shown));
-        if o.service.is_some() {
-            let mut row = vec![format!("{}, service time", label(run, o)), String::new()];
-            row.extend(std::iter::repeat_n(String::new(), 4));
-            row.extend(times(o, shown, PercentileKind::Service));
-            row.push(String::new());
-            rows.push(row);
-        }
-    }
+    let OperationTable { head, rows } =
+        OperationTable::new(operations, shown, true, |o| label(run, o));
     html! {
         (table(caption, &head, &rows))
         (doubt(&rows))
     }
 }
 
-fn operation(run: &Run, o: &OperationFigures, shown: &[Percentile]) -> Vec<String> {
-    let mut row = vec![
-        label(run, o),
-        o.kind.to_string(),
-        Count(o.ops).to_string(),
-        rate(o.ops_per_s),
-        mib_per_s(o.bytes_per_s),
-        Count(o.errors).to_string(),
-    ];
-    row.extend(times(o, shown, PercentileKind::Latency));
-    row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
-    row
-}
-
-/// Failed operations by what went wrong; nothing if none failed.
+/// Failed operations by their error; nothing if none failed.
 pub(crate) fn errors(run: &Run) -> Markup {
     let rows: Vec<Vec<String>> = run
         .operations
@@ -159,7 +101,7 @@ pub(crate) fn errors(run: &Run) -> Markup {
     }
 }
 
-/// How much of an operation mix was carried.
+/// The load of an operation mix, offered and achieved.
 pub(crate) fn mix(mix: &MixFigures) -> Markup {
     let head = [
         "component",
@@ -172,10 +114,10 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         "slowest process",
         "response mean",
         "response p99",
-        "late starts p99",
+        "start delay p99",
     ];
     let row = |name: &str, processes: String, c: &ScheduledFigures| {
-        let late = c.start_delay.map(|f| time(f.p99_ms));
+        let start_delay = c.start_delay.map(|f| time(f.p99_ms));
         let mean = c.response.filter(|f| f.mean_ms > 0.0 || f.max_ms == 0.0);
         let p99 = c
             .response
@@ -193,7 +135,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
                 .map_or("–".into(), |p| format!("{p:.1} %")),
             mean.map_or_else(none, |f| time(f.mean_ms)),
             p99.unwrap_or_else(none),
-            late.unwrap_or_else(none),
+            start_delay.unwrap_or_else(none),
         ]
     };
     let mut rows: Vec<Vec<String>> = mix
@@ -206,16 +148,16 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
     table("Offered and achieved load", &head, &rows)
 }
 
-/// When the first and the last worker came to their ends, and how far all were then; nothing where
-/// they ended with the run.
+/// When the first and the last worker finished, and what all had completed by then; nothing if they
+/// ended with the run.
 pub(crate) fn ends(run: &Run) -> Markup {
-    let row = |stage: &str, which: &str, done: CompletedFigures| {
+    let row = |stage: &str, which: &str, completed: CompletedFigures| {
         vec![
             format!("{which}{stage}"),
-            format!("{:.3}", done.after_s),
-            Count(done.ops).to_string(),
-            rate(done.ops_per_s),
-            mib_per_s(done.bytes_per_s),
+            format!("{:.3}", completed.after_s),
+            Count(completed.ops).to_string(),
+            rate(completed.ops_per_s),
+            mib_per_s(completed.bytes_per_s),
         ]
     };
     let of_run = [(String::new(), run.first_done, run.last_done)];
@@ -229,8 +171,8 @@ pub(crate) fn ends(run: &Run) -> Markup {
     });
     let mut rows = Vec::new();
     for (stage, first, last) in of_run.into_iter().chain(of_stages) {
-        rows.extend(first.map(|done| row(&stage, "first", done)));
-        rows.extend(last.map(|done| row(&stage, "last", done)));
+        rows.extend(first.map(|completed| row(&stage, "first", completed)));
+        rows.extend(last.map(|completed| row(&stage, "last", completed)));
     }
     let head = ["worker", "after seconds", "ops", "ops/s", "MiB/s"];
     html! {
@@ -240,21 +182,11 @@ pub(crate) fn ends(run: &Run) -> Markup {
     }
 }
 
-/// Stages of a pattern, and what each rank did in them.
+/// Stages of a pattern, and the figures of each rank.
 pub(crate) fn stages(run: &Run) -> Markup {
     let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
-    let head = [
-        "stage",
-        "iteration",
-        "seconds",
-        "operation",
-        "ops",
-        "ops/s",
-        "MiB/s",
-        "errors",
-        "mean",
-    ];
-    let mut head = head.map(str::to_owned).to_vec();
+    let head = "stage|iteration|seconds|operation|ops|ops/s|MiB/s|errors|mean";
+    let mut head: Vec<String> = head.split('|').map(str::to_owned).collect();
     head.extend(shown.iter().map(Percentile::to_string));
     head.push("max".into());
     let rows: Vec<Vec<String>> = run.stages.iter().flat_map(|s| stage(s, shown)).collect();
@@ -262,73 +194,39 @@ pub(crate) fn stages(run: &Run) -> Markup {
         (table("Stages; rates are over the time of the longest rank", &head, &rows))
         (doubt(&rows))
         details {
-            summary { "What each rank did" }
+            summary { "Figures of each rank" }
             (ranks(run))
         }
     }
 }
 
-fn longest_s(stage: &Stage) -> f64 {
-    let longest = stage.ranks.iter().map(|r| r.time_ns).max();
-    longest.unwrap_or(0) as f64 / 1e9
-}
-
-fn per(n: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 {
-        n as f64 / seconds
-    } else {
-        0.0
-    }
-}
-
 fn stage(stage: &Stage, shown: &[Percentile]) -> Vec<Vec<String>> {
-    let seconds = longest_s(stage);
-    let done = stage.window.operations.iter();
-    let done = done.filter(|o| o.ops + o.errors + o.in_flight > 0);
-    done.map(|o| {
+    let seconds = stages::longest_ns(stage) as f64 / 1e9;
+    let row = |o: OperationFigures| {
         let mut row = vec![
             stage.name.clone(),
             (stage.iteration + 1).to_string(),
             format!("{seconds:.3}"),
             o.name.clone(),
             Count(o.ops).to_string(),
-            rate(per(o.ops, seconds)),
-            mib_per_s(per(o.bytes, seconds)),
+            rate(o.ops_per_s),
+            mib_per_s(o.bytes_per_s),
             Count(o.errors).to_string(),
         ];
-        row.push(plain(&of_done(o, o.latency.mean_ms, "–")));
-        row.extend(
-            shown
-                .iter()
-                .map(|p| shown_inline(o.percentile(*p), PercentileKind::Latency, "–")),
-        );
-        row.push(plain(&greatest(o, PercentileKind::Latency, "–")));
+        let latency = latency_cells(&o, shown, PercentileKind::Latency, "–");
+        row.extend(latency.iter().map(|cell| inline(cell)));
         row
-    })
-    .collect()
+    };
+    stages::over_longest_rank(stage).map(row).collect()
 }
 
-/// Most rows of the table of ranks: a page of a run with thousands of ranks must still open.
+/// Maximum number of rows of the table of ranks: a page on thousands of ranks must still open.
 const MAX_RANK_ROWS: usize = 4000;
 
 fn ranks(run: &Run) -> Markup {
-    let head = [
-        "stage",
-        "iteration",
-        "rank",
-        "seconds",
-        "seconds with barrier",
-        "rounds",
-        "rounds at the stonewall",
-        "operation",
-        "ops",
-        "moved",
-        "errors",
-        "min",
-        "median",
-        "p99",
-        "max",
-    ];
+    let head = "stage|iteration|rank|seconds|seconds with barrier|rounds|rounds at the stonewall|\
+                operation|ops|moved|errors|min|median|p99|max";
+    let head: Vec<&str> = head.split('|').collect();
     let mut rows = Vec::new();
     let mut all = 0;
     for stage in &run.stages {

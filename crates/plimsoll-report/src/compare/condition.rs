@@ -7,18 +7,18 @@ use plimsoll_results::Percentile;
 use std::fmt;
 use std::str::FromStr;
 
-/// A change that must not be, such as `p99 > +10%`.
+/// A change that must not occur, such as `p99 > +10%`.
 ///
-/// Of repeated runs only a real change counts; of single runs every change,
-/// for there is nothing to tell it from chance by.
+/// Of repeated runs only a significant change counts; of single runs every change, because it cannot be
+/// distinguished from chance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// Operation it is about; `None`: all together.
+    /// The operation; `None` for all together.
     operation: Option<String>,
     metric: Metric,
-    /// Whether it is about more, or about less.
+    /// Whether the figure must not be more than the change, or not less.
     more: bool,
-    /// The change as a share.
+    /// The change as a fraction.
     change: f64,
 }
 
@@ -49,7 +49,7 @@ impl FromStr for Condition {
         };
         let metric = Metric::of_name(name).ok_or_else(|| {
             wrong(&format!(
-                "`{name}` is no figure: expected one of {METRIC_HELP}"
+                "`{name}` is not a figure: expected one of {METRIC_HELP}"
             ))
         })?;
         let percent = rest[1..].trim();
@@ -61,7 +61,7 @@ impl FromStr for Condition {
             .parse()
             .ok()
             .filter(|n: &f64| n.is_finite())
-            .ok_or_else(|| wrong(&format!("`{number}` is no number")))?;
+            .ok_or_else(|| wrong(&format!("`{number}` is not a number")))?;
         if operation.as_deref() == Some("") {
             return Err(wrong("expected the name of an operation before `:`"));
         }
@@ -90,17 +90,17 @@ impl fmt::Display for Condition {
 }
 
 impl Condition {
-    /// The percentile that it is about.
+    /// The percentile of the condition.
     #[must_use]
     pub fn percentile(&self) -> Option<Percentile> {
         self.metric.percentile()
     }
 
-    /// Every result that meets the condition.
+    /// Returns every result that meets the condition.
     ///
     /// # Errors
-    /// One sentence if the comparison has no such operation or figure, so that a name that was
-    /// written wrong does not pass for a good result.
+    /// A sentence, if the comparison has no such operation or figure, so that a misspelled name does not
+    /// pass for a good result.
     pub fn check(&self, comparison: &Comparison) -> Result<Vec<MetCondition>, String> {
         let rows = self.rows(comparison);
         if rows.is_empty() {
@@ -126,7 +126,7 @@ impl Condition {
             .collect())
     }
 
-    /// A percentile of too few operations is not known, and must not pass for a good result.
+    /// Fails if a percentile has too few operations, which must not pass for a good result.
     fn has_enough(&self, comparison: &Comparison, row: &Row) -> Result<(), String> {
         let mut sides = comparison.sets.iter().zip(&row.values);
         let lacking = sides.find(|(_, v)| v.as_ref().is_some_and(|v| !v.enough_samples));
@@ -142,23 +142,23 @@ impl Condition {
         }
     }
 
-    /// A change from or to a lower bound may be another than that of the bounds, and must not pass for a
-    /// good result where it may meet the condition.
+    /// Fails if a change from or to a lower bound may meet the condition, although that of the bounds does
+    /// not.
     fn is_decided(&self, comparison: &Comparison, row: &Row) -> Result<(), String> {
         let first = row.values.first().and_then(Option::as_ref);
         let from_bound = first.is_some_and(|f| f.at_least);
         for (side, value) in comparison.sets.iter().zip(&row.values).skip(1) {
             let Some(value) = value else { continue };
             let Some(change) = value.change else { continue };
-            // It may be more where this is a lower bound, and less where the first is.
+            // It may be more if this is a lower bound, and less if the first is.
             let may_meet = match self.more {
                 true => value.at_least && change <= self.change,
                 false => from_bound && change >= self.change,
             };
             if may_meet {
                 return Err(format!(
-                    "the change of {} of {} in {} is not known: operations were under way at the end, \
-                     and what is known are lower bounds",
+                    "the change of {} of {} in {} is not known: operations were in flight at the end, \
+                     and only lower bounds are known",
                     self.metric, row.operation, side.name
                 ));
             }
@@ -166,8 +166,8 @@ impl Condition {
         Ok(())
     }
 
-    /// The rows that the condition is about. Profiles have no row of all together: without a name
-    /// each of their configurations is meant.
+    /// The rows of the condition. Profiles have no row of all together: without a name the condition is
+    /// on each of their configurations.
     fn rows<'a>(&self, comparison: &'a Comparison) -> Vec<&'a Row> {
         let of_metric = || comparison.rows.iter().filter(|r| r.metric == self.metric);
         let whole = comparison.rows.iter().any(|r| r.operation == ALL);

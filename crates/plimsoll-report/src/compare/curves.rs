@@ -4,44 +4,44 @@ use super::{ALL, ChangeVerdict, ComparedResult, Comparison, Metric, Row, row};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_plan::Count;
 
-/// A curve that is one of the results compared.
+/// A curve that is one of the compared results.
 #[derive(Debug, Clone)]
 pub struct CurveSet {
     /// Name of the results.
     pub name: String,
-    /// What was measured: a workload, or the metric of a published report.
+    /// Name of the workload, or of the metric of a published report.
     pub workload: String,
-    /// The metric by the name that a disclosure report has for it, such as `SFS 2014 VDA-style`.
+    /// Name of the metric in a disclosure report, such as `SFS 2014 VDA-style`.
     pub metric: String,
-    /// What the load is counted in.
+    /// Unit of the load.
     pub unit: String,
     /// How the curve ended, in a word.
     pub verdict: String,
-    /// Share of the full data and rates that was measured; 1 is all.
+    /// Fraction of the full data and rates that was measured; 1 is all.
     pub scale: f64,
     /// Whether it is a published result of SPEC's own benchmark, not measured by Plimsoll.
     pub published: bool,
     /// Its points.
     pub curve: Curve,
-    /// Loads whose runs failed or were interrupted, and how: they are no points.
+    /// Loads whose runs failed or were interrupted, and how: these are not points.
     pub left_out: Vec<(u64, String)>,
 }
 
-/// What the loads of a comparison are.
+/// The loads at which curves are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LoadAxis {
-    /// The loads asked for.
+    /// The requested loads.
     Offered,
-    /// The operations a second achieved, which is what published loads of SPECsfs2008 are.
+    /// The achieved operations per second, which are the loads of published results of SPECsfs2008.
     Achieved,
 }
 
-/// Compares curves by their figures and by the latency at each load that any of them was measured
-/// at: between two valid points of a curve the latency is taken to lie on a straight line, beyond
-/// its ends and beside an invalid point there is none.
+/// Compares curves by their figures and by the latency at each load at which any of them was measured:
+/// between two valid points of a curve the latency is interpolated linearly, beyond its ends and beside
+/// an invalid point there is none.
 ///
-/// Curves by the rule of SPECsfs2008 whose loads are not counted in one unit are compared at the
-/// operations a second achieved. A point at which nothing was done has no figures.
+/// Curves by the rule of SPECsfs2008 with different units of load are compared at the achieved
+/// operations per second. A point at which no operation completed has no figures.
 #[must_use]
 pub fn of_curves(sets: &[CurveSet]) -> Comparison {
     let axis = axis(sets);
@@ -99,7 +99,7 @@ fn axis(sets: &[CurveSet]) -> LoadAxis {
     }
 }
 
-/// Where a point stands on the axis; throughputs to thousandths, as reports print them.
+/// Position of a point on the axis; throughputs to thousandths, as reports print them.
 fn position(point: &Point, axis: LoadAxis) -> f64 {
     match axis {
         LoadAxis::Offered => point.load,
@@ -107,8 +107,8 @@ fn position(point: &Point, axis: LoadAxis) -> f64 {
     }
 }
 
-/// The points by their place on the axis. Past the peak throughput falls while the load rises:
-/// there a throughput tells no single latency, and those points are left out.
+/// The points by their position on the axis. Beyond the peak, throughput falls while the load rises:
+/// there a throughput does not have a single latency, and those points are omitted.
 fn line(curve: &Curve, axis: LoadAxis) -> Vec<Point> {
     let mut line: Vec<Point> = Vec::new();
     for point in curve.points() {
@@ -120,8 +120,8 @@ fn line(curve: &Curve, axis: LoadAxis) -> Vec<Point> {
     line
 }
 
-/// The point at a load, or what lies on a straight line between the valid points beside it;
-/// nothing where no operation was done.
+/// The point at a load, or the interpolation between the valid points beside it; `None` if no operation
+/// completed.
 fn between(points: &[Point], load: f64) -> Option<Point> {
     if let Some(point) = points.iter().find(|p| p.load == load) {
         return (point.achieved > 0.0).then_some(*point);
@@ -143,7 +143,7 @@ fn between(points: &[Point], load: f64) -> Option<Point> {
     })
 }
 
-/// The row of a figure at a load; to and from an invalid point no change is counted.
+/// The row of a figure at a load; no change is computed to and from an invalid point.
 fn point_row(
     name: &str,
     metric: Metric,
@@ -167,13 +167,13 @@ fn point_row(
     Some(row)
 }
 
-/// Letters and digits of a name alone, in lower case: reports write `Job_Sets` for `job sets`.
+/// The letters and digits of a name in lower case: reports write `Job_Sets` for `job sets`.
 fn key(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// What is the same for the published metric `SPEC SFS2014_vda` and for `SFS 2014 VDA-style`.
+/// A key that is equal for the published metric `SPEC SFS2014_vda` and for `SFS 2014 VDA-style`.
 fn metric_key(metric: &str) -> String {
     let key = key(&metric.replace("(R)", "").replace("(TM)", ""));
     let key = key.strip_prefix("spec").unwrap_or(&key);
@@ -204,7 +204,7 @@ fn warnings(sets: &[CurveSet], axis: LoadAxis) -> Vec<String> {
             LoadAxis::Achieved => "; compared at the achieved operations per second",
         };
         warnings.push(format!(
-            "loads are not of one kind: {}, but {} of {}{then}",
+            "the unit of load differs: {}, but {} of {}{then}",
             first.unit, other.unit, other.name
         ));
     }

@@ -6,24 +6,23 @@ use plimsoll_results::Percentile;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A figure that is compared, in the order of the tables. In JSON it is a name such as `ops_per_s` or
-/// `p99_ms`.
+/// A compared figure, in the order of the tables. In JSON it is a name such as `ops_per_s` or `p99_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Metric {
-    /// Operations a second.
+    /// Operations per second.
     OpsPerS,
-    /// MiB a second.
+    /// MiB per second.
     MibPerS,
     /// Mean latency in milliseconds: response time of paced operations, service time of the others.
     MeanMs,
     /// Percentile of the latency in milliseconds.
     PercentileMs(Percentile),
-    /// Mean service time in milliseconds, of results that were paced.
+    /// Mean service time in milliseconds, of paced results.
     ServiceMeanMs,
-    /// Percentile of the service time in milliseconds, of results that were paced.
+    /// Percentile of the service time in milliseconds, of paced results.
     ServicePercentileMs(Percentile),
-    /// Processor time of an operation in microseconds.
+    /// Processor time per operation in microseconds.
     CpuUsPerOp,
     /// Failed operations.
     Errors,
@@ -31,11 +30,11 @@ pub enum Metric {
     Peak,
     /// Overall response time of a curve by the rule of SPEC SFS 2014, in milliseconds.
     OrtMs,
-    /// The same by the rule of SPECsfs2008.
+    /// Overall response time of a curve by the rule of SPECsfs2008, in milliseconds.
     Ort2008Ms,
 }
 
-/// Figures without a percentile, by their names in conditions and in JSON.
+/// Figures other than percentiles, with their names in conditions and in JSON.
 const NAMED_METRICS: [(Metric, &str, &str); 9] = [
     (Metric::OpsPerS, "ops/s", "ops_per_s"),
     (Metric::MibPerS, "MiB/s", "mib_per_s"),
@@ -48,7 +47,7 @@ const NAMED_METRICS: [(Metric, &str, &str); 9] = [
     (Metric::Ort2008Ms, "ort2008", "ort_2008_ms"),
 ];
 
-/// The names that conditions know.
+/// The names of figures in conditions.
 pub(super) const METRIC_HELP: &str = "ops/s, MiB/s, mean, a percentile such as p50 or p99.99, service mean, service p99 and \
                                 other percentiles of the service time, cpu, errors, highest-valid-load, ort, ort2008";
 
@@ -59,9 +58,7 @@ impl Metric {
         match self {
             Self::PercentileMs(p) => p.to_string(),
             Self::ServicePercentileMs(p) => format!("service {p}"),
-            _ => self
-                .named()
-                .map_or_else(String::new, |(name, _)| name.to_owned()),
+            _ => self.named().0.to_owned(),
         }
     }
 
@@ -90,12 +87,13 @@ impl Metric {
     }
 
     /// Name in conditions and in JSON of a figure that is not a percentile.
-    fn named(self) -> Option<(&'static str, &'static str)> {
+    fn named(self) -> (&'static str, &'static str) {
         let found = NAMED_METRICS.iter().find(|(m, ..)| *m == self);
-        found.map(|(_, name, json)| (*name, *json))
+        let (_, name, json) = found.expect("every figure but percentiles has a name");
+        (name, json)
     }
 
-    /// Heading of a table of it.
+    /// Heading of a table of the figure.
     #[must_use]
     pub fn title(self) -> String {
         let of = |p: Percentile, what: &str| match p {
@@ -115,7 +113,7 @@ impl Metric {
         }
     }
 
-    /// A value as a person reads it.
+    /// Formats a value.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
@@ -128,7 +126,7 @@ impl Metric {
         }
     }
 
-    /// The percentile that it is one of.
+    /// The percentile, if it is one.
     #[must_use]
     pub fn percentile(self) -> Option<Percentile> {
         match self {
@@ -137,7 +135,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is of the service time, which is the latency itself where nothing was paced.
+    /// Whether it is of the service time, which is the latency if nothing was paced.
     pub(super) fn is_service(self) -> bool {
         matches!(self, Self::ServiceMeanMs | Self::ServicePercentileMs(_))
     }
@@ -149,7 +147,7 @@ impl Metric {
     }
 }
 
-/// The name in JSON of a percentile: `p99_ms`, `p99.99_ms`; that of 99.9 has no dot.
+/// Name of a percentile in JSON: `p99_ms`, `p99.99_ms`; that of 99.9 has no dot.
 fn json_name(percentile: Percentile) -> String {
     match percentile {
         Percentile::P999 => "p999_ms".into(),
@@ -168,9 +166,7 @@ impl From<Metric> for String {
         match metric {
             Metric::PercentileMs(p) => json_name(p),
             Metric::ServicePercentileMs(p) => format!("service_{}", json_name(p)),
-            _ => metric
-                .named()
-                .map_or_else(String::new, |(_, json)| json.to_owned()),
+            _ => metric.named().1.to_owned(),
         }
     }
 }

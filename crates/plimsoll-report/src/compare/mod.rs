@@ -1,4 +1,4 @@
-//! Results side by side: figures, their change, and whether a change is more than chance.
+//! Results side by side: figures, their changes, and whether a change is more than chance.
 
 mod condition;
 mod curves;
@@ -16,7 +16,7 @@ pub use results::{Results, side_by_side};
 pub use runs::{OPERATION_PERCENTILES, RunSet, TOTAL_PERCENTILES, of_runs};
 pub use show::{Cell, FigureBlock, blocks, letter, markdown, text};
 
-use crate::percentiles::{AT_LEAST_MEANS, UNCERTAIN_NOTE};
+use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE};
 use plimsoll_measure::compare::{Difference, has_enough_runs};
 use serde::{Deserialize, Serialize};
 
@@ -26,35 +26,35 @@ pub const ALL: &str = "all";
 /// Results side by side; changes are from the first of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What is compared.
+    /// The compared results.
     pub sets: Vec<ComparedResult>,
-    /// Remarks on what makes the results hard to compare.
+    /// Warnings about differences that make the comparison difficult.
     pub warnings: Vec<String>,
-    /// One entry an operation and figure.
+    /// One entry per operation and figure.
     pub rows: Vec<Row>,
 }
 
-/// One of the results that are compared.
+/// One of the compared results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedResult {
     /// Name of the results.
     pub name: String,
     /// Name of the workload, or of the metric of a published curve.
     pub workload: String,
-    /// Runs of it.
+    /// The number of its runs.
     pub runs: usize,
-    /// The verdicts of all runs in a word, such as `valid`.
+    /// The different verdicts of its runs, such as `valid`.
     pub verdict: String,
 }
 
-/// One figure of one operation, of each of the results.
+/// One figure of one operation in each of the results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Name of the operation, [`ALL`] for all together.
     pub operation: String,
-    /// Which figure.
+    /// The figure.
     pub metric: Metric,
-    /// One entry a result; null where it has no such figure.
+    /// One entry per result; null if it does not have the figure.
     pub values: Vec<Option<Value>>,
 }
 
@@ -65,37 +65,37 @@ pub struct Value {
     pub mean: f64,
     /// The figure of each run.
     pub runs: Vec<f64>,
-    /// Change from the first result as a share of it: 0.1 is ten percent more; null for the first
-    /// itself, and where the first is zero or missing.
+    /// Change from the first result as a fraction of it: 0.1 is ten percent more; null for the first
+    /// itself, and if the first is zero or missing.
     pub change: Option<f64>,
-    /// What repeated runs say of the change; null without repeated runs.
+    /// Statistics of the change; null without repeated runs.
     pub difference: Option<Difference>,
-    /// What may be said of the change.
+    /// Significance of the change.
     pub statement: ChangeVerdict,
     /// Whether every run has as many operations as a percentile needs; true of other figures.
     pub enough_samples: bool,
-    /// Whether it is known only as a lower bound in some run, from operations under way at the end.
+    /// Whether it is only a lower bound in some run, because of operations in flight at the end.
     #[serde(default)]
     pub at_least: bool,
 }
 
-/// What may be said of a change.
+/// Significance of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {
-    /// It is the first result, from which changes are counted.
+    /// It is the first result, to which the others are compared.
     Base,
     /// One run each: no statement.
     OneRunEach,
-    /// So few runs that no difference could be told from chance.
+    /// Too few runs to distinguish any difference from chance.
     TooFewRuns,
-    /// The difference is more than chance.
+    /// The difference is significant.
     Real,
     /// The runs do not show that the difference is more than chance.
     NotShown,
     /// There is nothing to compare with.
     NoBase,
-    /// It is of an invalid load point, which no change is counted to or from.
+    /// It is of or from an invalid load point.
     InvalidPoint,
 }
 
@@ -114,7 +114,7 @@ impl ChangeVerdict {
         }
     }
 
-    /// What stands beside the figure itself in a table.
+    /// Mark of the figure itself in a table.
     #[must_use]
     pub fn figure_mark(self) -> &'static str {
         match self {
@@ -123,7 +123,7 @@ impl ChangeVerdict {
         }
     }
 
-    /// What stands beside a change in a table.
+    /// Mark of a change in a table.
     #[must_use]
     pub fn mark(self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ impl ChangeVerdict {
 }
 
 impl Value {
-    /// The figures of a result's runs, compared with those of the first result.
+    /// Compares the figures of a result's runs with those of the first result.
     fn of(runs: Vec<f64>, first: Option<&[f64]>) -> Self {
         let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
         let own = mean(&runs);
@@ -175,7 +175,18 @@ impl Value {
     }
 }
 
-/// Makes a row of the runs' figures of each result; `None` if no result has the figure.
+/// The items without duplicates, in the order of their first occurrence.
+pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for item in items {
+        if !distinct.contains(&item) {
+            distinct.push(item);
+        }
+    }
+    distinct
+}
+
+/// A row of the figures of each result's runs; `None` if no result has the figure.
 fn row(operation: &str, metric: Metric, figures: Vec<Vec<f64>>) -> Option<Row> {
     if figures.iter().all(Vec::is_empty) {
         return None;
@@ -195,7 +206,7 @@ fn row(operation: &str, metric: Metric, figures: Vec<Vec<f64>>) -> Option<Row> {
 }
 
 impl Comparison {
-    /// What may be said of the changes, in sentences.
+    /// Explanations of the marks in the tables, in sentences.
     #[must_use]
     pub fn remarks(&self) -> Vec<&'static str> {
         let values = || self.rows.iter().flat_map(|r| r.values.iter().flatten());
@@ -203,32 +214,32 @@ impl Comparison {
         let sentences = [
             (
                 ChangeVerdict::OneRunEach,
-                "one run each: no statement on whether a difference is real; run --repeat 5 lets \
-                 one be made",
+                "one run each: no statement on whether a difference is real; repeat the runs with \
+                 run --repeat 5",
             ),
             (
                 ChangeVerdict::TooFewRuns,
-                "too few runs for a statement on whether a difference is real; four of each are \
-                 the least",
+                "too few runs for a statement on whether a difference is real; at least four of \
+                 each are needed",
             ),
             (
                 ChangeVerdict::Real,
-                "* the difference is real: the 95 % confidence interval leaves out zero, and the \
-                 Mann-Whitney test gives less than 5 % for chance",
+                "* the difference is real: the 95 % confidence interval excludes zero, and p < 0.05 \
+                 in the Mann-Whitney test",
             ),
             (ChangeVerdict::NotShown, "~ the difference may be chance"),
             (
                 ChangeVerdict::InvalidPoint,
-                "! the load point is invalid: no change is counted to or from it",
+                "! the load point is invalid: no change is computed to or from it",
             ),
         ];
-        let said = sentences.into_iter().filter(|(s, _)| any(*s));
-        let doubtful = values()
+        let used = sentences.into_iter().filter(|(s, _)| any(*s));
+        let uncertain = values()
             .any(|v| !v.enough_samples)
             .then_some(UNCERTAIN_NOTE);
-        let bounds = values().any(|v| v.at_least).then_some(AT_LEAST_MEANS);
-        let said = said.map(|(_, text)| text);
-        said.chain(doubtful).chain(bounds).collect()
+        let bounds = values().any(|v| v.at_least).then_some(LOWER_BOUND_NOTE);
+        let used = used.map(|(_, text)| text);
+        used.chain(uncertain).chain(bounds).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Profiles side by side: the configurations are the rows.
 
-use super::runs::{of_all_metrics, row_of_all, side, warnings_of};
-use super::{ComparedResult, Comparison, Metric, Row, RunSet};
-use plimsoll_results::{Percentiles, Run};
+use super::runs::{of_all_metrics, remove_absent, row_of_all, side, warnings_of};
+use super::{ComparedResult, Comparison, Row, RunSet, distinct};
+use plimsoll_results::{Percentiles, ProfileDir, ProfileResults, ResultsError, Run};
 
 /// The runs of a profile on one file system.
 #[derive(Debug, Clone)]
@@ -11,14 +11,41 @@ pub struct ProfileSet {
     pub name: String,
     /// Name of the profile.
     pub profile: String,
-    /// Runs by the name of their configuration, in the order of the profile. A configuration that
-    /// was not run has none.
+    /// Runs by the name of their configuration, in the order of the profile; none if it was not run.
     pub cases: Vec<(String, Vec<Run>)>,
     /// Configurations that cannot be run, and why.
     pub not_run: Vec<(String, String)>,
 }
 
 impl ProfileSet {
+    /// Reads the runs of a profile by file system, in the order of the profile, with the requested
+    /// percentiles; `dir` is their directory.
+    ///
+    /// # Errors
+    /// A run that is listed cannot be read.
+    pub fn read(
+        results: &ProfileResults,
+        dir: &ProfileDir,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Vec<Self>, ResultsError> {
+        let percentiles = percentiles.or(results.percentiles_shown.as_ref());
+        let not_run = results.not_run.iter();
+        let not_run: Vec<(String, String)> = not_run
+            .map(|n| (n.name.clone(), n.reason.clone()))
+            .collect();
+        let set = |filesystem: &str| {
+            let cases = results.cases.iter().filter(|c| c.filesystem == filesystem);
+            let cases = cases.map(|c| Ok((c.name.clone(), dir.runs(c, percentiles)?)));
+            Ok(Self {
+                name: filesystem.to_owned(),
+                profile: results.profile.clone(),
+                cases: cases.collect::<Result<_, ResultsError>>()?,
+                not_run: not_run.clone(),
+            })
+        };
+        results.filesystems().into_iter().map(set).collect()
+    }
+
     /// The runs of a configuration; none if it was not run.
     #[must_use]
     pub fn runs(&self, case: &str) -> &[Run] {
@@ -33,7 +60,8 @@ impl ProfileSet {
 /// requested percentiles, which the runs must have; changes are from the first set.
 #[must_use]
 pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Comparison {
-    let names = names(sets);
+    let cases = sets.iter().flat_map(|s| &s.cases);
+    let names = distinct(cases.map(|(name, _)| name.as_str()));
     let mut rows: Vec<Row> = Vec::new();
     let mut runs = sets.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
     let paced = runs.any(|r| r.summary.service.is_some());
@@ -43,27 +71,12 @@ pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Co
             rows.extend(row_of_all(name, metric, &of_sets));
         }
     }
-    // What nobody has is no row of the comparison.
-    rows.retain(|r| {
-        let zero = r.values.iter().flatten().all(|v| v.mean == 0.0);
-        !(zero && matches!(r.metric, Metric::Errors | Metric::MibPerS))
-    });
+    remove_absent(&mut rows);
     Comparison {
         sets: sets.iter().map(side_of).collect(),
         warnings: warnings(sets, &names),
         rows,
     }
-}
-
-/// Names of the configurations of all sets, in the order of the first set that has each.
-fn names(sets: &[ProfileSet]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (name, _) in sets.iter().flat_map(|s| &s.cases) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
 }
 
 fn side_of(set: &ProfileSet) -> ComparedResult {
@@ -77,11 +90,11 @@ fn side_of(set: &ProfileSet) -> ComparedResult {
     }
 }
 
-/// What makes the results hard to compare; what is so of several configurations is said once.
-fn warnings(sets: &[ProfileSet], names: &[String]) -> Vec<String> {
+/// Warnings about differences that make the comparison difficult, each once for all configurations.
+fn warnings(sets: &[ProfileSet], names: &[&str]) -> Vec<String> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for name in names {
-        let there: Vec<RunSet<'_>> = sets
+        let present: Vec<RunSet<'_>> = sets
             .iter()
             .map(|s| RunSet {
                 name: &s.name,
@@ -91,39 +104,34 @@ fn warnings(sets: &[ProfileSet], names: &[String]) -> Vec<String> {
             .collect();
         let absent = sets.iter().filter(|s| s.runs(name).is_empty());
         let absent = absent.map(|s| format!("{} has no run of it", s.name));
-        for text in warnings_of(&there).into_iter().chain(absent) {
+        for text in warnings_of(&present).into_iter().chain(absent) {
             match found.iter_mut().find(|(t, _)| *t == text) {
                 Some((_, of)) => of.push(name),
                 None => found.push((text, vec![name])),
             }
         }
     }
-    let said = found.into_iter().map(|(text, of)| match of[..] {
+    let warnings = found.into_iter().map(|(text, of)| match of[..] {
         [one] => format!("{one}: {text}"),
         _ => format!("{} configurations: {text}", of.len()),
     });
-    said.chain(not_run(sets)).collect()
+    warnings.chain(not_run(sets)).collect()
 }
 
-/// What was left out because it cannot be run, and where, if not everywhere.
+/// Warnings about configurations that cannot be run, and in which sets, if not in all.
 fn not_run(sets: &[ProfileSet]) -> Vec<String> {
-    let mut left: Vec<&(String, String)> = Vec::new();
-    for one in sets.iter().flat_map(|s| &s.not_run) {
-        if !left.contains(&one) {
-            left.push(one);
-        }
-    }
-    let say = |one: &&(String, String)| {
+    let warning = |one: &(String, String)| {
         let of: Vec<&str> = sets
             .iter()
             .filter(|s| s.not_run.contains(one))
             .map(|s| s.name.as_str())
             .collect();
-        let place = match of.len() == sets.len() {
+        let sets = match of.len() == sets.len() {
             true => String::new(),
             false => format!(" in {}", of.join(", ")),
         };
-        format!("{} was not run{place}: {}", one.0, one.1)
+        format!("{} was not run{sets}: {}", one.0, one.1)
     };
-    left.iter().map(say).collect()
+    let all = distinct(sets.iter().flat_map(|s| &s.not_run));
+    all.into_iter().map(warning).collect()
 }

@@ -1,7 +1,6 @@
-//! What is compared, read from results directories.
+//! Results to compare, read from results directories.
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
-use crate::profile;
 use plimsoll_results::{
     CurveDir, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs, run_dirs,
 };
@@ -10,20 +9,20 @@ use std::path::Path;
 /// One of the results that are compared, by its kind.
 #[derive(Debug, Clone)]
 pub enum Results {
-    /// A run, or repeated ones, with their name, and sentences on files that they lack.
+    /// A run, or repeated ones: their name, and warnings about files that they lack.
     Runs(String, Vec<Run>, Vec<String>),
-    /// The runs of a profile: a set for each file system; and sentences on files that they lack.
+    /// The runs of a profile: a set for each file system, and warnings about files that they lack.
     Profile(Vec<ProfileSet>, Vec<String>),
     /// A load curve.
     Curve(CurveSet),
 }
 
 impl Results {
-    /// Reads a results directory of any kind, with the requested percentiles; `name` is what it is
-    /// called in the comparison.
+    /// Reads a results directory of any kind, with the requested percentiles; `name` is its name in
+    /// the comparison.
     ///
     /// # Errors
-    /// A sentence, if it holds no results, damaged ones, or a search, which is no one result.
+    /// A sentence, if it has no results, damaged ones, or a search, which is not one result.
     pub fn read(
         path: &Path,
         name: &str,
@@ -31,7 +30,7 @@ impl Results {
     ) -> Result<Self, String> {
         let dir = CurveDir::at(path);
         if dir.exists() {
-            return measured(name, &dir.read().map_err(|e| e.to_string())?);
+            return of_curve(name, &dir.read().map_err(|e| e.to_string())?);
         }
         if FindDir::at(path).exists() {
             return Err(format!(
@@ -54,14 +53,14 @@ impl Results {
     }
 }
 
-/// What results lack of the files of a run, a sentence a run; the figures that are compared need only
-/// `run.json`. `parts` are the directories of runs or of repeated ones in `root`.
+/// Warnings about the files that runs lack; the figures that are compared need only `run.json`.
+/// `parts` are the directories of runs or of repeated ones in `root`.
 fn lacking(
     name: &str,
     root: &Path,
     parts: impl IntoIterator<Item = impl AsRef<Path>>,
 ) -> Result<Vec<String>, String> {
-    let mut said = Vec::new();
+    let mut warnings = Vec::new();
     for part in parts {
         for run in run_dirs(part.as_ref()).map_err(|e| e.to_string())? {
             let lacks = run.lacks().join(" and ");
@@ -71,14 +70,14 @@ fn lacking(
                 false => format!("{name}/{}", below.display()),
             };
             if !lacks.is_empty() {
-                said.push(format!("{name} is not a complete result: it lacks {lacks}"));
+                warnings.push(format!("{name} is not a complete result: it lacks {lacks}"));
             }
         }
     }
-    Ok(said)
+    Ok(warnings)
 }
 
-fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
+fn of_curve(name: &str, curve: &LoadCurve) -> Result<Results, String> {
     let verdict = match (&curve.state, curve.comparable) {
         (_, false) => format!("scaled to {}: not comparable", curve.scale),
         (state, true) => format!("{state:?}").to_lowercase(),
@@ -88,7 +87,7 @@ fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
         Verdict::Failed => Some((p.load, "failed".to_owned())),
         Verdict::Interrupted => Some((p.load, "was interrupted".to_owned())),
     });
-    // A name that no report may have is compared as it is.
+    // A name that no report may have is compared unchanged.
     let metric = plimsoll_disclosure::style(&curve.workload);
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
@@ -103,14 +102,14 @@ fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
     }))
 }
 
-/// The runs of a profile; of several file systems each is compared on its own.
+/// The runs of a profile, a set for each file system.
 fn of_profile(
     name: &str,
     dir: &ProfileDir,
     percentiles: Option<&Percentiles>,
 ) -> Result<Results, String> {
     let results = dir.read().map_err(|e| e.to_string())?;
-    let mut sets = profile::sets(&results, dir, percentiles).map_err(|e| e.to_string())?;
+    let mut sets = ProfileSet::read(&results, dir, percentiles).map_err(|e| e.to_string())?;
     let none = |s: &ProfileSet| s.cases.iter().all(|(_, r)| r.is_empty());
     if sets.iter().all(none) {
         return Err(format!("{name} has no run in it"));
@@ -129,13 +128,13 @@ fn of_profile(
 /// Compares results of one kind, with the requested percentiles.
 ///
 /// # Errors
-/// A sentence, if they are of several kinds.
+/// A sentence, if they are of different kinds.
 pub fn side_by_side(
     results: Vec<Results>,
     percentiles: Option<&Percentiles>,
 ) -> Result<Comparison, String> {
     let (mut runs, mut curves, mut profiles) = (vec![], vec![], vec![]);
-    let mut kinds: Vec<(&str, String)> = Vec::new();
+    let mut first: Option<(&str, String)> = None;
     let mut lacking = Vec::new();
     for r in results {
         let (kind, name) = match r {
@@ -153,15 +152,16 @@ pub fn side_by_side(
                 lacking.extend(lacks);
                 let name = sets.first().map(|s| s.name.clone());
                 profiles.extend(sets);
-                ("a profile", name.unwrap_or_default())
+                ("a profile", name.expect("a profile has a file system"))
             }
         };
-        if let Some((other, first)) = kinds.first().filter(|(k, _)| *k != kind) {
+        let (first_kind, first_name) = first.get_or_insert_with(|| (kind, name.clone()));
+        if *first_kind != kind {
             return Err(format!(
-                "{first} holds {other} and {name} {kind}: only results of one kind can be compared"
+                "{first_name} holds {first_kind} and {name} {kind}: only results of one kind can \
+                 be compared"
             ));
         }
-        kinds.push((kind, name));
     }
     let sets = runs.iter().map(|(name, runs)| RunSet { name, runs });
     let mut comparison = match (profiles.is_empty(), curves.is_empty()) {

@@ -1,31 +1,29 @@
 //! Runs side by side, each alone or repeated.
 
+use super::distinct;
 use super::{ALL, ComparedResult, Comparison, Metric, Row, row};
+use crate::format::MIB;
 use crate::percentiles::PercentileKind;
 use crate::standstill;
 use plimsoll_results::{OperationFigures, Percentile, PercentileFigure, Percentiles, Run};
-use std::collections::BTreeSet;
 
-/// Bytes of a MiB.
-const MIB: f64 = 1_048_576.0;
-
-/// Runs that are one of the results compared.
+/// Runs that are one of the compared results.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSet<'a> {
     /// Name of the results.
     pub name: &'a str,
-    /// Its runs, of one Plan but for the seed.
+    /// Its runs, of one Plan except for the seed.
     pub runs: &'a [Run],
 }
 
-/// Percentiles of all operations together, where no others were requested.
+/// Default percentiles of all operations together.
 pub const TOTAL_PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
-/// Percentiles of an operation, where no others were requested.
+/// Default percentiles of an operation.
 pub const OPERATION_PERCENTILES: [Percentile; 3] =
     [Percentile::P50, Percentile::P99, Percentile::P999];
 
-/// Figures of operations, with these percentiles; of the service time too where a load was paced.
+/// Figures of operations, with these percentiles; of the service time too if the load was paced.
 fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
     let mut metrics = vec![Metric::OpsPerS, Metric::MibPerS, Metric::MeanMs];
     let all = || percentiles.iter().copied();
@@ -45,9 +43,8 @@ pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> 
     )
 }
 
-/// A row of figures of runs, with marks at those that have too few operations for them, and at those
-/// that are lower bounds.
-pub(super) fn row_of<'a>(
+/// A row of figures of runs, with marks for too few operations and for lower bounds.
+fn row_of<'a>(
     name: &str,
     metric: Metric,
     sets: &[&'a [Run]],
@@ -95,10 +92,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
         rows.extend(row_of_all(ALL, metric, &of_sets));
     }
     for key in operations(sets) {
-        let name = match sets
-            .iter()
-            .any(|s| s.runs.iter().any(|r| is_shared(r, &key.0)))
-        {
+        let name = match runs().any(|r| is_shared(r, &key.0)) {
             true => format!("{} ({})", key.0, key.1),
             false => key.0.clone(),
         };
@@ -118,11 +112,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
             ));
         }
     }
-    // What nobody has is no row of the comparison.
-    rows.retain(|r| {
-        let zero = r.values.iter().flatten().all(|v| v.mean == 0.0);
-        !(zero && matches!(r.metric, Metric::Errors | Metric::MibPerS))
-    });
+    remove_absent(&mut rows);
     Comparison {
         sets: sets.iter().map(side).collect(),
         warnings: warnings_of(sets),
@@ -130,21 +120,26 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     }
 }
 
+/// Removes rows of errors and bytes that are 0 in all results.
+pub(super) fn remove_absent(rows: &mut Vec<Row>) {
+    rows.retain(|r| {
+        let zero = r.values.iter().flatten().all(|v| v.mean == 0.0);
+        !(zero && matches!(r.metric, Metric::Errors | Metric::MibPerS))
+    });
+}
+
 /// Names and kinds of all operations that count, in the order of the runs.
 fn operations(sets: &[RunSet<'_>]) -> Vec<(String, String)> {
-    let mut seen = BTreeSet::new();
     let all = sets.iter().flat_map(|s| s.runs).flat_map(|r| &r.operations);
-    all.filter(|o| o.kind.counts() && o.ops + o.errors + o.in_flight > 0)
-        .map(|o| (o.name.clone(), o.kind.to_string()))
-        .filter(|key| seen.insert(key.clone()))
-        .collect()
+    let occurred = all.filter(|o| o.kind.counts() && o.ops + o.errors + o.in_flight > 0);
+    distinct(occurred.map(|o| (o.name.clone(), o.kind.to_string())))
 }
 
 fn is_shared(run: &Run, name: &str) -> bool {
     run.operations.iter().filter(|o| o.name == name).count() > 1
 }
 
-pub(super) fn of_all(run: &Run, metric: Metric) -> Option<f64> {
+fn of_all(run: &Run, metric: Metric) -> Option<f64> {
     let s = &run.summary;
     let measured = run.window_number > 0;
     let latency = |ms: f64| (s.ops > 0).then_some(ms);
@@ -177,13 +172,7 @@ fn of_one(o: &OperationFigures, metric: Metric) -> Option<f64> {
 }
 
 pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
-    let mut verdicts: Vec<String> = Vec::new();
-    for run in set.runs {
-        let verdict = run.validity.verdict.to_string();
-        if !verdicts.contains(&verdict) {
-            verdicts.push(verdict);
-        }
-    }
+    let verdicts = distinct(set.runs.iter().map(|r| r.validity.verdict.to_string()));
     ComparedResult {
         name: set.name.to_owned(),
         workload: set
@@ -195,7 +184,7 @@ pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
     }
 }
 
-/// What makes the results hard to compare.
+/// Warnings about differences that make the comparison difficult.
 pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
     for set in sets {
@@ -205,17 +194,17 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
         }
         warnings.extend(standstill::warning(set.name, set.runs.iter()));
     }
-    let differ = |what: &str, of: &dyn Fn(&Run) -> String| {
+    let differ = |name: &str, of: &dyn Fn(&Run) -> String| {
         let of_sets: Vec<(String, String)> = sets
             .iter()
             .filter_map(|s| Some((s.name.to_owned(), of(s.runs.first()?))))
             .collect();
         let (_, first) = of_sets.first()?;
         let (other, value) = of_sets.iter().find(|(_, v)| v != first)?;
-        Some(format!("{what} differs: {first}, but {value} of {other}"))
+        Some(format!("{name} differs: {first}, but {value} of {other}"))
     };
     warnings.extend(differ("the workload", &|r| r.workload.clone()));
-    warnings.extend(differ("what the latency is", &|r| {
+    warnings.extend(differ("the kind of latency", &|r| {
         r.summary.latency_kind().words().to_owned()
     }));
     warnings.extend(differ("the number of workers", &|r| r.workers.to_string()));
@@ -234,7 +223,7 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
     warnings
 }
 
-/// Parameters that are not the same in all results of one workload.
+/// Warnings about parameters that differ between results of one workload.
 fn parameters(sets: &[RunSet<'_>]) -> Vec<String> {
     let runs: Vec<(&str, &Run)> = sets
         .iter()

@@ -1,4 +1,4 @@
-//! A comparison in words.
+//! A comparison as text and as Markdown.
 
 use super::{ChangeVerdict, Comparison, Metric, Row, Value};
 use crate::markdown::{escaped, table};
@@ -7,23 +7,23 @@ use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 
-/// Rows of one figure, as the reports show them.
+/// The rows of one figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureBlock {
     /// The figure.
     pub metric: Metric,
-    /// Names of the columns behind the first, which has the operations.
+    /// Names of the columns after the first, which has the operations.
     pub head: Vec<String>,
-    /// An operation's cells, and what may be said of each change.
+    /// Names and cells of the operations.
     pub rows: Vec<(String, Vec<Cell>)>,
 }
 
 /// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// What stands in it.
+    /// Its text.
     pub text: String,
-    /// Whether it is a real change for the better, or for the worse.
+    /// Whether it is a significant change for the better, or for the worse.
     pub better: Option<bool>,
 }
 
@@ -46,8 +46,8 @@ fn percent(change: f64) -> String {
     }
 }
 
-/// The change from the first result. From one lower bound to another it may be any; from or to one it
-/// is a bound itself.
+/// The change from the first result. Between two lower bounds it is not known; from or to one it is a
+/// bound itself.
 fn change(row: &Row, value: Option<&Value>) -> Cell {
     let unknown = Cell {
         text: "-".into(),
@@ -70,7 +70,7 @@ fn change(row: &Row, value: Option<&Value>) -> Cell {
     }
 }
 
-/// The rows of each figure, in the order the figures are shown in.
+/// The rows of each figure, in the order of the figures.
 #[must_use]
 pub fn blocks(comparison: &Comparison) -> Vec<FigureBlock> {
     let mut blocks = Vec::new();
@@ -121,7 +121,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<FigureBlock> {
     blocks
 }
 
-/// One line a result: its letter, its name and what it is.
+/// A line per result: its letter, and its name and description.
 fn legend(comparison: &Comparison) -> Vec<(String, String)> {
     let line = |(i, s): (usize, &super::ComparedResult)| {
         let runs = match s.runs {
@@ -134,7 +134,7 @@ fn legend(comparison: &Comparison) -> Vec<(String, String)> {
     comparison.sets.iter().enumerate().map(line).collect()
 }
 
-/// For a terminal or a text file: a table a figure.
+/// The comparison for a terminal or a text file: a table per figure.
 #[must_use]
 pub fn text(comparison: &Comparison, layout: Layout) -> String {
     let (paint, width) = (Paint(layout.color), layout.width.max(60));
@@ -163,7 +163,7 @@ pub fn text(comparison: &Comparison, layout: Layout) -> String {
     out
 }
 
-/// For issues and wikis.
+/// The comparison as Markdown, for issues and wikis.
 #[must_use]
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = String::new();

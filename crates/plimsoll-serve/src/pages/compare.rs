@@ -1,14 +1,15 @@
 //! Results side by side.
 
-use super::{address, document};
-use crate::app::{Shared, below, run_blocking};
+use crate::address::{address, run_address};
+use crate::layout::document;
 use crate::problem::Problem;
+use crate::state::{Shared, below, run_blocking};
 use axum::extract::{RawQuery, State};
 use axum::response::Html;
 use maud::html;
 use plimsoll_report::compare::{Comparison, Results, side_by_side};
 
-/// Most results that are compared at a time.
+/// Maximum number of results in a comparison.
 const MAX_COMPARED: usize = 26;
 
 pub(crate) async fn show(
@@ -23,8 +24,8 @@ pub(crate) async fn show(
             h2 { "The results" }
             ul { @for name in &names {
                 @let (results, run) = parts(name);
-                @let place = run.map_or_else(|| address(results), |r| run_address(results, r));
-                li { a href=(place) { (name) } }
+                @let page = run.map_or_else(|| address(results), |r| run_address(results, r));
+                li { a href=(page) { (name) } }
             } }
         };
         let title = format!("{} results side by side", comparison.sets.len());
@@ -33,13 +34,7 @@ pub(crate) async fn show(
     .await
 }
 
-/// Address of the page on one of several runs, by its place below the results.
-pub(crate) fn run_address(results: &str, run: &str) -> String {
-    let parts: Vec<String> = run.split('/').map(super::segment).collect();
-    format!("{}/runs/{}", address(results), parts.join("/"))
-}
-
-/// Names of results, or of runs of them as `RESULTS/RUN`, that a request wants to be compared.
+/// Parses the names of the results to compare, or of runs of them as `RESULTS/RUN`.
 pub(crate) fn names(query: &str) -> Result<Vec<String>, Problem> {
     let mut names = Vec::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -47,7 +42,7 @@ pub(crate) fn names(query: &str) -> Result<Vec<String>, Problem> {
             "with" => names.push(value.into_owned()),
             other => {
                 return Err(Problem::bad(format!(
-                    "`{}` is no parameter of a comparison: expected with",
+                    "`{}` is not a parameter of a comparison: expected with",
                     other.escape_debug()
                 )));
             }

@@ -1,11 +1,12 @@
-//! Deleting results: the question, and the deed.
+//! Deletion of results: the page that asks for confirmation, and its form.
 
-use super::login::field;
-use super::{address, document, tag};
-use crate::app::{Shared, run_blocking};
+use super::form::{field, require_own};
+use super::tag;
+use crate::address::address;
+use crate::layout::document;
 use crate::problem::Problem;
+use crate::state::{Shared, run_blocking};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::{Html, Redirect};
 use maud::html;
 use plimsoll_plan::{Bytes, counted};
@@ -43,18 +44,12 @@ pub(crate) async fn confirm_page(
     .await
 }
 
-pub(crate) async fn carry_out(
+pub(crate) async fn execute(
     State(app): State<Shared>,
     Path(name): Path<String>,
     form: String,
 ) -> Result<Redirect, Problem> {
-    if !app.guard.is_our_form(&field(&form, "form")) {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "This form is not of this server, or of one that has ended: go back and load the page \
-             again.",
-        ));
-    }
+    require_own(&app, &form)?;
     let tagged = field(&form, "tagged") == "yes";
     run_blocking(move || {
         remove(&app, &name, tagged)?;
@@ -63,13 +58,13 @@ pub(crate) async fn carry_out(
     .await
 }
 
-/// Deletes results; tagged ones only if that is said.
+/// Deletes results; tagged ones only if `tagged`.
 pub(crate) fn remove(app: &Shared, name: &str, tagged: bool) -> Result<(), Problem> {
     let results = app.results(name)?;
     let tags = results.entry.said.tags.join(", ");
     if !tags.is_empty() && !tagged {
         return Err(Problem::conflict(format!(
-            "{name} is tagged ({tags}): it is deleted only if that is said"
+            "{name} is tagged ({tags}): it is deleted only if tagged results are included"
         )));
     }
     Ok(Removal::of(&results.path)?.execute()?)

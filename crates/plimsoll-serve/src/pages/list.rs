@@ -1,10 +1,12 @@
 //! The list of results.
 
-use super::{address, document, status, tag, time};
-use crate::app::{Shared, run_blocking};
+use super::{status, tag, time};
+use crate::address::address;
 use crate::filter::{Filter, Listing};
 use crate::index::{FilterChoices, ListPage};
+use crate::layout::document;
 use crate::problem::Problem;
+use crate::state::{Shared, run_blocking};
 use axum::extract::{RawQuery, State};
 use axum::response::Html;
 use maud::{Markup, html};
@@ -40,7 +42,7 @@ pub(crate) async fn show(
     .await
 }
 
-/// What is listed, to be changed.
+/// The form of the filter, set to the current one.
 fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
     let select = |id: &str, label: &str, all: &[String], chosen: Option<&str>| {
         html! {
@@ -48,7 +50,7 @@ fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
                 label for=(id) { (label) }
                 select id=(id) name=(id) {
                     option value="" { "all" }
-                    // What is asked for stays in sight, also if nothing has it any more.
+                    // The chosen value stays visible, even if no result has it any more.
                     @if let Some(gone) = chosen.filter(|c| !all.iter().any(|a| a == c)) {
                         option value=(gone) selected { (gone) }
                     }
@@ -136,12 +138,12 @@ fn row(e: &Entry) -> Markup {
     }
 }
 
-/// The service time of a load that was paced, below its latency.
+/// The service time of a paced load, below its latency.
 fn service(ms: Option<f64>) -> Markup {
     html! { @if let Some(ms) = ms { div.about { "service " (latency(ms)) } } }
 }
 
-/// The first line of a note, for a list.
+/// The first line of a note, shortened.
 fn shortened(note: &str) -> String {
     const MAX_NOTE_CHARS: usize = 80;
     let line = note.lines().next().unwrap_or_default();

@@ -1,9 +1,10 @@
 //! Runs in progress.
 
-use super::{document, time};
-use crate::app::{Shared, run_blocking};
+use super::time;
+use crate::layout::document;
 use crate::live::{find_run, progress};
 use crate::problem::Problem;
+use crate::state::{Shared, run_blocking};
 use axum::extract::{Path, State};
 use axum::response::Html;
 use maud::html;
@@ -12,7 +13,7 @@ use plimsoll_plan::Count;
 pub(crate) async fn list(State(app): State<Shared>) -> Result<Html<String>, Problem> {
     run_blocking(move || {
         let dirs = app.live()?;
-        // One that has just ended has nothing to be read any more.
+        // One that has just ended can no longer be read.
         let runs = dirs.iter().filter_map(|d| Some((d.id(), d.read().ok()?)));
         let runs: Vec<_> = runs.collect();
         let body = html! {

@@ -1,32 +1,33 @@
 //! The page that asks for the token.
 
-use super::document;
-use crate::app::Shared;
-use crate::problem::Problem;
+use super::form::field;
+use crate::guard::LOGIN;
+use crate::layout::document;
+use crate::state::Shared;
 use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
 
-pub(crate) async fn ask(RawQuery(query): RawQuery) -> Html<String> {
+pub(crate) async fn show(RawQuery(query): RawQuery) -> Html<String> {
     page(&field(&query.unwrap_or_default(), "to"), false)
 }
 
-pub(crate) async fn check(State(app): State<Shared>, body: String) -> Result<Response, Problem> {
+pub(crate) async fn check(State(app): State<Shared>, body: String) -> Response {
     let to = field(&body, "to");
     if !app.guard.is_token(&field(&body, "token")) {
-        let unauthorized = axum::http::StatusCode::UNAUTHORIZED;
-        return Ok((unauthorized, page(&to, true)).into_response());
+        return (StatusCode::UNAUTHORIZED, page(&to, true)).into_response();
     }
     let cookie = [(SET_COOKIE, app.guard.cookie())];
-    Ok((cookie, Redirect::to(local_address(&to))).into_response())
+    (cookie, Redirect::to(local_address(&to))).into_response()
 }
 
 fn page(to: &str, wrong: bool) -> Html<String> {
     let body = html! {
         h1 { "Sign in" }
         @if wrong { p.alert role="alert" { "That is not the token." } }
-        form method="post" action="/login" {
+        form method="post" action=(LOGIN) {
             input type="hidden" name="to" value=(to);
             label.field for="token" { "Token that `plimsoll serve` was started with" }
             div.actions {
@@ -38,14 +39,7 @@ fn page(to: &str, wrong: bool) -> Html<String> {
     document("Token", &body)
 }
 
-/// A field of a form, or nothing.
-pub(crate) fn field(form: &str, name: &str) -> String {
-    let mut pairs = form_urlencoded::parse(form.as_bytes());
-    let found = pairs.find(|(n, _)| n == name);
-    found.map_or_else(String::new, |(_, value)| value.into_owned())
-}
-
-/// An address of this server; any other leads to the list.
+/// An address of this server; any other is replaced by that of the list.
 fn local_address(to: &str) -> &str {
     let plain = |to: &str| to.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
     match to.starts_with('/') && !to.starts_with("//") && plain(to) {

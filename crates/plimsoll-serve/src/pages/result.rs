@@ -1,24 +1,25 @@
-//! The page on results: the report, and what a person says of it.
+//! The page on results: the report, and the user's tags and note.
 
-use super::compare::run_address;
-use super::login::field;
-use super::{address, document, status, tag};
-use crate::app::{Results, Shared, below, run_blocking};
+use super::form::{field, require_own};
+use super::{status, tag};
+use crate::address::{address, run_address};
+use crate::layout::document;
 use crate::problem::Problem;
+use crate::state::{Results, Shared, below, run_blocking};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::{Html, Redirect};
 use maud::{Markup, html};
 use plimsoll_html::{LoadedResult, RunData};
+use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_report::terminal::Layout;
 use plimsoll_results::{
-    Annotations, CurveDir, FindDir, Kind, ProfileDir, RepeatsDir, RunDir, Tag, Verdict,
+    Annotations, CurveDir, CurvePoint, FindDir, Kind, ProfileDir, RepeatsDir, RunDir, Tag, Verdict,
 };
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 
-/// Columns of a report that is text.
+/// Width of a text report in columns.
 const COLUMNS: usize = 110;
 
 pub(crate) async fn show(
@@ -65,20 +66,14 @@ pub(crate) async fn annotate(
     Path(name): Path<String>,
     form: String,
 ) -> Result<Redirect, Problem> {
-    if !app.guard.is_our_form(&field(&form, "form")) {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "This form is not of this server, or of one that has ended: go back and load the page \
-             again.",
-        ));
-    }
+    require_own(&app, &form)?;
     let words = field(&form, "tags");
     let words = words.split([',', ' ']).filter(|w| !w.is_empty());
     let tags: BTreeSet<Tag> = words
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(Problem::bad)?;
-    // Browsers end lines in two characters.
+    // Browsers end lines with two characters.
     let note = field(&form, "note").replace("\r\n", "\n").trim().to_owned();
     run_blocking(move || {
         let results = app.results(&name)?;
@@ -88,7 +83,7 @@ pub(crate) async fn annotate(
     .await
 }
 
-/// What the list says too.
+/// Directory, status, tags and note.
 fn head(results: &Results) -> Markup {
     let said = &results.entry.said;
     html! {
@@ -102,7 +97,8 @@ fn head(results: &Results) -> Markup {
 fn runs(results: &Results) -> Result<Markup, Problem> {
     let verdict = |v: Verdict| status(v.into());
     let name = &results.entry.name;
-    let points: Vec<(String, Markup)> = match results.entry.kind {
+    let of_point = |p: CurvePoint| (p.run, verdict(p.verdict));
+    let runs: Vec<(String, Markup)> = match results.entry.kind {
         Kind::Run => return Ok(html! {}),
         Kind::Repeats => {
             let runs = RepeatsDir::at(&results.path).runs()?;
@@ -112,8 +108,7 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
         }
         Kind::Curve => {
             let points = CurveDir::at(&results.path).read()?.results.points;
-            let points = points.into_iter();
-            points.map(|p| (p.run, verdict(p.verdict))).collect()
+            points.into_iter().map(of_point).collect()
         }
         Kind::Profile => {
             let cases = ProfileDir::at(&results.path).read()?.cases.into_iter();
@@ -122,16 +117,15 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
         }
         Kind::Search => {
             let runs = FindDir::at(&results.path).read()?.results.runs;
-            let runs = runs.into_iter().map(|r| r.point);
-            runs.map(|p| (p.run, verdict(p.verdict))).collect()
+            runs.into_iter().map(|r| of_point(r.point)).collect()
         }
     };
     Ok(html! {
-        @if !points.is_empty() {
+        @if !runs.is_empty() {
             nav aria-label="Runs" {
-                details open[points.len() <= 12] {
-                    summary { (points.len()) " runs" }
-                    ul { @for (run, verdict) in &points {
+                details open[runs.len() <= 12] {
+                    summary { (runs.len()) " runs" }
+                    ul { @for (run, verdict) in &runs {
                         li { a href=(run_address(name, run)) { (run) } " " (verdict) }
                     } }
                 }
@@ -140,19 +134,13 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
     })
 }
 
-/// The report, of whatever kind the results are.
+/// The report on results of any kind.
 fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     match kind {
-        // What is said of them stands above the report already.
-        Kind::Run => {
-            let subject = RunData::Run(Box::new(LoadedResult::read(&RunDir::at(path), None)?));
-            Ok(plimsoll_html::page::body(&[
-                subject.with(Annotations::default())
-            ]))
-        }
-        Kind::Curve | Kind::Search => {
-            let subject = RunData::read(path, None)?.with(Annotations::default());
-            Ok(plimsoll_html::page::body(&[subject]))
+        // Tags and note are shown above the report already.
+        Kind::Run | Kind::Curve | Kind::Search => {
+            let data = RunData::read(path, None)?.with(Annotations::default());
+            Ok(plimsoll_html::page::body(&[data]))
         }
         Kind::Profile => {
             let layout = Layout {
@@ -161,7 +149,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
             };
             let dir = ProfileDir::at(path);
             let results = dir.read()?;
-            let sets = profile::sets(&results, &dir, None)?;
+            let sets = ProfileSet::read(&results, &dir, None)?;
             let text = profile::render(&results, &sets, Some(path), layout);
             Ok(html! {
                 h1 { (results.profile) ", profile" }
@@ -171,8 +159,8 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
         Kind::Repeats => {
             let runs = RepeatsDir::at(path).runs()?;
             let read = |r: &RunDir| Ok(RunData::Run(Box::new(LoadedResult::read(r, None)?)));
-            let subjects: Vec<RunData> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
-            Ok(plimsoll_html::page::body(&subjects))
+            let data: Vec<RunData> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
+            Ok(plimsoll_html::page::body(&data))
         }
     }
 }
@@ -180,11 +168,11 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
 /// The form that changes tags and note.
 fn annotations(results: &Results, form: &str) -> Markup {
     let said = &results.entry.said;
-    let place = format!("{}/annotations", address(&results.entry.name));
+    let action = format!("{}/annotations", address(&results.entry.name));
     html! {
         section {
             h2 { "Tags and note" }
-            form method="post" action=(place) {
+            form method="post" action=(action) {
                 input type="hidden" name="form" value=(form);
                 p {
                     label.field for="tags" { "Tags, with commas between them" }

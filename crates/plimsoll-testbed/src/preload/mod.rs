@@ -1,9 +1,10 @@
-//! Libraries that are loaded before servers: one before User-Mode Linux, so that it starts on every
-//! processor (`ptrace.c` says why and how), and one before nfs-ganesha, so that it serves in the
-//! namespaces of an ordinary user (`handles.c`).
+//! Libraries that are preloaded into servers: one into User-Mode Linux, so that it starts on every
+//! x86-64 processor (`ptrace.c` explains why and how), and one into nfs-ganesha, so that it serves in
+//! the namespaces of an ordinary user (`handles.c`).
 //!
-//! They are built when they are first needed, and kept in a directory that only this user can write
-//! to. What lies there and may be another user's is not used.
+//! They are built with the C compiler that Rust links with (`cc`, or that of the variable `CC`) when
+//! they are first needed, and kept in a directory that only this user can write to. Files there that
+//! another user may have written are not used.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -17,7 +18,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A library, and what it is built from.
+/// A library and its source.
 #[derive(Debug, Hash)]
 pub(crate) struct Library {
     name: &'static str,
@@ -36,8 +37,8 @@ pub(crate) const HANDLES: Library = Library {
     source: include_str!("handles.c"),
 };
 
-/// How libraries are built. Their symbols are resolved when they are loaded: resolving one at its
-/// first call takes some kilobytes of a stack that may be small.
+/// Compiler options. Symbols are resolved when a library is loaded: resolving one at its first call
+/// takes some kilobytes of the stack, which may be small.
 const LIBRARY: [&str; 6] = [
     "-std=gnu11",
     "-O2",
@@ -47,30 +48,27 @@ const LIBRARY: [&str; 6] = [
     "-Wl,-z,now",
 ];
 
-/// Bits of a file's mode that let others than its owner write to it.
+/// Bits of a file's mode that permit users other than its owner to write.
 const OTHERS_WRITE: u32 = 0o022;
 
 impl Library {
-    /// Its bytes.
-    ///
-    /// # Errors
-    /// If there is no C compiler, what it said of a failure, and that of a file.
+    /// Content of the library, which is built if necessary.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, BedError> {
-        let place = format!("plimsoll-testbed-library-{}", user_outside());
-        let place = std::env::temp_dir().join(place);
-        Compiler::of_environment().kept(self, &place)
+        let dir = format!("plimsoll-testbed-library-{}", user_outside());
+        let dir = std::env::temp_dir().join(dir);
+        Compiler::of_environment().kept(self, &dir)
     }
 }
 
-/// Number of this user where no namespace is: root of a namespace is whoever made it.
+/// Id of this user outside of namespaces: root of a namespace is the user who created it.
 fn user_outside() -> u32 {
     let own = rustix::process::geteuid().as_raw();
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     outside(own, &map).unwrap_or(own)
 }
 
-/// What a user is outside by the map of the namespace: lines of the first number inside, the first
-/// outside, and how many there are.
+/// Id of a user outside, from the map of the namespace: lines of the first id inside, the first
+/// outside, and the number of ids.
 fn outside(inside: u32, map: &str) -> Option<u32> {
     map.lines().find_map(|line| {
         let mut numbers = line.split_whitespace().flat_map(str::parse::<u32>);
@@ -80,7 +78,7 @@ fn outside(inside: u32, map: &str) -> Option<u32> {
     })
 }
 
-/// The C compiler that Rust links with too.
+/// The C compiler.
 struct Compiler {
     /// The program and its first arguments, such as `ccache gcc`.
     words: Vec<String>,
@@ -96,15 +94,10 @@ impl Compiler {
 
     fn chosen(cc: &str) -> Self {
         let words: Vec<String> = cc.split_whitespace().map(str::to_owned).collect();
-        match words.is_empty() {
-            true => Self {
-                words: vec!["cc".into()],
-                is_chosen: false,
-            },
-            false => Self {
-                words,
-                is_chosen: true,
-            },
+        let is_chosen = !words.is_empty();
+        Self {
+            words: if is_chosen { words } else { vec!["cc".into()] },
+            is_chosen,
         }
     }
 
@@ -125,25 +118,26 @@ impl Compiler {
         };
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut input) = child.stdin.take() {
-            // One that has ended before it read all says why.
+            // If it ends before it has read everything, its output says why.
             let _ = input.write_all(source.as_bytes());
         }
-        let done = child.wait_with_output().map_err(failed)?;
-        match done.status.success() {
-            true => Ok(()),
-            false => {
-                let said = String::from_utf8_lossy(&done.stderr);
-                let what = format!("`{}` cannot build a C library", self.words.join(" "));
-                Err(BedError::failed(what, format!("{}\n{said}", done.status)))
-            }
+        let output = child.wait_with_output().map_err(failed)?;
+        if output.status.success() {
+            return Ok(());
         }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let what = format!("`{}` cannot build a C library", self.words.join(" "));
+        Err(BedError::failed(
+            what,
+            format!("{}\n{errors}", output.status),
+        ))
     }
 
     fn missing(&self) -> BedError {
         match self.is_chosen {
             true => BedError::failed(
                 format!("`{}` of the variable CC is missing", self.words[0]),
-                "it is to be the C compiler that Rust links with too, such as `cc` of the package `gcc`",
+                "it must be the C compiler that Rust links with, such as `cc` of the package `gcc`",
             ),
             false => BedError::Missing {
                 program: "cc",
@@ -152,30 +146,28 @@ impl Compiler {
         }
     }
 
-    /// The library as it lies in a directory, built if it is not there. It is built elsewhere if the
-    /// directory may be another user's.
-    fn kept(&self, library: &Library, place: &Path) -> Result<Vec<u8>, BedError> {
-        let failed = |e| BedError::failed(place.display().to_string(), e);
-        if !is_own(place).map_err(failed)? {
+    /// The library in a directory, which is built if it is missing, and elsewhere if the directory may
+    /// be another user's.
+    fn kept(&self, library: &Library, dir: &Path) -> Result<Vec<u8>, BedError> {
+        let failed = |e| BedError::failed(dir.display().to_string(), e);
+        if !is_own(dir).map_err(failed)? {
             let elsewhere = tempfile::tempdir().map_err(failed)?;
             return self.new_library(library, &elsewhere.path().join("library"));
         }
-        // One process builds it, and the others wait for that. The system unlocks the file when
-        // its process dies.
-        let lock = File::create(place.join("lock")).map_err(failed)?;
+        // One process builds it while the others wait. The system unlocks the file when its process
+        // dies.
+        let lock = File::create(dir.join("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
-        let kept = place.join(self.name(library));
-        match own_bytes(&kept) {
-            Some(bytes) => Ok(bytes),
-            // Only what is whole gets the name that is looked for.
-            None => {
-                let unfinished = tempfile::tempdir_in(place).map_err(failed)?;
-                let new = unfinished.path().join("library");
-                let bytes = self.new_library(library, &new)?;
-                std::fs::rename(&new, &kept).map_err(failed)?;
-                Ok(bytes)
-            }
+        let kept = dir.join(self.name(library));
+        if let Some(bytes) = own_bytes(&kept) {
+            return Ok(bytes);
         }
+        // Only a complete file gets the final name.
+        let unfinished = tempfile::tempdir_in(dir).map_err(failed)?;
+        let new = unfinished.path().join("library");
+        let bytes = self.new_library(library, &new)?;
+        std::fs::rename(&new, &kept).map_err(failed)?;
+        Ok(bytes)
     }
 
     fn new_library(&self, library: &Library, to: &Path) -> Result<Vec<u8>, BedError> {
@@ -185,7 +177,7 @@ impl Compiler {
             .map_err(|e| BedError::failed(to.display().to_string(), e))
     }
 
-    /// Name of the library's file: another for another text, and for another compiler.
+    /// Name of the library's file, which depends on its source and on the compiler.
     fn name(&self, library: &Library) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         (library, LIBRARY, &self.words).hash(&mut hasher);
@@ -193,18 +185,18 @@ impl Compiler {
     }
 }
 
-/// Whether this is a directory that nobody else can write to; it is made if it is missing.
+/// Whether only this user can write to a directory, which is created if it is missing.
 fn is_own(dir: &Path) -> io::Result<bool> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
         _ => {}
     }
-    // Not that of what a link points to.
+    // Without following a link.
     let found = dir.symlink_metadata()?;
     Ok(found.is_dir() && is_ours(&found))
 }
 
-/// What is in a file that nobody else can have written.
+/// Content of a file; `None` if another user may have written it.
 fn own_bytes(path: &Path) -> Option<Vec<u8>> {
     let no_link = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).ok()?;
     let mut options = OpenOptions::new();
@@ -220,7 +212,7 @@ fn is_ours(found: &std::fs::Metadata) -> bool {
     found.uid() == uid && found.mode() & OTHERS_WRITE == 0
 }
 
-/// The variable `LD_PRELOAD` for libraries that lie at these paths, the first first.
+/// The variable `LD_PRELOAD` for the libraries at these paths, in this order.
 pub(crate) fn variable(paths: &[PathBuf]) -> std::ffi::OsString {
     let paths: Vec<&OsStr> = paths.iter().map(|p| p.as_os_str()).collect();
     let mut variable = std::ffi::OsString::from("LD_PRELOAD=");

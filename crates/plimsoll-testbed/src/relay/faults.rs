@@ -1,4 +1,4 @@
-//! Which calls come to a fault, and what becomes of their messages.
+//! The faults: which calls they apply to, and how they change messages.
 
 use plimsoll_nfs::rpc::{self, Accepted, called, reply, seal};
 use plimsoll_nfs::v4::operations::Op;
@@ -7,18 +7,18 @@ use plimsoll_nfs::v4::{CompoundArgs, TARGET};
 use plimsoll_nfs::xdr::{Decoder, Encode};
 use std::collections::BTreeMap;
 
-/// What is sent instead of an answer.
+/// What is sent instead of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
     /// A record that is neither a call nor a reply.
     NoReply,
-    /// A record that says that it has two gigabytes.
+    /// A record with a length of two gigabytes.
     Endless,
-    /// A reply to the call, whose results are none.
+    /// A reply to the call with invalid results.
     Results,
 }
 
-/// What a call comes to.
+/// Effect of a fault on a call.
 #[derive(Debug, Clone, Copy)]
 enum CallFault {
     Refuse(Status),
@@ -30,7 +30,7 @@ enum CallFault {
     Shorten,
 }
 
-/// A fault that calls come to: once, unless said otherwise.
+/// A fault; it applies to one call, unless changed.
 #[derive(Debug, Clone)]
 pub struct Fault {
     at: Op,
@@ -39,7 +39,8 @@ pub struct Fault {
     after: u32,
     every: u32,
     times: u32,
-    met: u32,
+    /// The number of matching calls so far.
+    matched: u32,
 }
 
 impl Fault {
@@ -51,159 +52,148 @@ impl Fault {
             after: 0,
             every: 1,
             times: 1,
-            met: 0,
+            matched: 0,
         }
     }
 
-    /// The first operation of this kind fails. Those before it are carried out; it and those after
-    /// it never reach the server.
+    /// The first operation of this kind fails. Those before it are executed; it and those after it
+    /// never reach the server.
     ///
-    /// On 4.0 the server does not count an operation of an open owner that it has not seen, and a
-    /// client counts it with most statuses (RFC 7530, 9.1.7): what is to be without effect on
-    /// OPEN or CLOSE has to be refused at PUTFH.
-    #[must_use]
+    /// On 4.0 the server does not advance the seqid for an operation of an open owner that it has not
+    /// received, but a client does with most statuses (RFC 7530, 9.1.7): to fail an OPEN or CLOSE
+    /// without side effects, refuse it at PUTFH.
     pub fn refuse(at: Op, status: Status) -> Self {
         Self::new(at, CallFault::Refuse(status))
     }
 
-    /// The whole compound is carried out, and the answer to it is that its first operation, which
-    /// this must be, failed.
-    #[must_use]
+    /// The whole compound is executed, and the reply is that its first operation, which must be this,
+    /// failed.
     pub fn refuse_done(first: Op, status: Status) -> Self {
         Self::new(first, CallFault::RefuseDone(status))
     }
 
-    /// The compound is carried out, and its answer is lost with the connection.
-    #[must_use]
+    /// The compound is executed, and its reply is lost with the connection.
     pub fn lose(at: Op) -> Self {
         Self::new(at, CallFault::Lose)
     }
 
-    /// The compound is carried out, and its answer is lost; the connection stays.
-    #[must_use]
+    /// The compound is executed, and its reply is lost; the connection stays.
     pub fn swallow(at: Op) -> Self {
         Self::new(at, CallFault::Swallow)
     }
 
-    /// The compound is carried out, and something else is sent than its answer.
-    #[must_use]
+    /// The compound is executed, and garbage is sent instead of its reply.
     pub fn garble(at: Op, garbage: Garbage) -> Self {
         Self::new(at, CallFault::Garble(garbage))
     }
 
-    /// The compound is carried out, and four bytes follow its answer that do not belong to it.
-    #[must_use]
+    /// The compound is executed, and four extra bytes follow its reply.
     pub fn lengthen(at: Op) -> Self {
         Self::new(at, CallFault::Lengthen)
     }
 
-    /// The compound is carried out, and its answer lacks the last four bytes.
-    #[must_use]
+    /// The compound is executed, and its reply lacks the last four bytes.
     pub fn shorten(at: Op) -> Self {
         Self::new(at, CallFault::Shorten)
     }
 
-    /// Only compounds are meant that have this operation too.
-    #[must_use]
+    /// Restricts the fault to compounds that have this operation too.
     pub fn of(mut self, op: Op) -> Self {
         self.of = Some(op);
         self
     }
 
-    /// So many calls are let through before the first that is meant.
-    #[must_use]
+    /// Skips `calls` matching calls first.
     pub fn after(mut self, calls: u32) -> Self {
         self.after = calls;
         self
     }
 
-    /// Every `n`th call is meant; at least 1.
-    #[must_use]
+    /// Applies the fault to every `n`th matching call only; `n` is at least 1.
     pub fn every(mut self, n: u32) -> Self {
         self.every = n.max(1);
         self
     }
 
-    /// So many calls come to it.
-    #[must_use]
+    /// Applies the fault to `times` calls.
     pub fn times(mut self, times: u32) -> Self {
         self.times = times;
         self
     }
 
-    /// Whether a call comes to it.
-    fn falls(&mut self, asked: &CompoundArgs<'_>) -> bool {
-        let is_meant = asked.find(self.at).is_some_and(|at| match self.what {
+    /// Whether it applies to a call, which is counted.
+    fn applies(&mut self, compound: &CompoundArgs<'_>) -> bool {
+        let matches = compound.find(self.at).is_some_and(|at| match self.what {
             CallFault::RefuseDone(_) => at == 0,
             _ => true,
         });
-        if !is_meant || self.of.is_some_and(|of| asked.find(of).is_none()) {
+        if !matches || self.of.is_some_and(|of| compound.find(of).is_none()) {
             return false;
         }
-        let before = self.met;
-        self.met += 1;
-        let falls = self.times > 0
+        let before = self.matched;
+        self.matched += 1;
+        let applies = self.times > 0
             && before >= self.after
             && (before - self.after).is_multiple_of(self.every);
-        self.times -= u32::from(falls);
-        falls
+        self.times -= u32::from(applies);
+        applies
     }
 }
 
-/// What becomes of a call.
+/// What the relay does with a call.
 pub(super) enum CallAction {
-    /// It goes to the server as it is.
+    /// Forwards it unchanged.
     Pass,
-    /// This record goes there, and of the answer comes this.
+    /// Forwards this record, and treats the reply so.
     Forward(Vec<u8>, ReplyAction),
-    /// It is answered with this record.
-    Answer(Vec<u8>),
+    /// Replies with this record.
+    Reply(Vec<u8>),
 }
 
-/// What becomes of an answer.
+/// What the relay does with a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyAction {
-    /// An operation that failed is added to it.
+    /// Appends an operation that failed.
     Add(Op, Status),
-    /// It is that the first operation failed.
+    /// Replaces it by the failure of the first operation.
     Only(Op, Status),
-    /// It is lost with the connection.
+    /// Drops it with the connection.
     Lose,
-    /// It is lost.
+    /// Drops it.
     Swallow,
-    /// Something else is sent.
+    /// Replaces it by garbage.
     Garble(Garbage),
-    /// Four bytes follow it.
+    /// Appends four bytes.
     Lengthen,
-    /// Its last four bytes are missing.
+    /// Removes the last four bytes.
     Shorten,
 }
 
-/// The faults that calls come to, and what calls there were.
+/// The faults, and counts of calls.
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) all: Vec<Fault>,
     pub(super) fallen: u32,
-    /// Compounds that had an operation, by its number.
+    /// Numbers of compounds that had an operation, by its number.
     pub(super) seen: BTreeMap<u32, u32>,
 }
 
 impl Faults {
-    /// What becomes of a message of a client.
+    /// Decides on a message of a client.
     pub(super) fn judge(&mut self, message: &[u8]) -> CallAction {
         let mut from = Decoder::new(message);
         let Ok(call) = called(&mut from) else {
-            // An answer to a callback.
+            // A reply to a callback.
             return CallAction::Pass;
         };
         let head = &message[..message.len() - from.rest().len()];
-        let Ok(asked) = from.get::<CompoundArgs<'_>>() else {
+        let Ok(compound) = from.get::<CompoundArgs<'_>>() else {
             return CallAction::Pass;
         };
         if call.target != TARGET {
             return CallAction::Pass;
         }
-        let mut ops: Vec<u32> = asked.ops.iter().map(|p| p.op as u32).collect();
+        let mut ops: Vec<u32> = compound.ops.iter().map(|p| p.op as u32).collect();
         ops.sort_unstable();
         ops.dedup();
         for op in ops {
@@ -212,14 +202,14 @@ impl Faults {
         let Some((op, what)) = self
             .all
             .iter_mut()
-            .find_map(|f| f.falls(&asked).then_some((f.at, f.what)))
+            .find_map(|f| f.applies(&compound).then_some((f.at, f.what)))
         else {
             return CallAction::Pass;
         };
         self.fallen += 1;
-        let whole = |then| CallAction::Forward(record(message), then);
+        let whole = |action| CallAction::Forward(record(message), action);
         match what {
-            CallFault::Refuse(status) => refuse((call.xid, head), asked, op, status),
+            CallFault::Refuse(status) => refuse((call.xid, head), compound, op, status),
             CallFault::RefuseDone(status) => whole(ReplyAction::Only(op, status)),
             CallFault::Lose => whole(ReplyAction::Lose),
             CallFault::Swallow => whole(ReplyAction::Swallow),
@@ -239,23 +229,23 @@ pub(super) fn record(message: &[u8]) -> Vec<u8> {
 
 fn refuse(
     (xid, head): (u32, &[u8]),
-    mut asked: CompoundArgs<'_>,
+    mut compound: CompoundArgs<'_>,
     op: Op,
     status: Status,
 ) -> CallAction {
-    match asked.find(op) {
-        None | Some(0) => CallAction::Answer(answer_of_one(xid, asked.tag, op, status)),
+    match compound.find(op) {
+        None | Some(0) => CallAction::Reply(failed_reply(xid, compound.tag, op, status)),
         Some(at) => {
-            asked.ops.truncate(at);
+            compound.ops.truncate(at);
             let mut message = head.to_vec();
-            asked.encode(&mut message);
+            compound.encode(&mut message);
             CallAction::Forward(record(&message), ReplyAction::Add(op, status))
         }
     }
 }
 
-/// The record of the answer to a compound whose first operation failed.
-fn answer_of_one(xid: u32, tag: Text<'_>, op: Op, status: Status) -> Vec<u8> {
+/// The record of the reply to a compound whose first operation failed.
+fn failed_reply(xid: u32, tag: Text<'_>, op: Op, status: Status) -> Vec<u8> {
     let mut out = reply(xid, Accepted::Success);
     status.encode(&mut out);
     tag.encode(&mut out);
@@ -266,13 +256,13 @@ fn answer_of_one(xid: u32, tag: Text<'_>, op: Op, status: Status) -> Vec<u8> {
     out
 }
 
-/// What is sent of an answer of the server: a record; `None` if nothing is.
-pub(super) fn altered(xid: u32, message: &[u8], then: ReplyAction) -> Option<Vec<u8>> {
-    match then {
+/// The record that is sent for a reply of the server; `None` if none is.
+pub(super) fn altered(xid: u32, message: &[u8], action: ReplyAction) -> Option<Vec<u8>> {
+    match action {
         ReplyAction::Add(op, status) => {
             Some(added(message, op, status).unwrap_or_else(|| record(message)))
         }
-        ReplyAction::Only(op, status) => Some(answer_of_one(xid, Text(b""), op, status)),
+        ReplyAction::Only(op, status) => Some(failed_reply(xid, Text(b""), op, status)),
         ReplyAction::Lose | ReplyAction::Swallow => None,
         ReplyAction::Garble(Garbage::NoReply) => {
             let mut out = Vec::new();
@@ -292,7 +282,7 @@ pub(super) fn altered(xid: u32, message: &[u8], then: ReplyAction) -> Option<Vec
     }
 }
 
-/// An answer with a failed operation more; `None` of one in which an operation failed already.
+/// The record of a reply with a failed operation appended; `None` if an operation failed already.
 fn added(message: &[u8], op: Op, status: Status) -> Option<Vec<u8>> {
     let mut from = rpc::result(message).ok()?;
     let head = &message[..message.len() - from.rest().len()];
@@ -387,7 +377,7 @@ mod tests {
     #[test]
     fn the_first_operation_is_refused_without_the_server() {
         let mut faults = with(Fault::refuse(Op::PutRootFh, Status::Delay).of(Op::Remove));
-        let CallAction::Answer(record) = faults.judge(&message(9)) else {
+        let CallAction::Reply(record) = faults.judge(&message(9)) else {
             panic!("there is nothing before it");
         };
         let mut results = Results::read(rpc::result(&record[4..]).unwrap()).unwrap();

@@ -1,9 +1,9 @@
-//! A relay between clients of NFS version 4 and their server, which brings about faults: it reads
-//! the compounds that pass (RFC 7530, 15.2), and those that a [`Fault`] is of come to it.
+//! A relay between clients of NFS version 4 and their server, which injects faults: it parses the
+//! compounds (RFC 7530, 15.2), and applies a [`Fault`] to those that match.
 
 mod faults;
 
-use crate::BedError;
+use crate::{BedError, with_options};
 use faults::{CallAction, Faults, ReplyAction, altered, record};
 pub use faults::{Fault, Garbage};
 use plimsoll_nfs::rpc::{Kind, RecordReader, kind};
@@ -17,17 +17,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest message that is passed on, in bytes.
+/// Maximum size of a message in bytes.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
-/// Bytes that are read at a time.
+/// Size of a read in bytes.
 const READ_CHUNK_BYTES: usize = 64 << 10;
 
-/// Longest time until a connection that was closed has left its place.
+/// Maximum time until the address of a closed connection is free.
 const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A relay before a server of NFS version 4. Calls pass as they are until [`FaultRelay::inject`].
-/// It ends when it is dropped, with all its connections.
+/// A relay in front of a server of NFS version 4. Calls pass unchanged until [`FaultRelay::inject`].
+/// It ends with all of its connections when it is dropped.
 pub struct FaultRelay {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -38,8 +38,8 @@ struct Shared {
     server: SocketAddr,
     faults: Mutex<Faults>,
     pairs: Mutex<Vec<Weak<ConnectionPair>>>,
-    /// Where connections to the server begin, by where those of the clients do.
-    places: Mutex<HashMap<SocketAddr, SocketAddr>>,
+    /// Local addresses of the connections to the server, by the clients' addresses.
+    local_addresses: Mutex<HashMap<SocketAddr, SocketAddr>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     over: AtomicBool,
 }
@@ -49,10 +49,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl FaultRelay {
-    /// A relay before this server, at an address of this machine that nobody else has.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Starts a relay in front of this server, at a free port of the loopback.
     pub fn start(server: SocketAddr) -> Result<Self, BedError> {
         let failed = |e| BedError::failed("a relay", e);
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
@@ -61,7 +58,7 @@ impl FaultRelay {
             server,
             faults: Mutex::default(),
             pairs: Mutex::default(),
-            places: Mutex::default(),
+            local_addresses: Mutex::default(),
             threads: Mutex::default(),
             over: AtomicBool::new(false),
         });
@@ -71,8 +68,8 @@ impl FaultRelay {
                 if accepting.over.load(Relaxed) {
                     return;
                 }
-                // What cannot be passed on is closed.
-                let _ = accepting.carry(client);
+                // A connection that cannot be passed on is closed.
+                let _ = accepting.relay(client);
             }
         });
         Ok(Self {
@@ -82,31 +79,27 @@ impl FaultRelay {
         })
     }
 
-    /// URL of the target `nfs4` by way of the relay; `path` is the server's, `more` is options.
-    #[must_use]
-    pub fn nfs4_url(&self, path: &str, more: &str) -> String {
-        let mark = if more.is_empty() { "" } else { "?" };
-        format!("nfs4://{}{path}{mark}{more}", self.address)
+    /// URL of the target `nfs4` through the relay, for a path of the server and options.
+    pub fn nfs4_url(&self, path: &str, options: &str) -> String {
+        with_options(&format!("nfs4://{}{path}", self.address), options)
     }
 
-    /// Has calls come to a fault from now on. Of several the first that is meant falls.
+    /// Applies a fault to calls from now on. Of several faults the first that matches applies.
     pub fn inject(&self, fault: Fault) {
         lock(&self.shared.faults).all.push(fault);
     }
 
-    /// No call comes to a fault any more.
+    /// Removes all faults.
     pub fn clear(&self) {
         lock(&self.shared.faults).all.clear();
     }
 
-    /// Calls that came to a fault.
-    #[must_use]
+    /// The number of calls to which a fault was applied.
     pub fn fallen(&self) -> u32 {
         lock(&self.shared.faults).fallen
     }
 
-    /// Compounds with this operation that clients sent, each time that they did.
-    #[must_use]
+    /// The number of compounds with this operation that clients sent, retransmissions included.
     pub fn seen(&self, op: Op) -> u32 {
         let faults = lock(&self.shared.faults);
         faults.seen.get(&(op as u32)).copied().unwrap_or(0)
@@ -116,7 +109,7 @@ impl FaultRelay {
 impl Drop for FaultRelay {
     fn drop(&mut self) {
         self.shared.over.store(true, Relaxed);
-        // Wakes who waits for connections.
+        // Wakes the thread that waits for connections.
         let _ = TcpStream::connect(self.address);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -131,13 +124,13 @@ impl Drop for FaultRelay {
     }
 }
 
-/// A connection of a client, and the one to the server that belongs to it.
+/// A connection of a client, and that to the server.
 struct ConnectionPair {
     client: TcpStream,
     server: TcpStream,
-    /// What becomes of answers, by the numbers of their calls.
-    then: Mutex<HashMap<u32, ReplyAction>>,
-    /// Both sides of the relay send to the client.
+    /// Actions for expected replies, by their xid.
+    actions: Mutex<HashMap<u32, ReplyAction>>,
+    /// Held while a record is sent to the client, which both threads do.
     sending: Mutex<()>,
 }
 
@@ -149,45 +142,45 @@ impl ConnectionPair {
 
     fn close(&self) {
         let _ = self.client.shutdown(Shutdown::Both);
-        // That it ends is said when both threads have let it go, and at once.
+        // The server sees the end when both threads have dropped the connection.
         let _ = self.server.shutdown(Shutdown::Read);
     }
 
-    /// A message of the client.
+    /// Handles a message of the client.
     fn call(&self, message: &[u8], shared: &Shared) -> std::io::Result<()> {
-        let verdict = lock(&shared.faults).judge(message);
-        match verdict {
+        let action = lock(&shared.faults).judge(message);
+        match action {
             CallAction::Pass => (&self.server).write_all(&record(message)),
-            CallAction::Answer(record) => self.to_client(&record),
-            CallAction::Forward(record, then) => {
+            CallAction::Reply(record) => self.to_client(&record),
+            CallAction::Forward(record, action) => {
                 if let Ok((xid, _)) = kind(message) {
-                    lock(&self.then).insert(xid, then);
+                    lock(&self.actions).insert(xid, action);
                 }
                 (&self.server).write_all(&record)
             }
         }
     }
 
-    /// A message of the server.
-    fn answer(&self, message: &[u8]) -> std::io::Result<()> {
-        let then = match kind(message) {
-            Ok((xid, Kind::Reply)) => lock(&self.then).remove(&xid).map(|then| (xid, then)),
+    /// Handles a message of the server.
+    fn reply(&self, message: &[u8]) -> std::io::Result<()> {
+        let action = match kind(message) {
+            Ok((xid, Kind::Reply)) => lock(&self.actions).remove(&xid).map(|action| (xid, action)),
             _ => None,
         };
-        let Some((xid, then)) = then else {
+        let Some((xid, action)) = action else {
             return self.to_client(&record(message));
         };
-        if then == ReplyAction::Lose {
+        if action == ReplyAction::Lose {
             self.close();
         }
-        match altered(xid, message, then) {
+        match altered(xid, message, action) {
             Some(record) => self.to_client(&record),
             None => Ok(()),
         }
     }
 }
 
-/// Hands the messages that come from `end` on, until it closes or one cannot be.
+/// Delivers the messages received from `end`, until it closes or one cannot be delivered.
 fn messages(mut end: &TcpStream, mut deliver: impl FnMut(&[u8]) -> std::io::Result<()>) {
     let mut records = RecordReader::new(MAX_MESSAGE_BYTES);
     let mut bytes = vec![0; READ_CHUNK_BYTES];
@@ -208,7 +201,7 @@ fn messages(mut end: &TcpStream, mut deliver: impl FnMut(&[u8]) -> std::io::Resu
     }
 }
 
-/// A connection to `to` that begins at `from`.
+/// Connects to `to` from the local address `from`.
 fn connect_from(from: SocketAddr, to: SocketAddr) -> std::io::Result<TcpStream> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -222,13 +215,13 @@ fn connect_from(from: SocketAddr, to: SocketAddr) -> std::io::Result<TcpStream> 
 }
 
 impl Shared {
-    /// A connection to the server for one of a client. One that a client makes from the same place
-    /// as one before begins where that began: servers of 4.0 know calls that come again by that.
+    /// Connects to the server for a client. A client that reconnects from the same address gets the
+    /// same local address, by which servers of 4.0 recognise retransmitted calls.
     fn connect(&self, client: SocketAddr) -> std::io::Result<TcpStream> {
-        let before = lock(&self.places).get(&client).copied();
+        let earlier = lock(&self.local_addresses).get(&client).copied();
         let begun = Instant::now();
         let stream = loop {
-            let Some(from) = before else {
+            let Some(from) = earlier else {
                 break TcpStream::connect(self.server)?;
             };
             match connect_from(from, self.server) {
@@ -237,14 +230,14 @@ impl Shared {
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        // One that is waited for in the end would keep its place.
+        // A lingering connection would keep its address.
         sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
-        lock(&self.places).insert(client, stream.local_addr()?);
+        lock(&self.local_addresses).insert(client, stream.local_addr()?);
         Ok(stream)
     }
 
-    /// Carries a connection, on two threads.
-    fn carry(self: &Arc<Self>, client: TcpStream) -> std::io::Result<()> {
+    /// Relays a connection, on two threads.
+    fn relay(self: &Arc<Self>, client: TcpStream) -> std::io::Result<()> {
         let server = self.connect(client.peer_addr()?)?;
         for end in [&client, &server] {
             end.set_nodelay(true)?;
@@ -252,7 +245,7 @@ impl Shared {
         let pair = Arc::new(ConnectionPair {
             client,
             server,
-            then: Mutex::default(),
+            actions: Mutex::default(),
             sending: Mutex::default(),
         });
         lock(&self.pairs).push(Arc::downgrade(&pair));
@@ -263,7 +256,7 @@ impl Shared {
             calls.close();
         }));
         threads.push(std::thread::spawn(move || {
-            messages(&pair.server, |m| pair.answer(m));
+            messages(&pair.server, |m| pair.reply(m));
             pair.close();
         }));
         Ok(())

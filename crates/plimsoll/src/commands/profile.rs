@@ -17,7 +17,7 @@ use crate::results_writer::Written;
 use crate::run_context::{RunContext, results_path_error, stop_on_interrupt};
 use plimsoll_engine::{Settings, Stop};
 use plimsoll_plan::Plan;
-use plimsoll_report::compare::of_profiles;
+use plimsoll_report::compare::{ProfileSet, of_profiles};
 use plimsoll_report::profile;
 use plimsoll_results::{
     CommandRun, Hooks, ProfileCase, ProfileResults, ProfileWriter, RepeatsWriter, Verdict,
@@ -248,7 +248,7 @@ impl ProfileRunner<'_> {
     fn report(&self, writer: &ProfileWriter) -> Result<(), CommandError> {
         let results = writer.document();
         let asked = results.percentiles_shown.as_ref();
-        let sets = profile::sets(results, writer.dir(), asked).map_err(CommandError::failed)?;
+        let sets = ProfileSet::read(results, writer.dir(), asked).map_err(CommandError::failed)?;
         if sets.len() > 1 {
             let page = plimsoll_html::page::comparison(&of_profiles(&sets, asked));
             writer

@@ -99,7 +99,7 @@ fn a_condition_that_is_met_ends_with_three_and_says_which() {
     );
     let wrong = call(&bench, &args("p101 > 1%"), &[&fast, &slow]).refusal();
     assert!(
-        wrong.contains("`p101` is no figure: expected one of ops/s"),
+        wrong.contains("`p101` is not a figure: expected one of ops/s"),
         "{wrong}"
     );
 }

@@ -78,7 +78,7 @@ fn a_wrong_overall_response_time_is_a_warning_with_both_numbers() {
 fn bad_input_is_refused_with_its_place() {
     let vda = sample("vda2014");
     let cell = import(&vda.replace("10204", "1o204"), &[]).refusal();
-    let say = "the operations a second of load point 6 is no number: `1o204`";
+    let say = "the operations per second of load point 6 is not a number: `1o204`";
     assert!(
         cell.contains(say) && cell.contains("report.txt:20:34"),
         "{cell}"
@@ -101,7 +101,7 @@ fn bad_input_is_refused_with_its_place() {
     );
     let other = import("name = \"plimsoll\"\n", &[]).refusal();
     assert!(
-        other.contains("report.txt: this is no disclosure report"),
+        other.contains("report.txt: this is not a disclosure report"),
         "{other}"
     );
     assert!(import("", &[]).refusal().contains("the file is empty"));

@@ -342,7 +342,7 @@ fn older_results_are_reported_compared_and_listed() {
     let out = Ended::of(command).expect_code(0).stdout;
     let compared: Value = serde_json::from_str(&out).unwrap();
     let warnings = compared["warnings"].to_string();
-    assert!(warnings.contains("what the latency is differs: service time, but response time of"));
+    assert!(warnings.contains("the kind of latency differs: service time, but response time of"));
 
     let browser = serve(&bench, &["--root", stored().to_str().unwrap()]);
     let listed = browser.get("/api/v1/results").json();

@@ -258,7 +258,7 @@ fn the_list_shows_what_the_filter_lets_through() {
     assert_eq!(wrong.status, 400);
     let error = wrong.json()["error"].as_str().unwrap().to_owned();
     assert!(
-        error.starts_with("`state` is no parameter of a list"),
+        error.starts_with("`state` is not a parameter of a list"),
         "{error}"
     );
     assert_eq!(browser.get("/?from=soon").status, 400);

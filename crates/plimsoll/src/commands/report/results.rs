@@ -6,7 +6,6 @@ use plimsoll_disclosure::Disclosure;
 use plimsoll_html::RunData;
 use plimsoll_plan::counted;
 use plimsoll_report::compare::ProfileSet;
-use plimsoll_report::profile;
 use plimsoll_results::{
     AbandonedRun, Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir,
     ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError,
@@ -84,7 +83,7 @@ impl LoadedResult {
         if percentiles.is_some() {
             results.percentiles_shown = percentiles.cloned();
         }
-        let sets = profile::sets(&results, dir, percentiles).map_err(CommandError::usage)?;
+        let sets = ProfileSet::read(&results, dir, percentiles).map_err(CommandError::usage)?;
         Ok(Self {
             path: dir.path().to_owned(),
             what: ResultKind::Profile {

@@ -118,12 +118,12 @@ fn what_cannot_be_served_is_refused() {
     let refused = |more: &[&str]| Ended::of(command(&bench, more)).refusal();
     let open = refused(&["--listen=0.0.0.0:0"]);
     assert!(
-        open.contains("can be reached from other machines: --token"),
+        open.contains("can be reached from other machines: set a token with --token"),
         "{open}"
     );
     let open = refused(&["--listen=[::]:0"]);
     assert!(
-        open.contains("can be reached from other machines: --token"),
+        open.contains("can be reached from other machines: set a token with --token"),
         "{open}"
     );
     let weak = refused(&["--token=guess"]);
@@ -144,7 +144,7 @@ fn what_cannot_be_served_is_refused() {
     std::fs::write(&mine, text.repeat(3)).unwrap();
     let foreign = refused(&["--index=thesis.tex"]);
     assert!(
-        foreign.contains("thesis.tex is no index of Plimsoll's"),
+        foreign.contains("thesis.tex is not an index of Plimsoll"),
         "{foreign}"
     );
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), text.repeat(3));

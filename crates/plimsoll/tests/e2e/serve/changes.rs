@@ -32,7 +32,7 @@ fn results_are_deleted_when_that_is_confirmed() {
     assert_eq!((refused.status, b.exists()), (409, true));
     assert_eq!(
         refused.json()["error"],
-        "b is tagged (keep): it is deleted only if that is said"
+        "b is tagged (keep): it is deleted only if tagged results are included"
     );
     let sure = browser.send("DELETE", "/api/v1/results/b?tagged=true", &[], "");
     assert_eq!((sure.status, b.exists()), (204, false));

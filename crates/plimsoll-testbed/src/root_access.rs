@@ -1,75 +1,37 @@
-//! Tests that need the rights of root, run by whom they may.
+//! Runs tests as root of new namespaces, or with `sudo`.
 //!
-//! Mounting, making network devices and starting servers take rights that an ordinary user has only
-//! in namespaces of their own. A test cannot move there: a process of several threads cannot change
-//! its user namespace. So the test program is run once more, for that one test, as root of new
-//! namespaces, and what comes of it is the result. Root needs none of that and stays where it is.
+//! Mounting, creating network devices and starting servers need rights that an ordinary user has only
+//! in namespaces of their own. A process of several threads cannot change its user namespace, so the
+//! test program is run once more, for that one test, as root of new namespaces.
 
 use crate::process::{bound_command, run};
 use crate::{BedError, path_of_root, program};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// Set where `sudo -n` may be used when there are no namespaces to be had; `make test` sets it.
+/// Set if `sudo -n` may be used where namespaces are not permitted; `make test` sets it.
 const MAY_SUDO: &str = "PLIMSOLL_TEST_SUDO";
 
-/// Looks whether one really has the rights: some systems let everybody make namespaces and forbid
+/// Checks that namespaces have the needed rights: some systems let every user create them, but forbid
 /// everything in them.
 const PROBE_SCRIPT: &str = "ip link set lo up && mount -t tmpfs look /mnt";
 
-/// What runs before a test in its namespaces, whose network is empty at first.
+/// Prepares the namespaces of a test, whose network is empty at first.
 const NAMESPACE_SETUP_SCRIPT: &str = r#"ip link set lo up && exec "$@""#;
 
-/// Variables of the environment that root has of its own.
+/// Variables of the environment that root has its own values of.
 const USER_VARIABLES: [&str; 5] = ["HOME", "USER", "LOGNAME", "MAIL", "PATH"];
 
-/// Begins a test that needs the rights of root. With them the test goes on; without, it is run to
-/// its end as root of namespaces of its own, and the test returns.
-///
-/// The new network has nothing but `lo`. Files belong to the one who runs the test, and mounts are
-/// seen by nobody else.
-///
-/// # Panics
-/// If it fails there, with all that it printed, or if there is no such place, with how to get one.
-#[macro_export]
-macro_rules! needs_root {
-    () => {
-        if $crate::is_run_as_root({
-            fn here() {}
-            ::std::any::type_name_of_val(&here)
-        }) {
-            return;
-        }
-    };
+/// Whether one test was run and passed: with a wrong name none is run, successfully.
+pub(crate) fn has_passed(output: &Output) -> bool {
+    let printed = String::from_utf8_lossy(&output.stdout);
+    output.status.success() && printed.contains("test result: ok. 1 passed")
 }
 
-/// The same for the test that a function `here` is in; returns whether it was run elsewhere.
-#[doc(hidden)]
-#[track_caller]
-pub fn is_run_as_root(here: &str) -> bool {
-    if rustix::process::geteuid().is_root() {
-        return false;
-    }
-    let path = here.strip_suffix("::here").unwrap_or(here);
-    // Names of tests are those below the crate.
-    let test = path.split_once("::").map_or(path, |(_, test)| test);
-    match RootAccess::found().and_then(|way| way.run(test)) {
-        Ok(done) => assert!(has_passed(&done), "{}", report(&done)),
-        Err(e) => panic!("{e}"),
-    }
-    true
-}
-
-/// Whether one test was run, and passed: by a wrong name none is run, and well.
-fn has_passed(done: &Output) -> bool {
-    let said = String::from_utf8_lossy(&done.stdout);
-    done.status.success() && said.contains("test result: ok. 1 passed")
-}
-
-/// What a test printed that failed elsewhere, set apart from what this program prints.
-fn report(done: &Output) -> String {
-    let mut report = format!("as root, {}:", done.status);
-    for text in [&done.stderr, &done.stdout] {
+/// The output of a test that failed as root, indented.
+pub(crate) fn report(output: &Output) -> String {
+    let mut report = format!("as root, {}:", output.status);
+    for text in [&output.stderr, &output.stdout] {
         for line in String::from_utf8_lossy(text).lines() {
             report.push_str("\n  ");
             report.push_str(line);
@@ -78,22 +40,22 @@ fn report(done: &Output) -> String {
     report
 }
 
-/// How one comes to the rights of root.
+/// A way to get the rights of root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RootAccess {
-    /// In namespaces of one's own.
+pub(crate) enum RootAccess {
+    /// In new namespaces.
     Namespaces,
-    /// On the machine itself, by a `sudo` that asks nothing.
+    /// On the machine itself, with a `sudo` that does not ask for a password.
     Sudo,
 }
 
 impl RootAccess {
-    /// The best there is. What the system allows does not change while a process runs.
-    fn found() -> Result<Self, BedError> {
+    /// The preferred way that the system permits, which does not change while a process runs.
+    pub(crate) fn found() -> Result<Self, BedError> {
         static ROOT_ACCESS: OnceLock<Result<RootAccess, String>> = OnceLock::new();
         let found = ROOT_ACCESS.get_or_init(|| {
             let may_sudo = std::env::var_os(MAY_SUDO).is_some();
-            Self::of(look_at_namespaces, || may_sudo && sudo_asks_nothing())
+            Self::of(probe_namespaces, || may_sudo && sudo_works())
         });
         found.clone().map_err(BedError::NotRoot)
     }
@@ -105,17 +67,13 @@ impl RootAccess {
         match namespaces() {
             Ok(()) => Ok(Self::Namespaces),
             Err(_) if sudo() => Ok(Self::Sudo),
-            // It may be a whole paragraph, and this is to be a line.
-            Err(e) => Err(e
-                .to_string()
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")),
+            // It may be a paragraph, and becomes one line.
+            Err(e) => Err(e.split_whitespace().collect::<Vec<_>>().join(" ")),
         }
     }
 
-    /// Runs a test of this program, with all that it prints.
-    fn run(self, test: &str) -> Result<Output, BedError> {
+    /// Runs a test of this program; returns its output.
+    pub(crate) fn run(self, test: &str) -> Result<Output, BedError> {
         let own = std::env::current_exe().map_err(|e| BedError::failed("this program", e))?;
         let mut command = match self {
             Self::Namespaces => in_namespaces(NAMESPACE_SETUP_SCRIPT)?,
@@ -131,9 +89,8 @@ impl RootAccess {
     }
 }
 
-/// A script in namespaces of user, network and mounts; what it is given follows. One is root in
-/// them, and owns the subordinate users and groups that one has been given: servers change to
-/// users of their own.
+/// A command for a script in new namespaces of user, network and mounts, whose arguments are to be
+/// added. The user is root in them, and owns the subordinate users and groups that servers change to.
 fn in_namespaces(script: &str) -> Result<Command, BedError> {
     program("newuidmap", "uidmap")?;
     program("ip", "iproute2")?;
@@ -145,24 +102,24 @@ fn in_namespaces(script: &str) -> Result<Command, BedError> {
     Ok(command)
 }
 
-/// Whether there are any, and what was said if not.
-fn look_at_namespaces() -> Result<(), String> {
+/// Checks that namespaces can be used; the error is that of the commands.
+fn probe_namespaces() -> Result<(), String> {
     let mut command = in_namespaces(PROBE_SCRIPT).map_err(|e| e.to_string())?;
-    let done = command.stdin(Stdio::null()).output();
-    let done = done.map_err(|e| e.to_string())?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    match (done.status.success(), said.trim()) {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|e| e.to_string())?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    match (output.status.success(), errors.trim()) {
         (true, _) => Ok(()),
-        (false, "") => Err(done.status.to_string()),
-        (false, said) => Err(said.to_owned()),
+        (false, "") => Err(output.status.to_string()),
+        (false, errors) => Err(errors.to_owned()),
     }
 }
 
-fn sudo_asks_nothing() -> bool {
+fn sudo_works() -> bool {
     run(Command::new("sudo").args(["-n", "true"])).is_ok()
 }
 
-/// A program as root of the machine, in the same environment; it follows.
+/// A command for a program, which is to be added, as root of the machine in the same environment.
 fn as_root() -> Result<Command, BedError> {
     let mut command = Command::new(program("sudo", "sudo")?);
     command.args(["-n", "--", "env"]);

@@ -1,0 +1,34 @@
+//! Names of operations on pages.
+
+use plimsoll_results::{IntervalRow, LatencyKind, OperationFigures, Run};
+
+/// A row of the results by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpName {
+    /// Name in the workload.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Name on a page: with the kind if another row has the same name.
+    pub label: String,
+    /// Kind of its latency.
+    pub latency: LatencyKind,
+}
+
+impl OpName {
+    /// Whether a line of `intervals.csv` is of this operation.
+    #[must_use]
+    pub fn matches(&self, row: &IntervalRow) -> bool {
+        row.operation == self.name && row.kind == self.kind
+    }
+}
+
+/// Name of a row on a page: with its kind if another row has the same name.
+#[must_use]
+pub fn label(run: &Run, operation: &OperationFigures) -> String {
+    let same = |o: &&OperationFigures| o.name == operation.name;
+    match run.operations.iter().filter(same).count() {
+        0 | 1 => operation.name.clone(),
+        _ => format!("{} ({})", operation.name, operation.kind),
+    }
+}

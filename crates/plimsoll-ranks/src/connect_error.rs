@@ -1,0 +1,56 @@
+//! Why the ranks could not be joined.
+
+use std::fmt;
+
+/// Why the ranks could not be joined. Prints as one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectError {
+    message: String,
+    usage: bool,
+    reported_elsewhere: bool,
+}
+
+impl ConnectError {
+    /// An error of the user: the program was called in a way that cannot work.
+    pub(crate) fn usage(message: String) -> Self {
+        Self {
+            usage: true,
+            ..Self::failed(message)
+        }
+    }
+
+    /// A failure of the system.
+    pub(crate) fn failed(message: String) -> Self {
+        Self {
+            message,
+            usage: false,
+            reported_elsewhere: false,
+        }
+    }
+
+    /// The same error, at a rank that leaves the report to rank 0.
+    pub(crate) fn reported_elsewhere(self) -> Self {
+        Self {
+            reported_elsewhere: true,
+            ..self
+        }
+    }
+
+    /// Whether the user's call was wrong, rather than the system having failed.
+    pub fn is_usage(&self) -> bool {
+        self.usage
+    }
+
+    /// Whether another process of the same launcher reports this already, so that this one need not.
+    pub fn is_reported_elsewhere(&self) -> bool {
+        self.reported_elsewhere
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConnectError {}

@@ -1,0 +1,22 @@
+//! Addresses of pages on results.
+
+/// Encodes any text as a segment of an address.
+fn segment(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    let encoded = text.bytes().map(|b| match plain(b) {
+        true => char::from(b).to_string(),
+        false => format!("%{b:02X}"),
+    });
+    encoded.collect()
+}
+
+/// Address of the page on results.
+pub(crate) fn address(results: &str) -> String {
+    format!("/results/{}", segment(results))
+}
+
+/// Address of the page on one of several runs, by its path below the results.
+pub(crate) fn run_address(results: &str, run: &str) -> String {
+    let segments: Vec<String> = run.split('/').map(segment).collect();
+    format!("{}/runs/{}", address(results), segments.join("/"))
+}

@@ -1,0 +1,24 @@
+//! Forms that the pages send.
+
+use crate::problem::Problem;
+use crate::state::App;
+use axum::http::StatusCode;
+
+/// The value of a field; empty if the form has no such field.
+pub(crate) fn field(form: &str, name: &str) -> String {
+    let mut pairs = form_urlencoded::parse(form.as_bytes());
+    let found = pairs.find(|(n, _)| n == name);
+    found.map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+/// Refuses a form that is not one of this server's own.
+pub(crate) fn require_own(app: &App, form: &str) -> Result<(), Problem> {
+    match app.guard.is_our_form(&field(form, "form")) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "This form is not of this server, or of one that has ended: go back and load the page \
+             again.",
+        )),
+    }
+}
