@@ -251,10 +251,11 @@ impl NfsBackend for LaneClient {
     }
 
     async fn remove_entry(&self, at: EntryAt<'_, Handle>, is_dir: bool) -> Result<(), OpError> {
-        Ok(match is_dir {
+        match is_dir {
             true => self.client.call::<RmDir, _>(&entry(at), |_| ()).await?,
             false => self.client.call::<Remove, _>(&entry(at), |_| ()).await?,
-        })
+        }
+        Ok(())
     }
 
     async fn make_dir_entry(&self, at: EntryAt<'_, Handle>) -> Result<(), OpError> {

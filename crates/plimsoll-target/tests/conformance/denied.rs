@@ -106,7 +106,7 @@ on_posix! {
             assert_eq!(denied, TargetError::Place { path, error });
         }
         at.set_mode("d", 0o500);
-        let new = place(&at.path("d/new"));
+        let new = place(at.path("d/new"));
         let denied = connect("posix", &new, Purpose::Load, Connects).unwrap_err();
         let error = OpError(Errno::ACCESS);
         assert_eq!(denied, TargetError::Place { path: new.dir, error });

@@ -265,7 +265,7 @@ on_posix! {
         }
         at.dir("real");
         at.link("link", "real");
-        let place = crate::support::place(&at.path("link"));
+        let place = crate::support::place(at.path("link"));
         let (text, exists) = connect("posix", &place, Purpose::Inspect, Describe).unwrap();
         assert_eq!(text, format!("posix, {}", at.path("link").display()));
         assert!(exists);

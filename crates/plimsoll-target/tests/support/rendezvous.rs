@@ -159,11 +159,11 @@ impl Do {
             }
             Self::Make => {
                 let making = how(OpenMode::Write, true);
-                *h = Some(name(s, &format!("{path}.new")).open(making).await?);
+                *h = Some(name(s, format!("{path}.new")).open(making).await?);
             }
             Self::Remove => name(s, path).unlink().await?,
             Self::Stat => assert_eq!(name(s, path).stat().await?.size, 6),
-            Self::MakeDir => name(s, &format!("{path}.dir")).make_dir().await?,
+            Self::MakeDir => name(s, format!("{path}.dir")).make_dir().await?,
             Self::Rename => {
                 let moved = format!("{path}.moved");
                 name(s, path).locate_second(|to| to.extend_from_slice(moved.as_bytes()));
