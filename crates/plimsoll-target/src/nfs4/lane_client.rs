@@ -138,16 +138,6 @@ impl From<NfsError> for OpError {
     }
 }
 
-impl From<Stability> for Stable {
-    fn from(stability: Stability) -> Self {
-        match stability {
-            Stability::Unstable => Self::Unstable,
-            Stability::Data => Self::DataSync,
-            Stability::File => Self::FileSync,
-        }
-    }
-}
-
 impl From<FileType> for EntryKind {
     fn from(kind: FileType) -> Self {
         match kind {
