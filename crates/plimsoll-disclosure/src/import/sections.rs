@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(sections(text), pairs(&[("Memory - Physical", "c")]));
         assert_eq!(sections("xMemory ======== c"), []);
         assert!(known_headings().all(|k| is_heading(&k)));
-        let virtual_memory = "a b Memory - Virtual ========= c";
+        let virtual_memory = "a b Memory - Virtual ======== c";
         assert_eq!(
             sections(virtual_memory),
             pairs(&[("Memory - Virtual", "c")])
