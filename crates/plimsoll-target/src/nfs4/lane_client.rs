@@ -4,14 +4,13 @@ use super::Nfs4;
 use super::compounds::{on, result};
 use crate::error::OpError;
 use crate::nfs::client_state::ClientState;
-use crate::nfs::open::Stability;
 use crate::nfs::rpc_stats::{self, ProcedureStats};
 use crate::session_types::{self, EntryKind, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{GetAttr, GetFh, Lookup, PutFh};
-use plimsoll_nfs::v4::types::{FileType, Handle, Stable, Text};
+use plimsoll_nfs::v4::types::{FileType, Handle, Text};
 use plimsoll_nfs::v4::{
     Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenOwner, RpcObserver,
 };
