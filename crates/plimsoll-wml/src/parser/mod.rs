@@ -242,7 +242,7 @@ impl Parser {
     /// Skips to a word of `words` or a statement that begins a line, or to a closing brace.
     fn recover(&mut self, words: &[&str]) {
         let in_block = !words.is_empty();
-        while !self.at_end() && !self.at_line_start(words) && !(in_block && self.at_sign('}')) {
+        while !(self.at_end() || self.at_line_start(words) || in_block && self.at_sign('}')) {
             self.at += 1;
         }
     }
