@@ -1,7 +1,7 @@
 //! What a client keeps of what the server said, as the clients of kernels do.
 
 use crate::session_types::{Attributes, RpcRows};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, OpTimes};
 pub(crate) use plimsoll_plan::CACHED_DATA;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -65,7 +65,7 @@ impl Cache {
     /// An answer was still kept, and this number of bytes of data.
     fn count_hit(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
-            rows.recorder.record(row, now, now, None, bytes);
+            rows.recorder.record(row, OpTimes::unpaced(now, now), bytes);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What connections did, in the rows of the results.
 
 use crate::session_types::RpcRows;
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, OpTimes};
 use plimsoll_nfs::rpc;
 
 /// Row of calls that were sent again, timed from when they were first sent.
@@ -38,7 +38,10 @@ impl ProcedureStats {
             return;
         };
         match outcome {
-            Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
+            Ok(()) => self
+                .rows
+                .recorder
+                .record(row, OpTimes::unpaced(start, end), 0),
             Err(name) => self.rows.recorder.record_error(row, start, end, name),
         }
     }
@@ -64,13 +67,17 @@ impl ConnectionStats {
 impl rpc::ChannelObserver for ConnectionStats {
     fn retransmitted(&self, _: rpc::Target, first: Nanos, now: Nanos) {
         if let Some(row) = self.sent_again {
-            self.rows.recorder.record(row, first, now, None, 0);
+            self.rows
+                .recorder
+                .record(row, OpTimes::unpaced(first, now), 0);
         }
     }
 
     fn reconnected(&self, since: Nanos, now: Nanos) {
         if let Some(row) = self.connected_again {
-            self.rows.recorder.record(row, since, now, None, 0);
+            self.rows
+                .recorder
+                .record(row, OpTimes::unpaced(since, now), 0);
         }
     }
 

@@ -121,7 +121,7 @@ impl RankReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{Collector, Nanos, Recorder, RowSpec, WindowState};
+    use plimsoll_measure::{Collector, Nanos, OpTimes, Recorder, RowSpec, WindowState};
     use std::sync::Arc;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -136,8 +136,8 @@ mod tests {
         for at in (0..10 * SECOND).step_by(10_000_000) {
             let held = held_up && (2 * SECOND..4 * SECOND).contains(&at);
             match at {
-                _ if !held => lane.record(0, at, at + 1_000_000, None, 0),
-                at if at == 2 * SECOND => lane.record(0, at, 4 * SECOND - 1, None, 0),
+                _ if !held => lane.record(0, OpTimes::unpaced(at, at + 1_000_000), 0),
+                at if at == 2 * SECOND => lane.record(0, OpTimes::unpaced(at, 4 * SECOND - 1), 0),
                 _ => {}
             }
         }
