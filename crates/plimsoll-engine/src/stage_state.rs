@@ -4,6 +4,7 @@ use crate::sync::{BlockedCount, Broadcast, ControllerWakeup};
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Pattern, Plan, Stage};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ const NO_ROUND: u64 = u64::MAX;
 pub type Sample = (Nanos, Nanos);
 
 /// The progress of the ranks of a pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RankStates {
     /// The number of the next object of each rank.
     pub(crate) position: Vec<u64>,

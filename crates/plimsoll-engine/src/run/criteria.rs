@@ -1,17 +1,17 @@
-//! Whether the load of an operation mix was carried, and by whose doing not.
+//! Whether the load of an operation mix was sustained, and whether the client caused a failure.
 
 use crate::outcome::{Outcome, Reason};
 use plimsoll_measure::Latency;
 use plimsoll_plan::{OperationId, Plan};
 use std::time::Duration;
 
-/// Mean lateness of starts, in nanoseconds, below which the client is never to blame.
+/// Mean start delay, in nanoseconds, up to which the client is never to blame.
 const MIN_BLAMED_DELAY_NS: f64 = 1e6;
 
-/// Share of the mean response time that the client's own lateness may be.
+/// Maximum start delay as a fraction of the mean response time.
 const MAX_CLIENT_DELAY_SHARE: f64 = 0.1;
 
-/// What stands against the result of a mix; nothing for other workloads.
+/// Why the result of a mix is invalid; empty for other workloads.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let Some(window) = outcome.windows.last() else {
         return vec![];
@@ -38,17 +38,12 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         let processes: Vec<(u64, u64)> = paced.map(|p| (p.due, p.done)).collect();
         let mean = (latency.count() > 0).then(|| Duration::from_nanos(latency.mean() as u64));
         let missed = metric.criteria.missed(&processes, mean);
-        reasons.extend(missed.into_iter().map(|m| Reason {
-            code: m.code,
-            text: m.text,
-        }));
+        reasons.extend(missed.into_iter().map(|m| Reason::new(m.code, m.text)));
     }
     let rows = plan.groups.iter().filter_map(|g| g.program.mix()?.pacing);
     let mut late = Latency::default();
     for OperationId(row) in rows.map(|p| p.start) {
-        if let Some(row) = window.totals.rows.get(row as usize) {
-            late.add(&row.service);
-        }
+        late.add(&window.totals.rows[row as usize].service);
     }
     if late.mean() > MIN_BLAMED_DELAY_NS && late.mean() > MAX_CLIENT_DELAY_SHARE * response.mean() {
         let text = format!(
@@ -57,10 +52,7 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             late.mean() / 1e6,
             100.0 * late.mean() / response.mean().max(1.0)
         );
-        reasons.push(Reason {
-            code: "client_start_delay",
-            text,
-        });
+        reasons.push(Reason::new("client_start_delay", text));
     }
     reasons
 }
