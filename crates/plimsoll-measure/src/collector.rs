@@ -121,14 +121,6 @@ impl Collector {
         &self.lanes
     }
 
-    /// Operations and bytes of a row since the lanes started.
-    #[must_use]
-    pub fn progress(&self, row: usize) -> (u64, u64) {
-        self.lanes
-            .iter()
-            .fold((0, 0), |(o, b), l| (o + l.ops(row), b + l.bytes(row)))
-    }
-
     /// Takes what was delivered; returns the intervals that are complete now, in order.
     pub fn drain(&mut self) -> Vec<Interval> {
         // Read first: what a lane has delivered by then is in its mailbox.
@@ -283,6 +275,13 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
+    fn paced(intended: Nanos, start: Nanos, end: Nanos) -> OpTimes {
+        OpTimes {
+            intended: Some(intended),
+            ..OpTimes::unpaced(start, end)
+        }
+    }
+
     fn bench(lanes: usize) -> (Arc<WindowState>, Vec<Recorder>, Collector) {
         let window = Arc::new(WindowState::new(SECOND));
         let specs = [
@@ -317,7 +316,9 @@ mod tests {
             [1, 9]
         );
         assert_eq!(intervals[0].opened, 10 * SECOND);
-        assert_eq!(collector.progress(0), (4, 15), "progress counts everything");
+        let progress = lane.progress();
+        let all = (progress.ops(0), progress.bytes(0));
+        assert_eq!(all, (4, 15), "progress counts everything");
     }
 
     #[test]
@@ -389,7 +390,7 @@ mod tests {
     fn a_lane_that_never_comes_back_is_salvaged() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, OpTimes::paced(0, 0, 5), 7);
+        lanes[0].record(0, paced(0, 0, 5), 7);
         window.close(SECOND);
         let (_, totals) = collector.finish();
         assert_eq!((totals.rows[0].ops, totals.rows[0].bytes), (1, 7));
@@ -422,7 +423,7 @@ mod tests {
     fn response_time_counts_from_the_intended_start() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, OpTimes::paced(100, 900, 1000), 0);
+        lanes[0].record(0, paced(100, 900, 1000), 0);
         lanes[0].finish();
         let row = &collector.finish().1.rows[0];
         assert_eq!((row.service.max(), row.response.max()), (100, 900));
@@ -433,7 +434,7 @@ mod tests {
     fn each_operation_counts_with_its_response_time_or_else_its_service_time() {
         let (window, lanes, mut collector) = bench(2);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, OpTimes::paced(100, 900, 1000), 0);
+        lanes[0].record(0, paced(100, 900, 1000), 0);
         lanes[0].record(0, OpTimes::unpaced(1000, 1200), 0);
         lanes[0].record_completed_at(0, 1000, 1300, 0);
         lanes[0].record(1, OpTimes::unpaced(1000, 1400), 0);

@@ -17,17 +17,6 @@ pub struct OpTimes {
 }
 
 impl OpTimes {
-    /// The times of an operation that a schedule meant to start at `intended`.
-    #[inline(always)]
-    #[must_use]
-    pub fn paced(intended: Nanos, start: Nanos, end: Nanos) -> Self {
-        Self {
-            intended: Some(intended),
-            start,
-            end,
-        }
-    }
-
     /// The times of an operation without a schedule.
     #[inline(always)]
     #[must_use]

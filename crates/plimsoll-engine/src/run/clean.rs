@@ -1,4 +1,4 @@
-//! Cleaning up after runs that did not.
+//! Cleaning up after runs that could not.
 
 use super::marker::{self, GuardError, GuardState, Marker, RemoteOwner};
 use super::setup_pool::MAX_SERVER_SILENCE;
@@ -10,14 +10,13 @@ use plimsoll_target::{Purpose, Target, Visitor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Removes what runs left in a directory that carries Plimsoll's marker: the trees that the
-/// marker lists, the marker, and the directory itself if Plimsoll made it. Returns what was left;
-/// while anything of a tree is, the marker stays. `stop` may
-/// ask for the rest to be left. `force`: so too if the marker names a process of
-/// another machine, which may be alive.
+/// Removes what runs left in a directory with Plimsoll's marker: the trees that the marker lists, the
+/// marker, and the directory if Plimsoll created it. Returns what is left; the marker stays with the
+/// rest of a tree. `stop` may end the removal. `force`: even if the marker names a process of another
+/// machine, which may be alive.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if the directory carries no marker or a run is using it.
+/// [`EngineError::Refused`] if the directory has no marker or a run is using it.
 pub fn clean(
     dir: &Path,
     settings: &Settings,
@@ -31,10 +30,10 @@ pub fn clean(
     end(dir, settings, (others, FileDisposition::Clean), stop)
 }
 
-/// Gives up a directory that runs of this process held ([`Settings::holds`]); its files stay.
+/// Releases a directory that runs of this process have claimed ([`Settings::holds`]); its files stay.
 ///
 /// # Errors
-/// As [`clean`], and if that cannot be noted in the marker.
+/// Those of [`clean`], and if the marker cannot be written.
 pub fn release_claim(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
     let how = (RemoteOwner::Refuse, FileDisposition::Leave);
     let left = end(dir, settings, how, &Stop::default())?;
@@ -44,7 +43,7 @@ pub fn release_claim(dir: &Path, settings: &Settings) -> Result<(), EngineError>
     }
 }
 
-/// What becomes of the files of a directory.
+/// Whether the files of a directory are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileDisposition {
     Clean,

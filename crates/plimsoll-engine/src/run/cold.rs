@@ -32,23 +32,19 @@ async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
     session.close(handle).await.and(dropped)
 }
 
-/// Files that are dropped, by their numbers.
-trait NumberedFiles: Sync {
-    /// Appends the path of a file; nothing for one that never existed.
-    fn push(&self, index: u64, path: &mut Vec<u8>);
-}
-
 fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut path = Vec::new();
     push(&mut path);
     path
 }
 
+/// Drops files from the page cache. The function appends the path of a file to a buffer, or nothing
+/// for one that never existed.
 struct DropCaches<F>(F);
 
-impl<S: Session, F: NumberedFiles> BulkTask<S> for DropCaches<F> {
+impl<S: Session, F: Fn(u64, &mut Vec<u8>) + Sync> BulkTask<S> for DropCaches<F> {
     async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
-        let path = path_of(|p| self.0.push(index, p));
+        let path = path_of(|p| (self.0)(index, p));
         if path.is_empty() {
             return Ok(());
         }
@@ -58,24 +54,15 @@ impl<S: Session, F: NumberedFiles> BulkTask<S> for DropCaches<F> {
     }
 }
 
-struct TreeFiles<'a>(&'a Layout);
-
-impl NumberedFiles for TreeFiles<'_> {
-    fn push(&self, index: u64, path: &mut Vec<u8>) {
-        let file = FileId(index as u32);
-        if self.0.starts_with(file) {
-            self.0.push_file(file, path);
-        }
-    }
-}
-
 /// Drops every file of a tree from this machine's page cache.
 pub(super) fn drop_tree<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Result<(), SetupError> {
-    pool.all(
-        u64::from(layout.files()),
-        &DropCaches(TreeFiles(layout)),
-        || (),
-    )
+    let push = |index: u64, path: &mut Vec<u8>| {
+        let file = FileId(index as u32);
+        if layout.starts_with(file) {
+            layout.push_file(file, path);
+        }
+    };
+    pool.all(u64::from(layout.files()), &DropCaches(push), || ())
 }
 
 /// A stage of a pattern that has ended.
@@ -117,10 +104,12 @@ impl PatternFiles<'_> {
     pub(super) fn drop<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), SetupError> {
         if self.past.is_empty() {
             let paths = self.left_by_earlier_run(pool)?;
-            return pool.all(paths.len() as u64, &DropCaches(Paths(paths)), || ());
+            let push = |i: u64, path: &mut Vec<u8>| path.extend_from_slice(&paths[i as usize]);
+            return pool.all(paths.len() as u64, &DropCaches(push), || ());
         }
         let ranges = Ranges::new(self.pattern, self.touched());
-        pool.all(ranges.files(), &DropCaches(ranges), || ())
+        let push = |index: u64, path: &mut Vec<u8>| ranges.push(index, path);
+        pool.all(ranges.files(), &DropCaches(push), || ())
     }
 
     /// The existing objects in the sets of this rank.
@@ -243,14 +232,6 @@ fn merged(mut all: Vec<ObjectRange>) -> Vec<ObjectRange> {
     out
 }
 
-struct Paths(Vec<Vec<u8>>);
-
-impl NumberedFiles for Paths {
-    fn push(&self, index: u64, path: &mut Vec<u8>) {
-        path.extend_from_slice(&self.0[index as usize]);
-    }
-}
-
 /// Objects in several sets, numbered one after the other.
 struct Ranges<'a> {
     pattern: &'a Pattern,
@@ -277,9 +258,7 @@ impl<'a> Ranges<'a> {
     fn files(&self) -> u64 {
         self.numbers.last().map_or(0, |n| n.end)
     }
-}
 
-impl NumberedFiles for Ranges<'_> {
     fn push(&self, index: u64, path: &mut Vec<u8>) {
         let at = self.numbers.partition_point(|n| n.end <= index);
         let (numbers, objects) = (&self.numbers[at], &self.objects[at]);

@@ -20,11 +20,13 @@ use std::sync::Arc;
 /// call and a store of the start time. A macro, because a function would take a closure or a future,
 /// which costs some nanoseconds. Gives `None` if the operation failed and failures are counted.
 macro_rules! timed {
-    ($context:expr, $row:expr, $subject:expr, $bytes:expr, $call:expr) => {
-        match $context.begin($row) {
+    ($worker:expr, $row:expr, $subject:expr, $bytes:expr, $call:expr) => {
+        match $worker.context.begin($row) {
             Ok(begun) => {
                 let result = $call;
-                $context.finish($row, $subject, begun, $bytes, result)
+                $worker
+                    .context
+                    .finish($row, $subject, begun, $bytes, result)
             }
             Err(exit) => Err(exit),
         }
@@ -196,7 +198,9 @@ impl WorkerContext {
         bytes: impl FnOnce(&T) -> u64,
         work: impl Future<Output = Result<T, OpError>>,
     ) -> Result<Option<T>, WorkerExit> {
-        timed!(self, row, subject, bytes, work.await)
+        let begun = self.begin(row)?;
+        let result = work.await;
+        self.finish(row, subject, begun, bytes, result)
     }
 
     /// Begins an operation, charged to the budget if there is one.

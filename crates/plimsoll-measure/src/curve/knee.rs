@@ -1,4 +1,4 @@
-//! Where a curve turns up, and where it crosses a latency.
+//! Where a curve turns up.
 
 use super::{Curve, Point};
 
@@ -8,17 +8,6 @@ const MIN_POINTS: usize = 4;
 /// Kneedle's sensitivity S: how far the curve must turn back after a candidate, in mean steps of
 /// load, for the candidate to be a knee. Its authors use 1.
 const SENSITIVITY: f64 = 1.0;
-
-/// Where a curve reaches a latency.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LatencyCrossing {
-    /// At this load, by a straight line between the points on either side.
-    At(f64),
-    /// Before the first point, which is already slower.
-    BeforeFirst,
-    /// Nowhere: every point is faster.
-    NotReached,
-}
 
 impl Curve {
     /// The point at which latency turns from nearly flat to steep, if the curve has one.
@@ -56,35 +45,6 @@ impl Curve {
             .filter(|i| is_knee(*i))
             .max_by(|a, b| below[*a].total_cmp(&below[*b]))
             .map(|i| &points[i])
-    }
-
-    /// The load at which mean latency first reaches a threshold in milliseconds, by straight
-    /// lines between neighbouring points.
-    ///
-    /// `None` if there are no points, or the threshold is not a number.
-    #[must_use]
-    pub fn load_at_latency(&self, threshold_ms: f64) -> Option<LatencyCrossing> {
-        let points = self.points();
-        let first = points.first()?;
-        if threshold_ms.is_nan() {
-            return None;
-        }
-        if first.latency_ms > threshold_ms {
-            return Some(LatencyCrossing::BeforeFirst);
-        }
-        if first.latency_ms == threshold_ms {
-            return Some(LatencyCrossing::At(first.load));
-        }
-        let crossed = points
-            .windows(2)
-            .find(|w| w[1].latency_ms >= threshold_ms)
-            .map(|w| {
-                // The earlier point is below the threshold, so the rise is more than 0.
-                let rise = w[1].latency_ms - w[0].latency_ms;
-                let part = (threshold_ms - w[0].latency_ms) / rise;
-                LatencyCrossing::At(w[0].load + part * (w[1].load - w[0].load))
-            });
-        Some(crossed.unwrap_or(LatencyCrossing::NotReached))
     }
 }
 

@@ -2,13 +2,12 @@
 //!
 //! A [`Curve`] is a list of [`Point`]s in increasing order of load. It gives the
 //! [overall response time](Curve::overall_response_time) by the [`Rule`] of a benchmark, the
-//! [knee](Curve::knee), where latency turns up, the
-//! [load at a latency](Curve::load_at_latency), and a [fit](Curve::fit_usl) of the Universal
+//! [knee](Curve::knee), where latency turns up, and a [fit](Curve::fit_usl) of the Universal
 //! Scalability Law.
 //!
 //! Figures that stand for the system (overall response time, [peak](Curve::peak)) rest on valid
-//! points alone. The shape of the curve (knee, fit, load at a latency) rests on all points: most
-//! invalid points are those of too high a load, where the curve bends.
+//! points alone. The shape of the curve (knee, fit) rests on all points: most invalid points are
+//! those of too high a load, where the curve bends.
 
 mod knee;
 mod ort;
@@ -17,7 +16,6 @@ mod usl;
 #[cfg(test)]
 mod tests;
 
-pub use knee::LatencyCrossing;
 pub use ort::Rule;
 pub use usl::{UslError, UslFit};
 

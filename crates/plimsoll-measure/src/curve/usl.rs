@@ -108,31 +108,22 @@ impl Curve {
     pub fn fit_usl(&self) -> Result<UslFit, UslError> {
         let data = Scaled::of(self)?;
         let n1 = 1.0 / data.max_load;
-        let full: &[BasisFn] = &[|_, _| 1.0, |n, _| n, |n, _| n * n];
-        let families: [&[BasisFn]; 6] = [
-            full,
-            &[|_, _| 1.0, |n, _| n],
-            &[|_, _| 1.0, |n, n1| n * (n - n1)],
-            &[|_, _| 1.0],
+        // Coefficients of 1, n and n² in each term of d(n), by family.
+        let (one, n, n_squared) = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]);
+        let families: [&[Vector]; 6] = [
+            &[one, n, n_squared],
+            &[one, n],
+            &[one, [0.0, -n1, 1.0]],
+            &[one],
             // σ = 1: nothing is gained by a second unit.
-            &[|n, _| n, |n, _| n * n],
-            &[|n, _| n],
-        ];
-        let to_parabola: [fn(&[f64], f64) -> DenominatorPolynomial; 6] = [
-            |q, _| DenominatorPolynomial(q[0], q[1], q[2]),
-            |q, _| DenominatorPolynomial(q[0], q[1], 0.0),
-            |q, n1| DenominatorPolynomial(q[0], -q[1] * n1, q[1]),
-            |q, _| DenominatorPolynomial(q[0], 0.0, 0.0),
-            |q, _| DenominatorPolynomial(0.0, q[0], q[1]),
-            |q, _| DenominatorPolynomial(0.0, q[0], 0.0),
+            &[n, n_squared],
+            &[n],
         ];
         families
             .iter()
-            .zip(to_parabola)
-            .filter_map(|(family, parabola)| {
+            .filter_map(|family| {
                 let (q, squares) = data.fit(family)?;
-                let law = parabola(&q[..family.len()], n1).law(n1)?;
-                Some((law, squares))
+                Some((Denominator::of(family, &q).law(n1)?, squares))
             })
             // Of two equally good fits, the first has more free parameters.
             .min_by(|a, b| a.1.total_cmp(&b.1))
@@ -140,9 +131,6 @@ impl Curve {
             .ok_or(UslError::NoFit)
     }
 }
-
-/// One term of d(n), given n and the scaled load of one unit.
-type BasisFn = fn(f64, f64) -> f64;
 
 /// σ, κ and the scaled λ.
 struct UslParameters {
@@ -152,9 +140,14 @@ struct UslParameters {
 }
 
 /// d(n) = a + bn + cn² in scaled units.
-struct DenominatorPolynomial(f64, f64, f64);
+struct Denominator(f64, f64, f64);
 
-impl DenominatorPolynomial {
+impl Denominator {
+    fn of(family: &[Vector], q: &Vector) -> Self {
+        let sum = |i: usize| family.iter().zip(q).map(|(term, q)| q * term[i]).sum();
+        Self(sum(0), sum(1), sum(2))
+    }
+
     /// The parameters of the law, if they are in their ranges; `n1` is one unit of load.
     fn law(&self, n1: f64) -> Option<UslParameters> {
         // Signs are judged in scaled units, where the terms are of one size.
@@ -209,7 +202,7 @@ impl Scaled {
     }
 
     /// The best coefficients of these terms and the sum of squares that they leave.
-    fn fit(&self, family: &[BasisFn]) -> Option<(Vector, f64)> {
+    fn fit(&self, family: &[Vector]) -> Option<(Vector, f64)> {
         let mut q = self.first_guess(family)?;
         let mut squares = self.squares(family, &q)?;
         let mut damping = 1e-3;
@@ -241,11 +234,11 @@ impl Scaled {
     }
 
     /// Linear least squares of n/x, weighted so that its errors are those of x in first order.
-    fn first_guess(&self, family: &[BasisFn]) -> Option<Vector> {
+    fn first_guess(&self, family: &[Vector]) -> Option<Vector> {
         let (mut normal, mut right) = (Matrix::default(), Vector::default());
         for (n, x) in &self.points {
             let weight = (x * x / n).powi(2);
-            let terms = self.terms(family, *n);
+            let terms = terms(family, *n);
             for i in 0..family.len() {
                 right[i] += weight * terms[i] * n / x;
                 for j in 0..family.len() {
@@ -256,24 +249,16 @@ impl Scaled {
         solve(normal, right, family.len())
     }
 
-    fn terms(&self, family: &[BasisFn], n: f64) -> Vector {
-        let mut terms = Vector::default();
-        for (term, basis) in terms.iter_mut().zip(family) {
-            *term = basis(n, 1.0 / self.max_load);
-        }
-        terms
-    }
-
-    fn denominator(&self, family: &[BasisFn], q: &Vector, n: f64) -> f64 {
-        let terms = self.terms(family, n);
+    fn denominator(family: &[Vector], q: &Vector, n: f64) -> f64 {
+        let terms = terms(family, n);
         terms.iter().zip(q).map(|(t, q)| t * q).sum()
     }
 
     /// Sum of the squared differences in throughput; `None` if the law has no meaning.
-    fn squares(&self, family: &[BasisFn], q: &Vector) -> Option<f64> {
+    fn squares(&self, family: &[Vector], q: &Vector) -> Option<f64> {
         let mut sum = 0.0;
         for (n, x) in &self.points {
-            let d = self.denominator(family, q, *n);
+            let d = Self::denominator(family, q, *n);
             if d <= 0.0 || !d.is_finite() {
                 return None;
             }
@@ -283,12 +268,12 @@ impl Scaled {
     }
 
     /// JᵀJ and Jᵀr of the differences in throughput.
-    fn normal_equations(&self, family: &[BasisFn], q: &Vector) -> (Matrix, Vector) {
+    fn normal_equations(&self, family: &[Vector], q: &Vector) -> (Matrix, Vector) {
         let (mut normal, mut gradient) = (Matrix::default(), Vector::default());
         for (n, x) in &self.points {
-            let d = self.denominator(family, q, *n);
+            let d = Self::denominator(family, q, *n);
             let slope = -n / (d * d);
-            let terms = self.terms(family, *n);
+            let terms = terms(family, *n);
             for i in 0..family.len() {
                 gradient[i] += slope * terms[i] * (x - n / d);
                 for j in 0..family.len() {
@@ -318,6 +303,15 @@ impl Scaled {
         fit.r_squared = 1.0 - left / spread;
         (fit.lambda.is_finite() && fit.r_squared.is_finite()).then_some(fit)
     }
+}
+
+/// The values of the terms at a scaled load.
+fn terms(family: &[Vector], n: f64) -> Vector {
+    let mut values = Vector::default();
+    for (value, [a, b, c]) in values.iter_mut().zip(family) {
+        *value = a + b * n + c * n * n;
+    }
+    values
 }
 
 /// Solves the first `size` equations by elimination with pivots; `None` if they are singular.

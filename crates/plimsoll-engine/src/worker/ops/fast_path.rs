@@ -60,7 +60,7 @@ impl<S: Session> Worker<S> {
         let (size, offset) = self.extent(row, io, slot)?;
         let slot = &mut self.slots[slot];
         let done = timed!(
-            self.context,
+            self,
             row,
             slot.subject(),
             |n| *n,
@@ -76,7 +76,7 @@ impl<S: Session> Worker<S> {
         self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
         let done = timed!(
-            self.context,
+            self,
             row,
             slot.subject(),
             |()| size,
@@ -89,13 +89,7 @@ impl<S: Session> Worker<S> {
     #[inline(always)]
     fn stat_now(&mut self, row: u32, at: Chosen) -> Result<(), WorkerExit> {
         self.locate(at);
-        let done = timed!(
-            self.context,
-            row,
-            at.subject(),
-            |_| 0,
-            self.session.stat_now()
-        );
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.stat_now());
         self.context.shared.filesets[at.fileset as usize].release(at.file, Existence::Existing);
         done.map(|_| ())
     }
@@ -109,13 +103,7 @@ impl<S: Session> Worker<S> {
         at: Chosen,
     ) -> Result<(), WorkerExit> {
         let how = self.locate_to_open(file, kind, at);
-        let done = timed!(
-            self.context,
-            row,
-            at.subject(),
-            |_| 0,
-            self.session.open_now(how)
-        );
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.open_now(how));
         let slot = file.slot as usize;
         self.has_opened(slot, kind, at, how.planned_size, done)?;
         Ok(())
@@ -127,7 +115,7 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let done = timed!(
-            self.context,
+            self,
             row,
             at.subject(),
             |()| 0,
@@ -143,13 +131,7 @@ impl<S: Session> Worker<S> {
         if let Err(e) = self.session.check_parent_now() {
             return Err(self.replaced(row, at.subject(), e));
         }
-        let done = timed!(
-            self.context,
-            row,
-            at.subject(),
-            |()| 0,
-            self.session.unlink_now()
-        );
+        let done = timed!(self, row, at.subject(), |()| 0, self.session.unlink_now());
         self.has_deleted(slot, at, done)
     }
 

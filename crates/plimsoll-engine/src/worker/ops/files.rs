@@ -30,13 +30,7 @@ impl<S: Session> Worker<S> {
         let id = self.context.choose(row, fileset, kind, number).await?;
         let at = Chosen { fileset, file: id };
         let how = self.locate_to_open(file, kind, at);
-        let done = timed!(
-            self.context,
-            row,
-            at.subject(),
-            |_| 0,
-            self.session.open(how).await
-        );
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.open(how).await);
         self.has_opened(slot, kind, at, how.planned_size, done)
     }
 
@@ -122,7 +116,7 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let done = timed!(
-            self.context,
+            self,
             row,
             at.subject(),
             |()| 0,
@@ -187,13 +181,7 @@ impl<S: Session> Worker<S> {
         };
         self.locate(at);
         self.check_parent(row, at.subject()).await?;
-        let done = timed!(
-            self.context,
-            row,
-            at.subject(),
-            |()| 0,
-            self.session.unlink().await
-        );
+        let done = timed!(self, row, at.subject(), |()| 0, self.session.unlink().await);
         self.has_deleted(file.slot, at, done)
     }
 
@@ -269,13 +257,7 @@ impl<S: Session> Worker<S> {
             .await?;
         let at = Chosen { fileset, file: id };
         self.locate(at);
-        let done = timed!(
-            self.context,
-            row,
-            at.subject(),
-            |_| 0,
-            self.session.stat().await
-        );
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.stat().await);
         self.context.shared.filesets[fileset as usize].release(id, Existence::Existing);
         done.map(|_| ())
     }

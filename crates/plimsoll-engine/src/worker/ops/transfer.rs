@@ -65,7 +65,7 @@ impl<S: Session> Worker<S> {
         let (size, offset) = self.extent(row, io, slot)?;
         let slot = &mut self.slots[slot];
         let done = timed!(
-            self.context,
+            self,
             row,
             slot.subject(),
             |n| *n,
@@ -104,7 +104,7 @@ impl<S: Session> Worker<S> {
         self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
         let done = timed!(
-            self.context,
+            self,
             row,
             slot.subject(),
             |()| size,
@@ -258,7 +258,7 @@ impl<S: Session> Worker<S> {
         }
         let slot = &self.slots[slot];
         timed!(
-            self.context,
+            self,
             row,
             slot.subject(),
             |()| size,
