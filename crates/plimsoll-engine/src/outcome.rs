@@ -41,7 +41,7 @@ pub struct Outcome {
     pub target: String,
     /// Lanes that drove the workers.
     pub lanes: usize,
-    /// What remains in the work directory.
+    /// The remains of the work directory.
     pub cleanup: Cleanup,
     /// Replies of a server that were longer than its protocol allows, by procedure.
     pub long_replies: Vec<LongReplies>,
@@ -54,12 +54,12 @@ impl Outcome {
     }
 }
 
-/// What remains in the work directory after the removal of its files.
+/// The remains of a work directory after the removal of its files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleanup {
     /// Paths of files that Plimsoll did not create, relative to the work directory.
     pub foreign: Vec<String>,
-    /// What was not removed, why, and if possible the command that removes it later, as sentences.
+    /// Files that were not removed, why, and if possible the command that removes them, as sentences.
     /// Empty if everything was removed.
     pub unremoved: Vec<String>,
 }
@@ -164,7 +164,7 @@ pub struct RanOut {
     pub operation: String,
     /// Position of the operation in the workload.
     pub place: Option<SourcePosition>,
-    /// What was used up, such as `existing file`.
+    /// The supply that was used up, such as `existing file`.
     pub supply: String,
     /// The exhausted fileset.
     pub fileset: String,
@@ -188,14 +188,14 @@ impl fmt::Display for RanOut {
             write!(f, " ({place})")?;
         }
         let seconds = self.after_ns as f64 / 1e9;
-        write!(f, " after {seconds:.3} s ")?;
-        f.write_str(if self.measured {
-            "of the measured window"
-        } else {
-            "of work, with no window open"
-        })?;
-        f.write_str(
-            ": give the fileset more entries or the run less time, or end it with --quit alldone",
+        let when = match self.measured {
+            true => "of the measured window",
+            false => "of work, with no window open",
+        };
+        write!(
+            f,
+            " after {seconds:.3} s {when}: give the fileset more entries or the run less time, or end \
+             it with --quit alldone"
         )
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct RunState {
     pub(crate) ends: WorkerEnds,
     /// The latest instant at which a worker stopped.
     latest_exit: AtomicU64,
-    /// Workers that have ended.
+    /// For each worker, whether it has ended and closed its files.
     pub(crate) ended: Box<[AtomicBool]>,
 }
 
@@ -151,11 +151,6 @@ impl RunState {
     pub(crate) fn sizes_of(&self, group: u32) -> Arc<MixFileSizes> {
         let sizes = self.sizes[group as usize].as_ref();
         sizes.expect("the group runs a mix").clone()
-    }
-
-    /// Adds the figures of a worker of a mix.
-    pub(crate) fn note_process(&self, figures: ProcessFigures) {
-        lock(&self.processes).push(figures);
     }
 
     /// Adds a draw of testrandvar to the figures of its row.
@@ -265,11 +260,6 @@ impl RunState {
         if live == 1 || self.plan.quit == QuitMode::FirstDone {
             self.end_run(latest);
         }
-    }
-
-    /// Notes that a worker has closed its files.
-    pub(crate) fn worker_ended(&self, worker: u32) {
-        self.ended[worker as usize].store(true, Relaxed);
     }
 
     /// The budget of a worker at its start, if operations are limited.

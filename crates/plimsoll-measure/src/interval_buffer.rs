@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is recorded of a row (an operation) of the results.
+/// How a lane records a row (an operation) of the results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RowSpec {
     /// This lane never executes it: no memory is set aside.

@@ -1,4 +1,4 @@
-//! What a lane records with: a few plain stores per operation.
+//! Recording the operations of a lane, with a few plain stores per operation.
 
 use crate::completions::slot_shift;
 use crate::counts::bump;
@@ -27,7 +27,7 @@ struct Mailbox {
     current: Delivery,
 }
 
-/// What a lane has done of one row since it started, whatever the window.
+/// Operations and bytes of a row since the lane started, whatever the window.
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
@@ -153,7 +153,7 @@ impl LaneProgress {
     }
 }
 
-/// What the current buffer of a lane holds.
+/// The contents of a lane's current buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BufferState {
     /// Nothing, and nothing is measured.

@@ -22,7 +22,7 @@ pub struct Snapshot {
     taken: Instant,
     process: Option<ProcessUse>,
     ticks: Option<Ticks>,
-    vm: Option<VmCounters>,
+    page_cache: Option<PageCacheUse>,
     disks: Option<BTreeMap<String, DiskUse>>,
     networks: Option<BTreeMap<String, NetworkUse>>,
     nfs_mounts: Option<BTreeMap<String, NfsMountUse>>,
@@ -159,17 +159,6 @@ struct Ticks {
     steal: u64,
 }
 
-/// Counters of the virtual memory system in bytes.
-#[derive(Debug, Clone, Copy)]
-struct VmCounters {
-    read_in: u64,
-    written_out: u64,
-    dirtied: u64,
-    written_back: u64,
-    cached: u64,
-    dirty: u64,
-}
-
 impl Snapshot {
     /// Reads the counters. Takes about a millisecond.
     #[must_use]
@@ -178,7 +167,7 @@ impl Snapshot {
             taken: Instant::now(),
             process: process(),
             ticks: ticks(),
-            vm: vm_counters(),
+            page_cache: page_cache(),
             disks: disks(),
             networks: networks(),
             nfs_mounts: nfs_mounts(),
@@ -188,15 +177,16 @@ impl Snapshot {
     /// Resources used from this snapshot until a later one.
     #[must_use]
     pub fn until(&self, later: &Snapshot) -> SystemUse {
-        let pair = |a: &Option<_>, b: &Option<_>| Some((a.clone()?, b.clone()?));
+        let process = self.process.as_ref().zip(later.process.as_ref());
+        let page_cache = self.page_cache.as_ref().zip(later.page_cache.as_ref());
         SystemUse {
             seconds: later
                 .taken
                 .saturating_duration_since(self.taken)
                 .as_secs_f64(),
-            process: pair(&self.process, &later.process).map(|(a, b)| b.since(&a)),
+            process: process.map(|(a, b)| b.since(a)),
             machine: self.ticks.zip(later.ticks).and_then(|(a, b)| b.since(&a)),
-            page_cache: self.vm.zip(later.vm).map(|(a, b)| b.since(&a)),
+            page_cache: page_cache.map(|(a, b)| b.since(a)),
             disks: used(&self.disks, &later.disks, DiskUse::since),
             networks: used(&self.networks, &later.networks, NetworkUse::since),
             nfs_mounts: used(&self.nfs_mounts, &later.nfs_mounts, NfsMountUse::since),
@@ -260,16 +250,15 @@ impl Ticks {
     }
 }
 
-impl VmCounters {
-    fn since(&self, before: &Self) -> PageCacheUse {
+impl PageCacheUse {
+    fn since(&self, before: &Self) -> Self {
         let change = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
-        PageCacheUse {
-            read_in_bytes: change(|c| c.read_in),
-            written_out_bytes: change(|c| c.written_out),
-            dirtied_bytes: change(|c| c.dirtied),
-            written_back_bytes: change(|c| c.written_back),
-            cached_bytes: self.cached,
-            dirty_bytes: self.dirty,
+        Self {
+            read_in_bytes: change(|c| c.read_in_bytes),
+            written_out_bytes: change(|c| c.written_out_bytes),
+            dirtied_bytes: change(|c| c.dirtied_bytes),
+            written_back_bytes: change(|c| c.written_back_bytes),
+            ..*self
         }
     }
 }
@@ -364,19 +353,19 @@ fn ticks() -> Option<Ticks> {
     })
 }
 
-fn vm_counters() -> Option<VmCounters> {
+fn page_cache() -> Option<PageCacheUse> {
     let counters = procfs::vmstat().ok()?;
     let memory = procfs::Meminfo::current().ok()?;
     let page = procfs::page_size();
     let counter = |name: &str| u64::try_from(*counters.get(name)?).ok();
-    Some(VmCounters {
+    Some(PageCacheUse {
         // pgpgin and pgpgout are in KiB, the others in pages.
-        read_in: counter("pgpgin")? * 1024,
-        written_out: counter("pgpgout")? * 1024,
-        dirtied: counter("nr_dirtied")? * page,
-        written_back: counter("nr_written")? * page,
-        cached: memory.cached,
-        dirty: memory.dirty,
+        read_in_bytes: counter("pgpgin")? * 1024,
+        written_out_bytes: counter("pgpgout")? * 1024,
+        dirtied_bytes: counter("nr_dirtied")? * page,
+        written_back_bytes: counter("nr_written")? * page,
+        cached_bytes: memory.cached,
+        dirty_bytes: memory.dirty,
     })
 }
 

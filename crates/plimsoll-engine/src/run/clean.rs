@@ -27,7 +27,7 @@ pub fn clean(
         true => RemoteOwner::TakeOver,
         false => RemoteOwner::Refuse,
     };
-    end(dir, settings, (others, FileDisposition::Clean), stop)
+    end(dir, settings, others, false, stop)
 }
 
 /// Releases a directory that runs of this process have claimed ([`Settings::holds`]); its files stay.
@@ -35,25 +35,19 @@ pub fn clean(
 /// # Errors
 /// Those of [`clean`], and if the marker cannot be written.
 pub fn release_claim(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
-    let how = (RemoteOwner::Refuse, FileDisposition::Leave);
-    let left = end(dir, settings, how, &Stop::default())?;
+    let left = end(dir, settings, RemoteOwner::Refuse, true, &Stop::default())?;
     match left.unremoved.into_iter().next() {
         None => Ok(()),
         Some(why) => Err(EngineError::Failed(why)),
     }
 }
 
-/// Whether the files of a directory are removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileDisposition {
-    Clean,
-    Leave,
-}
-
+/// Releases a directory, and removes its files unless `keeps`.
 fn end(
     dir: &Path,
     settings: &Settings,
-    (others, end): (RemoteOwner, FileDisposition),
+    others: RemoteOwner,
+    keeps: bool,
     stop: &Stop,
 ) -> Result<Cleanup, EngineError> {
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
@@ -73,7 +67,7 @@ fn end(
         plan: &plan,
         settings,
         others,
-        end,
+        keeps,
         stop,
     };
     plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, ending)
@@ -132,7 +126,7 @@ struct CleanVisitor<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
     others: RemoteOwner,
-    end: FileDisposition,
+    keeps: bool,
     stop: &'a Stop,
 }
 
@@ -144,11 +138,11 @@ impl Visitor for CleanVisitor<'_> {
         pool.silence = Some(MAX_SERVER_SILENCE);
         pool.stop = self.stop.removal.clone();
         let mut place = ClaimedWorkDir::claim(&pool, self.plan, self.others)?;
-        let left = match self.end {
-            FileDisposition::Clean => place.clean_listed(),
-            FileDisposition::Leave => place.release(true),
+        let left = match self.keeps {
+            false => place.clean_listed(),
+            true => place.release(true),
         };
-        let settings = Some(self.settings).filter(|_| self.end == FileDisposition::Clean);
+        let settings = Some(self.settings).filter(|_| !self.keeps);
         Ok(place.cleanup(left, settings))
     }
 }

@@ -47,8 +47,8 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     }
     if late.mean() > MIN_BLAMED_DELAY_NS && late.mean() > MAX_CLIENT_DELAY_SHARE * response.mean() {
         let text = format!(
-            "the client itself began operations {:.1} ms after they were due, which is {:.0} % \
-             of the mean response time",
+            "the client itself started operations {:.1} ms late, which is {:.0} % of the mean \
+             response time",
             late.mean() / 1e6,
             100.0 * late.mean() / response.mean().max(1.0)
         );

@@ -122,7 +122,7 @@ impl<'a, T: Target> CleanupStep<'a, '_, T> {
                 Some("files were left in place because other ranks may still work on them")
             }
             (true, true) => Some(
-                "files were left in place because workers are stuck in a system call; the next run \
+                "files were left in place because workers hang in a system call; the next run \
                  in the same directory removes them",
             ),
             (true, false) if self.stop.skips_removal() && !self.keeps => {

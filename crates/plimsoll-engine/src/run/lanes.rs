@@ -13,11 +13,12 @@ use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 /// Lets lanes and the controller wait for each other before the first operation.
 #[derive(Default)]
 pub(crate) struct StartGate {
+    /// The number of ready lanes, and whether the gate is open.
     state: Mutex<(usize, bool)>,
     changed: Condvar,
 }
@@ -28,23 +29,13 @@ impl StartGate {
         let mut state = lock(&self.state);
         state.0 += 1;
         self.changed.notify_all();
-        while !state.1 {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        drop(self.changed.wait_while(state, |(_, open)| !*open));
     }
 
     /// Waits until this number of lanes is ready.
     pub(crate) fn wait_for(&self, lanes: usize) {
-        let mut state = lock(&self.state);
-        while state.0 < lanes {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let state = lock(&self.state);
+        drop(self.changed.wait_while(state, |(ready, _)| *ready < lanes));
     }
 
     pub(crate) fn open(&self) {
@@ -151,9 +142,7 @@ impl<T: Target> LanePlan<T> {
     /// not end.
     pub(crate) fn spawn(self) -> std::io::Result<()> {
         let name = match self.workers.first() {
-            Some(w) if self.kind == LaneKind::Blocking => {
-                worker_name(&self.shared.plan, w.group as usize, w.number)
-            }
+            Some(w) if self.kind == LaneKind::Blocking => worker_name(&self.shared.plan, *w),
             _ => format!("lane-{}", self.number + 1),
         };
         std::thread::Builder::new()
@@ -277,7 +266,7 @@ impl<T: Target> LanePlan<T> {
 
 fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
     Failure {
-        worker: worker_name(plan, id.group as usize, id.number),
+        worker: worker_name(plan, id),
         ..Failure::of_run(format!("cannot begin: {error}"))
     }
 }
@@ -303,9 +292,7 @@ fn core(
         lane: lane.clone(),
         recorder: recorder.clone(),
         in_flight: recorder.worker(),
-        group: id.group,
-        number: id.number,
-        index: id.index,
+        id,
         rng: stream.named("positions").rng(),
         variable_rngs: shared
             .plan

@@ -91,30 +91,20 @@ impl PatternShape {
             false => "not verified",
         };
         let content = |shape: &Self| shape.content.clone().unwrap_or_else(|| "not said".into());
-        let all = [
-            ("ranks", self.ranks.to_string(), wanted.ranks.to_string()),
-            (
-                "data sets of a rank",
-                self.sets.to_string(),
-                wanted.sets.to_string(),
-            ),
-            (
-                "objects of a set",
-                self.objects.to_string(),
-                wanted.objects.to_string(),
-            ),
-            (
-                "object size",
-                self.object_size.to_string(),
-                wanted.object_size.to_string(),
-            ),
-            ("contents", verify(self).into(), verify(wanted).into()),
-            ("contents", content(self), content(wanted)),
-        ];
-        let other = all.into_iter().filter(|(_, there, here)| there != here);
-        other
-            .map(|(what, there, here)| format!("{what}: {there} there, {here} here"))
-            .collect()
+        let parameters = |shape: &Self| {
+            [
+                ("ranks", shape.ranks.to_string()),
+                ("data sets of a rank", shape.sets.to_string()),
+                ("objects of a set", shape.objects.to_string()),
+                ("object size", shape.object_size.to_string()),
+                ("contents", verify(shape).to_string()),
+                ("contents", content(shape)),
+            ]
+        };
+        let both = parameters(self).into_iter().zip(parameters(wanted));
+        let other = both.filter(|(there, here)| there != here);
+        let text = |((what, there), (_, here))| format!("{what}: {there} there, {here} here");
+        other.map(text).collect()
     }
 }
 
@@ -179,8 +169,8 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String>
     match pattern.root_is {
         RootHandling::New if known.is_empty() => None,
         RootHandling::New => Some(format!(
-            "`{place}` holds what an earlier run left: go on with it by its other phases, or \
-             remove it with `plimsoll clean {place}`"
+            "`{place}` holds objects of an earlier run: continue with its other phases, or \
+             remove them with `plimsoll clean {place}`"
         )),
         RootHandling::Kept => {
             let Some(tree) = known.iter().find(|t| t.root == pattern.root) else {

@@ -24,7 +24,7 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum number of entries that are named if they cannot be removed.
 const MAX_NAMED: usize = 8;
 
-/// What is left of removed trees and of the directories around them.
+/// The remains of removed trees and of the directories around them.
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers {
     /// Paths of entries that Plimsoll did not create.

@@ -171,30 +171,8 @@ impl Runner<'_> {
                 };
             }
             match &script[at] {
-                Phase::Start => {
-                    self.before(PhaseInfo::Load)?;
-                    let states = self.all_states(&filesets);
-                    let ready = self
-                        .make_cold(pool, &states)
-                        .and_then(|()| place.mark_in_use());
-                    let ran = match self.team.agree_on_outcome(ready) {
-                        Ok(()) => self.segment(pool, &clock, states, None, at, outcome),
-                        Err(e) => Err(e),
-                    };
-                    // Even if it failed: what was started before it is to be stopped.
-                    self.after_work(PhaseInfo::Load, &ran, outcome);
-                    at = ran?;
-                    continue;
-                }
-                Phase::StartStage { stage } => {
-                    let info = Self::stage_info(self.plan, *stage);
-                    self.before(info)?;
-                    let ran = match self.team.agree_on_outcome(self.make_stage_cold(pool)) {
-                        Ok(()) => self.segment(pool, &clock, vec![], Some(*stage), at, outcome),
-                        Err(e) => Err(e),
-                    };
-                    self.after_work(info, &ran, outcome);
-                    at = ran?;
+                Phase::Start | Phase::StartStage { .. } => {
+                    at = self.load(pool, &clock, place, &filesets, at, outcome)?;
                     continue;
                 }
                 Phase::Populate { filesets: ids } if keeps_files && !ids.is_empty() => {
@@ -212,6 +190,38 @@ impl Runner<'_> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Executes a load phase, and informs the observer; returns the position of the next phase.
+    fn load<T: Target>(
+        &mut self,
+        pool: &SetupPool<T>,
+        clock: &Clock,
+        place: &mut ClaimedWorkDir<'_, T>,
+        filesets: &[Option<Arc<FilesetState>>],
+        at: usize,
+        outcome: &mut Outcome,
+    ) -> Result<usize, EngineError> {
+        let (plan, team) = (self.plan, self.team);
+        let stage = match plan.script[at] {
+            Phase::StartStage { stage } => Some(stage),
+            _ => None,
+        };
+        let info = stage.map_or(PhaseInfo::Load, |stage| Self::stage_info(plan, stage));
+        self.before(info)?;
+        let states = self.all_states(filesets);
+        let ready = match stage {
+            Some(_) => self.make_stage_cold(pool),
+            None => self
+                .make_cold(pool, &states)
+                .and_then(|()| place.mark_in_use()),
+        };
+        let ran = team
+            .agree_on_outcome(ready)
+            .and_then(|()| self.segment(pool, clock, states, stage, at, outcome));
+        // Even if it failed: what was started before it is to be stopped.
+        self.after_work(info, &ran, outcome);
+        ran
     }
 
     /// Informs the observer before a phase; no rank begins it before the observer returns.

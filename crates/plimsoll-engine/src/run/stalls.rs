@@ -72,7 +72,7 @@ fn sentence(who: &str, stalls: &[Stall], part: &str) -> String {
             )
         }
     };
-    format!("{who} completed for {length:.1} s, {when}, although some were under way{others}")
+    format!("{who} completed for {length:.1} s, {when}, although some were in flight{others}")
 }
 
 /// The maximum gap that is likely at the rate of the rest of the window.
@@ -87,5 +87,5 @@ fn likely(plan: &Plan, window: &Window) -> String {
         .saturating_sub(totals.start)
         .saturating_sub(stood);
     let likely_ms = expected_max_gap(rest, completions) / 1e6;
-    format!("; at the rate of the rest, {likely_ms:.3} ms are the longest that is likely")
+    format!("; at the rate of the rest, more than {likely_ms:.3} ms are unlikely")
 }

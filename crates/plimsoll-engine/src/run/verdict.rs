@@ -25,7 +25,7 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
     };
     if window.abandoned > 0 {
         let operations = counted(window.abandoned, "operation was", "operations were");
-        text.push_str(&format!(": {operations} given up at the end"));
+        text.push_str(&format!(": {operations} abandoned at the end"));
     }
     Some(Reason::new("server_not_responding", text))
 }
@@ -72,7 +72,7 @@ fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let percent = share * 100.0;
     (share > CLIENT_SATURATED_SHARE && is_paced(plan)).then(|| {
         let text = format!(
-            "the client used {percent:.0} % of its processors: it may be what held the rate back"
+            "the client used {percent:.0} % of its processors, which may have limited the rate"
         );
         Reason::new("client_saturated", text)
     })
@@ -89,7 +89,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons.extend(stalls::reasons(plan, outcome));
     if !outcome.stuck.is_empty() {
         let text = format!(
-            "{} did not come back from a system call within 10 s of the end",
+            "{} did not return from a system call within 10 s of the end",
             outcome.stuck.join(", ")
         );
         reasons.push(Reason::new("hung_workers", text));

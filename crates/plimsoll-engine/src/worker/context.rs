@@ -7,9 +7,10 @@ use crate::outcome::Failure;
 use crate::program::Compiled;
 use crate::run_state::RunState;
 use crate::sync::Semaphore;
+use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{InFlight, Nanos, OpTimes, Recorder};
-use plimsoll_plan::{DirId, FileId, FilesetId, OnError, Rng, Supply, SupplyKind, Value};
+use plimsoll_plan::{DirId, FileId, FilesetId, OnError, Plan, Rng, Supply, SupplyKind, Value};
 use plimsoll_target::OpError;
 use rustix::io::Errno;
 use std::num::NonZeroU64;
@@ -150,11 +151,7 @@ pub(crate) struct WorkerContext {
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) shared: Arc<RunState>,
     pub(crate) program: Arc<Compiled>,
-    /// Group, and number within it.
-    pub(crate) group: u32,
-    pub(crate) number: u32,
-    /// Number in the run.
-    pub(crate) index: u32,
+    pub(crate) id: WorkerId,
     pub(crate) rng: Rng,
     /// One stream per variable, so that the draws of one do not shift those of another.
     pub(crate) variable_rngs: Box<[Rng]>,
@@ -460,7 +457,7 @@ impl WorkerContext {
 
     /// The name of the worker: `process-1/thread-3`.
     pub(crate) fn name(&self) -> String {
-        worker_name(&self.shared.plan, self.group as usize, self.number)
+        worker_name(&self.shared.plan, self.id)
     }
 
     /// Takes an idle file of the kind: the one of this number, or the next in round-robin order.
@@ -543,11 +540,6 @@ impl WorkerContext {
         }
         Ok(choice != Choice::None)
     }
-
-    /// Releases the workers that wait for this one, which has ended.
-    pub(crate) fn retire(&self) {
-        self.semaphores.iter().for_each(|s| s.release_posters());
-    }
 }
 
 /// The entry that was taken; if there is none, the end of the worker.
@@ -563,7 +555,7 @@ fn taken(choice: Choice, row: u32, fileset: u32, kind: SupplyKind) -> Result<u32
 
 /// The text of an error of a check that a path does not leave the work directory.
 pub(crate) fn replaced(error: OpError) -> String {
-    format!("the directory was replaced while the run went on: {error}")
+    format!("the directory was replaced during the run: {error}")
 }
 
 /// Ends an operation of many calls between two of them when the run is over: it may last for
@@ -576,7 +568,7 @@ pub(crate) fn cut_short(lane: &Lane, done: u64) -> Result<(), OpError> {
 }
 
 /// A path below the work directory as text; empty for an empty path.
-pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> String {
+pub(crate) fn path_in(plan: &Plan, path: &[u8]) -> String {
     if path.is_empty() {
         return String::new();
     }
@@ -585,8 +577,9 @@ pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> String {
 }
 
 /// The name of a worker: `process-1/thread-3`.
-pub(crate) fn worker_name(plan: &plimsoll_plan::Plan, group: usize, number: u32) -> String {
-    let g = &plan.groups[group];
-    let (process, thread) = (number / g.thread_instances, number % g.thread_instances);
+pub(crate) fn worker_name(plan: &Plan, id: WorkerId) -> String {
+    let g = &plan.groups[id.group as usize];
+    let process = id.number / g.thread_instances;
+    let thread = id.number % g.thread_instances;
     format!("{}-{}/{}-{}", g.process, process + 1, g.thread, thread + 1)
 }

@@ -15,6 +15,7 @@ pub(crate) use sampling::CpuSampling;
 use crate::program::{Compiled, Instr};
 use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
 use plimsoll_target::Session;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes that a worker of the group reads at once if it reads whole files and the workload sets no
 /// size; 0 if there is no such read.
@@ -256,7 +257,9 @@ impl<S: Session> Worker<S> {
         }
         // The run does not wait for the files to be closed.
         shared.worker_exited(now);
-        self.context.retire();
+        // Other workers need not wait for this one any more.
+        let semaphores = self.context.semaphores.iter();
+        semaphores.for_each(|s| s.release_posters());
         self.take_last_completions().await;
         for slot in &mut self.slots {
             if let Some(handle) = slot.handle.take() {
@@ -267,7 +270,7 @@ impl<S: Session> Worker<S> {
                 }
             }
         }
-        shared.worker_ended(self.context.index);
+        shared.ended[self.context.id.index as usize].store(true, Relaxed);
     }
 
     /// Records the asynchronous writes that have completed, and abandons those that no thread has

@@ -38,7 +38,7 @@ pub enum PointVerdict {
     Invalid,
 }
 
-/// What was measured at one load point.
+/// A measured load point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Offered load, in business metrics or operations per second; more than 0 (at least 1e-100).

@@ -169,7 +169,7 @@ impl LoadPhase<'_> {
             .all
             .iter()
             .filter(|w| !all_back && !self.shared.ended[w.index as usize].load(Relaxed))
-            .map(|w| worker_name(self.plan, w.group as usize, w.number))
+            .map(|w| worker_name(self.plan, *w))
             .collect();
     }
 

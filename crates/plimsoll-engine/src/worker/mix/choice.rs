@@ -162,7 +162,7 @@ impl PlacementBounds {
         };
         let offset = (from + at) * align;
         debug_assert!(
-            offset % align == 0 && offset + len <= self.size,
+            offset.is_multiple_of(align) && offset + len <= self.size,
             "{len} bytes at {offset} are not in the file or not aligned"
         );
         Extent { offset, len }

@@ -12,6 +12,7 @@ use super::context::{ExitReason, cut_short};
 use super::{Worker, WorkerExit};
 use crate::outcome::ProcessFigures;
 use crate::program::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
+use crate::sync::lock;
 use choice::{FileChooser, Hotspot};
 use handles::Handles;
 use owned_names::OwnedNames;
@@ -75,7 +76,7 @@ impl<S: Session> Worker<S> {
         if is_over {
             state.end(self.context.shared.window.bounds());
         }
-        self.context.shared.note_process(state.figures);
+        lock(&self.context.shared.processes).push(state.figures);
         exit
     }
 
@@ -85,10 +86,10 @@ impl<S: Session> Worker<S> {
         let mut rng = shared
             .plan
             .stream("mix")
-            .branch(u64::from(core.index))
+            .branch(u64::from(core.id.index))
             .rng();
         let mix = &program.mix;
-        let number = u64::from(core.number);
+        let number = u64::from(core.id.number);
         let data = &shared.filesets[mix.files.data.0 as usize];
         let members = mix.working_set.size(u64::from(data.layout.files()));
         let chooser = FileChooser::new(
@@ -106,7 +107,7 @@ impl<S: Session> Worker<S> {
         let spare = mix.files.part(number, u64::from(data.layout.leaf_dirs()));
         let started = shared.started.load(Relaxed);
         MixState {
-            sizes: shared.sizes_of(core.group),
+            sizes: shared.sizes_of(core.id.group),
             pacer: mix
                 .pacing
                 .map(|p| Pacer::new(p.rate, p.arrivals, started, &mut rng)),
@@ -125,8 +126,8 @@ impl<S: Session> Worker<S> {
                 OwnedNames::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
             ],
             figures: ProcessFigures {
-                group: core.group,
-                number: core.number,
+                group: core.id.group,
+                number: core.id.number,
                 ..ProcessFigures::default()
             },
             window: 0,

@@ -59,12 +59,13 @@ impl<S: Session> Worker<S> {
     fn read_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), WorkerExit> {
         let (size, offset) = self.extent(row, io, slot)?;
         let slot = &mut self.slots[slot];
+        let handle = slot.opened();
         let done = timed!(
             self,
             row,
             slot.subject(),
             |n| *n,
-            self.session.read_now(slot.opened(), offset, size)
+            self.session.read_now(handle, offset, size)
         );
         slot.has_read(io, offset, done?);
         Ok(())
@@ -75,12 +76,13 @@ impl<S: Session> Worker<S> {
         let (size, offset) = self.extent(row, io, slot)?;
         self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
+        let handle = slot.opened();
         let done = timed!(
             self,
             row,
             slot.subject(),
             |()| size,
-            self.session.write_now(slot.opened(), offset, size)
+            self.session.write_now(handle, offset, size)
         );
         slot.has_written(io, offset + size, done?);
         Ok(())

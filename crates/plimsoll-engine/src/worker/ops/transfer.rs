@@ -64,12 +64,13 @@ impl<S: Session> Worker<S> {
         };
         let (size, offset) = self.extent(row, io, slot)?;
         let slot = &mut self.slots[slot];
+        let handle = slot.opened();
         let done = timed!(
             self,
             row,
             slot.subject(),
             |n| *n,
-            self.session.read(slot.opened(), offset, size).await
+            self.session.read(handle, offset, size).await
         );
         slot.has_read(io, offset, done?);
         Ok(())
@@ -103,12 +104,13 @@ impl<S: Session> Worker<S> {
         let (size, offset) = self.extent(row, io, slot)?;
         self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
+        let handle = slot.opened();
         let done = timed!(
             self,
             row,
             slot.subject(),
             |()| size,
-            self.session.write(slot.opened(), offset, size).await
+            self.session.write(handle, offset, size).await
         );
         slot.has_written(io, offset + size, done?);
         Ok(())
@@ -131,11 +133,12 @@ impl<S: Session> Worker<S> {
             let error = format!("no memory for transfers of {piece} bytes: {e}");
             return Err(self.misuse(row, error));
         }
+        let handle = slot.opened();
         let read = async {
             let mut at = 0;
             loop {
                 cut_short(&lane, at)?;
-                match session.read(slot.opened(), at, piece).await? {
+                match session.read(handle, at, piece).await? {
                     0 => return Ok(at),
                     n => at += n,
                 }
@@ -169,12 +172,13 @@ impl<S: Session> Worker<S> {
         self.prepare_write(row, total)?;
         let slot = &self.slots[slot];
         let (session, lane) = (&mut self.session, self.context.lane.clone());
+        let handle = slot.opened();
         let write = async {
             let mut at = 0;
             while at < total {
                 cut_short(&lane, at)?;
                 let n = piece.min(total - at);
-                session.write(slot.opened(), at, n).await?;
+                session.write(handle, at, n).await?;
                 at += n;
             }
             Ok(total)
@@ -257,13 +261,13 @@ impl<S: Session> Worker<S> {
             return Err(self.not_composed(row, size, &e));
         }
         let slot = &self.slots[slot];
+        let handle = slot.opened();
         timed!(
             self,
             row,
             slot.subject(),
             |()| size,
-            self.session
-                .aio_write(slot.opened(), offset, size, completion.0)
+            self.session.aio_write(handle, offset, size, completion.0)
         )?;
         Ok(())
     }

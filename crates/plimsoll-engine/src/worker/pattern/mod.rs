@@ -9,7 +9,7 @@ use super::context::{ExitReason, StartedOp, WorkerExit, replaced};
 use super::{Worker, WorkerContext};
 use crate::outcome::Failure;
 use crate::run_state::RunState;
-use crate::stage_state::{Sample, StageDone, StageRun};
+use crate::stage_state::{StageDone, StageRun};
 use crate::sync::lock;
 use content::Contents;
 use plimsoll_lane::LaneKind;
@@ -34,15 +34,10 @@ struct Rank<'a, S: Session> {
     pattern: &'a Pattern,
     stage: &'a Stage,
     rank: u32,
-    begun: Nanos,
+    done: StageDone,
     /// Owner, set and number of the located object; without a number, of the set.
     at: (u32, u32, Option<u64>),
     contents: Contents,
-    rounds: u64,
-    stonewall_rounds: Option<u64>,
-    stonewall: Option<Nanos>,
-    waited: Nanos,
-    samples: Vec<Vec<Sample>>,
     /// Objects with wrong contents.
     mismatches: usize,
 }
@@ -66,7 +61,7 @@ impl<S: Session> Worker<S> {
         content: ContentPool,
     ) -> Result<(), WorkerExit> {
         let (pattern, stage) = run.of(&shared.plan);
-        let rank = self.context.index;
+        let rank = self.context.id.index;
         let contents = Contents::new(pattern, rank, shared.plan.seed, content);
         let contents = contents.ok_or_else(|| no_memory("the objects' contents"))?;
         let mut worker = Rank {
@@ -77,32 +72,20 @@ impl<S: Session> Worker<S> {
             pattern,
             stage,
             rank,
-            begun: 0,
+            done: StageDone::default(),
             at: (rank, 0, None),
             contents,
-            rounds: 0,
-            stonewall_rounds: None,
-            stonewall: None,
-            waited: 0,
-            samples: Vec::new(),
             mismatches: 0,
         };
         worker.make_room_for_samples()?;
-        worker.begun = worker.context.lane.now();
+        worker.done.begun = worker.context.lane.now();
         let worked = match &stage.work {
             StageWork::Objects(work) => worker.objects(work).await,
             StageWork::Transfers(work) => worker.transfers(work).await,
         };
-        let done = lock(&run.done).replace(StageDone {
-            begun: worker.begun,
-            ended: worker.context.lane.now(),
-            rounds: worker.rounds,
-            stonewall_rounds: worker.stonewall_rounds,
-            stonewall: worker.stonewall,
-            waited: worker.waited,
-            samples: worker.samples,
-        });
-        assert!(done.is_none(), "a rank ends a stage once");
+        worker.done.ended = worker.context.lane.now();
+        let before = lock(&run.done).replace(worker.done);
+        assert!(before.is_none(), "a rank ends a stage once");
         worked
     }
 }
@@ -125,9 +108,9 @@ impl<S: Session> Rank<'_, S> {
             return Ok(());
         }
         let rows = self.shared.rows.len();
-        self.samples = vec![Vec::new(); rows];
+        self.done.samples = vec![Vec::new(); rows];
         for (row, operations) in self.expected_operations() {
-            let room = &mut self.samples[row as usize];
+            let room = &mut self.done.samples[row as usize];
             let operations = usize::try_from(operations).unwrap_or(usize::MAX);
             room.try_reserve_exact(room.len() + operations)
                 .map_err(|_| no_memory("the time of every operation"))?;
@@ -174,9 +157,9 @@ impl<S: Session> Rank<'_, S> {
                 if let Some(before) = begun.cpu {
                     self.sampled_cpu(row, before.get(), end);
                 }
-                if !self.samples.is_empty() {
-                    let sample = (begun.start - self.begun, end - begun.start);
-                    self.samples[row as usize].push(sample);
+                if !self.done.samples.is_empty() {
+                    let sample = (begun.start - self.done.begun, end - begun.start);
+                    self.done.samples[row as usize].push(sample);
                 }
                 if end >= self.context.lane.deadline() {
                     return Err(WorkerExit::new(ExitReason::Stopped));
@@ -303,7 +286,7 @@ impl<S: Session> Rank<'_, S> {
         match self.stage.stonewall {
             Some(wall) => {
                 let after = wall.after.as_nanos() as Nanos;
-                self.context.lane.now() - self.begun >= after
+                self.context.lane.now() - self.done.begun >= after
             }
             None => false,
         }
@@ -316,8 +299,8 @@ impl<S: Session> Rank<'_, S> {
             return Ok(done);
         };
         if done < total {
-            self.stonewall_rounds = Some(done);
-            self.stonewall = Some(self.context.lane.now() - self.begun);
+            self.done.stonewall_rounds = Some(done);
+            self.done.stonewall = Some(self.context.lane.now() - self.done.begun);
         }
         if !wall.wear_out {
             return Ok(done);
@@ -328,7 +311,7 @@ impl<S: Session> Rank<'_, S> {
             .agreed(&self.context.lane, &self.shared.idle, done)
             .await?;
         // The wait does not count as the rank's own time.
-        self.waited += self.context.lane.now() - before;
+        self.done.waited += self.context.lane.now() - before;
         Ok(agreed.clamp(done, total.max(done)))
     }
 

@@ -101,7 +101,7 @@ impl<S: Session> Rank<'_, S> {
                 }
             }
             f += 1;
-            self.rounds = f;
+            self.done.rounds = f;
         }
         if let Some(row) = work.remove_sets {
             self.each_set(row, false).await?;
@@ -142,7 +142,7 @@ impl<S: Session> Rank<'_, S> {
                         .await?;
                 }
             }
-            self.rounds = self.max_rounds(work.rounds);
+            self.done.rounds = self.max_rounds(work.rounds);
             let mine = self.rank == 0 || self.pattern.set_name.has_rank();
             if let Some(row) = work.remove_sets.filter(|_| mine) {
                 self.set(row, set, false).await?;

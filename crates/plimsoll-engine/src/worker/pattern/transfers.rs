@@ -105,7 +105,7 @@ impl<S: Session> Rank<'_, S> {
             self.finish(row, &begun, moved, result)?;
             self.wait_after(begun.start).await?;
             k += 1;
-            self.rounds = k;
+            self.done.rounds = k;
         }
         if let Some(row) = work.sync {
             let begun = self.context.start(row.0);
