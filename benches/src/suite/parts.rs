@@ -6,7 +6,7 @@ use crate::load::plan;
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
 use criterion::{Bencher, Criterion};
-use plimsoll_measure::{Clock, Recorder, RowSpec, WindowState};
+use plimsoll_measure::{Clock, OpTimes, Recorder, RowSpec, WindowState};
 use plimsoll_plan::Overrides;
 use std::hint::black_box;
 use std::path::Path;
@@ -97,7 +97,7 @@ fn record(n: u64) -> Duration {
     let time = timed(n, || {
         let start = now;
         now += 200 + (now & 1023);
-        recorder.record(0, start, black_box(now), None, 4096);
+        recorder.record(0, OpTimes::unpaced(start, black_box(now)), 4096);
     });
     assert_eq!(
         recorder.progress().ops(0),

@@ -1,7 +1,18 @@
-//! Runs a Plan on a target: populates filesets, starts workers on their lanes, measures, cleans.
+//! Runs a Plan on a target: populates filesets, starts workers on their lanes, measures, cleans up.
 //!
-//! [`preflight`] says what a run would need and whether it would begin; [`run`] runs. What
-//! happens meanwhile is told to an [`Observer`].
+//! [`preflight`] determines what a run needs and whether it may begin; [`run`] runs, and reports its
+//! events to an [`Observer`].
+//!
+//! | modules, each above those before it | content |
+//! | --- | --- |
+//! | `program` | groups' programs, compiled for workers |
+//! | `sync`, `file_pool` | waiting for other workers; which files exist and are idle |
+//! | `stage_state`, `worker_ends`, `run_state` | what the workers of a process share |
+//! | `worker` | a worker: `ops` of sequences, operation `mix`es, `pattern`s; `context` times them |
+//! | `run::{preflight, marker, work_dir, setup_pool, tree, populate, removal, clean}` | files before and after the load |
+//! | `run::{lanes, load_phase, team}` | the load: threads, windows, agreement of ranks |
+//! | `run::{verdict, criteria, stalls}` | why a result is invalid |
+//! | `run::{runner, finish}` | a run from its first phase to its last |
 
 mod file_pool;
 mod outcome;

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The outcome of a run.
 
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{ProcessCounts, RankStage, WindowTotals};
@@ -8,101 +8,101 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::SystemTime;
 
-/// Everything measured and noticed in a run.
+/// Everything that was measured and noted in a run.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Measured windows, in order; of all ranks at rank 0, of the rank's own workers elsewhere.
+    /// Measured windows in order; of all ranks at rank 0, of the rank's own workers elsewhere.
     pub windows: Vec<Window>,
-    /// What the workers of this process did in each window, at rank 0 of several ranks.
+    /// Totals of the workers of this process in each window, at rank 0 of several ranks.
     pub own: Vec<WindowTotals>,
     /// Lanes of this process, at rank 0 of several ranks.
     pub own_lanes: usize,
     /// Stages of a pattern, in the order of their windows; only at rank 0.
     pub stages: Vec<StageOutcome>,
-    /// Filesets, made or used again.
+    /// Filesets, created or reused.
     pub populated: Vec<PopulatedFileset>,
     /// The operation that ended the run.
     pub failure: Option<Failure>,
-    /// The operation that ended the run because there was nothing left for it to work on.
+    /// The operation that ended the run because its fileset was exhausted.
     pub ran_out: Option<RanOut>,
     /// Whether the run was stopped from outside.
     pub interrupted: bool,
-    /// What makes the result invalid.
+    /// Why the result is invalid.
     pub reasons: Vec<Reason>,
-    /// Workers that did not come back from a system call.
+    /// Workers that hang in a system call.
     pub stuck: Vec<String>,
     /// Remarks.
     pub notes: Vec<String>,
-    /// What each process of an operation mix did in the last window.
+    /// Figures of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
     /// Draws of testrandvar.
     pub variables: Vec<DrawnVariable>,
-    /// What the target said of itself.
+    /// Description of the target.
     pub target: String,
     /// Lanes that drove the workers.
     pub lanes: usize,
-    /// What was left in the work directory.
+    /// The remains of the work directory.
     pub cleanup: Cleanup,
-    /// Replies of a server that had more than its protocol says, by procedure.
+    /// Replies of a server that were longer than its protocol allows, by procedure.
     pub long_replies: Vec<LongReplies>,
 }
 
 impl Outcome {
-    /// Whether something ended the run before its script did, so that the rest of it is not done.
+    /// Whether the run ended before its script, the rest of which is skipped.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.failure.is_some() || self.ran_out.is_some() || !self.stuck.is_empty()
     }
 }
 
-/// What was left in the work directory when its files had been removed.
+/// The remains of a work directory after the removal of its files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Paths of what Plimsoll did not make, relative to the work directory.
+    /// Paths of files that Plimsoll did not create, relative to the work directory.
     pub foreign: Vec<String>,
-    /// What of Plimsoll's was not removed, and why: sentences, among them how to remove it later
-    /// where a command can. Empty if everything is gone that was to go.
+    /// Files that were not removed, why, and if possible the command that removes them, as sentences.
+    /// Empty if everything was removed.
     pub unremoved: Vec<String>,
 }
 
-/// What the ranks did in a stage of a pattern.
+/// Results of the ranks in a stage of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageOutcome {
     /// Number of the stage in the pattern, from 0.
     pub stage: u32,
-    /// One entry a rank, in their order.
+    /// One entry per rank, in rank order.
     pub ranks: Vec<RankStage>,
 }
 
 /// A measured window.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// What the workers did.
+    /// Totals of the workers.
     pub totals: WindowTotals,
-    /// Wall clock at its begin.
+    /// Wall clock at its start.
     pub started: SystemTime,
-    /// What the process and the machine used.
+    /// Resources used by the process and the machine.
     pub system: SystemUse,
-    /// Share of its processors that the run used of a machine, of that where it was greatest.
+    /// Fraction of the processors that the run used, of the machine where it was largest.
     pub client_share: Option<f64>,
 }
 
-/// An operation that found nothing left to work on, in a run that was to end by time.
+/// An operation whose fileset was exhausted, in a run that was to end by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanOut {
     /// Name of the operation.
     pub operation: String,
-    /// Where the operation stands in the workload.
+    /// Position of the operation in the workload.
     pub place: Option<SourcePosition>,
-    /// What was used up, such as `existing file`.
+    /// The supply that was used up, such as `existing file`.
     pub supply: String,
-    /// The fileset that has none left.
+    /// The exhausted fileset.
     pub fileset: String,
-    /// When, in nanoseconds: after the window opened if it was open, else after the workers
-    /// started.
+    /// When, in nanoseconds since the window opened, or since the workers started if no window was
+    /// open.
     pub after_ns: u64,
     /// Whether a window was open.
     pub measured: bool,
-    /// The latest window had ended before.
+    /// Whether the latest window had ended before.
     pub(crate) window_over: bool,
 }
 
@@ -117,19 +117,19 @@ impl fmt::Display for RanOut {
             write!(f, " ({place})")?;
         }
         let seconds = self.after_ns as f64 / 1e9;
-        write!(f, " after {seconds:.3} s ")?;
-        f.write_str(if self.measured {
-            "of the measured window"
-        } else {
-            "of work, with no window open"
-        })?;
-        f.write_str(
-            ": give the fileset more entries or the run less time, or end it with --quit alldone",
+        let when = match self.measured {
+            true => "of the measured window",
+            false => "of work, with no window open",
+        };
+        write!(
+            f,
+            " after {seconds:.3} s {when}: give the fileset more entries or the run less time, or end \
+             it with --quit alldone"
         )
     }
 }
 
-/// What testrandvar drew.
+/// The draws of testrandvar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawnVariable {
     /// Name of the operation.
@@ -138,10 +138,10 @@ pub struct DrawnVariable {
     pub stats: VariableStats,
 }
 
-/// Mean and deviation of numbers as they come (Welford 1962).
+/// Incremental mean and deviation of numbers (Welford 1962).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct VariableStats {
-    /// Numbers.
+    /// The number of numbers.
     pub count: u64,
     /// Mean.
     pub mean: f64,
@@ -174,10 +174,9 @@ impl VariableStats {
     /// Standard deviation with n − 1; 0 for fewer than two numbers.
     #[must_use]
     pub fn deviation(&self) -> f64 {
-        if self.count < 2 {
-            0.0
-        } else {
-            (self.squares / (self.count - 1) as f64).sqrt()
+        match self.count {
+            0 | 1 => 0.0,
+            n => (self.squares / (n - 1) as f64).sqrt(),
         }
     }
 }

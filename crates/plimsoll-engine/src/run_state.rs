@@ -1,4 +1,4 @@
-//! What all lanes of a run share.
+//! The state that all lanes of a run share.
 
 use crate::file_pool::FilesetState;
 use crate::outcome::{RanOut, VariableStats};
@@ -9,25 +9,25 @@ use crate::worker_ends::WorkerEnds;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, ProcessCounts, WindowState};
-use plimsoll_plan::{Failure, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable, WorkerGroup};
+use plimsoll_plan::{Failure, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable};
 use plimsoll_target::OpError;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What of the Plan's limits falls to the workers of this process.
+/// The part of the Plan's limits that applies to the workers of this process.
 pub(crate) struct Limits {
-    /// Events a second.
+    /// Events per second.
     pub(crate) events: Option<f64>,
     /// Operations in all.
     pub(crate) total: Option<u64>,
 }
 
-/// Says what an error means.
+/// Explains an error.
 pub(crate) type Explain = Box<dyn Fn(OpError) -> String + Send + Sync>;
 
-/// Everything the workers of a run share.
+/// The state that the workers of a run share.
 pub(crate) struct RunState {
     pub(crate) plan: Arc<Plan>,
     pub(crate) filesets: Vec<Arc<FilesetState>>,
@@ -39,8 +39,8 @@ pub(crate) struct RunState {
     pub(crate) deadline: Arc<Deadline>,
     pub(crate) events: Option<EventSource>,
     pub(crate) tickets: Option<Arc<OpBudget>>,
-    /// Semaphores by row, one for each worker that has the semblock.
-    pub(crate) semaphores: Vec<Vec<Arc<Semaphore>>>,
+    /// Semaphores by row: each worker that has the semblock, and its semaphore.
+    pub(crate) semaphores: Vec<Vec<(u32, Arc<Semaphore>)>>,
     /// Wakeups by row.
     pub(crate) wakeups: Vec<Arc<Wakeups>>,
     pub(crate) progress: OnceLock<Vec<Arc<LaneProgress>>>,
@@ -50,36 +50,34 @@ pub(crate) struct RunState {
     /// Instant at which workers started.
     pub(crate) started: AtomicU64,
     pub(crate) failure: Mutex<Option<Failure>>,
-    /// The operation that ended the run because its supply was used up.
+    /// The operation that ended the run because a fileset was exhausted.
     pub(crate) ran_out: Mutex<Option<RanOut>>,
-    /// Supplies whose end is an end of the run that the workload is made for.
+    /// Supplies that a workload is made to use up.
     natural_ends: BTreeSet<Supply>,
     pub(crate) messages: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
     pub(crate) notes: Mutex<Vec<String>>,
-    /// What an error means, as the target knows it.
+    /// The target's explanation of an error.
     pub(crate) explain: Explain,
-    /// What each worker of a mix did of what was due.
+    /// Scheduled and completed operations of each worker of a mix.
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
-    /// Lengths of the files that the workers of each group work on, if it is a mix.
+    /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
-    /// The stage, when the workers are ranks of a pattern.
+    /// The stage, if the workers are ranks of a pattern.
     pub(crate) stage: Option<StageRun>,
-    /// Workers that have come to the end of their work by themselves.
+    /// Workers that have finished their work by themselves.
     pub(crate) ends: WorkerEnds,
-    /// Latest instant at which a worker stopped working.
+    /// The latest instant at which a worker stopped.
     latest_exit: AtomicU64,
-    /// Workers that have ended.
+    /// For each worker, whether it has ended and closed its files.
     pub(crate) ended: Box<[AtomicBool]>,
-    /// Worker that each semaphore belongs to, as `semaphores`.
-    owners: Vec<Vec<u32>>,
 }
 
 impl RunState {
-    /// What the workers of a Plan share when they start.
+    /// The state at the start of the workers.
     ///
     /// # Errors
-    /// When a random variable cannot be drawn from.
+    /// If a random variable has no distribution.
     pub(crate) fn new(
         plan: &Plan,
         clock: Clock,
@@ -89,40 +87,22 @@ impl RunState {
         limits: Limits,
         stage: Option<StageRun>,
     ) -> Result<Self, String> {
-        let rows = plan.operations.len();
-        let programs: Vec<_> = plan
-            .groups
-            .iter()
-            .map(|g| Arc::new(Compiled::new(plan, g)))
-            .collect();
-        let mut semaphores = vec![Vec::new(); rows];
-        let mut owners = vec![Vec::new(); rows];
-        for worker in workers {
-            for (row, high_water) in &programs[worker.group as usize].semblocks {
-                let semaphore = Arc::new(Semaphore::default());
-                // A high water that is drawn anew is set when the worker first waits.
-                semaphore.set_high_water(high_water.constant().unwrap_or(u64::MAX));
-                semaphores[*row as usize].push(semaphore);
-                owners[*row as usize].push(worker.index);
-            }
-        }
+        let groups = plan.groups.iter();
+        let programs = groups.clone().map(|g| Arc::new(Compiled::new(plan, g)));
+        let programs: Vec<_> = programs.collect();
+        let samplers = plan.variables.iter().map(Variable::sampler);
+        let rows = plan.operations.iter();
         let tickets = limits.total.map(|n| OpBudget::new(n, workers.len() as u64));
-        let sizes = |g: &WorkerGroup| {
+        let sizes = groups.map(|g| {
             let mix = g.program.mix()?;
             Some(Arc::new(MixFileSizes::new(mix, &filesets)))
-        };
+        });
+        let ended = (0..plan.workers()).map(|_| AtomicBool::new(false));
         Ok(Self {
-            samplers: plan
-                .variables
-                .iter()
-                .map(Variable::sampler)
-                .collect::<Result<_, _>>()?,
-            rows: plan
-                .operations
-                .iter()
-                .map(|o| RowInfo::of(o.kind))
-                .collect(),
-            wakeups: (0..rows).map(|_| Arc::default()).collect(),
+            samplers: samplers.collect::<Result<_, _>>()?,
+            wakeups: rows.clone().map(|_| Arc::default()).collect(),
+            semaphores: semaphores(rows.len(), &programs, workers),
+            rows: rows.map(|o| RowInfo::of(o.kind)).collect(),
             window: Arc::new(window),
             deadline: Arc::default(),
             events: limits.events.map(EventSource::new),
@@ -141,43 +121,36 @@ impl RunState {
             notes: Mutex::default(),
             explain: Box::new(|e| e.to_string()),
             processes: Mutex::default(),
-            sizes: plan.groups.iter().map(sizes).collect(),
+            sizes: sizes.collect(),
             stage,
             ends: WorkerEnds::default(),
             latest_exit: AtomicU64::new(0),
-            ended: (0..plan.workers())
-                .map(|_| AtomicBool::new(false))
-                .collect(),
+            ended: ended.collect(),
             plan: Arc::new(plan.clone()),
             filesets,
             programs,
             clock,
             tickets,
-            semaphores,
-            owners,
         })
     }
 
-    /// Which rows are operations that count.
+    /// For each row, whether it counts.
     pub(crate) fn counted(&self) -> Vec<bool> {
         self.rows.iter().map(|row| row.counts).collect()
     }
 
     /// The semaphore of a worker's semblock.
     pub(crate) fn semaphore_of(&self, row: u32, worker: u32) -> Arc<Semaphore> {
-        let at = self.owners[row as usize].iter().position(|w| *w == worker);
-        at.map(|at| self.semaphores[row as usize][at].clone())
-            .unwrap_or_default()
+        let mut of_row = self.semaphores[row as usize].iter();
+        let own = of_row.find(|(owner, _)| *owner == worker);
+        let (_, semaphore) = own.expect("each worker with a semblock has a semaphore");
+        semaphore.clone()
     }
 
-    /// Lengths of the files of a mix.
-    pub(crate) fn sizes_of(&self, group: u32) -> Option<Arc<MixFileSizes>> {
-        self.sizes[group as usize].clone()
-    }
-
-    /// What a worker of a mix did.
-    pub(crate) fn note_process(&self, figures: ProcessCounts) {
-        lock(&self.processes).push(figures);
+    /// Sizes of the files of a mix.
+    pub(crate) fn sizes_of(&self, group: u32) -> Arc<MixFileSizes> {
+        let sizes = self.sizes[group as usize].as_ref();
+        sizes.expect("the group runs a mix").clone()
     }
 
     /// Adds a draw of testrandvar to the figures of its row.
@@ -190,7 +163,7 @@ impl RunState {
         all[at].1.add(drawn as f64);
     }
 
-    /// A remark for the end of the run; each is made once.
+    /// Adds a remark for the end of the run, unless it was made before.
     pub(crate) fn note(&self, text: String) {
         let mut notes = lock(&self.notes);
         if !notes.contains(&text) {
@@ -198,46 +171,45 @@ impl RunState {
         }
     }
 
-    /// Ends the run at `at`: no window goes on longer, no worker waits longer.
+    /// Ends the run at `at`: the window and all waits end.
     pub(crate) fn end_run(&self, at: Nanos) {
-        // An operation that completed at this very instant still counts.
+        // An operation that completes at this instant counts.
         self.window.close(at + 1);
         self.deadline.bring_forward(at);
     }
 
-    /// Ends the run because of something that is no operation's fault.
+    /// Ends the run because of an error that is not an operation's.
     pub(crate) fn fail_unnamed(&self, error: String, at: Nanos) {
         self.fail(Failure::of("run", error), at);
     }
 
     /// Operations and bytes of some rows, or of all that count, since the workers started.
-    pub(crate) fn done(&self, rows: Option<&[plimsoll_plan::OperationId]>) -> (u64, u64) {
+    pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u64) {
         let Some(lanes) = self.progress.get() else {
             return (0, 0);
         };
-        let sum = |row: usize| {
-            lanes
-                .iter()
-                .fold((0, 0), |(o, b), l| (o + l.ops(row), b + l.bytes(row)))
+        let add = |(ops, bytes): (u64, u64), row: usize| {
+            let of = |l: &Arc<LaneProgress>| (l.ops(row), l.bytes(row));
+            let each = lanes.iter().map(of);
+            each.fold((ops, bytes), |(o, b), (ops, bytes)| (o + ops, b + bytes))
         };
-        let add = |(o, b): (u64, u64), (x, y)| (o + x, b + y);
         match rows {
-            Some(rows) => rows.iter().map(|r| sum(r.0 as usize)).fold((0, 0), add),
+            Some(rows) => rows.iter().map(|r| r.0 as usize).fold((0, 0), add),
             None => {
                 let counted = (0..self.rows.len()).filter(|r| self.rows[*r].counts);
-                counted.map(sum).fold((0, 0), add)
+                counted.fold((0, 0), add)
             }
         }
     }
 
-    /// Ends the run at `at` because of a failure; the first one is kept.
+    /// Ends the run at `at` because of a failure, of which the first is kept.
     pub(crate) fn fail(&self, failure: Failure, at: Nanos) {
         lock(&self.failure).get_or_insert(failure);
         self.end_run(at);
     }
 
-    /// The supply of a worker's operation is used up, so that the worker ends. If the Plan ends by
-    /// time and is made of more than work that ends by itself, the run ends with it.
+    /// Notes that a worker has ended because the supply of its operation is used up. The run ends too,
+    /// if it ends by time and the workload is not made to use up the supply.
     pub(crate) fn run_out(&self, row: u32, supply: Supply, now: Nanos) {
         let plan = &self.plan;
         // The run was over before the worker noticed.
@@ -271,30 +243,26 @@ impl RunState {
         self.end_run(now);
     }
 
-    /// A worker has come to the end of its work at `now`, by itself if the run was not over yet.
+    /// Notes that a worker finished its work at `now`, by itself unless the run was over.
     pub(crate) fn worker_done(&self, now: Nanos) {
         if now < self.deadline.at() {
             self.ends.note(&self.window, now, || self.done(None));
         }
     }
 
-    /// A worker has stopped working at `now`: in `firstdone` the run ends with it, and with the
-    /// last worker in any case.
+    /// Notes that a worker stopped at `now`: the run ends with the last one, and in `firstdone` with
+    /// the first.
     pub(crate) fn worker_exited(&self, now: Nanos) {
-        // The last to come here need not be the last that worked.
+        // The last call need not be that of the last worker that worked.
         let latest = self.latest_exit.fetch_max(now, AcqRel).max(now);
-        let last = self.live.fetch_sub(1, AcqRel) == 1;
-        if last || self.plan.quit == QuitMode::FirstDone {
+        let live = self.live.fetch_sub(1, AcqRel);
+        assert!(live > 0, "more workers ended than were started");
+        if live == 1 || self.plan.quit == QuitMode::FirstDone {
             self.end_run(latest);
         }
     }
 
-    /// A worker has closed everything.
-    pub(crate) fn worker_ended(&self, worker: u32) {
-        self.ended[worker as usize].store(true, Relaxed);
-    }
-
-    /// Tickets a worker starts with, and whether it needs any.
+    /// The budget of a worker at its start, if operations are limited.
     pub(crate) fn initial_budget(&self) -> Option<u64> {
         match self.plan.options.ops {
             None => None,
@@ -303,9 +271,27 @@ impl RunState {
         }
     }
 
-    /// Instant at which the n-th event is due.
+    /// The instant of the last of the next `count` events, if there is a rate.
     pub(crate) fn event_due(&self, count: u64) -> Option<Nanos> {
         let events = self.events.as_ref()?;
         Some(self.started.load(Relaxed) + events.take(count))
     }
+}
+
+/// The semaphores of each row: one for each worker that has the semblock.
+fn semaphores(
+    rows: usize,
+    programs: &[Arc<Compiled>],
+    workers: &[WorkerId],
+) -> Vec<Vec<(u32, Arc<Semaphore>)>> {
+    let mut semaphores = vec![Vec::new(); rows];
+    for worker in workers {
+        for (row, high_water) in &programs[worker.group as usize].semblocks {
+            // A drawn high water is set when the worker first waits.
+            let high_water = high_water.constant().unwrap_or(u64::MAX);
+            let semaphore = Arc::new(Semaphore::new(high_water));
+            semaphores[*row as usize].push((worker.index, semaphore));
+        }
+    }
+    semaphores
 }

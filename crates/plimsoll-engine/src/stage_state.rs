@@ -1,36 +1,35 @@
-//! Stages of a pattern: how far its ranks have come, and what a stage did.
+//! Stages of a pattern: the progress of its ranks, and the results of a stage.
 
 use crate::sync::{BlockedCount, Broadcast, ControllerWakeup};
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Pattern, Plan, Stage};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
-/// No number yet.
+/// The number of rounds is not known yet.
 const NO_ROUND: u64 = u64::MAX;
 
-/// When an operation of a rank began, in nanoseconds after the stage did, and how long it took.
+/// The start of an operation, in nanoseconds since the stage began, and its duration in nanoseconds.
 pub type Sample = (Nanos, Nanos);
 
-/// How far the ranks of a pattern have come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The progress of the ranks of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RankStates {
-    /// Number of the next object of each rank.
+    /// The number of the next object of each rank.
     pub(crate) position: Vec<u64>,
-    /// Rounds each rank did in the last stage that made objects.
+    /// Rounds of each rank in the last stage that created objects.
     pub(crate) made: Vec<u64>,
 }
 
 impl RankStates {
     pub(crate) fn new(pattern: &Pattern) -> Self {
-        let ranks = pattern.ranks as usize;
+        let ranks = 0..pattern.ranks;
         Self {
-            position: (0..pattern.ranks)
-                .map(|rank| pattern.position_of(rank))
-                .collect(),
-            made: vec![0; ranks],
+            made: vec![0; ranks.len()],
+            position: ranks.map(|rank| pattern.position_of(rank)).collect(),
         }
     }
 }
@@ -39,9 +38,9 @@ impl RankStates {
 pub(crate) struct StageRun {
     pub(crate) stage: u32,
     pub(crate) states: RankStates,
-    /// Other ranks have a say in how many rounds are done after a stonewall.
-    pub(crate) others: bool,
-    /// Rounds done when the stonewall came or all were done, for the ranks to agree on.
+    /// Whether there are other ranks, which agree on the rounds after a stonewall.
+    others: bool,
+    /// Rounds completed when the stonewall came or all were completed, for the ranks to agree on.
     proposed: AtomicU64,
     agreed: AtomicU64,
     changed: Broadcast,
@@ -49,18 +48,18 @@ pub(crate) struct StageRun {
     pub(crate) done: Mutex<Option<StageDone>>,
 }
 
-/// What a rank did in a stage, besides what its recorder has.
+/// The results of a rank in a stage that are not in its recorder.
 #[derive(Debug, Default)]
 pub(crate) struct StageDone {
     pub(crate) begun: Nanos,
     pub(crate) ended: Nanos,
     pub(crate) rounds: u64,
     pub(crate) stonewall_rounds: Option<u64>,
-    /// When it came, after the stage began.
+    /// When the stonewall came, in nanoseconds since the stage began.
     pub(crate) stonewall: Option<Nanos>,
-    /// Time spent on waiting until all ranks had agreed on their rounds.
+    /// Time in nanoseconds until all ranks had agreed on their rounds.
     pub(crate) waited: Nanos,
-    /// For each row, if they are kept.
+    /// The samples of each row; empty if they are not kept.
     pub(crate) samples: Vec<Vec<Sample>>,
 }
 
@@ -83,24 +82,24 @@ impl StageRun {
         }
     }
 
-    /// The stage itself.
-    pub(crate) fn of<'a>(&self, plan: &'a Plan) -> Option<(&'a Pattern, &'a Stage)> {
-        let pattern = plan.groups.first()?.program.pattern()?;
-        Some((pattern, pattern.stages.get(self.stage as usize)?))
+    /// The pattern and its stage.
+    pub(crate) fn of<'a>(&self, plan: &'a Plan) -> (&'a Pattern, &'a Stage) {
+        let pattern = plan.pattern().expect("only patterns have stages");
+        (pattern, &pattern.stages[self.stage as usize])
     }
 
-    /// Rounds the rank of this process has done, once it waits for the others to agree.
+    /// Rounds that the rank of this process has completed, once it waits for the others to agree.
     pub(crate) fn proposed(&self) -> Option<u64> {
         Some(self.proposed.load(SeqCst)).filter(|n| *n != NO_ROUND)
     }
 
-    /// All ranks have agreed.
+    /// Sets the number of rounds on which all ranks have agreed.
     pub(crate) fn agree(&self, rounds: u64) {
         self.agreed.store(rounds, SeqCst);
         self.changed.wake_all();
     }
 
-    /// The largest number of rounds that a rank has done.
+    /// Waits until the ranks agree on the largest number of rounds that one has completed.
     pub(crate) async fn agreed(
         &self,
         lane: &Lane,

@@ -1,7 +1,7 @@
-//! Names that Plimsoll gives to files of filesets.
+//! Names of the files and directories of filesets.
 
-/// Names that Plimsoll gives: positions of at least eight digits; those of files may have letters
-/// around them, all of them `n`.
+/// Whether a name is one of a fileset: a number of at least eight digits; those of files may have
+/// letters `n` around it.
 pub(crate) fn is_ours(name: &[u8]) -> bool {
     let text = |n: &&u8| **n == b'n';
     let (before, after) = (
@@ -12,10 +12,10 @@ pub(crate) fn is_ours(name: &[u8]) -> bool {
     number.is_some_and(|n| n.len() >= 8 && n.iter().all(u8::is_ascii_digit))
 }
 
-/// Letter after the number of a file in the name of the symbolic link to it.
+/// Suffix of the name of the symbolic link to a file.
 pub(crate) const LINK_SUFFIX: u8 = b'l';
 
-/// Whether a symbolic link is one that a mix makes beside the files whose links it reads.
+/// Whether a symbolic link is one that a mix creates to read it.
 pub(crate) fn is_our_link(name: &[u8]) -> bool {
     name.strip_suffix(&[LINK_SUFFIX]).is_some_and(is_ours)
 }

@@ -1,23 +1,23 @@
-//! Workers that come to the end of their work by themselves, before the run ends for all.
+//! Workers that finish their work by themselves, before the run ends.
 
 use crate::sync::lock;
 use plimsoll_measure::{Nanos, WindowState, WorkersDone};
 use std::sync::Mutex;
 
-/// The workers of this process that have come to their end in the latest window.
+/// The workers of this process that have finished in the latest window.
 #[derive(Default)]
 pub(crate) struct WorkerEnds(Mutex<WorkerEndState>);
 
 #[derive(Default)]
 struct WorkerEndState {
     window: u32,
-    /// Operations and bytes up to the first end are here those since the workers started.
+    /// `first_ops` and `first_bytes` are counted since the workers started.
     done: WorkersDone,
 }
 
 impl WorkerEnds {
-    /// A worker has come to its end at `now`; `progress` counts the operations and bytes of all
-    /// workers since they started.
+    /// Notes that a worker finished at `now`; `progress` counts the operations and bytes of all workers
+    /// since they started.
     pub(crate) fn note(
         &self,
         window: &WindowState,
@@ -45,14 +45,14 @@ impl WorkerEnds {
         }
         let done = &mut seen.done;
         done.workers += 1;
-        // The first to come here need not be the first that stopped.
+        // The first call need not be that of the first worker that stopped.
         done.first = done.first.min(at);
         done.last = done.last.max(at);
     }
 
-    /// How the `workers` of this process came to their ends in a window of which they did
-    /// `in_window`, operations and bytes, and `progress` since they started. `None` unless all of
-    /// them did, each by itself.
+    /// When the `workers` of this process finished in a window. `None` unless all of them did, each by
+    /// itself. `in_window` and `progress` are their operations and bytes in the window and since they
+    /// started.
     pub(crate) fn of_window(
         &self,
         window: u32,
@@ -64,7 +64,7 @@ impl WorkerEnds {
         if seen.window != window || seen.done.workers != workers as u64 {
             return None;
         }
-        // The window ends with the last worker: what was done since the first end is all in it.
+        // The window ends with the last worker, so all operations since the first end are in it.
         let before = |all: u64, now: u64, then: u64| all.saturating_sub(now.saturating_sub(then));
         let done = seen.done;
         Some(WorkersDone {

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Nanoseconds since the clock was made.
+/// Nanoseconds since the clock was created.
 pub type Nanos = u64;
 
 /// A clock that all lanes of a run share.
 ///
-/// The real one counts processor ticks where the processor's counter is invariant (the
-/// `quanta` crate finds out, measures its rate, and falls back to the system's monotonic clock
-/// where it is not): two readings cost a third of two system clock calls. The virtual one stands
-/// still until a lane moves it.
+/// The real one counts processor ticks if the processor's counter is invariant: two readings cost a
+/// third of two system clock calls. The `quanta` crate checks that, measures the rate, and otherwise
+/// uses the system's monotonic clock. The virtual one stands still until a lane advances it.
 #[derive(Debug, Clone)]
 pub struct Clock(Source);
 
@@ -24,23 +23,23 @@ enum Source {
         /// Nanoseconds of 2^[`SHIFT`] ticks.
         scale: u64,
     },
-    /// Whatever `quanta` reads.
+    /// The clock that `quanta` chose.
     Quanta {
         /// Calibrated clock.
         ticks: quanta::Clock,
         /// Reading at zero.
         zero: u64,
     },
-    /// Time that a lane moves.
+    /// Time that a lane advances.
     Virtual(Arc<AtomicU64>),
 }
 
-/// A tick is known to a part in 2^52, more than its calibration is worth, and ticks of up to
-/// 4 µs have a scale that fits 64 bits.
+/// A tick is known to 1 part in 2^52, more than the precision of its calibration, and ticks of up
+/// to 4 µs have a scale of 64 bits.
 const SHIFT: u32 = 52;
 
 impl Clock {
-    /// A clock of real time. Calibrates for up to 0.2 s the first time in a process.
+    /// A clock of real time. The first one of a process calibrates for up to 0.2 s.
     #[must_use]
     pub fn real() -> Self {
         let ticks = quanta::Clock::new();
@@ -52,7 +51,7 @@ impl Clock {
         Self(Source::Counter { zero, scale })
     }
 
-    /// A clock of virtual time that stands at zero.
+    /// A clock of virtual time, at zero.
     #[must_use]
     pub fn simulated() -> Self {
         Self(Source::Virtual(Arc::default()))
@@ -64,11 +63,11 @@ impl Clock {
         matches!(self.0, Source::Virtual(_))
     }
 
-    /// Nanoseconds since the clock was made.
+    /// Nanoseconds since the clock was created.
     #[inline(always)]
     #[must_use]
     pub fn now(&self) -> Nanos {
-        // Read twice an operation: where the counter can be read in place, nothing is called.
+        // Read twice per operation: a counter that can be read in place needs no call.
         if let Source::Counter { zero, scale } = self.0 {
             // Counters of two processors may differ by a tick or two.
             let ticks = counter::read().saturating_sub(zero);
@@ -86,7 +85,7 @@ impl Clock {
         }
     }
 
-    /// Moves virtual time forward to `to`; real time moves by itself.
+    /// Advances virtual time to `to`; no effect on real time.
     pub fn advance(&self, to: Nanos) {
         if let Source::Virtual(now) = &self.0 {
             now.fetch_max(to, Relaxed);
@@ -101,12 +100,12 @@ mod counter {
     #[inline(always)]
     pub(super) fn read() -> u64 {
         // SAFETY: every x86-64 processor has the instruction, and it touches no memory. A kernel
-        // may forbid it to programs, which kills them; `is_read_by` is asked before the first
+        // may forbid it to programs, which kills them; but `is_read_by` is called before the first
         // reading, and `quanta` has read the counter in this way by then.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 
-    /// Whether this clock reads the same counter, which it does where the counter is invariant.
+    /// Whether this clock reads the same counter, as it does if the counter is invariant.
     pub(super) fn is_read_by(clock: &quanta::Clock) -> bool {
         // A clock that does not count ticks does not scale them.
         let ticks = 1 << super::SHIFT;

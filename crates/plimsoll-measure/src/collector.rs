@@ -3,79 +3,67 @@
 use crate::completions::{Completions, SlotSet, slot_shift};
 use crate::gaps::{BusySpans, GapWatch, Gaps, RankStall, Stall, stalls};
 use crate::recorder::{Delivery, LaneProgress};
-use crate::{InFlightAges, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
+use crate::{InFlightAges, Interval, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Intervals kept open for a lane that is stuck; an older one is closed without it, and what the
+/// Intervals kept open for a lane that hangs; an older one is closed without it, and what the
 /// lane delivers for it later is counted in the totals and in the oldest interval still open.
 const OPEN_INTERVALS: usize = 60;
-
-/// One interval of a window, all lanes together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// Window, from 1.
-    pub window: u32,
-    /// Place in the window, from 0.
-    pub index: u64,
-    /// When the window opened, in nanoseconds of the run's clock.
-    pub opened: Nanos,
-    /// Begin, in nanoseconds since the window opened.
-    pub start: Nanos,
-    /// Length in nanoseconds; the last one may be shorter.
-    pub length: Nanos,
-    /// One entry a row of the results.
-    pub rows: Vec<OpTotals>,
-    /// When they completed.
-    pub completions: Completions,
-}
 
 /// One window, all lanes together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WindowTotals {
-    /// Window, from 1.
+    /// Number of the window, from 1.
     pub number: u32,
-    /// Begin, in nanoseconds of the run's clock.
+    /// Start, in nanoseconds of the run's clock.
     pub start: Nanos,
     /// End, in nanoseconds of the run's clock.
     pub end: Nanos,
-    /// One entry a row of the results.
+    /// One entry per row of the results.
     pub rows: Vec<OpTotals>,
     /// When nothing completed.
     pub gaps: Gaps,
-    /// When operations were under way that took very long, one entry a row.
+    /// When operations were in flight that took very long, one entry per row.
     pub slow: Vec<BusySpans>,
-    /// When the target stood still, as all of the lanes or ranks together saw it.
+    /// When the target stalled, as seen by all lanes or ranks together.
     pub stalls: Vec<Stall>,
-    /// When it stood still for the workers of single ranks, where there are several.
+    /// When it stalled for the workers of single ranks, where there are several.
     pub rank_stalls: Vec<RankStall>,
-    /// Operations that were under way when the window ended and given up, because they did not come back.
+    /// Operations in flight when the window ended that were abandoned, because they did not return.
     #[serde(default)]
     pub abandoned: u64,
-    /// When the server of operations that were lost last said something, in nanoseconds of the run's
-    /// clock.
+    /// The last reply of the server of lost operations, in nanoseconds of the run's clock.
     #[serde(default)]
     pub unanswered_since: Option<Nanos>,
-    /// How the workers came to the end of their work, if each of them did by itself.
+    /// When the workers finished, if each of them did by itself.
     pub done: Option<WorkersDone>,
 }
 
 impl WindowTotals {
-    /// Finds the stalls of what is known now, if these rows count.
+    fn new(number: u32, rows: usize) -> Self {
+        Self {
+            number,
+            rows: vec![OpTotals::default(); rows],
+            ..Default::default()
+        }
+    }
+
+    /// Finds the stalls in the gaps, counting the rows that are set in `counted`.
     pub fn find_stalls(&mut self, counted: &[bool]) {
         let length = self.end.saturating_sub(self.start);
         self.stalls = stalls(length, &self.gaps, &self.slow, &self.rows, counted);
     }
 
-    /// Operations under way when the window ended, of rows that count or do not.
+    /// Operations in flight when the window ended, of all rows.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.rows.iter().map(|r| r.in_flight.count()).sum()
     }
 }
 
-/// An interval that lanes may still deliver something of.
+/// An interval of which lanes may still deliver something.
 struct OpenInterval {
     rows: Vec<OpTotals>,
     completions: Completions,
@@ -91,9 +79,11 @@ pub struct Collector {
     gaps: GapWatch,
     open: BTreeMap<u64, OpenInterval>,
     totals: WindowTotals,
+    /// Operations of the window that lanes have delivered.
+    merged_ops: u64,
     /// First interval that is not closed yet.
     next: u64,
-    /// The last window whose totals were given out.
+    /// The last window whose totals were returned.
     finished: u32,
 }
 
@@ -101,10 +91,6 @@ impl Collector {
     /// A collector for these lanes, whose recorders all have `rows` rows.
     #[must_use]
     pub fn new(window: Arc<WindowState>, lanes: Vec<Arc<LaneProgress>>, rows: usize) -> Self {
-        let totals = WindowTotals {
-            rows: vec![OpTotals::default(); rows],
-            ..Default::default()
-        };
         Self {
             lanes,
             window,
@@ -112,17 +98,18 @@ impl Collector {
             is_counted_row: vec![true; rows],
             gaps: GapWatch::new(vec![true; rows]),
             open: BTreeMap::new(),
-            totals,
+            totals: WindowTotals::new(0, rows),
+            merged_ops: 0,
             next: 0,
             finished: 0,
         }
     }
 
-    /// The same, if only these rows are operations on the target, whose completions tell whether
-    /// it stands still.
+    /// Restricts the search for stalls to the rows that are set in `counted`: operations on the
+    /// target.
     #[must_use]
     pub fn counting(mut self, counted: Vec<bool>) -> Self {
-        assert_eq!(counted.len(), self.rows, "one entry a row");
+        assert_eq!(counted.len(), self.rows, "one entry per row");
         self.gaps = GapWatch::new(counted.clone());
         self.is_counted_row = counted;
         self
@@ -134,17 +121,9 @@ impl Collector {
         &self.lanes
     }
 
-    /// Operations and bytes of a row since the lanes started.
-    #[must_use]
-    pub fn progress(&self, row: usize) -> (u64, u64) {
-        self.lanes
-            .iter()
-            .fold((0, 0), |(o, b), l| (o + l.ops(row), b + l.bytes(row)))
-    }
-
     /// Takes what was delivered; returns the intervals that are complete now, in order.
     pub fn drain(&mut self) -> Vec<Interval> {
-        // Asked before, so that what a lane has reached by then was delivered by then.
+        // Read first: what a lane has delivered by then is in its mailbox.
         let number = self.window.bounds().number;
         let lanes = self.lanes.iter();
         let reached = lanes
@@ -162,17 +141,13 @@ impl Collector {
         complete
     }
 
-    /// Ends the window: takes what was delivered and what lanes that never came back had
+    /// Ends the window: takes what was delivered, and what lanes that never returned had
     /// recorded. Returns the last intervals and the window's totals.
     pub fn finish(&mut self) -> (Vec<Interval>, WindowTotals) {
         for lane in self.lanes.clone() {
             let (delivered, current) = lane.take_all();
-            for delivery in delivered {
-                self.merge(&delivery);
-                lane.give_back(delivery.buffer);
-            }
-            // Of a lane that has delivered everything this is empty; one that goes on, or never
-            // comes back, had recorded this much.
+            self.merge_delivered(&lane, delivered);
+            // Empty, unless the lane continues or never returned.
             if !current.buffer.is_empty() {
                 self.merge(&current);
             }
@@ -185,11 +160,14 @@ impl Collector {
         self.totals.abandoned = self.lanes.iter().map(|l| l.abandoned()).sum();
         let silent = self.lanes.iter().filter_map(|l| l.unanswered_since());
         self.totals.unanswered_since = silent.max();
-        let empty = WindowTotals {
-            rows: vec![OpTotals::default(); self.rows],
-            ..Default::default()
-        };
+        let empty = WindowTotals::new(0, self.rows);
         let mut totals = std::mem::replace(&mut self.totals, empty);
+        let ops: u64 = totals.rows.iter().map(|row| row.ops).sum();
+        let merged = std::mem::take(&mut self.merged_ops);
+        assert_eq!(
+            ops, merged,
+            "the intervals of a window add up to its totals"
+        );
         (totals.number, totals.start, totals.end) = (number, start, end);
         self.finished = number;
         self.take_notes(&mut totals);
@@ -199,7 +177,7 @@ impl Collector {
         (last, totals)
     }
 
-    /// What was under way when the window ended, and what took very long.
+    /// Adds the operations in flight when the window ended, and those that took very long.
     fn take_notes(&self, totals: &mut WindowTotals) {
         let mut ages = vec![InFlightAges::default(); self.rows];
         totals.slow = vec![BusySpans::default(); self.rows];
@@ -218,10 +196,18 @@ impl Collector {
 
     fn take_deliveries(&mut self) {
         for lane in self.lanes.clone() {
-            for delivery in lane.take() {
-                self.merge(&delivery);
-                lane.give_back(delivery.buffer);
-            }
+            self.merge_delivered(&lane, lane.take());
+        }
+    }
+
+    fn merge_delivered(&mut self, lane: &LaneProgress, delivered: Vec<Delivery>) {
+        for delivery in delivered {
+            debug_assert!(
+                delivery.buffer.is_consistent(),
+                "the buckets of a delivered buffer add up to its counts"
+            );
+            self.merge(&delivery);
+            lane.give_back(delivery.buffer);
         }
     }
 
@@ -236,12 +222,9 @@ impl Collector {
             return;
         }
         if number != self.totals.number {
-            // A new window: what the old one had was dropped with it.
-            self.totals = WindowTotals {
-                number,
-                rows: vec![OpTotals::default(); self.rows],
-                ..Default::default()
-            };
+            // A new window: the records of an unfinished one are dropped.
+            self.totals = WindowTotals::new(number, self.rows);
+            self.merged_ops = 0;
             self.gaps = GapWatch::new(self.is_counted_row.clone());
             self.open.clear();
             self.next = 0;
@@ -254,8 +237,8 @@ impl Collector {
                 rows: vec![SlotSet::default(); self.rows],
             },
         });
-        delivery.buffer.add_to(&mut open.rows);
-        // What comes too late for its interval completed at other times than this one's.
+        self.merged_ops += delivery.buffer.add_to(&mut open.rows);
+        // What comes too late for its interval completed in another one.
         if index == delivery.interval {
             delivery.buffer.add_marks_to(&mut open.completions);
         }
@@ -288,9 +271,16 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Latency, Recorder, RowSpec};
+    use crate::{Latency, OpTimes, Recorder, RowSpec};
 
     const SECOND: Nanos = 1_000_000_000;
+
+    fn paced(intended: Nanos, start: Nanos, end: Nanos) -> OpTimes {
+        OpTimes {
+            intended: Some(intended),
+            ..OpTimes::unpaced(start, end)
+        }
+    }
 
     fn bench(lanes: usize) -> (Arc<WindowState>, Vec<Recorder>, Collector) {
         let window = Arc::new(WindowState::new(SECOND));
@@ -314,10 +304,10 @@ mod tests {
         let (window, lanes, mut collector) = bench(1);
         let lane = &lanes[0];
         window.open(10 * SECOND, 20 * SECOND);
-        lane.record(0, SECOND, 9 * SECOND, None, 1); // warm-up
-        lane.record(0, 9 * SECOND, 11 * SECOND, None, 2); // begun in warm-up, completed inside
-        lane.record(0, 19 * SECOND, 20 * SECOND - 1, None, 4);
-        lane.record(0, 19 * SECOND, 20 * SECOND, None, 8); // too late
+        lane.record(0, OpTimes::unpaced(SECOND, 9 * SECOND), 1); // warm-up
+        lane.record(0, OpTimes::unpaced(9 * SECOND, 11 * SECOND), 2); // begun in warm-up, completed inside
+        lane.record(0, OpTimes::unpaced(19 * SECOND, 20 * SECOND - 1), 4);
+        lane.record(0, OpTimes::unpaced(19 * SECOND, 20 * SECOND), 8); // too late
         lane.finish();
         let (intervals, totals) = collector.finish();
         assert_eq!((totals.rows[0].ops, totals.rows[0].bytes), (2, 6));
@@ -326,21 +316,23 @@ mod tests {
             [1, 9]
         );
         assert_eq!(intervals[0].opened, 10 * SECOND);
-        assert_eq!(collector.progress(0), (4, 15), "progress counts everything");
+        let progress = lane.progress();
+        let all = (progress.ops(0), progress.bytes(0));
+        assert_eq!(all, (4, 15), "progress counts everything");
     }
 
     #[test]
     fn intervals_close_in_order_once_all_lanes_have_passed() {
         let (window, lanes, mut collector) = bench(2);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, 0, SECOND / 2, None, 1);
-        lanes[0].record(0, 0, 3 * SECOND / 2, None, 1);
+        lanes[0].record(0, OpTimes::unpaced(0, SECOND / 2), 1);
+        lanes[0].record(0, OpTimes::unpaced(0, 3 * SECOND / 2), 1);
         assert!(
             collector.drain().is_empty(),
             "the other lane is still in interval 0"
         );
-        lanes[1].record(0, 0, SECOND / 3, None, 1);
-        lanes[1].record(1, 0, 5 * SECOND / 2, None, 1);
+        lanes[1].record(0, OpTimes::unpaced(0, SECOND / 3), 1);
+        lanes[1].record(1, OpTimes::unpaced(0, 5 * SECOND / 2), 1);
         let closed = collector.drain();
         assert_eq!(closed.len(), 1);
         assert_eq!((closed[0].index, closed[0].rows[0].ops), (0, 2));
@@ -369,7 +361,7 @@ mod tests {
                         if i % ROUND == 0 {
                             together.wait();
                         }
-                        lane.record(0, i * SECOND, i * SECOND + 1, None, 1);
+                        lane.record(0, OpTimes::unpaced(i * SECOND, i * SECOND + 1), 1);
                     }
                     lane.finish();
                 });
@@ -398,7 +390,7 @@ mod tests {
     fn a_lane_that_never_comes_back_is_salvaged() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, 0, 5, Some(0), 7);
+        lanes[0].record(0, paced(0, 0, 5), 7);
         window.close(SECOND);
         let (_, totals) = collector.finish();
         assert_eq!((totals.rows[0].ops, totals.rows[0].bytes), (1, 7));
@@ -409,11 +401,11 @@ mod tests {
     fn a_second_window_starts_from_nothing() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, 10);
-        lanes[0].record(0, 0, 5, None, 1);
-        lanes[0].record(0, 5, 15, None, 1);
+        lanes[0].record(0, OpTimes::unpaced(0, 5), 1);
+        lanes[0].record(0, OpTimes::unpaced(5, 15), 1);
         assert_eq!(collector.finish().1.rows[0].ops, 1);
         window.open(20, 30);
-        lanes[0].record(0, 0, 25, None, 1);
+        lanes[0].record(0, OpTimes::unpaced(0, 25), 1);
         lanes[0].record_error(1, 20, 26, "ENOENT");
         lanes[0].finish();
         let totals = collector.finish().1;
@@ -431,7 +423,7 @@ mod tests {
     fn response_time_counts_from_the_intended_start() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, 900, 1000, Some(100), 0);
+        lanes[0].record(0, paced(100, 900, 1000), 0);
         lanes[0].finish();
         let row = &collector.finish().1.rows[0];
         assert_eq!((row.service.max(), row.response.max()), (100, 900));
@@ -442,11 +434,11 @@ mod tests {
     fn each_operation_counts_with_its_response_time_or_else_its_service_time() {
         let (window, lanes, mut collector) = bench(2);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, 900, 1000, Some(100), 0);
-        lanes[0].record(0, 1000, 1200, None, 0);
+        lanes[0].record(0, paced(100, 900, 1000), 0);
+        lanes[0].record(0, OpTimes::unpaced(1000, 1200), 0);
         lanes[0].record_completed_at(0, 1000, 1300, 0);
-        lanes[0].record(1, 1000, 1400, Some(0), 0);
-        lanes[1].record(0, 2000, 2050, None, 0);
+        lanes[0].record(1, OpTimes::unpaced(1000, 1400), 0);
+        lanes[1].record(0, OpTimes::unpaced(2000, 2050), 0);
         lanes.iter().for_each(Recorder::finish);
         let rows = collector.finish().1.rows;
         let expected = Latency::of([900, 200, 300, 50]);
@@ -460,7 +452,7 @@ mod tests {
     fn operations_noticed_later_count_in_the_interval_they_completed_in() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, Nanos::MAX);
-        lanes[0].record(0, 100, 200, None, 0);
+        lanes[0].record(0, OpTimes::unpaced(100, 200), 0);
         for second in 0..3 {
             lanes[0].record_completed_at(0, 300, second * SECOND + 500, 0);
         }
@@ -476,7 +468,15 @@ mod tests {
         window.open(0, Nanos::MAX);
         for second in 0..4 {
             let at = second * SECOND + 500;
-            lanes[0].record(0, at, at + 100, (second < 2).then_some(at - 400), 0);
+            lanes[0].record(
+                0,
+                OpTimes {
+                    intended: (second < 2).then_some(at - 400),
+                    start: at,
+                    end: at + 100,
+                },
+                0,
+            );
             collector.drain();
         }
         lanes[0].finish();

@@ -1,51 +1,50 @@
-//! Whether two sets of repeated measurements differ by more than chance.
+//! Whether two sets of repeated measurements differ significantly.
 //!
-//! Two questions are asked, and a difference is called [real](Difference::is_significant) if both are
-//! answered by yes: does the bootstrap confidence interval of the change of the mean leave out
-//! zero, and is the Mann–Whitney test's probability of so great a difference of ranks, if there
-//! were none, less than [`SIGNIFICANCE`]? The first says how great the difference is, the second
-//! is not deceived by one measurement far from the others.
+//! A difference is [significant](Difference::is_significant) if the bootstrap confidence interval of
+//! the change of the mean excludes zero, and if the p-value of the Mann–Whitney test is less than
+//! [`SIGNIFICANCE`]. The interval gives the size of the difference, the test is robust against
+//! outliers.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Probability below which a difference is not taken for chance.
+/// p-value below which a difference is significant.
 pub const SIGNIFICANCE: f64 = 0.05;
 
-/// Share of the resampled changes that lie in the confidence interval.
+/// Fraction of the resampled changes inside the confidence interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Resamples of the bootstrap.
+/// Number of resamples of the bootstrap.
 const RESAMPLES: usize = 10_000;
 
-/// Seed of the bootstrap: the same measurements always give the same interval.
+/// Seed of the bootstrap, so that the same measurements give the same interval.
 const SEED: u64 = 1;
 
-/// Most measurements of both sets together whose test is exact; beyond, and with equal
-/// measurements, the normal distribution stands in.
+/// Maximum number of measurements of both sets for the exact test; for more, and for equal
+/// measurements, the normal distribution is used.
 const MAX_EXACT_SAMPLES: usize = 50;
 
 /// Result of a two-sided Mann–Whitney U test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MannWhitney {
-    /// Pairs of which the first set's measurement is the greater; pairs of equals count half.
+    /// Pairs of which the first set's measurement is the larger; pairs of equals count half.
     pub u: f64,
-    /// Probability of a `u` at least as far from its mean, if both sets came from one
-    /// distribution; 0 to 1.
+    /// Probability of a `u` at least as far from its mean if both sets came from one distribution,
+    /// from 0 to 1.
     pub p: f64,
-    /// Whether `p` is exact; if not, it rests on the normal distribution with a correction for
-    /// ties and for continuity.
+    /// Whether `p` is exact; otherwise it is that of the normal distribution, corrected for ties and
+    /// for continuity.
     pub exact: bool,
 }
 
 /// The change from one set of measurements to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Change of the mean as a share of the first mean: 0.1 is ten percent more.
+    /// Change of the mean as a fraction of the first mean: 0.1 is ten percent more.
     pub change: f64,
-    /// Least and greatest change of the bootstrap confidence interval.
+    /// Bounds of the bootstrap confidence interval of the change.
     pub interval: (f64, f64),
     /// The test.
     pub test: MannWhitney,
@@ -53,7 +52,7 @@ pub struct Difference {
 
 impl Difference {
     /// Compares two sets; `None` if one has fewer than two measurements, if any is not finite, or
-    /// if the first mean is zero, of which nothing is a share.
+    /// if the first mean is zero.
     #[must_use]
     pub fn of(first: &[f64], second: &[f64]) -> Option<Self> {
         let finite = first.iter().chain(second).all(|v| v.is_finite());
@@ -68,7 +67,7 @@ impl Difference {
         })
     }
 
-    /// Whether the difference is more than chance, by both the interval and the test.
+    /// Whether the difference is significant by both the interval and the test.
     #[must_use]
     pub fn is_significant(&self) -> bool {
         let (low, high) = self.interval;
@@ -76,8 +75,8 @@ impl Difference {
     }
 }
 
-/// Whether sets of these sizes are large enough for any difference to be more than chance: the
-/// least probability that the test can come to is below [`SIGNIFICANCE`].
+/// Whether sets of these sizes are large enough for any difference to be significant: the smallest
+/// possible p-value of the test is below [`SIGNIFICANCE`].
 #[must_use]
 pub fn has_enough_runs(first: usize, second: usize) -> bool {
     // Of all ways to choose the ranks of one set, two are the most extreme.
@@ -126,10 +125,10 @@ fn ties(first: &[f64], second: &[f64]) -> f64 {
     groups.map(|g| g.len() as f64).map(|t| t * t * t - t).sum()
 }
 
-/// Twice the probability of a `u` at most as great as the lesser of the two sides' ones.
+/// Twice the probability of a `u` that is at most the smaller of the two sides'.
 ///
 /// The number of ways in which `n` and `m` different measurements have a certain `u` is counted by
-/// taking the greatest one away: if it is of the first set, it exceeds all `m` of the second.
+/// removing the largest one: if it is of the first set, it exceeds all `m` of the second.
 fn exact_p(n: usize, m: usize, u: f64) -> f64 {
     let least = u.min((n * m) as f64 - u) as usize;
     // ways[j][u] for the measurements of the first set taken so far, and j of the second.
@@ -184,9 +183,9 @@ fn complementary_error(x: f64) -> f64 {
     (t * (-x * x + sum).exp()).min(1.0)
 }
 
-/// Confidence interval of the change of the mean: both sets are drawn anew with replacement, and
-/// of the changes the middle [`CONFIDENCE`] is kept (percentile bootstrap, Efron 1979). `None` if
-/// too many draws of the first set have a mean of zero.
+/// Confidence interval of the change of the mean: both sets are resampled with replacement, and the
+/// interval is the middle [`CONFIDENCE`] of the changes (percentile bootstrap, Efron 1979). `None`
+/// if too many resamples of the first set have a mean of zero.
 fn bootstrap(first: &[f64], second: &[f64]) -> Option<(f64, f64)> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
     let mut drawn = |values: &[f64]| {
@@ -206,10 +205,7 @@ fn bootstrap(first: &[f64], second: &[f64]) -> Option<(f64, f64)> {
     if changes.len() < RESAMPLES / 2 {
         return None;
     }
-    let at = |share: f64| {
-        let place = (share * (changes.len() - 1) as f64).round() as usize;
-        changes[place]
-    };
+    let at = |q: f64| changes[(q * (changes.len() - 1) as f64).round() as usize];
     let outside = (1.0 - CONFIDENCE) / 2.0;
     Some((at(outside), at(1.0 - outside)))
 }

@@ -1,18 +1,19 @@
-//! When operations completed: a bit for each short slot of an interval, set by whatever completed in it.
+//! When operations completed: a bit for each short slot of an interval, set by the first completion
+//! in it.
 //!
 //! Sets of several lanes or ranks are united at the end of an interval, so that times in which
-//! nothing at all completed are found without a word between the lanes.
+//! nothing completed are found without communication between the lanes.
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Slots of an interval.
+/// Number of slots of an interval.
 const SLOTS_PER_INTERVAL: u32 = 512;
 
 const SLOT_WORDS: usize = SLOTS_PER_INTERVAL as usize / 64;
 
-/// Length of a slot as a power of two: the least with which these slots cover an interval.
+/// Length of a slot as a power of two: the smallest with which the slots cover an interval.
 pub(crate) fn slot_shift(interval: Nanos) -> u32 {
     let bits = u64::BITS - interval.saturating_sub(1).leading_zeros();
     bits.saturating_sub(SLOTS_PER_INTERVAL.ilog2())
@@ -21,13 +22,13 @@ pub(crate) fn slot_shift(interval: Nanos) -> u32 {
 /// The slots of one row in an interval, as its lane writes them.
 #[derive(Default)]
 pub(crate) struct CompletionMarks {
-    /// Number of the slot that was marked last, plus one: in it nothing is to be written.
+    /// Number of the slot that was marked last, plus one: it need not be written again.
     latest: AtomicU64,
     words: [AtomicU64; SLOT_WORDS],
 }
 
 impl CompletionMarks {
-    /// Something completed at `end` of an interval that began at `base`. Most operations find their
+    /// Marks a completion at `end` in an interval that began at `base`. Most operations find their
     /// slot marked.
     #[inline]
     pub(crate) fn mark(&self, base: Nanos, end: Nanos, shift: u32) {
@@ -86,13 +87,14 @@ impl SlotSet {
 pub struct Completions {
     /// Length of a slot in nanoseconds; 0 if nothing is known.
     pub slot_ns: Nanos,
-    /// One entry a row of the results.
+    /// One entry per row of the results.
     pub rows: Vec<SlotSet>,
 }
 
 impl Completions {
-    /// Adds what other lanes or ranks completed in the same interval.
+    /// Adds the completions of other lanes or ranks in the same interval.
     pub fn union(&mut self, other: &Self) {
+        assert_eq!(self.rows.len(), other.rows.len(), "one entry per row");
         self.slot_ns = self.slot_ns.max(other.slot_ns);
         for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
             mine.union(theirs);

@@ -1,15 +1,14 @@
-//! Latency counters of one operation in one interval: the part of a histogram that is written
-//! while load is running.
+//! Latency counters of one operation in one interval: the part of a histogram that lanes write.
 
 use crate::{MAX_LATENCY_NS, Nanos};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters per power of two, halved: three significant digits need 2048 to begin with.
+/// Half the counters of a power of two: three significant digits need 2048.
 const HALF_SUB_BUCKETS: usize = 1024;
 const HALF_BITS: u32 = 10;
 
-/// Bucket of a latency. The numbering is that of HdrHistogram with three significant digits and
-/// a lowest value of 1, so that a bucket here is a bucket there.
+/// The bucket of a latency, numbered as in an HdrHistogram with three significant digits and a
+/// lowest value of 1.
 #[inline]
 pub(crate) fn index_of(latency: Nanos) -> usize {
     let v = latency.min(MAX_LATENCY_NS);
@@ -18,7 +17,7 @@ pub(crate) fn index_of(latency: Nanos) -> usize {
     ((shift as usize) << HALF_BITS) + (v >> shift) as usize
 }
 
-/// Least latency of a bucket.
+/// The smallest latency of a bucket.
 pub(crate) fn value_of(index: usize) -> Nanos {
     if index < 2 * HALF_SUB_BUCKETS {
         return index as u64;
@@ -27,7 +26,7 @@ pub(crate) fn value_of(index: usize) -> Nanos {
     ((index % HALF_SUB_BUCKETS + HALF_SUB_BUCKETS) as u64) << shift
 }
 
-/// Buckets from zero to the greatest latency.
+/// The number of buckets.
 fn buckets() -> usize {
     index_of(MAX_LATENCY_NS) + 1
 }
@@ -38,9 +37,9 @@ pub(crate) fn bump(cell: &AtomicU64, by: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
-/// A histogram with exact sum, least and greatest value, written by one thread and readable by
-/// any. The cells are atomic so that a reader may look while the writer is stuck in a system
-/// call; each is written with plain stores, never with a locked instruction.
+/// A histogram with exact sum, minimum and maximum, written by one thread and readable by any.
+/// The cells are atomic so that they can be read while the writer hangs in a system call; they
+/// are written with plain stores, never with a locked instruction.
 pub(crate) struct Counts {
     buckets: Box<[AtomicU64]>,
     pub(crate) count: AtomicU64,
@@ -51,7 +50,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     pub(crate) fn new() -> Self {
-        // Zeroed pages that nobody writes cost no memory, and a latency distribution touches few.
+        // Zeroed pages cost no memory until they are written, and a distribution touches few.
         let zeroed = vec![0u64; buckets()].into_boxed_slice();
         let buckets = zeroed.into_iter().map(AtomicU64::new).collect();
         Self {
@@ -68,34 +67,29 @@ impl Counts {
         bump(&self.buckets[index_of(latency)], 1);
         bump(&self.count, 1);
         bump(&self.sum, latency);
-        // Stored every time: to their own cache line, and without a branch to guess.
+        // Stored every time: to their own cache line, and without a branch.
         self.min.store(self.min.load(Relaxed).min(latency), Relaxed);
         self.max.store(self.max.load(Relaxed).max(latency), Relaxed);
     }
 
-    /// Calls `visit` with the least value and the count of every bucket in use.
+    /// Calls `visit` with the smallest value and the count of every bucket in use.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(Nanos, u64)) {
-        if self.count.load(Relaxed) == 0 {
-            return;
-        }
-        let (lo, hi) = self.used();
-        // A reader may come between two stores of the writer, when the bounds do not fit yet.
-        let used = self.buckets.get(lo..=hi).unwrap_or_default();
-        for (i, cell) in used.iter().enumerate() {
+        for (i, cell) in self.used() {
             match cell.load(Relaxed) {
                 0 => {}
-                n => visit(value_of(lo + i), n),
+                n => visit(value_of(i), n),
             }
         }
     }
 
+    /// The sum of all buckets: the count, unless the writer is between two stores.
+    pub(crate) fn bucket_sum(&self) -> u64 {
+        self.used().map(|(_, cell)| cell.load(Relaxed)).sum()
+    }
+
     /// Empties the histogram; only for its owner.
     pub(crate) fn clear(&self) {
-        if self.count.load(Relaxed) == 0 {
-            return;
-        }
-        let (lo, hi) = self.used();
-        for cell in self.buckets.get(lo..=hi).unwrap_or_default() {
+        for (_, cell) in self.used() {
             cell.store(0, Relaxed);
         }
         self.count.store(0, Relaxed);
@@ -104,11 +98,13 @@ impl Counts {
         self.max.store(0, Relaxed);
     }
 
-    fn used(&self) -> (usize, usize) {
-        (
-            index_of(self.min.load(Relaxed)),
-            index_of(self.max.load(Relaxed)),
-        )
+    /// The buckets from that of the minimum to that of the maximum, with their numbers. None while
+    /// the histogram is empty, or if the writer is between two stores and the bounds do not fit.
+    fn used(&self) -> impl Iterator<Item = (usize, &AtomicU64)> {
+        let lo = index_of(self.min.load(Relaxed));
+        let hi = index_of(self.max.load(Relaxed));
+        let used = self.buckets.get(lo..=hi).unwrap_or_default();
+        used.iter().enumerate().map(move |(i, cell)| (lo + i, cell))
     }
 }
 

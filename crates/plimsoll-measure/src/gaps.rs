@@ -1,11 +1,11 @@
-//! Times in which nothing completed: the longest of each row, and those in which the target stood still.
+//! Times in which nothing completed: the longest of each row, and stalls of the target.
 //!
 //! A gap is a time without a completion, to the slots of [`crate::Completions`]. It is a *stall*
-//! if an operation was under way in it that usually takes far less: time in which workers sleep,
-//! wait for an event of a rate, for each other or at a barrier has no operation under way and is
-//! none, and neither is that of an operation that always takes so long. One that was done only
-//! once in the window, and slowly, is such an operation too: nothing tells it from the one `fsync`
-//! behind a gigabyte of writes.
+//! if an operation was in flight in it that usually takes far less. Times in which workers sleep,
+//! wait for an event of a rate, for each other or at a barrier are not stalls, because nothing is
+//! in flight; neither is the time of an operation that always takes that long. The same holds for
+//! an operation that was executed only once in the window, and slowly: nothing distinguishes it
+//! from the one `fsync` behind a gigabyte of writes.
 
 use crate::completions::SlotSet;
 use crate::{Interval, Nanos, OpTotals};
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 /// A gap up to this long is never a stall.
 pub const STALL_NS: Nanos = 1_000_000_000;
 
-/// Typical distances of completions that a stall is longer than.
+/// A stall is longer than this many mean distances of completions.
 const STALL_DISTANCES: f64 = 100.0;
 
-/// Share of the window above which a stall makes the result invalid wherever it lies.
+/// Fraction of the window above which stalls make the result invalid wherever they are.
 const STALL_SHARE: f64 = 0.05;
 
-/// Completions it takes to call their mean distance typical.
+/// Minimum number of completions whose mean distance is typical.
 const STALL_COMPLETIONS: u64 = 10;
 
-/// An operation whose row has a median of more than this share of a gap usually takes that long.
+/// An operation usually takes as long as a gap if its median is more than this fraction of it.
 const USUAL_SHARE: f64 = 0.1;
 
 /// Euler's constant.
@@ -32,7 +32,7 @@ const EULER: f64 = 0.577_215_664_901_532_9;
 /// A time without a completion, in nanoseconds since the window opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Begin.
+    /// Start.
     pub from: Nanos,
     /// End.
     pub to: Nanos,
@@ -51,9 +51,9 @@ impl Gap {
 pub struct Gaps {
     /// The longest of each row of the results.
     pub rows: Vec<Gap>,
-    /// The longest of all rows that count together.
+    /// The longest of all counted rows together.
     pub all: Gap,
-    /// Those of all rows that count together which may be stalls, in order.
+    /// Those of all counted rows together that may be stalls, in order.
     long: Vec<Gap>,
 }
 
@@ -69,7 +69,7 @@ pub struct GapWatch {
 }
 
 impl GapWatch {
-    /// For rows of which these count.
+    /// Watches these rows; those that are set count in the gaps of all.
     #[must_use]
     pub fn new(counted: Vec<bool>) -> Self {
         let rows = counted.len();
@@ -84,23 +84,25 @@ impl GapWatch {
         }
     }
 
-    /// Takes notice of an interval; each comes after those before it.
+    /// Adds an interval; intervals come in order.
     pub fn add(&mut self, interval: &Interval) {
         let (start, slot_ns) = (interval.start, interval.completions.slot_ns);
         let mut all = SlotSet::default();
-        for (row, slots) in interval.completions.rows.iter().enumerate() {
-            let (Some(latest), Some(longest)) =
-                (self.latest.get_mut(row), self.gaps.rows.get_mut(row))
-            else {
-                continue;
-            };
+        let rows = self.latest.iter_mut().zip(&mut self.gaps.rows);
+        assert_eq!(
+            interval.completions.rows.len(),
+            rows.len(),
+            "one entry per row"
+        );
+        for (row, (latest, longest)) in rows.enumerate() {
+            let slots = &interval.completions.rows[row];
             slots.for_each(|slot| {
                 let gap = step(latest, start + slot * slot_ns, slot_ns);
                 if gap.length() > longest.length() {
                     *longest = gap;
                 }
             });
-            if self.is_counted_row.get(row).is_some_and(|c| *c) {
+            if self.is_counted_row[row] {
                 all.union(slots);
             }
         }
@@ -110,7 +112,7 @@ impl GapWatch {
         });
     }
 
-    /// The gaps of the window, which was so long.
+    /// The gaps of the window, whose length is `window`.
     #[must_use]
     pub fn finish(self, window: Nanos) -> Gaps {
         let mut gaps = self.gaps;
@@ -152,9 +154,9 @@ impl Gaps {
     }
 }
 
-/// Longest gap, in nanoseconds, that is likely where `completions` come in a time independently of
-/// each other: of the `n` distances of a Poisson process of rate `n/T`, which are exponential, the
-/// greatest is on average `T/n·(1 + 1/2 + … + 1/n)`, about `T/n·(ln n + 0.577)` (Rényi 1953).
+/// Expected maximum gap, in nanoseconds, of `completions` in a time that are independent of each
+/// other: the largest of the `n` exponential distances of a Poisson process of rate `n/T` is on
+/// average `T/n·(1 + 1/2 + … + 1/n)`, about `T/n·(ln n + 0.577)` (Rényi 1953).
 #[must_use]
 pub fn expected_max_gap(time: Nanos, completions: u64) -> f64 {
     match completions {
@@ -163,17 +165,17 @@ pub fn expected_max_gap(time: Nanos, completions: u64) -> f64 {
     }
 }
 
-/// Times in which operations of [`STALL_NS`] and more were under way, of one row: without overlap
-/// and in order, so that they are never more than fit into the run one after the other.
+/// Times in which operations of [`STALL_NS`] and more of one row were in flight: in order and
+/// without overlap, so that their number is bounded by the length of the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusySpans(Vec<Gap>);
 
 impl BusySpans {
-    /// Adds a time, which may overlap any of the others.
+    /// Adds a time, which may overlap others.
     pub fn add(&mut self, mut span: Gap) {
         let first = self.0.partition_point(|s| s.to < span.from);
         let behind = self.0.partition_point(|s| s.from <= span.to);
-        // Those from `first` to before `behind` touch it: they and it become one.
+        // Those from `first` to before `behind` touch it: all of them become one.
         if let [a, ..] = self.0[first..behind.max(first)] {
             span.from = span.from.min(a.from);
             span.to = span.to.max(self.0[behind - 1].to);
@@ -181,12 +183,12 @@ impl BusySpans {
         self.0.splice(first..behind.max(first), [span]);
     }
 
-    /// Adds those of another lane or rank.
+    /// Adds the times of another lane or rank.
     pub fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|s| self.add(*s));
     }
 
-    /// What of them lies in a window, in nanoseconds since it opened.
+    /// The parts that are in a window, in nanoseconds since it opened.
     #[must_use]
     pub(crate) fn clip(&self, start: Nanos, end: Nanos) -> Self {
         let inside = self.0.iter().filter(|s| s.to > start && s.from < end);
@@ -197,21 +199,21 @@ impl BusySpans {
         Self(inside.map(cut).collect())
     }
 
-    /// The earliest instant of a gap from which they reach to its end.
+    /// The earliest instant of a gap from which a time lasts to the end of the gap.
     fn earliest_cover(&self, gap: Gap) -> Option<Nanos> {
         let at_end = self.0.iter().rev().find(|s| s.from < gap.to)?;
         (at_end.to >= gap.to).then_some(at_end.from.max(gap.from))
     }
 }
 
-/// A time in which the target stood still: nothing completed, although something was under way.
+/// A time in which the target stalled: nothing completed, although something was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
     /// When.
     pub gap: Gap,
-    /// The window ended in it.
+    /// Whether the window ended in it.
     pub at_end: bool,
-    /// It takes so much of the window, or lies where it does, that the result is not valid.
+    /// Whether it makes the result invalid, by its length or because the window ended in it.
     pub counts: bool,
 }
 
@@ -224,8 +226,8 @@ pub struct RankStall {
     pub stall: Stall,
 }
 
-/// Finds the stalls of a window of this length, of whose rows these count: gaps of more than a
-/// second and of more than a hundred times the mean distance of completions outside them.
+/// Finds the stalls of a window of this length among the counted rows: gaps of more than a second
+/// and of more than a hundred times the mean distance of completions outside them.
 #[must_use]
 pub fn stalls(
     window: Nanos,
@@ -266,7 +268,7 @@ pub fn stalls(
         })
     };
     let mut found: Vec<Stall> = gaps.long.iter().filter_map(of_gap).collect();
-    // Many short ones stand still as long as one that is long.
+    // Many short stalls are as bad as one long one.
     let all: Nanos = found.iter().map(|stall| stall.gap.length()).sum();
     if all as f64 > STALL_SHARE * window as f64 {
         found.iter_mut().for_each(|stall| stall.counts = true);

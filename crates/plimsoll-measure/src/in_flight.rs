@@ -1,4 +1,4 @@
-//! Operations that are under way: which one a worker is in, and how old those are that a window's end cuts.
+//! Operations in flight: that of each worker, and the ages of those that the end of a window cuts.
 
 use crate::Nanos;
 use crate::counts::{index_of, value_of};
@@ -6,28 +6,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The operation that a worker is in: written by its worker with one plain store at its begin and one
-/// at its end, and read by the controller when a window ends, also of a worker that never comes
-/// back.
+/// The current operation of a worker: written by the worker with one plain store at its start and
+/// one at its end, and read by the controller when a window ends, even if the worker never returns.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct InFlight(
-    /// Row and begin in one word, of which the row has the lower [`ROW_BITS`]; 0 between two
-    /// operations.
+    /// The row plus one in the lower [`ROW_BITS`], the start above; 0 between two operations.
     AtomicU64,
 );
 
 // A cache line of its own, which the controller reads and no other worker writes.
 const _: () = assert!(size_of::<InFlight>() == 64);
 
-/// Bits of a row's number, plus one.
+/// Bits of the row's number plus one.
 const ROW_BITS: u32 = 16;
 
-/// Begins are kept in units of 256 ns, rounded up, so that they last for years of a run.
+/// Starts are kept in units of 256 ns, rounded up, so that they suffice for years of a run.
 const UNIT_BITS: u32 = 8;
 
 impl InFlight {
-    /// An operation of this row began at `start`.
+    /// Notes that an operation of this row began at `start`.
     #[inline(always)]
     pub fn begin(&self, row: u32, start: Nanos) {
         debug_assert!(row < (1 << ROW_BITS) - 1, "a Plan has fewer rows");
@@ -38,7 +36,7 @@ impl InFlight {
         );
     }
 
-    /// It has come back.
+    /// Notes that the operation has returned.
     #[inline(always)]
     pub fn end(&self) {
         self.0.store(0, Relaxed);
@@ -52,8 +50,8 @@ impl InFlight {
     }
 }
 
-/// How old operations were that were under way when a window ended, to three significant digits:
-/// censored observations, of operations that take at least so long.
+/// Ages of the operations in flight when a window ended, to three significant digits: censored
+/// observations, because each operation takes at least that long.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlightAges {
     counts: BTreeMap<Nanos, u64>,
@@ -67,7 +65,7 @@ impl InFlightAges {
         self.oldest = self.oldest.max(age);
     }
 
-    /// Adds those of another time or place.
+    /// Adds the ages of another window, lane or rank.
     pub fn merge(&mut self, other: &Self) {
         for (age, n) in &other.counts {
             *self.counts.entry(*age).or_default() += n;
@@ -75,7 +73,7 @@ impl InFlightAges {
         self.oldest = self.oldest.max(other.oldest);
     }
 
-    /// Operations.
+    /// The number of operations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.values().sum()
@@ -87,17 +85,17 @@ impl InFlightAges {
         self.oldest
     }
 
-    /// Ages in nanoseconds in increasing order, and how many operations are so old.
+    /// Ages in nanoseconds in increasing order, and the number of operations of each.
     #[must_use]
     pub fn counts(&self) -> Vec<(Nanos, u64)> {
         self.counts.iter().map(|(age, n)| (*age, *n)).collect()
     }
 }
 
-/// Latency that a share `q` (0 to 1) of all operations does not exceed, by the product-limit
+/// Latency that a fraction `q` (0 to 1) of all operations does not exceed, by the product-limit
 /// estimator (Kaplan and Meier 1958, in the form of Efron 1967: the mass of a censored
-/// observation goes in equal parts to all that are greater). `None` if only censored observations
-/// are so great: all that is known then is that it is at least the greatest of them.
+/// observation goes in equal parts to all that are larger). `None` if only censored observations
+/// are that large: then it is at least the largest of them.
 ///
 /// `completed` and `ages` are values in increasing order and how often each occurred.
 pub fn censored_quantile(
@@ -106,23 +104,23 @@ pub fn censored_quantile(
     count: u64,
     q: f64,
 ) -> Option<Nanos> {
-    /// Rounding errors of the sum are below it, and a share of one operation is above it.
+    /// Larger than the rounding errors of the sum, smaller than the fraction of one operation.
     const ROUNDING: f64 = 1e-12;
     let mut ages = ages.iter().peekable();
     let censored: u64 = ages.clone().map(|(_, n)| n).sum();
     let mut left = (count + censored) as f64;
     let mut weight = 1.0 / left;
-    let mut share = 0.0;
+    let mut fraction = 0.0;
     for (value, n) in completed {
         while let Some((_, cut)) = ages.next_if(|(age, _)| *age < value) {
             let cut = *cut as f64;
-            // There is at least this value behind it.
+            // At least this value is behind it, so `left` exceeds `cut`.
             weight *= left / (left - cut);
             left -= cut;
         }
-        share += weight * n as f64;
+        fraction += weight * n as f64;
         left -= n as f64;
-        if share >= q - ROUNDING {
+        if fraction >= q - ROUNDING {
             return Some(value);
         }
     }

@@ -1,29 +1,29 @@
-//! What a lane recorded in one interval: counters that one thread writes and any may read.
+//! The records of a lane in one interval: counters that one thread writes and any may read.
 
-use crate::Nanos;
+use crate::OpTimes;
 use crate::completions::{CompletionMarks, Completions};
 use crate::counts::{Counts, bump};
 use crate::latency::{ErrorCode, OpTotals};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is recorded of a row (an operation) of the results.
+/// How a lane records a row (an operation) of the results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RowSpec {
-    /// This lane never does it: nothing is set aside.
+    /// This lane never executes it: no memory is set aside.
     pub unused: bool,
-    /// It may be paced, so response times are kept too. The same in all lanes that do it.
+    /// It may be paced, so response times are kept too. The same in all lanes that execute it.
     pub paced: bool,
 }
 
-/// One operation in one interval. What every operation reads and writes lies in one cache line.
+/// One operation in one interval. What every operation reads and writes is in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct RowBuffer {
     pub(crate) bytes: AtomicU64,
     pub(crate) service: Counts,
     pub(crate) response: Option<Box<ResponseBuffer>>,
-    /// When operations completed; a cache line of its own.
+    /// When operations completed, in a cache line of its own.
     pub(crate) marks: CompletionMarks,
     pub(crate) cpu_ns: AtomicU64,
     pub(crate) cpu_samples: AtomicU64,
@@ -34,13 +34,13 @@ const _: () = assert!(std::mem::offset_of!(RowBuffer, response) < 64);
 /// Response times of an operation that may be paced.
 pub(crate) struct ResponseBuffer {
     /// From the intended start, or from the call of an operation that has none.
-    pub(crate) times: Counts,
+    times: Counts,
     /// Operations that had an intended start.
-    pub(crate) paced: AtomicU64,
+    paced: AtomicU64,
 }
 
 impl ResponseBuffer {
-    pub(crate) fn new() -> Box<Self> {
+    fn new() -> Box<Self> {
         Box::new(Self {
             times: Counts::new(),
             paced: AtomicU64::new(0),
@@ -48,18 +48,18 @@ impl ResponseBuffer {
     }
 
     #[inline]
-    pub(crate) fn record(&self, start: Nanos, end: Nanos, intended: Option<Nanos>) {
-        debug_assert!(intended.is_none_or(|i| i <= end), "done before it was due");
-        self.times
-            .record(end.saturating_sub(intended.unwrap_or(start)));
-        bump(&self.paced, u64::from(intended.is_some()));
+    pub(crate) fn record(&self, times: OpTimes) {
+        self.times.record(times.response());
+        bump(&self.paced, u64::from(times.intended.is_some()));
     }
 }
+
+type ErrorCounts = BTreeMap<(u32, ErrorCode), u64>;
 
 /// All operations of a lane in one interval.
 pub(crate) struct IntervalBuffer {
     pub(crate) rows: Box<[Option<RowBuffer>]>,
-    pub(crate) errors: Mutex<BTreeMap<(u32, ErrorCode), u64>>,
+    errors: Mutex<ErrorCounts>,
 }
 
 impl IntervalBuffer {
@@ -80,11 +80,24 @@ impl IntervalBuffer {
         }
     }
 
-    /// Adds everything to `totals`, which has one entry a row.
-    pub(crate) fn add_to(&self, totals: &mut [OpTotals]) {
+    /// Failed operations, by row and error.
+    pub(crate) fn errors(&self) -> MutexGuard<'_, ErrorCounts> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds everything to `totals`, which has one entry per row. Returns the number of operations.
+    pub(crate) fn add_to(&self, totals: &mut [OpTotals]) -> u64 {
+        assert_eq!(
+            self.rows.len(),
+            totals.len(),
+            "all lanes have the same rows"
+        );
+        let mut all = 0;
         for (row, total) in self.rows.iter().zip(totals.iter_mut()) {
             let Some(row) = row else { continue };
-            total.ops += row.service.count.load(Relaxed);
+            let ops = row.service.count.load(Relaxed);
+            all += ops;
+            total.ops += ops;
             total.bytes += row.bytes.load(Relaxed);
             total.cpu_ns += row.cpu_ns.load(Relaxed);
             total.cpu_samples += row.cpu_samples.load(Relaxed);
@@ -94,20 +107,16 @@ impl IntervalBuffer {
                 total.paced += response.paced.load(Relaxed);
             }
         }
-        for ((row, code), n) in self
-            .errors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-        {
+        for ((row, code), n) in self.errors().iter() {
             *totals[*row as usize]
                 .errors
                 .entry(code.clone())
                 .or_default() += n;
         }
+        all
     }
 
-    /// Adds when its operations completed.
+    /// Adds the slots in which operations completed.
     pub(crate) fn add_marks_to(&self, completions: &mut Completions) {
         for (row, slots) in self.rows.iter().zip(&mut completions.rows) {
             if let Some(row) = row {
@@ -118,9 +127,17 @@ impl IntervalBuffer {
 
     /// Whether nothing was recorded in it.
     pub(crate) fn is_empty(&self) -> bool {
-        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows = self.rows.iter().flatten();
-        errors.is_empty() && rows.all(|row| row.service.count.load(Relaxed) == 0)
+        self.errors().is_empty() && rows.all(|row| row.service.count.load(Relaxed) == 0)
+    }
+
+    /// Whether the counts of each row agree, which they do once its lane has delivered it.
+    pub(crate) fn is_consistent(&self) -> bool {
+        self.rows.iter().flatten().all(|row| {
+            let ops = row.service.count.load(Relaxed);
+            let times = row.response.as_ref().map(|r| &r.times);
+            row.service.bucket_sum() == ops && times.is_none_or(|t| t.bucket_sum() == ops)
+        })
     }
 
     pub(crate) fn clear(&self) {
@@ -135,9 +152,6 @@ impl IntervalBuffer {
                 response.paced.store(0, Relaxed);
             }
         }
-        self.errors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.errors().clear();
     }
 }

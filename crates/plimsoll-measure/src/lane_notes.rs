@@ -1,29 +1,28 @@
-//! What lanes note besides their counts, which is rare: operations that the end of a window cut, and
-//! those that took very long.
+//! Rare notes of lanes: operations that the end of a window cut, and those that took very long.
 
 use crate::gaps::{BusySpans, Gap, STALL_NS};
 use crate::in_flight::InFlight;
 use crate::{InFlightAges, Nanos, WindowBounds};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Notes of one lane; any thread may look at them.
+/// Notes of one lane; any thread may read them.
 pub(crate) struct LaneNotes(Mutex<Notes>);
 
 struct Notes {
     workers: Vec<Arc<InFlight>>,
     cut: Vec<InFlightNote>,
-    /// One entry a row.
+    /// One entry per row.
     slow: Vec<BusySpans>,
 }
 
-/// An operation that was under way when a window ended.
+/// An operation that was in flight when a window ended.
 struct InFlightNote {
     window: u32,
     row: u32,
     start: Nanos,
 }
 
-/// Least length of an operation that is noted: the stall that it may be is longer.
+/// Minimum length of an operation that is noted: a stall is longer.
 pub(crate) const SLOW_OPERATION_NS: Nanos = STALL_NS;
 
 impl LaneNotes {
@@ -39,7 +38,7 @@ impl LaneNotes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where another worker of the lane writes what it is in.
+    /// The word in which another worker of the lane writes its current operation.
     pub(crate) fn worker(&self) -> Arc<InFlight> {
         let worker = Arc::<InFlight>::default();
         self.lock().workers.push(worker.clone());
@@ -50,16 +49,12 @@ impl LaneNotes {
         self.lock().cut.push(InFlightNote { window, row, start });
     }
 
-    pub(crate) fn slow(&self, row: u32, start: Nanos, end: Nanos) {
-        let span = Gap {
-            from: start,
-            to: end,
-        };
-        self.lock().slow[row as usize].add(span);
+    pub(crate) fn slow(&self, row: u32, from: Nanos, to: Nanos) {
+        self.lock().slow[row as usize].add(Gap { from, to });
     }
 
-    /// Adds the ages of what was under way when a window ended, and the times of what took very
-    /// long; both one entry a row. Forgets what the lane noted of windows up to this one.
+    /// Adds the ages of operations in flight when a window ended, and the times of those that took
+    /// very long; both have one entry per row. Forgets the notes of windows up to this one.
     pub(crate) fn take(
         &self,
         window: WindowBounds,
@@ -67,26 +62,17 @@ impl LaneNotes {
         slow: &mut [BusySpans],
     ) {
         let mut notes = self.lock();
-        let still: Vec<_> = notes.workers.iter().filter_map(|w| w.read()).collect();
-        let mut under_way = still;
-        under_way.extend(
-            notes
-                .cut
-                .iter()
-                .filter(|c| c.window == window.number)
-                .map(|c| (c.row, c.start)),
-        );
+        let running = notes.workers.iter().filter_map(|w| w.read());
+        let cut = notes.cut.iter().filter(|c| c.window == window.number);
+        let in_flight: Vec<_> = running.chain(cut.map(|c| (c.row, c.start))).collect();
         notes.cut.retain(|c| c.window > window.number);
         let mut at_end = vec![BusySpans::default(); slow.len()];
-        for (row, start) in under_way {
-            // One that began after the window has ended was not in it.
-            if start < window.end {
-                ages[row as usize].add(window.end - start);
-                let span = Gap {
-                    from: start,
-                    to: window.end,
-                };
-                at_end[row as usize].add(span);
+        for (row, from) in in_flight {
+            // One that began after the end of the window was not in it.
+            if from < window.end {
+                ages[row as usize].add(window.end - from);
+                let to = window.end;
+                at_end[row as usize].add(Gap { from, to });
             }
         }
         for ((all, mine), at_end) in slow.iter_mut().zip(&notes.slow).zip(&at_end) {

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What went wrong with an operation: the name of an errno or of a protocol's status.
+/// The error of an operation: the name of an errno or of a protocol's status.
 pub type ErrorCode = String;
 
-/// A latency distribution with exact count, sum, least and greatest value.
+/// A latency distribution with exact count, sum, minimum and maximum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "LatencyEncoding", into = "LatencyEncoding")]
 pub struct Latency {
@@ -36,7 +36,7 @@ impl Default for Latency {
     }
 }
 
-/// A [`Latency`] on its way to another process: values that occurred and how often.
+/// The serialised form of a [`Latency`]: the values that occurred and how often.
 #[derive(Serialize, Deserialize)]
 struct LatencyEncoding {
     counts: Vec<(u64, u64)>,
@@ -75,7 +75,15 @@ impl From<LatencyEncoding> for Latency {
 }
 
 impl Latency {
-    /// Samples.
+    /// The distribution of a list of samples, in nanoseconds.
+    #[must_use]
+    pub fn of(samples: impl IntoIterator<Item = Nanos>) -> Self {
+        let mut latency = Self::default();
+        samples.into_iter().for_each(|s| latency.record(s));
+        latency
+    }
+
+    /// The number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -90,39 +98,30 @@ impl Latency {
     /// Arithmetic mean in nanoseconds, exact; 0 without samples.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        if self.count() == 0 {
-            0.0
-        } else {
-            self.sum as f64 / self.count() as f64
-        }
+        self.sum as f64 / self.count().max(1) as f64
     }
 
-    /// Least sample in nanoseconds, exact; 0 without samples.
+    /// Minimum in nanoseconds, exact; 0 without samples.
     #[must_use]
     pub fn min(&self) -> Nanos {
         if self.count() == 0 { 0 } else { self.min }
     }
 
-    /// Greatest sample in nanoseconds, exact; 0 without samples.
+    /// Maximum in nanoseconds, exact; 0 without samples.
     #[must_use]
     pub fn max(&self) -> Nanos {
         self.max
     }
 
-    /// Latency in nanoseconds that a share `q` (0 to 1) of the samples does not exceed, to three
-    /// significant digits; 0 without samples. Never above the exact maximum.
+    /// Latency in nanoseconds that the fraction `q` (0 to 1) of the samples does not exceed, to
+    /// three significant digits; 0 without samples. Never above the exact maximum.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Nanos {
-        if self.count() == 0 {
-            0
-        } else {
-            self.histogram.value_at_quantile(q).min(self.max)
-        }
+        self.histogram.value_at_quantile(q).min(self.max)
     }
 
-    /// The same with operations that are still under way, which take at least as long as they are
-    /// old: [`censored_quantile`]. The age of the oldest where no more is known than that it is
-    /// at least that.
+    /// The quantile `q` of these samples and of operations in flight, which take at least as long
+    /// as their ages: [`censored_quantile`]. If only a lower bound is known, the oldest age.
     #[must_use]
     pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Nanos {
         if ages.count() == 0 {
@@ -134,9 +133,9 @@ impl Latency {
             .map_or(ages.oldest().max(self.max), |v| v.min(self.max))
     }
 
-    /// Sample at place `index` of all samples in order, from 0, in nanoseconds: the last one for
-    /// every place behind it. The first and the last are exact, the others are so to three
-    /// significant digits; 0 without samples.
+    /// The sample number `index`, from 0, of all samples in increasing order, in nanoseconds: the
+    /// last one if there are fewer, 0 without samples. The first and the last are exact, the
+    /// others to three significant digits.
     #[must_use]
     pub fn nth(&self, index: u64) -> Nanos {
         let n = self.count();
@@ -144,18 +143,18 @@ impl Latency {
             _ if n == 0 => 0,
             0 => self.min,
             i if i + 1 >= n => self.max,
-            // Half a sample short of the place, which rounds up to it.
+            // Half a sample short of it, which rounds up.
             i => self.quantile((i as f64 + 0.5) / n as f64),
         }
     }
 
-    /// The distribution in HdrHistogram's own form.
+    /// The distribution as an HdrHistogram.
     #[must_use]
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
     }
 
-    /// A distribution that was kept as values and how often each occurred, in increasing order.
+    /// The distribution of values in increasing order and how often each occurred.
     #[must_use]
     pub fn of_counts(counts: &[(Nanos, u64)], sum: u64, max: Nanos) -> Self {
         let least = counts.first().map_or(Nanos::MAX, |(value, _)| *value);
@@ -202,19 +201,19 @@ impl Latency {
     }
 }
 
-/// What one operation did over a time.
+/// The totals of one operation over a time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpTotals {
     /// Operations that succeeded.
     pub ops: u64,
     /// Bytes they moved.
     pub bytes: u64,
-    /// Operations that failed, by what went wrong.
+    /// Operations that failed, by error.
     pub errors: BTreeMap<ErrorCode, u64>,
-    /// Call to return.
+    /// Service times, from call to return.
     pub service: Latency,
-    /// Intended start to return, or call to return of an operation that has no intended start;
-    /// empty where none may have one.
+    /// Response times, from intended start to return, or from call to return of an operation
+    /// without an intended start; empty if the row is never paced.
     pub response: Latency,
     /// Operations that had an intended start.
     pub paced: u64,
@@ -222,13 +221,12 @@ pub struct OpTotals {
     pub cpu_ns: u64,
     /// Operations whose processor time was sampled.
     pub cpu_samples: u64,
-    /// How old its operations were that were under way when a window ended; they are in no other
-    /// figure here.
+    /// Ages of the operations in flight when a window ended; they are in no other figure here.
     pub in_flight: InFlightAges,
 }
 
 impl OpTotals {
-    /// Adds what was done at another time or place.
+    /// Adds the totals of another time, lane or rank.
     pub fn add(&mut self, other: &OpTotals) {
         self.ops += other.ops;
         self.bytes += other.bytes;
@@ -243,8 +241,8 @@ impl OpTotals {
         }
     }
 
-    /// The latency of its operations: of each the response time where it had an intended start,
-    /// and the service time where it had none.
+    /// The latency of its operations: the response time of each with an intended start, and the
+    /// service time of each without.
     #[must_use]
     pub fn latency(&self) -> &Latency {
         match self.paced {
@@ -259,7 +257,7 @@ impl OpTotals {
         self.errors.values().sum()
     }
 
-    /// Mean processor time of an operation in microseconds; `None` if none was sampled.
+    /// Mean processor time per operation in microseconds; `None` if none was sampled.
     #[must_use]
     pub fn cpu_us_per_op(&self) -> Option<f64> {
         (self.cpu_samples > 0).then(|| self.cpu_ns as f64 / self.cpu_samples as f64 / 1e3)

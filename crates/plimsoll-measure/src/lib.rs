@@ -1,9 +1,18 @@
-//! Measuring: the clock, recorders that cost a few nanoseconds an operation, and what becomes
-//! of their records: interval series and totals with exact counts and HDR histograms.
+//! Measuring: the clock, recorders that cost a few nanoseconds per operation, and the interval
+//! series and totals made of their records, with exact counts and HDR histograms.
 //!
-//! A [`Recorder`] belongs to one lane (one OS thread). It writes only memory of its own; at the
-//! end of each interval it hands a full buffer to the [`Collector`], which merges the lanes.
-//! All times are nanoseconds of one [`Clock`].
+//! A [`Recorder`] belongs to one lane (one OS thread) and writes only memory of its own. At the
+//! end of each interval it hands a full buffer to the [`Collector`], which merges the lanes. All
+//! times are nanoseconds of one [`Clock`].
+//!
+//! | modules | content |
+//! | --- | --- |
+//! | `clock`, `window` | the time, and the measured window that all lanes share |
+//! | `recorder`, `interval_buffer`, `counts`, `completions`, `lane_notes`, `in_flight` | what one lane records |
+//! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
+//! | `gaps` | times without a completion, and which of them are stalls |
+//! | `curve`, `compare` | load curves; whether repeated runs differ |
+//! | `system` | counters of the process and the machine |
 
 pub mod clock;
 mod clock_kind;
@@ -14,9 +23,11 @@ mod counts;
 pub mod curve;
 mod gaps;
 mod in_flight;
+mod interval;
 mod interval_buffer;
 mod lane_notes;
 mod latency;
+mod op_times;
 mod process_counts;
 mod ranks;
 mod recorder;
@@ -26,26 +37,28 @@ mod workers_done;
 
 pub use clock::{Clock, Nanos};
 pub use clock_kind::ClockKind;
-pub use collector::{Collector, Interval, WindowTotals};
+pub use collector::{Collector, WindowTotals};
 pub use completions::{Completions, SlotSet};
 pub use gaps::{
     BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
 };
 pub use in_flight::{InFlight, InFlightAges, censored_quantile};
+pub use interval::Interval;
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};
+pub use op_times::OpTimes;
 pub use process_counts::ProcessCounts;
 pub use ranks::{RankRow, RankStage, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};
 pub use window::{WindowBounds, WindowState};
 pub use workers_done::WorkersDone;
 
-/// Least latency a histogram tells from zero, in nanoseconds.
+/// Smallest latency that a histogram distinguishes from zero, in nanoseconds.
 pub const MIN_LATENCY_NS: Nanos = 1;
 
-/// Greatest latency a histogram holds (one hour, in nanoseconds); a longer one is counted here,
-/// while the exact maximum keeps its true value.
+/// Largest latency of a histogram in nanoseconds: one hour. Longer ones are counted here, while
+/// the exact maximum keeps its true value.
 pub const MAX_LATENCY_NS: Nanos = 3_600_000_000_000;
 
-/// Significant decimal digits that histograms keep.
+/// Significant decimal digits of histograms.
 pub const SIGNIFICANT_DIGITS: u8 = 3;

@@ -1,33 +1,33 @@
-//! What each rank of a pattern did in a stage.
+//! Results of the ranks of a pattern in a stage.
 
 use crate::{Latency, Nanos, OpTotals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one rank did in a stage that all ranks began together.
+/// Results of one rank in a stage that all ranks began together.
 ///
 /// Times are by the rank's own clock; clocks of different ranks are never compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankStage {
     /// The rank.
     pub rank: u32,
-    /// From the common start to the end of the rank's own work, in nanoseconds, without the time
-    /// it waited at a stonewall for the others.
+    /// Time from the common start to the end of the rank's own work, in nanoseconds, without its
+    /// wait for the others at a stonewall.
     pub time_ns: Nanos,
-    /// From the common start until every rank had ended, in nanoseconds.
+    /// Time from the common start until every rank had ended, in nanoseconds.
     pub time_with_barrier_ns: Nanos,
-    /// Rounds done.
+    /// Rounds completed.
     pub rounds: u64,
-    /// Rounds done when the stonewall came; null if it did not come.
+    /// Rounds completed at the stonewall; null if the stage ended before it.
     pub stonewall_rounds: Option<u64>,
-    /// From the common start until the rank saw that the stonewall had come, in nanoseconds; null
-    /// if it did not come.
+    /// Time from the common start until the rank noticed the stonewall, in nanoseconds; null if the
+    /// stage ended before it.
     pub stonewall_ns: Option<Nanos>,
-    /// One entry a row of the results.
+    /// One entry per row of the results.
     pub rows: Vec<RankRow>,
 }
 
-/// What one rank did of one operation in a stage.
+/// Results of one rank for one operation in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankRow {
     /// Operations that succeeded.
@@ -36,7 +36,7 @@ pub struct RankRow {
     pub bytes: u64,
     /// Operations that failed.
     pub errors: u64,
-    /// Least, first quartile, median, third quartile, 90th and 99th percentile, and greatest
+    /// Minimum, first quartile, median, third quartile, 90th and 99th percentile, and maximum of the
     /// latency in nanoseconds.
     pub quantiles_ns: [Nanos; 7],
 }
@@ -52,12 +52,12 @@ impl From<&OpTotals> for RankRow {
     }
 }
 
-/// Least, first quartile, median, third quartile, 90th and 99th percentile, and greatest sample
-/// by MD-Workbench's rule, in nanoseconds; all 0 without samples.
+/// Minimum, first quartile, median, third quartile, 90th and 99th percentile, and maximum by
+/// MD-Workbench's rule, in nanoseconds; all 0 without samples.
 ///
-/// Its quantile `q` of `n` sorted samples is the one at place `round(q·n + 0.49)`, counted from
-/// 0 and here never past the last; its median of an even number is the mean of the middle two.
-/// Least and greatest are exact, the others within a thousandth.
+/// Its quantile `q` of `n` sorted samples is number `round(q·n + 0.49)`, counted from 0 and limited
+/// to the last; its median of an even number of samples is the mean of the middle two. Minimum and
+/// maximum are exact, the others within a thousandth.
 #[must_use]
 pub fn seven_number_summary(latency: &Latency) -> [Nanos; 7] {
     let n = latency.count();

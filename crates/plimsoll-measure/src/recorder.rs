@@ -1,12 +1,11 @@
-//! What a lane records with: a few plain stores an operation.
+//! Recording the operations of a lane, with a few plain stores per operation.
 
 use crate::completions::slot_shift;
 use crate::counts::bump;
 use crate::gaps::BusySpans;
 use crate::interval_buffer::{IntervalBuffer, RowBuffer};
 use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
-use crate::latency::Latency;
-use crate::{InFlight, InFlightAges, Nanos, RowSpec, WindowBounds, WindowState};
+use crate::{InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -24,39 +23,58 @@ pub(crate) struct Delivery {
 struct Mailbox {
     delivered: Vec<Delivery>,
     spare: Vec<Arc<IntervalBuffer>>,
-    /// What the lane writes at the moment, for looking at a lane that never comes back.
+    /// The buffer that the lane writes at the moment: the records of a lane that never returns.
     current: Delivery,
 }
 
-/// Everything a lane has done since it started, whatever the window.
+/// Operations and bytes of a row since the lane started, whatever the window.
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// The side of a [`Recorder`] that other threads may look at.
+impl Progress {
+    #[inline(always)]
+    fn add(&self, bytes: u64) {
+        bump(&self.ops, 1);
+        bump(&self.bytes, bytes);
+    }
+}
+
+/// An interval after all others: its window is over for the lane.
+const NO_MORE_INTERVALS: u64 = u64::MAX >> WINDOW_BITS;
+
+/// Bits of the number of a window, above those of an interval.
+const WINDOW_BITS: u32 = 24;
+
+/// A window and an interval in one word, ordered by the window first.
+fn packed(window: u32, interval: u64) -> u64 {
+    u64::from(window) << (u64::BITS - WINDOW_BITS) | interval
+}
+
+/// The side of a [`Recorder`] that other threads may read.
 pub struct LaneProgress {
     rows: Arc<[Progress]>,
     specs: Box<[RowSpec]>,
     mailbox: Mutex<Mailbox>,
-    /// The lane has delivered everything of the intervals before this one.
+    /// The lane has delivered everything of the intervals before this one, as [`packed`].
     delivered_upto: AtomicU64,
     ended: AtomicBool,
     notes: LaneNotes,
     abandoned: AtomicU64,
-    /// When the server of the abandoned ones last said something, and 1 more; 0 if that is not known.
+    /// One more than when the server of the abandoned operations last replied; 0 if unknown.
     unanswered: AtomicU64,
 }
 
 impl LaneProgress {
-    /// Operations of a row that succeeded since the lane started.
+    /// The operations of a row that succeeded since the lane started.
     #[must_use]
     pub fn ops(&self, row: usize) -> u64 {
         self.rows[row].ops.load(Relaxed)
     }
 
-    /// Bytes of a row moved since the lane started.
+    /// The bytes that a row moved since the lane started.
     #[must_use]
     pub fn bytes(&self, row: usize) -> u64 {
         self.rows[row].bytes.load(Relaxed)
@@ -68,13 +86,13 @@ impl LaneProgress {
         self.ended.load(Acquire)
     }
 
-    /// Says that the lane has ended, even if it could not deliver everything.
+    /// Notes that the lane has ended, even if it could not deliver everything.
     pub fn mark_ended(&self) {
         self.ended.store(true, Release);
     }
 
-    /// Adds the ages of what was under way when the window ended, and when operations were under
-    /// way that took very long; both one entry a row.
+    /// Adds the ages of operations in flight when the window ended, and the times of operations
+    /// that took very long; both have one entry per row.
     pub(crate) fn take_notes(
         &self,
         window: WindowBounds,
@@ -84,28 +102,27 @@ impl LaneProgress {
         self.notes.take(window, ages, slow);
     }
 
-    /// Operations that were given up at the end, because they did not come back.
+    /// Operations that were abandoned at the end, because they did not return.
     #[must_use]
     pub fn abandoned(&self) -> u64 {
         self.abandoned.load(Relaxed)
     }
 
-    /// Instant since when a server had said nothing at which operations were given up.
+    /// Instant of the last reply of a server whose operations were abandoned.
     #[must_use]
     pub fn unanswered_since(&self) -> Option<Nanos> {
         self.unanswered.load(Relaxed).checked_sub(1)
     }
 
-    /// Interval before which everything of window `window` is delivered.
+    /// The interval before which everything of window `window` is delivered.
     pub(crate) fn delivered_upto(&self, window: u32) -> u64 {
         if self.ended() {
             return u64::MAX;
         }
-        let packed = self.delivered_upto.load(Acquire);
-        if packed >> 40 < u64::from(window) {
-            0
-        } else {
-            packed & ((1 << 40) - 1)
+        let reached = self.delivered_upto.load(Acquire);
+        match reached < packed(window, 0) {
+            true => 0,
+            false => reached & NO_MORE_INTERVALS,
         }
     }
 
@@ -119,20 +136,14 @@ impl LaneProgress {
         self.lock().spare.push(buffer);
     }
 
-    /// Everything that was delivered, and what the lane is writing at this moment: the two
-    /// together, so that nothing falls between them.
+    /// The buffers that were delivered and the one that the lane is writing: both at once, so that
+    /// nothing is lost between them.
     pub(crate) fn take_all(&self) -> (Vec<Delivery>, Delivery) {
         let mut mailbox = self.lock();
         let delivered = std::mem::take(&mut mailbox.delivered);
-        let Delivery {
-            window,
-            interval,
-            buffer,
-        } = &mailbox.current;
         let current = Delivery {
-            window: *window,
-            interval: *interval,
-            buffer: buffer.clone(),
+            buffer: mailbox.current.buffer.clone(),
+            ..mailbox.current
         };
         (delivered, current)
     }
@@ -142,6 +153,17 @@ impl LaneProgress {
     }
 }
 
+/// The contents of a lane's current buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BufferState {
+    /// Nothing, and nothing is measured.
+    Empty,
+    /// Operations of the interval in which the lane is.
+    Measuring,
+    /// Operations that completed in a window that is over for the lane.
+    Late,
+}
+
 /// Records the operations of one lane.
 pub struct Recorder {
     shared: Arc<LaneProgress>,
@@ -149,24 +171,22 @@ pub struct Recorder {
     window: Arc<WindowState>,
     current: RefCell<Arc<IntervalBuffer>>,
     epoch: Cell<u32>,
-    /// Next instant at which something changes.
+    /// The next instant at which the interval or the window changes.
     next_change_at: Cell<Nanos>,
-    measuring: Cell<bool>,
-    /// The buffer holds operations that completed in a window that is over for this lane.
-    has_late_records: Cell<bool>,
+    state: Cell<BufferState>,
     window_number: Cell<u32>,
     interval: Cell<u64>,
     /// First instant of the interval.
     interval_start: Cell<Nanos>,
     slot_shift: u32,
-    /// Calls that no answer came to are given up, because the run is over.
+    /// Calls without a reply are abandoned, because the run is over.
     is_abandoning: Cell<bool>,
-    /// Since when the server of calls that were given up had said nothing.
+    /// The last reply of the server whose calls were abandoned.
     silent_since: Cell<Option<Nanos>>,
 }
 
 impl Recorder {
-    /// A recorder for a lane that does the operations of `specs`, one entry a row.
+    /// A recorder for a lane that executes the operations of `specs`, one entry per row.
     #[must_use]
     pub fn new(window: Arc<WindowState>, specs: &[RowSpec]) -> Self {
         let buffer = Arc::new(IntervalBuffer::new(specs));
@@ -198,8 +218,7 @@ impl Recorder {
             window,
             current: RefCell::new(buffer),
             next_change_at: Cell::new(Nanos::MAX),
-            measuring: Cell::new(false),
-            has_late_records: Cell::new(false),
+            state: Cell::new(BufferState::Empty),
             window_number: Cell::new(0),
             interval: Cell::new(0),
             interval_start: Cell::new(0),
@@ -208,74 +227,75 @@ impl Recorder {
         }
     }
 
-    /// Where a worker of the lane writes which operation it is in.
+    /// The word in which a worker of the lane writes its current operation.
     #[must_use]
     pub fn worker(&self) -> Arc<InFlight> {
         self.shared.notes.worker()
     }
 
-    /// The side that other threads may look at.
+    /// The side that other threads may read.
     #[must_use]
     pub fn progress(&self) -> Arc<LaneProgress> {
         self.shared.clone()
     }
 
-    /// Records an operation that succeeded: called at `start`, returned at `end`, meant to start
-    /// at `intended` if it was paced.
+    /// Records an operation that succeeded.
     #[inline(always)]
-    pub fn record(&self, row: u32, start: Nanos, end: Nanos, intended: Option<Nanos>, bytes: u64) {
-        let progress = &self.progress[row as usize];
-        bump(&progress.ops, 1);
-        bump(&progress.bytes, bytes);
-        if !self.roll_and_check(end) {
-            return self.note_if_in_flight_at_end(row, start, end);
+    pub fn record(&self, row: u32, times: OpTimes, bytes: u64) {
+        self.progress[row as usize].add(bytes);
+        if !self.roll_and_check(times.end) {
+            return self.note_if_in_flight_at_end(row, times.start, times.end);
         }
         let buffer = self.current.borrow();
+        debug_assert!(
+            buffer.rows[row as usize].is_some(),
+            "the lane has no row {row}"
+        );
         if let Some(cells) = &buffer.rows[row as usize] {
             bump(&cells.bytes, bytes);
-            let latency = end.saturating_sub(start);
+            let latency = times.service();
             cells.service.record(latency);
             cells
                 .marks
-                .mark(self.interval_start.get(), end, self.slot_shift);
+                .mark(self.interval_start.get(), times.end, self.slot_shift);
             if latency >= SLOW_OPERATION_NS {
-                self.note_slow(row, start, end);
+                self.note_slow(row, times.start, times.end);
             }
+            debug_assert!(
+                times.intended.is_none() || cells.response.is_some(),
+                "row {row} has a paced operation and no response times"
+            );
             if let Some(response) = &cells.response {
-                response.record(start, end, intended);
+                response.record(times);
             }
         }
     }
 
-    /// Records an operation that somebody else completed at `end`, at or before now: an
-    /// asynchronous one that is taken notice of later. It counts in the latest window if it
-    /// completed in it, whatever the lane has done since.
+    /// Records an asynchronous operation that completed at `end`, at or before now. It counts in
+    /// the latest window if it completed in it, whatever the lane has done since.
     pub fn record_completed_at(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
-        let progress = &self.progress[row as usize];
-        bump(&progress.ops, 1);
-        bump(&progress.bytes, bytes);
+        self.progress[row as usize].add(bytes);
         let window = self.window.bounds();
         if !window.contains(end) {
             return self.note_if_in_flight_at_end(row, start, end);
         }
         if self.window_number.get() != window.number
-            || (self.measuring.get() && end >= self.next_change_at.get())
+            || (self.is_measuring() && end >= self.next_change_at.get())
         {
             // The lane has not been in this window or this interval yet; it is now.
             self.advance_interval(end);
         }
-        if !self.measuring.get() {
-            self.has_late_records.set(true);
+        if !self.is_measuring() {
+            self.state.set(BufferState::Late);
         }
         if let Some(cells) = &self.current.borrow().rows[row as usize] {
+            let times = OpTimes::unpaced(start, end);
             bump(&cells.bytes, bytes);
-            cells.service.record(end.saturating_sub(start));
+            cells.service.record(times.service());
             self.mark_outside_interval(cells, end);
-            if end.saturating_sub(start) >= SLOW_OPERATION_NS {
-                self.note_slow(row, start, end);
-            }
+            self.note_if_slow(row, start, end);
             if let Some(response) = &cells.response {
-                response.record(start, end, None);
+                response.record(times);
             }
         }
     }
@@ -296,45 +316,46 @@ impl Recorder {
             return self.note_if_in_flight_at_end(row, start, end);
         }
         let buffer = self.current.borrow();
-        let mut errors = buffer.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        *errors.entry((row, code.into())).or_default() += 1;
-        // It has come back, if with nothing.
+        *buffer.errors().entry((row, code.into())).or_default() += 1;
+        // A failure is a completion too.
         if let Some(cells) = &buffer.rows[row as usize] {
             self.mark_outside_interval(cells, end);
         }
-        if end.saturating_sub(start) >= SLOW_OPERATION_NS {
-            self.note_slow(row, start, end);
-        }
+        self.note_if_slow(row, start, end);
     }
 
-    /// Ops and mean service time (nanoseconds) of a row in the current interval.
+    /// The number of operations of a row in the current interval and their mean service time in
+    /// nanoseconds.
     #[must_use]
     pub fn current_interval_mean(&self, row: u32) -> (u64, Nanos) {
-        self.current.borrow().rows[row as usize]
-            .as_ref()
-            .map_or((0, 0), |cells| {
-                let n = cells.service.count.load(Relaxed);
-                (
-                    n,
-                    cells.service.sum.load(Relaxed).checked_div(n).unwrap_or(0),
-                )
-            })
+        let buffer = self.current.borrow();
+        buffer.rows[row as usize].as_ref().map_or((0, 0), |cells| {
+            let n = cells.service.count.load(Relaxed);
+            let sum = cells.service.sum.load(Relaxed);
+            (n, sum.checked_div(n).unwrap_or(0))
+        })
     }
 
-    /// An operation that began at `start` is to count as under way when the latest window ends.
+    /// Counts an operation that began at `start` as in flight when the latest window ends.
     #[cold]
     pub fn note_in_flight_at_end(&self, row: u32, start: Nanos) {
         let window = self.window.bounds();
         self.shared.notes.cut(window.number, row, start);
     }
 
-    /// Notes an operation that came back at `end`, in no window, if the latest one has ended
-    /// while it was under way.
+    /// Notes an operation that returned at `end`, in no window, if the latest one ended while it
+    /// was in flight.
     #[cold]
     fn note_if_in_flight_at_end(&self, row: u32, start: Nanos, end: Nanos) {
         let window = self.window.bounds();
         if window.number > 0 && start < window.end && end >= window.end {
             self.shared.notes.cut(window.number, row, start);
+        }
+    }
+
+    fn note_if_slow(&self, row: u32, start: Nanos, end: Nanos) {
+        if end.saturating_sub(start) >= SLOW_OPERATION_NS {
+            self.note_slow(row, start, end);
         }
     }
 
@@ -344,8 +365,7 @@ impl Recorder {
         self.shared.notes.slow(row, start, end);
     }
 
-    /// Marks when something completed that need not have done so in the current interval: if it
-    /// has not, it says nothing of this one.
+    /// Marks a completion that may lie outside the current interval, if it does not.
     fn mark_outside_interval(&self, cells: &RowBuffer, end: Nanos) {
         let base = self.interval_start.get();
         if (base..self.next_change_at.get()).contains(&end) {
@@ -353,15 +373,15 @@ impl Recorder {
         }
     }
 
-    /// Notes that calls are given up, and since when the server has said nothing if it had not since
-    /// they were made. `at_end`: because the run is over.
+    /// Notes that calls are abandoned; `at_end`: because the run is over. `silent_since` is the
+    /// last reply of the server, if none came since the calls were made.
     pub fn note_abandoned_call(&self, at_end: bool, silent_since: Option<Nanos>) {
         self.is_abandoning.set(self.is_abandoning.get() || at_end);
         self.silent_since.set(silent_since);
     }
 
-    /// Counts an operation that was under way when the run ended and then failed as given up, if it
-    /// failed because its calls were.
+    /// Counts an operation that was in flight when the run ended and then failed as abandoned, if
+    /// its calls were.
     pub fn count_failed_at_end(&self) {
         if self.is_abandoning.get() {
             bump(&self.shared.abandoned, 1);
@@ -369,26 +389,30 @@ impl Recorder {
         }
     }
 
-    /// Whether the server of calls that were given up had said nothing since they were made.
+    /// Whether the server of abandoned calls sent no reply since they were made.
     #[must_use]
     pub fn is_server_silent(&self) -> bool {
         self.silent_since.get().is_some()
     }
 
-    /// Says that an operation was lost because the server said nothing, if it did not.
+    /// Notes that an operation was lost because the server sent no reply, if it did not.
     pub fn note_lost_to_silence(&self) {
         if let Some(since) = self.silent_since.get() {
             self.shared.unanswered.fetch_max(since + 1, Relaxed);
         }
     }
 
-    /// Delivers what is left. Call when the lane ends.
+    /// Delivers what is left. Called when the lane ends.
     pub fn finish(&self) {
-        if self.measuring.get() || self.has_late_records.get() {
-            self.deliver(u64::MAX >> 24);
-            self.measuring.set(false);
+        if self.state.replace(BufferState::Empty) != BufferState::Empty {
+            self.deliver(NO_MORE_INTERVALS);
         }
-        self.shared.ended.store(true, Release);
+        self.shared.mark_ended();
+    }
+
+    #[inline(always)]
+    fn is_measuring(&self) -> bool {
+        self.state.get() == BufferState::Measuring
     }
 
     /// Whether an operation that completed at `end` is measured.
@@ -397,46 +421,55 @@ impl Recorder {
         if end >= self.next_change_at.get() || self.window.epoch() != self.epoch.get() {
             self.advance_interval(end);
         }
-        self.measuring.get()
+        self.is_measuring()
     }
 
-    /// Something changed: a window opened or closed, or an interval ended.
+    /// Goes on to the window and the interval of `now`, and delivers the buffer of the last one.
     #[cold]
     fn advance_interval(&self, now: Nanos) {
         let (epoch, window) = self.window.read();
         self.epoch.set(epoch);
         let inside = window.contains(now);
         let WindowBounds { number, start, end } = window;
+        debug_assert!(
+            number >= self.window_number.get(),
+            "window {number} comes after window {}",
+            self.window_number.get()
+        );
         let length = self.window.interval();
         let interval = if inside { (now - start) / length } else { 0 };
-        if (self.measuring.get() || self.has_late_records.get())
-            && (number != self.window_number.get() || interval != self.interval.get() || !inside)
-        {
-            self.deliver(if inside { interval } else { u64::MAX >> 24 });
+        let same = (number, interval) == (self.window_number.get(), self.interval.get());
+        if self.state.get() != BufferState::Empty && (!same || !inside) {
+            self.deliver(if inside { interval } else { NO_MORE_INTERVALS });
         }
-        self.measuring.set(inside);
+        self.state.set(match inside {
+            true => BufferState::Measuring,
+            false => BufferState::Empty,
+        });
         if inside {
-            if self.window_number.get() != number || self.interval.get() != interval {
+            if !same {
                 self.window_number.set(number);
                 self.interval.set(interval);
                 let mut mailbox = self.shared.lock();
                 mailbox.current.window = number;
                 mailbox.current.interval = interval;
             }
-            self.shared
-                .delivered_upto
-                .store(u64::from(number) << 40 | interval, Release);
+            self.set_delivered_upto(number, interval);
             self.interval_start.set(start + interval * length);
             self.next_change_at
                 .set(end.min(start + (interval + 1) * length));
         } else if number > 0 && now < start {
             self.next_change_at.set(start);
         } else {
-            self.shared
-                .delivered_upto
-                .store(u64::from(number) << 40 | (u64::MAX >> 24), Release);
+            self.set_delivered_upto(number, NO_MORE_INTERVALS);
             self.next_change_at.set(Nanos::MAX);
         }
+    }
+
+    fn set_delivered_upto(&self, window: u32, interval: u64) {
+        self.shared
+            .delivered_upto
+            .store(packed(window, interval), Release);
     }
 
     /// Hands the current buffer to the collector and takes an empty one.
@@ -449,7 +482,6 @@ impl Recorder {
             .unwrap_or_else(|| Arc::new(IntervalBuffer::new(&self.shared.specs)));
         let full = std::mem::replace(&mut *current, empty);
         mailbox.current.buffer = current.clone();
-        self.has_late_records.set(false);
         let (window, interval) = (self.window_number.get(), self.interval.get());
         mailbox.delivered.push(Delivery {
             window,
@@ -457,18 +489,6 @@ impl Recorder {
             buffer: full,
         });
         drop(mailbox);
-        self.shared
-            .delivered_upto
-            .store(u64::from(window) << 40 | next, Release);
-    }
-}
-
-impl Latency {
-    /// Distribution of a list of samples, in nanoseconds.
-    #[must_use]
-    pub fn of(samples: impl IntoIterator<Item = Nanos>) -> Self {
-        let mut l = Self::default();
-        samples.into_iter().for_each(|s| l.record(s));
-        l
+        self.set_delivered_upto(window, next);
     }
 }

@@ -1,7 +1,7 @@
-//! What the machine spent meanwhile: processor, page cache, disks, network and NFS mounts.
+//! Resources used during a window: processor, page cache, disks, network and NFS mounts.
 //!
-//! Two [`Snapshot`]s of the kernel's counters make a [`SystemUse`]. Where the kernel does not
-//! show a counter (not Linux, a container that hides `/proc`), the field is `None`.
+//! Two [`Snapshot`]s of the kernel's counters make a [`SystemUse`]. If a counter is not available
+//! (not Linux, a container that hides `/proc`), the field is `None`.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -12,26 +12,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-/// Bytes of a sector in `/proc/diskstats`, whatever the device's own sectors are.
+/// Bytes of a sector in `/proc/diskstats`, for every device.
 const SECTOR_BYTES: u64 = 512;
 
-/// Counters of this process and of the machine at one moment.
+/// Counters of this process and of the machine at one instant.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The kernel counts in real time, whatever the clock of the run.
+    /// Real time, whatever the clock of the run.
     taken: Instant,
     process: Option<ProcessUse>,
     ticks: Option<Ticks>,
-    vm: Option<VmCounters>,
+    page_cache: Option<PageCacheUse>,
     disks: Option<BTreeMap<String, DiskUse>>,
     networks: Option<BTreeMap<String, NetworkUse>>,
     nfs_mounts: Option<BTreeMap<String, NfsMountUse>>,
 }
 
-/// What was used between two [`Snapshot`]s.
+/// Resources used between two [`Snapshot`]s.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemUse {
-    /// Real time between the snapshots.
+    /// Real time between the snapshots, in seconds.
     pub seconds: f64,
     /// This process.
     pub process: Option<ProcessUse>,
@@ -51,11 +51,11 @@ pub struct SystemUse {
 /// Resources of this process, all its threads together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
-    /// Processor time in user mode.
+    /// Processor time in user mode, in seconds.
     pub user_s: f64,
-    /// Processor time in the kernel.
+    /// Processor time in the kernel, in seconds.
     pub system_s: f64,
-    /// Greatest resident memory since the process began.
+    /// Maximum resident memory since the process began.
     pub max_rss_bytes: u64,
     /// Page faults that needed no I/O.
     pub minor_faults: u64,
@@ -63,34 +63,34 @@ pub struct ProcessUse {
     pub major_faults: u64,
     /// Context switches because the process waited.
     pub voluntary_switches: u64,
-    /// Context switches because its time was up.
+    /// Context switches because its time slice was used up.
     pub involuntary_switches: u64,
-    /// Bytes that the process had read from block devices, what the kernel read ahead for it and
-    /// metadata included, from `/proc/self/io`. What the page cache served is not among them; null
-    /// where the kernel does not count it.
+    /// Bytes read from block devices for the process, including read-ahead and metadata, without
+    /// those that the page cache served, from `/proc/self/io`; null if the kernel does not count
+    /// them.
     #[serde(default)]
     pub storage_read_bytes: Option<u64>,
 }
 
-/// How the processors of the machine spent their time; shares are of all processors, 0 to 1.
+/// How the processors of the machine spent their time, as fractions of all processors from 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
     /// Processors.
     pub cpus: u32,
     /// Neither idle nor waiting for I/O.
     pub busy_share: f64,
-    /// In user mode, low priority included.
+    /// In user mode, including low priority.
     pub user_share: f64,
-    /// In the kernel, interrupts included.
+    /// In the kernel, including interrupts.
     pub system_share: f64,
     /// Idle while I/O was outstanding.
     pub iowait_share: f64,
-    /// Taken by the hypervisor for somebody else.
+    /// Taken by the hypervisor for other guests.
     pub steal_share: f64,
 }
 
-/// Traffic between page cache and storage, from `/proc/vmstat`, and what the cache holds at the
-/// end, from `/proc/meminfo`.
+/// Traffic between page cache and storage, from `/proc/vmstat`, and the contents of the cache at
+/// the end, from `/proc/meminfo`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageCacheUse {
     /// Bytes read from block devices.
@@ -101,9 +101,9 @@ pub struct PageCacheUse {
     pub dirtied_bytes: u64,
     /// Bytes of dirty pages that were written back.
     pub written_back_bytes: u64,
-    /// Bytes the cache holds at the end.
+    /// Bytes in the cache at the end.
     pub cached_bytes: u64,
-    /// Bytes of it that are dirty at the end.
+    /// Dirty bytes in the cache at the end.
     pub dirty_bytes: u64,
 }
 
@@ -118,9 +118,9 @@ pub struct DiskUse {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Time with I/O under way.
+    /// Time with I/O in flight, in seconds.
     pub busy_s: f64,
-    /// Time summed over all I/O, from queueing to completion.
+    /// Time summed over all I/O, from queueing to completion, in seconds.
     pub io_s: f64,
 }
 
@@ -135,7 +135,7 @@ pub struct NetworkUse {
     pub sent_bytes: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Packets dropped or damaged, either way.
+    /// Packets dropped or damaged, in either direction.
     pub errors: u64,
 }
 
@@ -159,17 +159,6 @@ struct Ticks {
     steal: u64,
 }
 
-/// Counters of the virtual memory system in bytes.
-#[derive(Debug, Clone, Copy)]
-struct VmCounters {
-    read_in: u64,
-    written_out: u64,
-    dirtied: u64,
-    written_back: u64,
-    cached: u64,
-    dirty: u64,
-}
-
 impl Snapshot {
     /// Reads the counters. Takes about a millisecond.
     #[must_use]
@@ -178,25 +167,26 @@ impl Snapshot {
             taken: Instant::now(),
             process: process(),
             ticks: ticks(),
-            vm: vm_counters(),
+            page_cache: page_cache(),
             disks: disks(),
             networks: networks(),
             nfs_mounts: nfs_mounts(),
         }
     }
 
-    /// What was used from this snapshot until a later one.
+    /// Resources used from this snapshot until a later one.
     #[must_use]
     pub fn until(&self, later: &Snapshot) -> SystemUse {
-        let pair = |a: &Option<_>, b: &Option<_>| Some((a.clone()?, b.clone()?));
+        let process = self.process.as_ref().zip(later.process.as_ref());
+        let page_cache = self.page_cache.as_ref().zip(later.page_cache.as_ref());
         SystemUse {
             seconds: later
                 .taken
                 .saturating_duration_since(self.taken)
                 .as_secs_f64(),
-            process: pair(&self.process, &later.process).map(|(a, b)| b.since(&a)),
+            process: process.map(|(a, b)| b.since(a)),
             machine: self.ticks.zip(later.ticks).and_then(|(a, b)| b.since(&a)),
-            page_cache: self.vm.zip(later.vm).map(|(a, b)| b.since(&a)),
+            page_cache: page_cache.map(|(a, b)| b.since(a)),
             disks: used(&self.disks, &later.disks, DiskUse::since),
             networks: used(&self.networks, &later.networks, NetworkUse::since),
             nfs_mounts: used(&self.nfs_mounts, &later.nfs_mounts, NfsMountUse::since),
@@ -211,8 +201,8 @@ impl ProcessUse {
         self.user_s + self.system_s
     }
 
-    /// Adds what another process used: processor time and bytes from the storage, which are not known
-    /// of both where they are not of one. All else stays what it is.
+    /// Adds the processor time of another process, and its bytes read from storage, if known of
+    /// both. All other figures stay.
     pub fn add(&mut self, other: &Self) {
         self.user_s += other.user_s;
         self.system_s += other.system_s;
@@ -221,22 +211,17 @@ impl ProcessUse {
     }
 
     fn since(&self, before: &Self) -> Self {
+        let change = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
+        let read = self.storage_read_bytes.zip(before.storage_read_bytes);
         Self {
             user_s: (self.user_s - before.user_s).max(0.0),
             system_s: (self.system_s - before.system_s).max(0.0),
             max_rss_bytes: self.max_rss_bytes,
-            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
-            major_faults: self.major_faults.saturating_sub(before.major_faults),
-            voluntary_switches: self
-                .voluntary_switches
-                .saturating_sub(before.voluntary_switches),
-            involuntary_switches: self
-                .involuntary_switches
-                .saturating_sub(before.involuntary_switches),
-            storage_read_bytes: self
-                .storage_read_bytes
-                .zip(before.storage_read_bytes)
-                .map(|(now, then)| now.saturating_sub(then)),
+            minor_faults: change(|p| p.minor_faults),
+            major_faults: change(|p| p.major_faults),
+            voluntary_switches: change(|p| p.voluntary_switches),
+            involuntary_switches: change(|p| p.involuntary_switches),
+            storage_read_bytes: read.map(|(now, then)| now.saturating_sub(then)),
         }
     }
 }
@@ -246,13 +231,13 @@ impl Ticks {
         self.user + self.system + self.idle + self.iowait + self.steal
     }
 
-    /// `None` when no tick has passed.
+    /// `None` if no tick has passed.
     fn since(&self, before: &Self) -> Option<MachineUse> {
         let total = self.total().checked_sub(before.total())?;
         if total == 0 {
             return None;
         }
-        // The kernel lets idle and iowait run backwards now and then.
+        // The kernel's idle and iowait occasionally run backwards.
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total as f64;
         Some(MachineUse {
             cpus: self.cpus,
@@ -265,26 +250,27 @@ impl Ticks {
     }
 }
 
-impl VmCounters {
-    fn since(&self, before: &Self) -> PageCacheUse {
-        PageCacheUse {
-            read_in_bytes: self.read_in.saturating_sub(before.read_in),
-            written_out_bytes: self.written_out.saturating_sub(before.written_out),
-            dirtied_bytes: self.dirtied.saturating_sub(before.dirtied),
-            written_back_bytes: self.written_back.saturating_sub(before.written_back),
-            cached_bytes: self.cached,
-            dirty_bytes: self.dirty,
+impl PageCacheUse {
+    fn since(&self, before: &Self) -> Self {
+        let change = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
+        Self {
+            read_in_bytes: change(|c| c.read_in_bytes),
+            written_out_bytes: change(|c| c.written_out_bytes),
+            dirtied_bytes: change(|c| c.dirtied_bytes),
+            written_back_bytes: change(|c| c.written_back_bytes),
+            ..*self
         }
     }
 }
 
 impl DiskUse {
     fn since(&self, before: &Self) -> Option<Self> {
+        let change = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
         let used = Self {
-            reads: self.reads.saturating_sub(before.reads),
-            writes: self.writes.saturating_sub(before.writes),
-            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
-            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
+            reads: change(|d| d.reads),
+            writes: change(|d| d.writes),
+            read_bytes: change(|d| d.read_bytes),
+            written_bytes: change(|d| d.written_bytes),
             busy_s: (self.busy_s - before.busy_s).max(0.0),
             io_s: (self.io_s - before.io_s).max(0.0),
         };
@@ -294,14 +280,13 @@ impl DiskUse {
 
 impl NetworkUse {
     fn since(&self, before: &Self) -> Option<Self> {
+        let change = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
         let used = Self {
-            received_bytes: self.received_bytes.saturating_sub(before.received_bytes),
-            received_packets: self
-                .received_packets
-                .saturating_sub(before.received_packets),
-            sent_bytes: self.sent_bytes.saturating_sub(before.sent_bytes),
-            sent_packets: self.sent_packets.saturating_sub(before.sent_packets),
-            errors: self.errors.saturating_sub(before.errors),
+            received_bytes: change(|n| n.received_bytes),
+            received_packets: change(|n| n.received_packets),
+            sent_bytes: change(|n| n.sent_bytes),
+            sent_packets: change(|n| n.sent_packets),
+            errors: change(|n| n.errors),
         };
         (used.received_packets + used.sent_packets + used.errors > 0).then_some(used)
     }
@@ -317,8 +302,7 @@ impl NfsMountUse {
     }
 }
 
-/// Devices of the later map that did something since the earlier one; one that appeared
-/// meanwhile began at zero.
+/// Devices of the later map that were used since the earlier one; a new device began at zero.
 fn used<T: Default>(
     before: &Option<BTreeMap<String, T>>,
     later: &Option<BTreeMap<String, T>>,
@@ -348,16 +332,11 @@ fn process() -> Option<ProcessUse> {
     })
 }
 
-/// Bytes that this process, with all its threads and the children it has waited for, had read from
-/// block devices.
+/// Bytes read from block devices for this process, all its threads and the children it has waited
+/// for.
 fn storage_read_bytes() -> Option<u64> {
-    Some(
-        procfs::process::Process::myself()
-            .ok()?
-            .io()
-            .ok()?
-            .read_bytes,
-    )
+    let process = procfs::process::Process::myself().ok()?;
+    Some(process.io().ok()?.read_bytes)
 }
 
 fn ticks() -> Option<Ticks> {
@@ -365,7 +344,7 @@ fn ticks() -> Option<Ticks> {
     let t = &stat.total;
     Some(Ticks {
         cpus: u32::try_from(stat.cpu_time.len()).unwrap_or(u32::MAX),
-        // Time of guests is part of user and nice already.
+        // User and nice include the time of guests.
         user: t.user + t.nice,
         system: t.system + t.irq.unwrap_or(0) + t.softirq.unwrap_or(0),
         idle: t.idle,
@@ -374,28 +353,28 @@ fn ticks() -> Option<Ticks> {
     })
 }
 
-fn vm_counters() -> Option<VmCounters> {
+fn page_cache() -> Option<PageCacheUse> {
     let counters = procfs::vmstat().ok()?;
     let memory = procfs::Meminfo::current().ok()?;
     let page = procfs::page_size();
     let counter = |name: &str| u64::try_from(*counters.get(name)?).ok();
-    Some(VmCounters {
+    Some(PageCacheUse {
         // pgpgin and pgpgout are in KiB, the others in pages.
-        read_in: counter("pgpgin")? * 1024,
-        written_out: counter("pgpgout")? * 1024,
-        dirtied: counter("nr_dirtied")? * page,
-        written_back: counter("nr_written")? * page,
-        cached: memory.cached,
-        dirty: memory.dirty,
+        read_in_bytes: counter("pgpgin")? * 1024,
+        written_out_bytes: counter("pgpgout")? * 1024,
+        dirtied_bytes: counter("nr_dirtied")? * page,
+        written_back_bytes: counter("nr_written")? * page,
+        cached_bytes: memory.cached,
+        dirty_bytes: memory.dirty,
     })
 }
 
-/// Names of whole block devices; `None` where `/sys` does not tell.
+/// Names of whole block devices; `None` if `/sys` is not available.
 fn whole_disks() -> Option<BTreeSet<String>> {
     let names = std::fs::read_dir("/sys/block")
         .ok()?
         .filter_map(|e| e.ok()?.file_name().into_string().ok());
-    // A device's name holds `!` in /sys where it holds `/` in /proc.
+    // A device's name has `!` in /sys where it has `/` in /proc.
     Some(names.map(|n| n.replace('!', "/")).collect())
 }
 
@@ -440,7 +419,7 @@ fn nfs_mounts() -> Option<BTreeMap<String, NfsMountUse>> {
     Some(traffic(mounts))
 }
 
-/// Traffic of those mounts that are NFS, by mount point.
+/// Traffic of the NFS mounts, by mount point.
 fn traffic(mounts: Vec<MountStat>) -> BTreeMap<String, NfsMountUse> {
     let of = |mount: MountStat| {
         let bytes = mount.statistics?.bytes;
@@ -453,8 +432,7 @@ fn traffic(mounts: Vec<MountStat>) -> BTreeMap<String, NfsMountUse> {
     mounts.into_iter().filter_map(of).collect()
 }
 
-/// A mount point without the escapes of `/proc`, which writes white space and backslashes as three
-/// octal digits.
+/// A mount point without the escapes of `/proc`: white space and backslashes as three octal digits.
 #[must_use]
 pub fn unescaped(escaped: &str) -> String {
     let escapes = [

@@ -8,11 +8,11 @@ use std::sync::{Mutex, PoisonError};
 /// Number and instants of a measured window, read as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowBounds {
-    /// Number of the window, from 1; 0 while there has been none.
+    /// Number of the window, from 1; 0 before the first.
     pub number: u32,
     /// First instant that belongs to it.
     pub start: Nanos,
-    /// First instant after it; [`Nanos::MAX`] while it is not known.
+    /// First instant after it; [`Nanos::MAX`] while unknown.
     pub end: Nanos,
 }
 
@@ -27,8 +27,8 @@ impl WindowBounds {
 
 /// The measured window of a run, set by the controller and read by every lane.
 ///
-/// An operation belongs to the window it completes in. Lanes look at [`WindowState::epoch`]
-/// after each operation, so a change is noticed by the next operation that completes.
+/// An operation belongs to the window in which it completes. Lanes read [`WindowState::epoch`]
+/// after each operation, so the next operation that completes notices a change.
 #[derive(Debug)]
 pub struct WindowState {
     /// Sequence lock of the three words below: odd while they change.
@@ -41,14 +41,14 @@ pub struct WindowState {
 }
 
 impl WindowState {
-    /// No window yet; series will have intervals of this length.
+    /// The state before the first window; series have intervals of this length in nanoseconds.
     #[must_use]
     pub fn new(interval: Nanos) -> Self {
         Self::following(interval, 0)
     }
 
-    /// No window yet, but `windows` in an earlier part of the same run: the next one has the
-    /// number after them.
+    /// The state after `windows` windows of an earlier part of the same run, which determine the
+    /// number of the next one.
     #[must_use]
     pub fn following(interval: Nanos, windows: u32) -> Self {
         Self {
@@ -61,17 +61,17 @@ impl WindowState {
         }
     }
 
-    /// Length of an interval.
+    /// Length of an interval in nanoseconds.
     #[must_use]
     pub fn interval(&self) -> Nanos {
         self.interval
     }
 
-    /// Opens the next window, from `start` until `end` ([`Nanos::MAX`] if not known yet).
-    /// Returns its number, from 1.
+    /// Opens the next window, from `start` until `end` ([`Nanos::MAX`] if unknown). Returns its
+    /// number, from 1.
     ///
     /// # Panics
-    /// When `start` is not before `end`.
+    /// If `start` is not before `end`.
     pub fn open(&self, start: Nanos, end: Nanos) -> u32 {
         assert!(start < end, "a window of {start} to {end} has no instant");
         self.change(|| {

@@ -1,27 +1,26 @@
-//! When workers came to the end of their work.
+//! When workers finished their work.
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// How the workers of a window came to the end of their work, each by itself.
+/// When the workers of a window finished their work, each by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkersDone {
-    /// How many workers these are: all of the window's.
+    /// The number of workers of the window.
     pub workers: u64,
-    /// When the first came to its end, in nanoseconds since the window opened.
+    /// When the first finished, in nanoseconds since the window opened.
     pub first: Nanos,
-    /// When the last did.
+    /// When the last finished, in nanoseconds since the window opened.
     pub last: Nanos,
-    /// Operations that all workers had done when the first came to its end.
+    /// Operations that all workers had completed when the first finished.
     pub first_ops: u64,
-    /// Bytes that all workers had moved when the first came to its end.
+    /// Bytes that all workers had moved when the first finished.
     pub first_bytes: u64,
 }
 
 impl WorkersDone {
-    /// The workers of two processes together. What those of the one had done when the first of the
-    /// other came to its end is taken from what they had done at their own first end, as if they had
-    /// come that far evenly.
+    /// The workers of two processes together. What one process had completed when the first worker of
+    /// the other finished is interpolated from zero to its own first end.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let first = self.first.min(other.first);

@@ -1,4 +1,4 @@
-//! A set of numbers that many threads take from and give back to, without a lock.
+//! A set of numbers from which many threads take, and to which they give back, without a lock.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
@@ -30,9 +30,9 @@ impl Level {
     }
 }
 
-/// A set of numbers below a bound, as a bitmap with summaries: a bit of a level tells whether a
-/// word of the level below may be other than zero. Taking, giving back and finding the next
-/// number look at one word a level, so their cost does not grow with the set.
+/// A set of numbers below a bound, as a bitmap with summaries: a bit of a level is set if a word of
+/// the level below may be nonzero. Taking, inserting and finding the next number read one word per
+/// level, so their cost hardly grows with the set.
 pub(crate) struct Bits {
     levels: Vec<Level>,
     len: u32,
@@ -60,7 +60,7 @@ impl Bits {
         self.len
     }
 
-    /// Says in the levels from `level` up that word `at` of the level below is not zero.
+    /// Marks in the levels from `level` up that word `at` of the level below is nonzero.
     #[cold]
     fn mark(&self, level: usize, at: usize) {
         let mut at = at;
@@ -73,8 +73,8 @@ impl Bits {
         }
     }
 
-    /// Puts a number in; every store is sequentially consistent, so that a caller who then looks
-    /// for waiters needs no fence.
+    /// Inserts a number. Every store is sequentially consistent, so that a caller that then checks for
+    /// waiters needs no fence.
     #[inline]
     pub(crate) fn insert(&self, i: u32) {
         debug_assert!(i < self.len, "{i} of {}", self.len);
@@ -87,7 +87,7 @@ impl Bits {
         }
     }
 
-    /// Takes a number out; `false` if it was not in.
+    /// Takes a number; `false` if it is not in the set.
     #[inline]
     pub(crate) fn take(&self, i: u32) -> bool {
         debug_assert!(i < self.len, "{i} of {}", self.len);
@@ -99,8 +99,8 @@ impl Bits {
         before & bit != 0
     }
 
-    /// Takes out the least number that is at least `from` and below `to`, if it is in the same
-    /// word of the set as `from` and nobody else takes it at the same time.
+    /// Takes the smallest number from `from` to before `to`, if it is in the same word as `from` and no
+    /// other thread takes it at the same time.
     #[inline(always)]
     pub(crate) fn take_near(&self, from: u32, to: u32) -> Option<u32> {
         if from >= to {
@@ -124,14 +124,14 @@ impl Bits {
         (before & bit != 0).then_some(next)
     }
 
-    /// Word `at` of the lowest level became zero.
+    /// Removes the marks of word `at` of the lowest level, which became zero.
     #[cold]
     fn unmark(&self, at: usize) {
         let mut at = at;
         for l in 1..self.levels.len() {
             let bit = 1u64 << (at % 64);
             let before = self.levels[l].word(at / 64).fetch_and(!bit, AcqRel);
-            // Somebody may have put a number in since: whoever comes second sets the mark again.
+            // Another thread may have inserted a number since: the second one sets the mark again.
             if self.levels[l - 1].word(at).load(Acquire) != 0 {
                 self.mark(l, at);
                 return;
@@ -147,12 +147,12 @@ impl Bits {
         self.levels[0].word(i as usize / 64).load(Acquire) >> (i % 64) & 1 == 1
     }
 
-    /// The numbers from `64 · at` on that are in the set, as bits.
+    /// The bits of the numbers from `64 · at` on.
     pub(crate) fn word(&self, at: usize) -> u64 {
         self.levels[0].word(at).load(Acquire)
     }
 
-    /// The least number in the set that is at least `from` and below `to`.
+    /// The smallest number in the set from `from` to before `to`.
     #[inline]
     pub(crate) fn next(&self, from: u32, to: u32) -> Option<u32> {
         if from >= to {
@@ -169,7 +169,7 @@ impl Bits {
         (next < to).then_some(next)
     }
 
-    /// The least number in the set behind this word of the lowest level.
+    /// The smallest number in the set behind this word of the lowest level.
     #[inline(never)]
     fn find_behind(&self, word: usize) -> Option<u32> {
         self.find(0, (word + 1) * 64).map(|i| i as u32)
@@ -187,7 +187,7 @@ impl Bits {
         }
         loop {
             at = self.next_word(level, at + 1)?;
-            // A mark may be ahead of what it marks: then the word is zero after all.
+            // A mark may be set before its word.
             let word = self.levels[level].word(at).load(Acquire);
             if word != 0 {
                 return Some(at * 64 + word.trailing_zeros() as usize);
@@ -195,7 +195,7 @@ impl Bits {
         }
     }
 
-    /// The first word of a level that may be other than zero, at or after `from`.
+    /// The first word of a level that may be nonzero, at or after `from`.
     fn next_word(&self, level: usize, from: usize) -> Option<usize> {
         if level + 1 < self.levels.len() {
             return self.find(level + 1, from);

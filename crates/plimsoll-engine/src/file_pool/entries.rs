@@ -1,13 +1,10 @@
-//! Choosing entries: the next one round, of those that exist or of those that do not.
+//! Choosing entries of a fileset in round-robin order: existing or missing ones.
 
 use super::bits::{Bits, LINE_BITS};
-use super::waits::{self, Waits, Want};
-use crate::sync::BlockedCount;
-use plimsoll_lane::{Lane, Stopped};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Blocks that a set is divided into at least, so that every worker gets its turn at all of it.
+/// Minimum number of blocks of a set, so that every worker visits all of it.
 const MIN_BLOCKS_PER_SET: u32 = 64;
 
 /// Whether an entry exists.
@@ -15,7 +12,7 @@ const MIN_BLOCKS_PER_SET: u32 = 64;
 pub(crate) enum Existence {
     /// It exists.
     Existing,
-    /// It does not exist yet, or no more.
+    /// It does not exist yet, or no longer.
     Missing,
 }
 
@@ -28,22 +25,22 @@ impl Existence {
     }
 }
 
-/// What choosing came to.
+/// The result of choosing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// This entry is busy now, with the caller.
+    /// The caller has this entry, which is busy now.
     Taken(u32),
-    /// There are entries of the kind, but others work on all of them.
+    /// Other workers have all entries of the kind.
     AllBusy,
     /// There is none of the kind.
     None,
 }
 
-/// Where a worker is in the block of entries it has at the moment.
+/// A worker's position in its current block of entries.
 ///
-/// One cursor goes round a set; workers take it on by a block at a time instead of one entry, so
-/// that it is touched rarely and two workers do not write the same cache lines. Small sets have
-/// blocks of one entry: the order is then exactly one by one.
+/// One shared cursor sweeps over a set; workers advance it by a block of entries at a time, so that
+/// it is rarely written and two workers do not write the same cache lines. Small sets have blocks of
+/// one entry, so that the order is exact.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlockCursor {
     next: u32,
@@ -54,8 +51,7 @@ pub struct BlockCursor {
 #[derive(Default)]
 struct SharedPosition(AtomicU32);
 
-/// The entries that one of several processes works on: those whose number is its rank modulo the
-/// ranks.
+/// The entries of one of several processes: those whose number is its rank modulo the ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankPart {
     pub(crate) rank: u32,
@@ -66,17 +62,21 @@ impl RankPart {
     /// All entries.
     pub(crate) const ALL_ENTRIES: Self = Self { rank: 0, ranks: 1 };
 
-    /// Bits of the entries of the part among the 64 from `64 · i` on.
-    fn word(self, i: usize) -> u64 {
+    /// Bits of the entries of the part, of `len` in all, among the 64 from `64 · i` on.
+    fn mask(self, i: usize, len: u32) -> u64 {
+        let first = i as u32 * 64;
+        let existing = match len - first {
+            left @ 0..64 => (1 << left) - 1,
+            _ => u64::MAX,
+        };
         if self == Self::ALL_ENTRIES {
-            return u64::MAX;
+            return existing;
         }
-        let ours =
-            |bit: &u64| (i as u64 * 64 + bit) % u64::from(self.ranks) == u64::from(self.rank);
-        (0..64).filter(ours).fold(0, |word, bit| word | 1 << bit)
+        let ours = (0..64).filter(|bit| self.has(first + bit));
+        existing & ours.fold(0, |word, bit| word | 1 << bit)
     }
 
-    /// Whether the entry is one of the part.
+    /// Whether the entry belongs to the part.
     fn has(self, i: u32) -> bool {
         i % self.ranks == self.rank
     }
@@ -84,43 +84,32 @@ impl RankPart {
 
 /// Entries of a fileset: its files, or its leaf directories.
 pub(crate) struct Entries {
-    /// Idle and existing.
     idle_existing: Bits,
-    /// Idle and not existing.
     idle_missing: Bits,
-    /// Existing, idle or busy.
+    /// Existing entries, idle or busy.
     count: AtomicU64,
-    /// Goes up whenever an entry comes to exist or goes.
+    /// Incremented whenever an entry is created or deleted.
     changes: AtomicU64,
     /// Next block of each kind.
     cursors: [SharedPosition; 2],
     block: u32,
     part: RankPart,
-    /// A word of entries that had one somebody works on.
+    /// The word of the last busy entry that was found.
     busy: AtomicU32,
-    pub(super) waits: Waits,
 }
 
 impl Entries {
     /// Entries below `len`; those with a bit in `initial` exist. Entries outside the part are
-    /// neither there nor missing.
+    /// neither existing nor missing.
     pub(crate) fn new(len: u32, initial: &[u64], part: RankPart) -> Self {
-        let full = |i: usize| {
-            let left = len as usize - i * 64;
-            let whole = if left >= 64 {
-                u64::MAX
-            } else {
-                (1 << left) - 1
-            };
-            whole & part.word(i)
-        };
-        let present = || initial.iter().enumerate().map(|(i, w)| w & full(i));
-        let missing = initial.iter().enumerate().map(|(i, w)| !w & full(i));
-        let count = present().map(|w| u64::from(w.count_ones())).sum();
+        let words = || initial.iter().enumerate();
+        let existing = || words().map(|(i, w)| w & part.mask(i, len));
+        let missing = words().map(|(i, w)| !w & part.mask(i, len));
+        let count = existing().map(|w| u64::from(w.count_ones())).sum();
         // A power of two, so that blocks of a large set begin with a cache line.
         let block = 1 << (len / MIN_BLOCKS_PER_SET).clamp(1, LINE_BITS).ilog2();
         Self {
-            idle_existing: Bits::new(len, present()),
+            idle_existing: Bits::new(len, existing()),
             idle_missing: Bits::new(len, missing),
             count: AtomicU64::new(count),
             changes: AtomicU64::new(0),
@@ -128,7 +117,6 @@ impl Entries {
             block,
             part,
             busy: AtomicU32::new(0),
-            waits: Waits::default(),
         }
     }
 
@@ -136,18 +124,18 @@ impl Entries {
         self.idle_existing.len()
     }
 
-    /// Entries that exist, idle or busy.
+    /// The number of existing entries, idle or busy.
     pub(crate) fn existing_count(&self) -> u64 {
         self.count.load(Acquire)
     }
 
-    /// Whether the entry exists and nobody works on it.
+    /// Whether the entry exists and is idle.
     #[cfg(test)]
     pub(crate) fn is_idle_existing(&self, i: u32) -> bool {
         self.idle_existing.contains(i)
     }
 
-    /// Whether the entry does not exist and nobody works on it.
+    /// Whether the entry is missing and idle.
     #[cfg(test)]
     pub(super) fn is_idle_missing(&self, i: u32) -> bool {
         self.idle_missing.contains(i)
@@ -190,7 +178,7 @@ impl Entries {
         }
     }
 
-    /// Moves the cursor to the next block that has an entry of the kind; `false` if none has.
+    /// Moves the cursor to the next block with an idle entry of the kind; `false` if there is none.
     #[cold]
     fn next_block(&self, kind: Existence, cursor: &mut BlockCursor) -> bool {
         let (set, shared, len) = (self.set(kind), &self.cursors[kind as usize].0, self.len());
@@ -205,7 +193,7 @@ impl Entries {
             *cursor = BlockCursor { next: begin, end };
             return true;
         }
-        // The rest of the set is searched by its summaries, and the shared cursor jumps there.
+        // The summaries find an entry in the rest of the set, and the shared cursor jumps there.
         let Some(i) = set.next(end, len).or_else(|| set.next(0, begin)) else {
             return false;
         };
@@ -218,8 +206,8 @@ impl Entries {
         true
     }
 
-    /// Takes the idle entry of the kind with this number (modulo their count), or the next one
-    /// that qualifies.
+    /// Takes the entry of this number (modulo the size of the set), or the next one that is idle and
+    /// of the kind.
     pub(crate) fn choose_at(&self, kind: Existence, number: u64) -> Choice {
         let (set, len) = (self.set(kind), self.len());
         if len == 0 {
@@ -234,7 +222,7 @@ impl Entries {
         self.nothing(kind)
     }
 
-    /// Takes this entry if it exists and is idle; `Choice::None` if it does not exist.
+    /// Takes this entry if it exists and is idle; `Choice::None` if it is missing.
     pub(crate) fn claim(&self, i: u32) -> Choice {
         if self.idle_existing.take(i) {
             Choice::Taken(i)
@@ -245,18 +233,17 @@ impl Entries {
         }
     }
 
-    /// Nothing of the kind is idle. Entries that others work on may become of the kind: only when
-    /// there is no such entry either, there is none of the kind.
+    /// The result of choosing if no entry of the kind is idle: there is none only if no entry is
+    /// busy, because a busy one may become of the kind.
     #[cold]
     pub(super) fn nothing(&self, kind: Existence) -> Choice {
         loop {
             let before = self.changes.load(Acquire);
-            // Looked at again afterwards: what was busy may have been released meanwhile.
+            // Idle ones are checked last: a busy one may have been released meanwhile.
             if self.is_one_busy() || self.has_idle(kind) {
                 return Choice::AllBusy;
             }
-            // Only if no entry changed its kind was none of those that seemed idle on its way to
-            // this kind when the search began.
+            // If no entry has changed its kind, none was about to become of this kind.
             if self.changes.load(Acquire) == before {
                 return Choice::None;
             }
@@ -268,15 +255,14 @@ impl Entries {
         self.set(kind).next(0, self.len()).is_some()
     }
 
-    /// Whether anybody works on an entry of the part. Looks first where one was found before, and
-    /// at every word only if nobody does.
+    /// Whether an entry of the part is busy. Begins with the word in which one was found last.
     fn is_one_busy(&self) -> bool {
         let words = self.len().div_ceil(64);
         let hint = self.busy.load(Relaxed).min(words);
         let at = (hint..words).chain(0..hint).find(|at| {
             let at = *at as usize;
             let idle = self.idle_existing.word(at) | self.idle_missing.word(at);
-            !idle & self.own_part_mask(at) != 0
+            !idle & self.part.mask(at, self.len()) != 0
         });
         if let Some(at) = at {
             self.busy.store(at, Relaxed);
@@ -284,49 +270,26 @@ impl Entries {
         at.is_some()
     }
 
-    /// Bits of the entries of the part in a word.
-    fn own_part_mask(&self, at: usize) -> u64 {
-        let left = self.len() as usize - at * 64;
-        let whole = if left >= 64 {
-            u64::MAX
-        } else {
-            (1 << left) - 1
-        };
-        whole & self.part.word(at)
-    }
-
-    /// Ends the work on an entry that was taken; the first worker that waits for it has it then.
+    /// Makes an entry that was taken idle again.
     #[inline]
-    pub(crate) fn release(&self, i: u32, now: Existence) {
+    pub(super) fn put(&self, i: u32, now: Existence) {
         self.set(now).insert(i);
-        if self.waits.any() {
-            self.waits.hand_over(self, i, now);
-        }
     }
 
-    /// Waits for an entry while others work on all of those that could be meant. `look` says once
-    /// more whether they do.
-    pub(crate) async fn wait(
-        &self,
-        want: Want,
-        lane: &Lane,
-        idle: &BlockedCount,
-        look: impl FnOnce() -> Choice,
-    ) -> Result<Choice, Stopped> {
-        waits::wait((self, &self.waits), want, lane, idle, look).await
-    }
-
-    /// An entry that was taken came to exist, or went.
+    /// Counts that a taken entry was created or deleted.
     pub(crate) fn set_existence(&self, now: Existence) {
         self.changes.fetch_add(1, AcqRel);
         match now {
             Existence::Existing => {
                 let before = self.count.fetch_add(1, AcqRel);
-                debug_assert!(before < u64::from(self.len()), "more exist than there are");
+                debug_assert!(
+                    before < u64::from(self.len()),
+                    "more entries exist than there are"
+                );
             }
             Existence::Missing => {
                 let before = self.count.fetch_sub(1, AcqRel);
-                debug_assert!(before > 0, "fewer than none exist");
+                debug_assert!(before > 0, "fewer than 0 entries exist");
             }
         }
     }
@@ -359,7 +322,7 @@ mod tests {
             for round in 0..2 * len {
                 let i = take(&e, Existence::Existing, &mut cursor);
                 assert_eq!(i, round % len);
-                e.release(i, Existence::Existing);
+                e.put(i, Existence::Existing);
             }
         }
     }
@@ -380,7 +343,7 @@ mod tests {
         );
         [0, 1, 2]
             .into_iter()
-            .for_each(|i| e.release(i, Existence::Existing));
+            .for_each(|i| e.put(i, Existence::Existing));
         assert_eq!(
             e.choose(Existence::Missing, &mut BlockCursor::default()),
             Choice::None
@@ -406,7 +369,7 @@ mod tests {
                 assert_eq!(e.choose(Existence::Missing, &mut cursor), Choice::AllBusy);
                 for i in &own {
                     e.set_existence(Existence::Existing);
-                    e.release(*i, Existence::Existing);
+                    e.put(*i, Existence::Existing);
                 }
                 assert_eq!(e.choose(Existence::Missing, &mut cursor), Choice::None);
                 assert_eq!(e.choose_at(Existence::Missing, 1), Choice::None);
@@ -425,10 +388,10 @@ mod tests {
         let mut cursor = BlockCursor::default();
         assert_eq!(take(&e, Existence::Missing, &mut cursor), 700_000);
         e.set_existence(Existence::Existing);
-        e.release(700_000, Existence::Existing);
+        e.put(700_000, Existence::Existing);
         assert_eq!(take(&e, Existence::Missing, &mut cursor), 900_000);
         e.set_existence(Existence::Existing);
-        e.release(900_000, Existence::Existing);
+        e.put(900_000, Existence::Existing);
         assert_eq!(e.choose(Existence::Missing, &mut cursor), Choice::None);
         assert_eq!(e.existing_count(), 1_000_000);
     }
@@ -452,7 +415,7 @@ mod tests {
             for cursor in [&mut a, &mut b] {
                 let i = take(&e, Existence::Existing, cursor);
                 seen[i as usize] += 1;
-                e.release(i, Existence::Existing);
+                e.put(i, Existence::Existing);
             }
         }
         let once = seen.iter().filter(|n| **n == 1).count();

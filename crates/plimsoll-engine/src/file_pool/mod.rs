@@ -1,13 +1,12 @@
-//! Filesets while a run is going on: which files exist, who works on which, and which one is
-//! next.
+//! Filesets during a run: which files exist, which are busy, and which one is next.
 
 pub(crate) mod bits;
 mod entries;
 mod waits;
 
 pub use entries::BlockCursor;
-pub(crate) use entries::{Choice, Entries, Existence, RankPart};
-pub(crate) use waits::Want;
+pub(crate) use entries::{Choice, Existence, RankPart};
+pub(crate) use waits::{EntryPool, Want};
 
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
 use plimsoll_target::Session;
@@ -24,8 +23,8 @@ pub struct FilesetState {
     pub id: FilesetId,
     /// The tree.
     pub layout: Arc<Layout>,
-    pub(crate) files: Entries,
-    pub(crate) leaf_dirs: Entries,
+    pub(crate) files: EntryPool,
+    pub(crate) leaf_dirs: EntryPool,
     open: Box<[AtomicU32]>,
     next_dir: AtomicU32,
 }
@@ -37,21 +36,21 @@ impl FilesetState {
         Self::part(id, layout, RankPart::ALL_ENTRIES)
     }
 
-    /// The state of a part of a fileset; the other entries are never chosen.
+    /// The state of a rank's part of a fileset; the other entries are never chosen.
     pub(crate) fn part(id: FilesetId, layout: Arc<Layout>, part: RankPart) -> Self {
         let open = (0..layout.files()).map(|_| AtomicU32::new(0)).collect();
         Self {
             id,
-            files: Entries::new(layout.files(), layout.initial_files(), part),
-            leaf_dirs: Entries::new(layout.leaf_dirs(), layout.initial_leaf_dirs(), part),
+            files: EntryPool::new(layout.files(), layout.initial_files(), part),
+            leaf_dirs: EntryPool::new(layout.leaf_dirs(), layout.initial_leaf_dirs(), part),
             layout,
             open,
             next_dir: AtomicU32::new(0),
         }
     }
 
-    /// Chooses the next existing file and gives it back at once: what a benchmark of choosing
-    /// measures. `None` when no file is idle.
+    /// Chooses the next existing file and releases it at once, for a benchmark of choosing. `None`
+    /// if no file is idle.
     #[must_use]
     pub fn touch_next(&self, cursor: &mut BlockCursor) -> Option<FileId> {
         match self.files.choose(Existence::Existing, cursor) {
@@ -63,13 +62,13 @@ impl FilesetState {
         }
     }
 
-    /// Files that exist.
+    /// The number of existing files.
     #[must_use]
     pub fn existing_count(&self) -> u64 {
         self.files.existing_count()
     }
 
-    /// Chooses the file's name for the session's next operation.
+    /// Passes the file's path to the session for its next operation.
     #[inline(always)]
     pub(crate) fn locate(&self, file: FileId, session: &mut impl Session) {
         let (layout, dir) = (&self.layout, self.layout.dir_of(file));
@@ -80,7 +79,7 @@ impl FilesetState {
         );
     }
 
-    /// A directory of the tree, the next one round or the one with this number.
+    /// A directory of the tree: the one of this number, or the next in round-robin order.
     pub(crate) fn pick_dir(&self, index: Option<u64>) -> DirId {
         let dirs = self.layout.dirs();
         let number = match index {
@@ -104,14 +103,10 @@ impl FilesetState {
         self.open[file.0 as usize].load(Acquire)
     }
 
-    /// Ends the work on a file: it is idle again, existing or not.
+    /// Ends the work on a file: it is idle again.
     #[inline]
     pub(crate) fn release(&self, file: FileId, now: Existence) {
         self.files.release(file.0, now);
-    }
-
-    pub(crate) fn release_leaf_dir(&self, dir: u32, now: Existence) {
-        self.leaf_dirs.release(dir, now);
     }
 }
 

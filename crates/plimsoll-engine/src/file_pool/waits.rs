@@ -1,73 +1,71 @@
-//! Workers that wait for entries.
+//! The entries of a fileset and the workers that wait for them.
 
-use super::entries::{Choice, Entries, Existence};
+use super::entries::{Choice, Entries, Existence, RankPart};
 use crate::sync::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::ops::Deref;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicUsize, fence};
 use std::task::Waker;
 
-/// Times that a worker with a thread of its own is woken and finds the entry gone again, before
-/// one is kept for it.
+/// Retries of a worker with a thread of its own before an entry is kept for it.
 const MAX_RETRIES_BEFORE_GRANT: u32 = 32;
 
-/// Workers that wait for entries of a set, in the order of their arrival.
+/// Entries of a fileset, and the workers that wait for them in order of arrival.
 ///
-/// Among workers that share threads, whoever releases an entry takes it out again for the first
-/// that waits for it: an entry goes from one to the next, and the worker that is woken has it.
+/// Among workers that share threads, a worker that releases an entry hands it to the first waiter,
+/// which is woken and has it.
 ///
-/// Where each worker has a thread of its own that would cost every operation the time that a
-/// thread takes to wake up. There the first that waits is woken and the entry left where it is:
-/// workers that run may take it meanwhile, and the one that was woken tries again. Only one is
-/// woken at a time, and wakes the next when it got an entry and there is another. After
-/// [`MAX_RETRIES_BEFORE_GRANT`] in vain it is handed one.
-#[derive(Default)]
-pub(super) struct Waits {
+/// If each worker has a thread of its own, a handover would cost every operation a thread wakeup.
+/// There the first waiter is woken to retry, and running workers may take the entry meanwhile. Only
+/// one waiter is woken at a time; it wakes the next if it got an entry and there is another. After
+/// [`MAX_RETRIES_BEFORE_GRANT`] failed retries it is handed an entry.
+pub(crate) struct EntryPool {
+    entries: Entries,
     waiting: WaiterCount,
     queues: Mutex<Queues>,
 }
 
-/// Workers in the queues. Every release reads it, so that it has a cache line of its own.
+/// Workers in the queues. Every release reads it, so it has a cache line of its own.
 #[repr(align(64))]
 #[derive(Default)]
 struct WaiterCount(AtomicUsize);
 
 #[derive(Default)]
 struct Queues {
-    /// Those who wait for any entry of a kind.
+    /// Workers that wait for any entry of a kind.
     kinds: [Fifo<Request, Choice>; 2],
-    /// Whether the first of them was woken to try, and has not tried yet.
+    /// Whether the first of them was woken to retry and has not done so yet.
     trying: [bool; 2],
-    /// Those who wait for one entry in particular, by its number.
+    /// Workers that wait for one particular entry, by its number.
     claims: HashMap<u32, Fifo<Request, Choice>>,
     /// Requests so far.
     arrivals: u64,
 }
 
 struct Request {
-    /// Number of the request, in the order of arrival in all queues.
+    /// Number of the request in the order of arrival in all queues.
     arrival: u64,
     /// Entry to begin the search with.
     from: Option<u64>,
-    /// Times that the worker may be woken to try before it is handed an entry.
+    /// Retries before the worker is handed an entry.
     tries_left: u32,
 }
 
-/// What a worker waits for.
+/// The entry that a worker waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// Any entry of the kind; with a number, the one of that number or the next that qualifies.
+    /// Any entry of the kind; with a number, that one or the next of the kind.
     Any(Existence, Option<u64>),
     /// This entry.
     This(u32),
 }
 
-/// A place in one of the queues.
+/// A position in one of the queues.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WaitPosition {
+pub(crate) struct WaitPosition {
     want: Want,
     at: u32,
 }
@@ -76,13 +74,9 @@ impl Queues {
     fn join(&mut self, want: Want, tries: u32) -> WaitPosition {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        let from = match want {
-            Want::Any(_, from) => from,
-            Want::This(_) => None,
-        };
-        let queue = match want {
-            Want::Any(kind, _) => &mut self.kinds[kind as usize],
-            Want::This(i) => self.claims.entry(i).or_default(),
+        let (queue, from) = match want {
+            Want::Any(kind, from) => (&mut self.kinds[kind as usize], from),
+            Want::This(i) => (self.claims.entry(i).or_default(), None),
         };
         let at = queue.join(Request {
             arrival,
@@ -92,7 +86,7 @@ impl Queues {
         WaitPosition { want, at }
     }
 
-    /// Whether there is somebody to come before a new waiter.
+    /// Whether a new waiter would not be the first.
     fn has_waiters(&self, want: Want) -> bool {
         let queue = match want {
             Want::Any(kind, _) => Some(&self.kinds[kind as usize]),
@@ -104,18 +98,16 @@ impl Queues {
     fn with<T>(
         &mut self,
         place: WaitPosition,
-        act: impl FnOnce(&mut Fifo<Request, Choice>, u32) -> Option<T>,
-    ) -> Option<T> {
+        act: impl FnOnce(&mut Fifo<Request, Choice>, u32) -> T,
+    ) -> T {
         match place.want {
             Want::Any(kind, _) => act(&mut self.kinds[kind as usize], place.at),
             Want::This(i) => {
-                let Entry::Occupied(mut queue) = self.claims.entry(i) else {
-                    debug_assert!(false, "a queue stays while somebody has a place in it");
-                    return None;
-                };
-                let result = act(queue.get_mut(), place.at);
-                if queue.get().is_unused() {
-                    queue.remove();
+                let queue = self.claims.get_mut(&i);
+                let queue = queue.expect("a queue stays while a waiter has a position in it");
+                let result = act(queue, place.at);
+                if queue.is_unused() {
+                    self.claims.remove(&i);
                 }
                 result
             }
@@ -123,7 +115,7 @@ impl Queues {
     }
 }
 
-/// The queues while an entry is handed on.
+/// The queues while an entry is handed over.
 struct Handover<'a> {
     entries: &'a Entries,
     waiting: &'a AtomicUsize,
@@ -132,9 +124,8 @@ struct Handover<'a> {
 }
 
 impl Handover<'_> {
-    /// Entry `i` was released as one of the kind `now`: it goes to the first of those who wait for
-    /// it, or nobody works on any entry any more and those who wait for the other kind hear that
-    /// there is none.
+    /// Hands entry `i`, released as one of the kind `now`, to its first waiter. If no entry is busy
+    /// any more, waiters for the other kind are informed that there is none.
     fn hand_over(&mut self, i: u32, now: Existence) {
         let arrival = |q: &Fifo<Request, Choice>| q.first().map(|r| r.arrival);
         let of_kind = arrival(&self.queues.kinds[now as usize]);
@@ -148,13 +139,13 @@ impl Handover<'_> {
         if of_this.is_some() && !claim_first {
             has_gone |= self.serve_claims(i);
         }
-        // While somebody works on an entry, or is about to, it may become one of the other kind.
+        // While an entry is busy, or about to be, it may become one of the other kind.
         if !has_gone && self.queues.kinds[now as usize].first().is_none() {
             self.serve_kind(now.other(), i);
         }
     }
 
-    /// Serves those who wait for this entry; whether one of them got it.
+    /// Serves the waiters for this entry. Returns whether one of them got it.
     fn serve_claims(&mut self, i: u32) -> bool {
         let Some(queue) = self.queues.claims.get_mut(&i) else {
             return false;
@@ -172,9 +163,9 @@ impl Handover<'_> {
         taken
     }
 
-    /// Serves those who wait for an entry of this kind: the first gets one or is woken to try, or
-    /// all hear that there is none. Whether one got an entry. No more than one does, since whoever
-    /// released another entry hands that on.
+    /// Serves the waiters for an entry of this kind: the first gets one or is woken to retry, or all
+    /// are informed that there is none. Returns whether one got an entry; at most one does, because
+    /// every release hands over its own entry.
     fn serve_kind(&mut self, kind: Existence, i: u32) -> bool {
         let (entries, at) = (self.entries, kind as usize);
         while let Some(first) = self.queues.kinds[at].first() {
@@ -204,8 +195,7 @@ impl Handover<'_> {
         self.waiting.fetch_sub(1, SeqCst);
     }
 
-    /// Wakes the first that waits for an entry of this kind, unless it was woken and is yet to
-    /// try.
+    /// Wakes the first waiter for an entry of this kind, unless it was woken and has yet to retry.
     fn wake_first_to_retry(&mut self, kind: Existence) {
         let queue = &mut self.queues.kinds[kind as usize];
         if queue.first().is_some() && !self.queues.trying[kind as usize] {
@@ -214,7 +204,7 @@ impl Handover<'_> {
         }
     }
 
-    /// The worker that was woken to try does: what it got, if that is anything.
+    /// Retries for the worker that was woken to do so; returns what it got.
     fn retry(&mut self, kind: Existence, at: u32) -> Option<Choice> {
         let (queue, trying) = (
             &mut self.queues.kinds[kind as usize],
@@ -232,36 +222,54 @@ impl Handover<'_> {
         queue.leave(at);
         self.waiting.fetch_sub(1, SeqCst);
         match choice {
-            // There may be another for the next.
+            // There may be another one for the next waiter.
             Choice::Taken(_) if self.entries.has_idle(kind) => self.wake_first_to_retry(kind),
             Choice::Taken(_) | Choice::AllBusy => {}
-            // It is the same for all.
+            // There is none for the others either.
             Choice::None => drop(self.serve_kind(kind, 0)),
         }
         Some(choice)
     }
 }
 
-impl Waits {
-    /// Whether anybody waits. Called after an entry was put in by a sequentially consistent
-    /// read-modify-write, which orders that before this look as a fence would.
+impl EntryPool {
+    /// A pool of `len` entries; those with a bit in `initial` exist.
+    pub(crate) fn new(len: u32, initial: &[u64], part: RankPart) -> Self {
+        Self {
+            entries: Entries::new(len, initial, part),
+            waiting: WaiterCount::default(),
+            queues: Mutex::default(),
+        }
+    }
+
+    /// Ends the work on an entry that was taken; the first worker that waits for it gets it.
+    #[inline]
+    pub(crate) fn release(&self, i: u32, now: Existence) {
+        self.entries.put(i, now);
+        if self.has_waiters() {
+            self.hand_over(i, now);
+        }
+    }
+
+    /// Whether a worker waits. Called after an entry was released by a sequentially consistent
+    /// read-modify-write, which orders the release before this load as a fence would.
     #[inline(always)]
-    pub(super) fn any(&self) -> bool {
+    fn has_waiters(&self) -> bool {
         self.waiting.0.load(SeqCst) > 0
     }
 
-    /// Hands on what can be after entry `i` was released as one of the kind `now`.
+    /// Hands entry `i`, released as one of the kind `now`, to a waiter.
     #[cold]
     #[inline(never)]
-    pub(super) fn hand_over(&self, entries: &Entries, i: u32, now: Existence) {
-        self.change(entries, |handover| handover.hand_over(i, now));
+    fn hand_over(&self, i: u32, now: Existence) {
+        self.change(|handover| handover.hand_over(i, now));
     }
 
-    /// Changes the queues, and wakes whom that lets go on.
-    fn change<T>(&self, entries: &Entries, change: impl FnOnce(&mut Handover<'_>) -> T) -> T {
+    /// Changes the queues, and wakes the workers that may continue.
+    fn change<T>(&self, change: impl FnOnce(&mut Handover<'_>) -> T) -> T {
         let mut queues = lock(&self.queues);
         let mut handover = Handover {
-            entries,
+            entries: &self.entries,
             waiting: &self.waiting.0,
             queues: &mut queues,
             woken: Woken::default(),
@@ -273,7 +281,25 @@ impl Waits {
         result
     }
 
-    /// Joins those who wait, unless nobody does and `look` finds that there is nothing to wait for.
+    /// Waits for an entry while all candidates are busy; `look` checks once more whether they are.
+    pub(crate) async fn wait(
+        &self,
+        want: Want,
+        lane: &Lane,
+        idle: &BlockedCount,
+        look: impl FnOnce() -> Choice,
+    ) -> Result<Choice, Stopped> {
+        let tries = match lane.kind() {
+            LaneKind::Blocking => MAX_RETRIES_BEFORE_GRANT,
+            LaneKind::Reactor | LaneKind::Virtual => 0,
+        };
+        match self.join(want, tries, look) {
+            Err(choice) => Ok(choice),
+            Ok(place) => Wait::at(self, place, lane, idle).await,
+        }
+    }
+
+    /// Joins the waiters, unless there are none and `look` finds that there is nothing to wait for.
     fn join(
         &self,
         want: Want,
@@ -281,8 +307,8 @@ impl Waits {
         look: impl FnOnce() -> Choice,
     ) -> Result<WaitPosition, Choice> {
         let mut queues = lock(&self.queues);
-        // Whoever releases an entry from now on hands it on; what was released before is seen by
-        // the look, or handed on to who came first.
+        // From now on every release hands its entry over; `look` sees earlier releases, unless
+        // they were handed to earlier waiters.
         self.waiting.0.fetch_add(1, SeqCst);
         fence(SeqCst);
         if !queues.has_waiters(want) {
@@ -296,18 +322,21 @@ impl Waits {
     }
 }
 
-/// The queues of a set.
-struct EntryQueue<'a> {
-    entries: &'a Entries,
-    waits: &'a Waits,
+impl Deref for EntryPool {
+    type Target = Entries;
+
+    #[inline]
+    fn deref(&self) -> &Entries {
+        &self.entries
+    }
 }
 
-impl WaitQueue for EntryQueue<'_> {
+impl WaitQueue for EntryPool {
     type Position = WaitPosition;
     type Grant = Choice;
 
     fn take(&self, place: WaitPosition, waker: &Waker) -> Option<Choice> {
-        self.waits.change(self.entries, |handover| {
+        self.change(|handover| {
             let given = handover
                 .queues
                 .with(place, |queue, at| queue.take(at, waker));
@@ -319,20 +348,19 @@ impl WaitQueue for EntryQueue<'_> {
     }
 
     fn leave(&self, place: WaitPosition) {
-        let given = self.waits.change(self.entries, |handover| {
-            let was_first = match place.want {
-                Want::Any(kind, _) => Some(kind)
-                    .filter(|kind| handover.queues.kinds[*kind as usize].is_first(place.at)),
-                Want::This(_) => None,
-            };
-            let given = handover
-                .queues
-                .with(place, |queue, at| Some(queue.leave(at)))
-                .flatten();
+        // Only existing entries are claimed.
+        let (kind, first_of) = match place.want {
+            Want::Any(kind, _) => (kind, Some(kind)),
+            Want::This(_) => (Existence::Existing, None),
+        };
+        let given = self.change(|handover| {
+            let was_first =
+                first_of.filter(|k| handover.queues.kinds[*k as usize].is_first(place.at));
+            let given = handover.queues.with(place, |queue, at| queue.leave(at));
             if given.is_none() {
                 handover.waiting.fetch_sub(1, SeqCst);
             }
-            // It was woken to try: the next does instead.
+            // It was woken to retry: the next worker does so instead.
             if let Some(kind) = was_first
                 && std::mem::take(&mut handover.queues.trying[kind as usize])
             {
@@ -341,33 +369,7 @@ impl WaitQueue for EntryQueue<'_> {
             given
         });
         if let Some(Choice::Taken(i)) = given {
-            let kind = match place.want {
-                Want::Any(kind, _) => kind,
-                // Only entries that exist are claimed.
-                Want::This(_) => Existence::Existing,
-            };
-            self.entries.release(i, kind);
-        }
-    }
-}
-
-/// Waits for an entry; `look` says once more whether there is nothing to wait for.
-pub(super) async fn wait(
-    (entries, waits): (&Entries, &Waits),
-    want: Want,
-    lane: &Lane,
-    idle: &BlockedCount,
-    look: impl FnOnce() -> Choice,
-) -> Result<Choice, Stopped> {
-    let tries = match lane.kind() {
-        LaneKind::Blocking => MAX_RETRIES_BEFORE_GRANT,
-        LaneKind::Reactor | LaneKind::Virtual => 0,
-    };
-    match waits.join(want, tries, look) {
-        Err(choice) => Ok(choice),
-        Ok(place) => {
-            let line = EntryQueue { entries, waits };
-            Wait::at(&line, place, lane, idle).await
+            self.release(i, kind);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A mix made ready to run, and what its workers share.
+//! The compiled form of a mix, and the state that its workers share.
 
 use crate::file_pool::FilesetState;
 use plimsoll_measure::Nanos;
@@ -7,23 +7,23 @@ use rand::RngExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Most files a worker keeps open.
+/// Maximum number of files that a worker keeps open.
 const OPEN_FILES: u64 = 32;
 
-/// Descriptors of operations that open files of their own: a copy has two.
+/// Descriptors of an operation that opens files of its own: a copy has two.
 pub(crate) const EXTRA_DESCRIPTORS: u32 = 2;
 
-/// A mix made ready to run, shared by the workers of its group.
+/// A compiled mix, shared by the workers of its group.
 pub(crate) struct MixProgram {
     pub(crate) mix: Mix,
-    /// Running sums of the percentages, and what is done.
+    /// Cumulative percentages, operations and rows.
     pub(crate) table: Vec<(f64, MixOp, u32)>,
     pub(crate) prepare: u32,
-    /// Data files are opened for writing too.
+    /// Whether data files are opened for writing too.
     pub(crate) writes_data: bool,
     /// Workers of the group.
     pub(crate) workers: u64,
-    /// Wait after each operation.
+    /// Wait after each operation, in nanoseconds.
     pub(crate) delay: Nanos,
 }
 
@@ -46,9 +46,9 @@ impl MixProgram {
         }
     }
 
-    /// Slots for descriptors that each worker needs, if there are so many data files.
+    /// The number of descriptor slots of each worker, if there are `files` data files.
     pub(crate) fn slots(&self, files: u64) -> u32 {
-        // A file may be open twice, once past the page cache.
+        // A file may be open twice, once with direct I/O.
         let members = self.mix.working_set.size(files);
         let own = self.mix.files.data_of(0, self.workers, members);
         let open = match self.mix.flags.keep_open {
@@ -61,20 +61,18 @@ impl MixProgram {
     pub(crate) fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
         let at = rng.random::<f64>() * 100.0;
         let found = self.table.iter().find(|(sum, ..)| at < *sum);
-        // Percentages may sum to a little less than a hundred.
-        match found.or(self.table.last()) {
-            Some((_, op, row)) => (*op, *row),
-            None => (MixOp::Statfs, self.prepare),
-        }
+        // The sum of the percentages may be a little less than 100.
+        let found = found.or(self.table.last());
+        let (_, op, row) = found.expect("a Plan's check refuses a mix without operations");
+        (*op, *row)
     }
 }
 
-/// What the workers of a mix share: how long the files of the working set are at the moment.
-#[derive(Default)]
+/// The current sizes of the files of the working set of a mix.
 pub(crate) struct MixFileSizes(Box<[AtomicU64]>);
 
 impl MixFileSizes {
-    /// The sizes that the files were made with.
+    /// The planned sizes of the files.
     pub(crate) fn new(mix: &Mix, filesets: &[Arc<FilesetState>]) -> Self {
         let layout = &filesets[mix.files.data.0 as usize].layout;
         let members = mix.working_set.size(u64::from(layout.files()));

@@ -1,4 +1,4 @@
-//! A group's program, flattened into a list that a worker runs through without recursion.
+//! A group's program, flattened into a list that a worker executes without recursion.
 
 mod mix;
 
@@ -8,7 +8,7 @@ use plimsoll_plan::{FilesetId, Op, OpKind, Plan, Program, Step, Value, WorkerGro
 
 use std::sync::Arc;
 
-/// Descriptor slots that one fileset's rotating opens may take.
+/// Maximum number of descriptor slots for the rotating opens of a fileset.
 const ROTATING_SLOTS: u32 = 128;
 
 /// One instruction of a flat program.
@@ -27,7 +27,7 @@ pub(crate) enum Instr {
     LoopEnd,
 }
 
-/// Slots that rotating opens of a fileset use.
+/// The slots of the rotating opens of a fileset.
 #[derive(Clone, Copy)]
 pub(crate) struct Rotation {
     pub(crate) fileset: FilesetId,
@@ -37,7 +37,7 @@ pub(crate) struct Rotation {
 
 /// A limiter of a program.
 pub(crate) struct Limiter {
-    /// Rows it charges; `None`: all.
+    /// The rows that it charges; `None` for all.
     pub(crate) rows: Option<Vec<u32>>,
 }
 
@@ -51,15 +51,15 @@ pub(crate) struct Compiled {
     /// Row of each block.
     pub(crate) blocks: Vec<u32>,
     pub(crate) limiters: Vec<Limiter>,
-    /// Greatest nesting of composites.
+    /// Maximum nesting of composites.
     pub(crate) nesting: usize,
-    /// Bytes of a worker's buffer.
+    /// Size of a worker's buffer in bytes.
     pub(crate) memory: u64,
-    /// Rows the program can record.
+    /// The rows that the program may record.
     pub(crate) rows: Vec<u32>,
-    /// Its operations have a schedule of their own.
+    /// Whether its operations have a schedule of their own.
     pub(crate) paced: bool,
-    /// The mix, if it is one; there is no code then.
+    /// The mix, if it is one; then there is no code.
     pub(crate) mix: Option<Arc<MixProgram>>,
 }
 
@@ -87,7 +87,7 @@ impl Compiled {
                 compiled.paced = mix.pacing.is_some();
                 compiled.mix = Some(Arc::new(program));
             }
-            // A rank makes its steps itself.
+            // A rank generates its steps.
             Program::Pattern(pattern) => {
                 pattern.for_each_row(&mut |row| compiled.rows.push(row.0));
             }
@@ -124,26 +124,18 @@ impl Compiled {
             self.rows.push(open.0);
         }
         let state = match op {
-            // A semblock or block that is written twice under one name is one: those who post
-            // and wake know it by its name.
+            // Semblocks and blocks of one name are one: posts and wakeups refer to the name.
             Op::SemBlock { high_water, .. } => {
                 let known = self.semblocks.iter().position(|(r, _)| *r == row);
-                known.unwrap_or_else(|| {
-                    self.semblocks.push((row, *high_water));
-                    self.semblocks.len() - 1
-                })
+                known.unwrap_or_else(|| push(&mut self.semblocks, (row, *high_water)))
             }
             Op::Block => {
                 let known = self.blocks.iter().position(|r| *r == row);
-                known.unwrap_or_else(|| {
-                    self.blocks.push(row);
-                    self.blocks.len() - 1
-                })
+                known.unwrap_or_else(|| push(&mut self.blocks, row))
             }
             Op::Limit { targets, .. } => {
                 let rows = targets.as_ref().map(|t| t.iter().map(|r| r.0).collect());
-                self.limiters.push(Limiter { rows });
-                self.limiters.len() - 1
+                push(&mut self.limiters, Limiter { rows })
             }
             Op::AioWrite { completion, .. } => {
                 self.rows.push(completion.0);
@@ -159,7 +151,7 @@ impl Compiled {
         });
     }
 
-    /// Slots named by number come first, those of rotating opens behind them.
+    /// Assigns the slots named by number, and behind them those of rotating opens.
     fn assign_slots(&mut self, plan: &Plan) {
         let mut rotating = Vec::new();
         for instr in &self.code {
@@ -196,12 +188,18 @@ impl Compiled {
     }
 }
 
-/// What a worker needs to know of a row.
+/// Appends to a list; returns the index.
+fn push<T>(list: &mut Vec<T>, item: T) -> usize {
+    list.push(item);
+    list.len() - 1
+}
+
+/// Properties of a row for its workers.
 #[derive(Clone, Copy)]
 pub(crate) struct RowInfo {
-    /// Counts in the summary.
+    /// Whether it counts in the summary.
     pub(crate) counts: bool,
-    /// Moves data.
+    /// Whether it moves data.
     pub(crate) moves: bool,
 }
 

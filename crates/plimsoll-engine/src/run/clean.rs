@@ -1,4 +1,4 @@
-//! Cleaning up after runs that did not.
+//! Cleaning up after runs that could not.
 
 use super::marker::{self, GuardError, GuardState, Marker, RemoteOwner};
 use super::setup_pool::MAX_SERVER_SILENCE;
@@ -10,14 +10,13 @@ use plimsoll_target::{Purpose, Target, Visitor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Removes what runs left in a directory that carries Plimsoll's marker: the trees that the
-/// marker lists, the marker, and the directory itself if Plimsoll made it. Returns what was left;
-/// while anything of a tree is, the marker stays. `stop` may
-/// ask for the rest to be left. `force`: so too if the marker names a process of
-/// another machine, which may be alive.
+/// Removes what runs left in a directory with Plimsoll's marker: the trees that the marker lists, the
+/// marker, and the directory if Plimsoll created it. Returns what is left; the marker stays with the
+/// rest of a tree. `stop` may end the removal. `force`: even if the marker names a process of another
+/// machine, which may be alive.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if the directory carries no marker or a run is using it.
+/// [`EngineError::Refused`] if the directory has no marker or a run is using it.
 pub fn clean(
     dir: &Path,
     settings: &Settings,
@@ -28,33 +27,27 @@ pub fn clean(
         true => RemoteOwner::TakeOver,
         false => RemoteOwner::Refuse,
     };
-    end(dir, settings, (others, FileDisposition::Clean), stop)
+    end(dir, settings, others, false, stop)
 }
 
-/// Gives up a directory that runs of this process held ([`Settings::holds`]); its files stay.
+/// Releases a directory that runs of this process have claimed ([`Settings::holds`]); its files stay.
 ///
 /// # Errors
-/// As [`clean`], and if that cannot be noted in the marker.
+/// Those of [`clean`], and if the marker cannot be written.
 pub fn release_claim(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
-    let how = (RemoteOwner::Refuse, FileDisposition::Leave);
-    let left = end(dir, settings, how, &Stop::default())?;
+    let left = end(dir, settings, RemoteOwner::Refuse, true, &Stop::default())?;
     match left.unremoved.into_iter().next() {
         None => Ok(()),
         Some(why) => Err(EngineError::Failed(why)),
     }
 }
 
-/// What becomes of the files of a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileDisposition {
-    Clean,
-    Leave,
-}
-
+/// Releases a directory, and removes its files unless `keeps`.
 fn end(
     dir: &Path,
     settings: &Settings,
-    (others, end): (RemoteOwner, FileDisposition),
+    others: RemoteOwner,
+    keeps: bool,
     stop: &Stop,
 ) -> Result<Cleanup, EngineError> {
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
@@ -74,7 +67,7 @@ fn end(
         plan: &plan,
         settings,
         others,
-        end,
+        keeps,
         stop,
     };
     plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, ending)
@@ -133,7 +126,7 @@ struct CleanVisitor<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
     others: RemoteOwner,
-    end: FileDisposition,
+    keeps: bool,
     stop: &'a Stop,
 }
 
@@ -145,11 +138,11 @@ impl Visitor for CleanVisitor<'_> {
         pool.silence = Some(MAX_SERVER_SILENCE);
         pool.stop = self.stop.removal.clone();
         let mut place = ClaimedWorkDir::claim(&pool, self.plan, self.others)?;
-        let left = match self.end {
-            FileDisposition::Clean => place.clean_listed(),
-            FileDisposition::Leave => place.release(true),
+        let left = match self.keeps {
+            false => place.clean_listed(),
+            true => place.release(true),
         };
-        let settings = Some(self.settings).filter(|_| self.end == FileDisposition::Clean);
+        let settings = Some(self.settings).filter(|_| !self.keeps);
         Ok(place.cleanup(left, settings))
     }
 }

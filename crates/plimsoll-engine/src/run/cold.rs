@@ -1,8 +1,7 @@
-//! What is dropped from the machine's caches, so that what is read next comes from storage.
+//! Dropping data from the machine's caches, so that the next reads come from storage.
 
 use super::EngineError;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
-use super::tree::path_of;
 use crate::stage_state::RankStates;
 use plimsoll_plan::{
     FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, Rounds, StageProgress,
@@ -15,7 +14,7 @@ use std::ops::Range;
 /// Drops the caches of the whole machine: pages, names and attributes.
 ///
 /// # Errors
-/// If the kernel does not let this process.
+/// If the kernel does not permit it.
 pub(super) fn drop_system() -> Result<(), EngineError> {
     rustix::fs::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3")
@@ -25,7 +24,7 @@ pub(super) fn drop_system() -> Result<(), EngineError> {
 /// Drops the located file from the page cache, if it is there.
 async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
     let handle = match session.open(OpenHow::plain(OpenMode::Read)).await {
-        // An earlier part of the run deleted it.
+        // An earlier phase deleted it.
         Err(OpError(Errno::NOENT)) => return Ok(()),
         other => other?,
     };
@@ -33,17 +32,19 @@ async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
     session.close(handle).await.and(dropped)
 }
 
-/// Files that are dropped, each by its number.
-trait NumberedFiles: Sync {
-    /// Appends the path of a file; nothing for one that there never was.
-    fn push(&self, index: u64, path: &mut Vec<u8>);
+fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut path = Vec::new();
+    push(&mut path);
+    path
 }
 
+/// Drops files from the page cache. The function appends the path of a file to a buffer, or nothing
+/// for one that never existed.
 struct DropCaches<F>(F);
 
-impl<S: Session, F: NumberedFiles> BulkTask<S> for DropCaches<F> {
+impl<S: Session, F: Fn(u64, &mut Vec<u8>) + Sync> BulkTask<S> for DropCaches<F> {
     async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
-        let path = path_of(|p| self.0.push(index, p));
+        let path = path_of(|p| (self.0)(index, p));
         if path.is_empty() {
             return Ok(());
         }
@@ -53,33 +54,24 @@ impl<S: Session, F: NumberedFiles> BulkTask<S> for DropCaches<F> {
     }
 }
 
-struct TreeFiles<'a>(&'a Layout);
-
-impl NumberedFiles for TreeFiles<'_> {
-    fn push(&self, index: u64, path: &mut Vec<u8>) {
-        let file = FileId(index as u32);
-        if self.0.starts_with(file) {
-            self.0.push_file(file, path);
-        }
-    }
-}
-
 /// Drops every file of a tree from this machine's page cache.
 pub(super) fn drop_tree<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Result<(), SetupError> {
-    pool.all(
-        u64::from(layout.files()),
-        &DropCaches(TreeFiles(layout)),
-        || (),
-    )
+    let push = |index: u64, path: &mut Vec<u8>| {
+        let file = FileId(index as u32);
+        if layout.starts_with(file) {
+            layout.push_file(file, path);
+        }
+    };
+    pool.all(u64::from(layout.files()), &DropCaches(push), || ())
 }
 
 /// A stage of a pattern that has ended.
 pub(super) struct PastStage {
     /// Its number in the pattern.
     pub(super) stage: u32,
-    /// How far all ranks were before it.
+    /// The progress of all ranks before it.
     pub(super) before: RankStates,
-    /// Rounds that the rank of this process did.
+    /// Rounds that the rank of this process executed.
     pub(super) rounds: u64,
 }
 
@@ -92,33 +84,35 @@ struct ObjectRange {
     end: u64,
 }
 
-/// What a rank of a pattern has touched, to be dropped before the next stage.
+/// The objects that a rank of a pattern has read or written, to be dropped before the next stage.
 pub(super) struct PatternFiles<'a> {
     pub(super) pattern: &'a Pattern,
     /// The rank of this process.
     pub(super) rank: u32,
     /// The stages so far.
     pub(super) past: &'a [PastStage],
-    /// How far the ranks are.
+    /// The progress of the ranks.
     pub(super) now: &'a RankStates,
 }
 
 impl PatternFiles<'_> {
-    /// Drops what this rank wrote or read from its machine's page cache. Before the first stage
-    /// that is what an earlier run left in its sets.
+    /// Drops the objects that this rank wrote or read from its machine's page cache; before the first
+    /// stage, those that an earlier run left in its sets.
     ///
     /// # Errors
     /// If a file cannot be opened, written out or dropped.
     pub(super) fn drop<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), SetupError> {
         if self.past.is_empty() {
             let paths = self.left_by_earlier_run(pool)?;
-            return pool.all(paths.len() as u64, &DropCaches(Paths(paths)), || ());
+            let push = |i: u64, path: &mut Vec<u8>| path.extend_from_slice(&paths[i as usize]);
+            return pool.all(paths.len() as u64, &DropCaches(push), || ());
         }
         let ranges = Ranges::new(self.pattern, self.touched());
-        pool.all(ranges.files(), &DropCaches(ranges), || ())
+        let push = |index: u64, path: &mut Vec<u8>| ranges.push(index, path);
+        pool.all(ranges.files(), &DropCaches(push), || ())
     }
 
-    /// Objects that are there in the sets of this rank.
+    /// The existing objects in the sets of this rank.
     fn left_by_earlier_run<T: Target>(
         &self,
         pool: &SetupPool<T>,
@@ -126,11 +120,7 @@ impl PatternFiles<'_> {
         let mut paths = Vec::new();
         for set in 0..self.pattern.sets {
             let dir = path_of(|p| self.pattern.push_set(self.rank, set, p));
-            let found = pool.one(async |session| {
-                session.locate(|p| p.extend_from_slice(&dir));
-                session.entries().await
-            });
-            let entries = match found.and_then(|entries| entries) {
+            let entries = match pool.at(&dir, async |s| s.entries().await) {
                 Ok(entries) => entries,
                 Err(OpError(Errno::NOENT)) => continue,
                 Err(e) => return Err(SetupError::failed("list", &dir, e)),
@@ -143,14 +133,11 @@ impl PatternFiles<'_> {
         Ok(paths)
     }
 
-    /// What this rank wrote or read in the stages so far and nobody has deleted since.
+    /// Objects that this rank wrote or read in earlier stages and that were not deleted since.
     fn touched(&self) -> Vec<ObjectRange> {
         let mut all = Vec::new();
         for past in self.past {
-            let Some(stage) = self.pattern.stages.get(past.stage as usize) else {
-                continue;
-            };
-            match &stage.work {
+            match &self.pattern.stages[past.stage as usize].work {
                 StageWork::Objects(work) => {
                     for step in &work.steps {
                         self.touched_by(past, work, step, &mut all);
@@ -203,12 +190,12 @@ impl PatternFiles<'_> {
         }
     }
 
-    /// Objects of a set with smaller numbers than this have been deleted.
+    /// The number below which the objects of a set have been deleted.
     fn deleted_below(&self, owner: u32, set: u32) -> u64 {
         let mut below = 0;
         for past in self.past {
-            let stage = self.pattern.stages.get(past.stage as usize);
-            let Some(StageWork::Objects(work)) = stage.map(|s| &s.work) else {
+            let stage = &self.pattern.stages[past.stage as usize];
+            let StageWork::Objects(work) = &stage.work else {
                 continue;
             };
             for step in work.steps.iter().filter(|s| s.op == ObjectOp::Delete) {
@@ -219,7 +206,7 @@ impl PatternFiles<'_> {
                 .of(owner, set, self.pattern.ranks);
                 below = below.max(match work.advances {
                     StageProgress::Position => self.now.position[deleter as usize] + step.offset,
-                    // It deletes all that there is.
+                    // The stage deletes all objects.
                     StageProgress::Nothing | StageProgress::Made => u64::MAX,
                 });
             }
@@ -228,7 +215,7 @@ impl PatternFiles<'_> {
     }
 }
 
-/// The same objects, each in one range only.
+/// Merges overlapping ranges.
 fn merged(mut all: Vec<ObjectRange>) -> Vec<ObjectRange> {
     all.sort();
     let mut out: Vec<ObjectRange> = Vec::new();
@@ -243,14 +230,6 @@ fn merged(mut all: Vec<ObjectRange>) -> Vec<ObjectRange> {
         }
     }
     out
-}
-
-struct Paths(Vec<Vec<u8>>);
-
-impl NumberedFiles for Paths {
-    fn push(&self, index: u64, path: &mut Vec<u8>) {
-        path.extend_from_slice(&self.0[index as usize]);
-    }
 }
 
 /// Objects in several sets, numbered one after the other.
@@ -279,9 +258,7 @@ impl<'a> Ranges<'a> {
     fn files(&self) -> u64 {
         self.numbers.last().map_or(0, |n| n.end)
     }
-}
 
-impl NumberedFiles for Ranges<'_> {
     fn push(&self, index: u64, path: &mut Vec<u8>) {
         let at = self.numbers.partition_point(|n| n.end <= index);
         let (numbers, objects) = (&self.numbers[at], &self.objects[at]);

@@ -11,18 +11,18 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How often a command is looked at.
+/// Interval of the checks of a command.
 const COMMAND_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a command that was asked to end may take for it.
+/// How long a command may take to end after SIGTERM.
 const COMMAND_KILL_DELAY: Duration = Duration::from_secs(2);
 
 /// How long a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// At most, from its start; `None` for no limit.
+    /// Maximum time from its start; `None` for no limit.
     pub time: Option<Duration>,
-    /// The same once the run is to stop.
+    /// Maximum time from its start if the run is to stop.
     pub time_once_stopped: Duration,
 }
 
@@ -35,13 +35,13 @@ pub enum CommandEnd {
     TimedOut(Duration),
 }
 
-/// What is said of a command that would ask for a password.
+/// The error of a command that would ask for a password.
 const WANTS_TERMINAL: &str = "it wants to use the terminal, which is the run's";
 
-/// Process groups of the commands that run.
+/// Process groups of the running commands.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// A group in [`RUNNING`], as long as its command runs.
+/// A group in [`RUNNING`] while its command runs.
 struct Running(i32);
 
 impl Running {
@@ -57,7 +57,7 @@ impl Drop for Running {
     }
 }
 
-/// Kills the commands that run, with all that they started: for a program that ends at once.
+/// Kills the running commands and their descendants, for a program that exits at once.
 pub fn kill_commands() {
     for group in lock(&RUNNING).iter().filter_map(|g| Pid::from_raw(*g)) {
         // It may have ended by itself meanwhile.
@@ -65,11 +65,11 @@ pub fn kill_commands() {
     }
 }
 
-/// Runs a command to its end. When its time is up, it and what it started are asked to end, and
-/// killed a little later.
+/// Runs a command to its end. When its time is up, it and its descendants are terminated, and killed
+/// a little later.
 ///
 /// # Errors
-/// When it cannot be started or waited for, or wants to use the terminal: it is ended then.
+/// If it cannot be started or waited for, or if it wants to use the terminal: then it is ended.
 pub fn run_command(
     command: &mut Command,
     limits: Limits,
@@ -102,8 +102,8 @@ pub fn run_command(
     }
 }
 
-/// Whether a command was stopped because it wants to read from the terminal, or to set it: that of a
-/// group in the background is stopped until it is brought to the foreground.
+/// Whether a command was stopped because it wants to read from the terminal or set it, which processes
+/// in the background may not.
 fn wants_terminal(child: &Child) -> bool {
     let Some(pid) = Pid::from_raw(child.id() as i32) else {
         return false;
@@ -115,7 +115,7 @@ fn wants_terminal(child: &Child) -> bool {
     signal.is_some_and(|s| of_terminal.contains(&s))
 }
 
-/// Ends a command with all that it started.
+/// Ends a command and its descendants.
 fn end(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_raw(child.id() as i32);
     let signal = |signal| {
@@ -125,19 +125,19 @@ fn end(child: &mut Child) -> io::Result<()> {
         }
     };
     signal(Signal::TERM);
-    // One that is stopped gets it when it goes on.
+    // A stopped process receives it when it continues.
     signal(Signal::CONT);
     let begun = Instant::now();
     while begun.elapsed() < COMMAND_KILL_DELAY && child.try_wait()?.is_none() {
         std::thread::sleep(COMMAND_POLL_INTERVAL);
     }
-    // What it started may still be there when it is not.
+    // Its descendants may outlive it.
     signal(Signal::KILL);
     child.wait().map(drop)
 }
 
-/// Runs a shell command of the workload; front ends let it through only when it is allowed. When
-/// the run is stopped, the command and what it started are stopped too.
+/// Runs a shell command of the workload, which front ends have allowed. When the run is stopped, the
+/// command and its descendants are ended too.
 pub(super) fn run_shell(
     command: &str,
     stopped: &dyn Fn() -> bool,

@@ -1,17 +1,17 @@
-//! Whether the load of an operation mix was carried, and by whose doing not.
+//! Whether the load of an operation mix was sustained, and whether the client caused a failure.
 
 use crate::outcome::Outcome;
 use plimsoll_measure::Latency;
 use plimsoll_plan::{OperationId, Plan, Reason};
 use std::time::Duration;
 
-/// Mean lateness of starts, in nanoseconds, below which the client is never to blame.
+/// Mean start delay, in nanoseconds, up to which the client is never to blame.
 const MIN_BLAMED_DELAY_NS: f64 = 1e6;
 
-/// Share of the mean response time that the client's own lateness may be.
+/// Maximum start delay as a fraction of the mean response time.
 const MAX_CLIENT_DELAY_SHARE: f64 = 0.1;
 
-/// What stands against the result of a mix; nothing for other workloads.
+/// Why the result of a mix is invalid; empty for other workloads.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let Some(window) = outcome.windows.last() else {
         return vec![];
@@ -43,14 +43,12 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let rows = plan.groups.iter().filter_map(|g| g.program.mix()?.pacing);
     let mut late = Latency::default();
     for OperationId(row) in rows.map(|p| p.start) {
-        if let Some(row) = window.totals.rows.get(row as usize) {
-            late.add(&row.service);
-        }
+        late.add(&window.totals.rows[row as usize].service);
     }
     if late.mean() > MIN_BLAMED_DELAY_NS && late.mean() > MAX_CLIENT_DELAY_SHARE * response.mean() {
         let text = format!(
-            "the client itself began operations {:.1} ms after they were due, which is {:.0} % \
-             of the mean response time",
+            "the client itself started operations {:.1} ms late, which is {:.0} % of the mean \
+             response time",
             late.mean() / 1e6,
             100.0 * late.mean() / response.mean().max(1.0)
         );

@@ -1,4 +1,4 @@
-//! The end of a run: what it came to, and what becomes of its files.
+//! The end of a run: its outcome, and the removal of its files.
 
 use super::setup_pool::SetupPool;
 use super::stalls;
@@ -10,9 +10,9 @@ use crate::outcome::{Cleanup, Outcome};
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_target::Target;
 
-/// What a run came to, before its files are removed. What was measured is kept, whatever went wrong
-/// afterwards; and the first thing that went wrong is the one to name. Only rank 0 has an outcome
-/// of a run that measured nothing.
+/// The outcome of a run before its files are removed. Measurements are kept, whatever failed later;
+/// the first failure is the one that is reported. Only rank 0 has an outcome of a run that measured
+/// nothing.
 pub(super) fn outcome_or_refusal(
     ran: Result<(), EngineError>,
     plan: &Plan,
@@ -21,7 +21,7 @@ pub(super) fn outcome_or_refusal(
 ) -> Result<Outcome, EngineError> {
     let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
     let ran = match ran {
-        // What was measured is no less for it.
+        // It does not affect what was measured.
         Err(EngineError::Refused(error)) if measured => Err(EngineError::Failed(error)),
         ran => ran,
     };
@@ -42,13 +42,12 @@ pub(super) fn outcome_or_refusal(
     Ok(outcome)
 }
 
-/// Whether nothing ended a run before its end.
+/// Whether a run was not ended early.
 fn ran_to_its_end(outcome: &Outcome) -> bool {
     outcome.failure.is_none() && !outcome.interrupted
 }
 
-/// Says what replies had beyond their protocol, in the place of what was `said` of it before; gives
-/// what is said now.
+/// Adds notes on replies that violate their protocol, in place of those `said` before; returns them.
 pub(super) fn note_long_replies(outcome: &mut Outcome, said: &[String]) -> Vec<String> {
     let texts = outcome.long_replies.iter().map(ToString::to_string);
     let texts: Vec<String> = texts.collect();
@@ -68,17 +67,16 @@ pub(super) struct CleanupStep<'a, 'b, T: Target> {
     pub(super) plan: &'b Plan,
     pub(super) settings: &'b Settings,
     pub(super) stop: &'b Stop,
-    /// No other rank works any more.
+    /// Whether no other rank works any more.
     pub(super) is_quiet: bool,
-    /// Workers did not come back.
+    /// Whether workers hang.
     pub(super) is_stuck: bool,
-    /// The files stay.
+    /// Whether the files stay.
     pub(super) keeps: bool,
 }
 
 impl<'a, T: Target> CleanupStep<'a, '_, T> {
-    /// Removes what the run made, or keeps it; returns what was left, and remarks. What could not be
-    /// removed changes nothing of what was measured.
+    /// Removes the files of the run, or keeps them; returns what is left, and notes.
     pub(super) fn finish(
         self,
         mut place: ClaimedWorkDir<'a, T>,
@@ -117,14 +115,14 @@ impl<'a, T: Target> CleanupStep<'a, '_, T> {
         (cleanup, notes)
     }
 
-    /// Why nothing is removed.
+    /// Why files are kept that should be removed.
     fn keep_reason(&self) -> Option<&'static str> {
         match (self.is_quiet, self.is_stuck) {
             (false, _) => {
                 Some("files were left in place because other ranks may still work on them")
             }
             (true, true) => Some(
-                "files were left in place because workers are stuck in a system call; the next run \
+                "files were left in place because workers hang in a system call; the next run \
                  in the same directory removes them",
             ),
             (true, false) if self.stop.skips_removal() && !self.keeps => {

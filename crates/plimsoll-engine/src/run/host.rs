@@ -1,4 +1,4 @@
-//! What the ranks use of their machines: the processors, and what is mounted there.
+//! The machines of the ranks: their processors and NFS mounts.
 
 use plimsoll_measure::system::NfsMountUse;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ pub(super) type Hosts = BTreeMap<String, Host>;
 /// The ranks of one machine together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Host {
-    /// Processors that the ranks may use, all together: a launcher may bind each to its own.
+    /// Processors that the ranks may use together: a launcher may bind each rank to its own.
     cpus: BTreeSet<u32>,
-    /// Processors that a quota lets a rank use, if those are fewer than it may run on.
+    /// Processors that a quota allows a rank, if they are fewer than it may run on.
     quota: Option<usize>,
     /// Processor time in each window, in seconds.
     used_s: Vec<f64>,
-    /// Traffic of its NFS mounts in each window; the ranks of a machine all see the same.
+    /// Traffic of its NFS mounts in each window, the same for all ranks of a machine.
     mounts: Vec<Option<Mounts>>,
 }
 
@@ -47,12 +47,12 @@ impl Host {
             *mine += theirs;
         }
         for (mine, theirs) in self.mounts.iter_mut().zip(other.mounts) {
-            // Their windows are not the same to the microsecond: the greater counts hold the other.
+            // Windows differ by microseconds: the larger counts include the smaller ones.
             *mine = both(mine.take(), theirs, u64::max);
         }
     }
 
-    /// Share of the processors that was used in a window of this length.
+    /// Fraction of the processors that was used in a window of this length.
     pub(super) fn cpu_share(&self, window: usize, seconds: f64) -> Option<f64> {
         let cpus = self.quota.unwrap_or(self.cpus.len()).max(1) as f64;
         let used = self.used_s.get(window)?;
@@ -70,20 +70,20 @@ pub(super) fn add(hosts: &mut Hosts, others: Hosts) {
     }
 }
 
-/// The share of the machine that was used most.
+/// The largest fraction of the processors of a machine that was used.
 pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64> {
     let shares = hosts.values().filter_map(|h| h.cpu_share(window, seconds));
     shares.max_by(f64::total_cmp)
 }
 
-/// Traffic of the NFS mounts of all machines together; none where one of them does not tell.
+/// Traffic of the NFS mounts of all machines together; `None` if one is unknown.
 pub(super) fn mounted(hosts: &Hosts, window: usize) -> Option<Mounts> {
     let each = hosts.values().map(|h| h.mounts.get(window)?.clone());
     let sum = |all, one| both(all, one, u64::saturating_add);
     each.reduce(sum)?
 }
 
-/// Two machines' or ranks' traffic as one, mount point by mount point.
+/// Joins the traffic of two machines or ranks, by mount point.
 fn both(a: Option<Mounts>, b: Option<Mounts>, join: fn(u64, u64) -> u64) -> Option<Mounts> {
     let mut all = a?;
     for (point, theirs) in b? {
@@ -94,18 +94,20 @@ fn both(a: Option<Mounts>, b: Option<Mounts>, join: fn(u64, u64) -> u64) -> Opti
     Some(all)
 }
 
-/// The machine of this rank, with the processor time it used and the traffic of its NFS mounts in
-/// each window.
+/// The name of this machine.
+pub(super) fn name() -> String {
+    let uname = rustix::system::uname();
+    uname.nodename().to_string_lossy().into_owned()
+}
+
+/// The machine of this rank, with the processor time and the traffic of its NFS mounts in each
+/// window.
 pub(super) fn of_this_rank(used_s: Vec<f64>, mounts: Vec<Option<Mounts>>) -> Hosts {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
     let host = Host {
         mounts,
         ..Host::of_this_process(used_s)
     };
-    Hosts::from([(name, host)])
+    Hosts::from([(name(), host)])
 }
 
 /// `MemAvailable` of `/proc/meminfo`, in bytes.

@@ -1,11 +1,10 @@
-//! Settings that change nothing here: said before a run, so that its result is not taken for what
-//! they would have made of it.
+//! Settings without effect on this target or machine, which are reported before a run.
 
 use super::host;
 use plimsoll_plan::{Bytes, Cold, OpKind, Phase, Plan, Until};
 use plimsoll_target::Target;
 
-/// Sentences on what the Plan's settings cannot do on this target and machine.
+/// Sentences on the Plan's settings that have no effect on this target and machine.
 pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
     let available = host::available_memory();
     cold(target, plan)
@@ -26,7 +25,7 @@ fn cold<T: Target>(target: &T, plan: &Plan) -> Option<String> {
     Some(format!("{option} changes nothing: {why}"))
 }
 
-/// Memory that a pattern is to leave free, and is not there in the first place.
+/// A pattern that is to leave more memory free than is available.
 fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     let (pattern, available) = (plan.pattern()?, available?);
     let squeezed = pattern.stages.iter().filter_map(|s| s.squeeze_memory);
@@ -42,13 +41,13 @@ fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     ))
 }
 
-/// Operations of a mix that are due in all measured windows are fewer than one.
+/// A mix that schedules less than one operation in all measured windows.
 fn rate(plan: &Plan) -> Option<String> {
     let paced = plan.groups.iter().map(|g| {
         let pacing = g.program.mix().map(|m| m.pacing.map(|p| p.rate))?;
         Some(pacing? * g.workers() as f64)
     });
-    // One that is not paced does what it can.
+    // A mix without a rate executes as many as it can.
     let rate: f64 = paced.sum::<Option<f64>>().filter(|rate| *rate > 0.0)?;
     let mut is_open = false;
     let mut seconds = 0.0;
@@ -69,7 +68,7 @@ fn rate(plan: &Plan) -> Option<String> {
         }
     }
     let due = rate * seconds;
-    // Sums of rates have rounding in them.
+    // Without the rounding errors of the sum.
     let rate = (rate * 1e6).round() / 1e6;
     (due < 1.0).then(|| {
         format!(
@@ -79,13 +78,13 @@ fn rate(plan: &Plan) -> Option<String> {
     })
 }
 
-/// A rate for limiters that there are not.
+/// A rate for limiters, if there are none.
 fn limit(plan: &Plan) -> Option<String> {
     let rate = plan.event_rate.filter(|rate| *rate > 0.0)?;
     let limited = plan.operations.iter().any(|o| o.kind == OpKind::Limit);
     (!limited).then(|| {
         format!(
-            "the rate of {rate} events a second has no effect: the workload has no limiter, such as \
+            "the rate of {rate} events per second has no effect: the workload has no limiter, such as \
              eventlimit"
         )
     })

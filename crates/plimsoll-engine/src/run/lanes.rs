@@ -1,6 +1,5 @@
-//! Lanes of a run: which workers they drive, and the threads they are.
+//! The lanes of a run: their workers and their threads.
 
-use super::setup_pool::SetupPool;
 use crate::program::Compiled;
 use crate::run_state::RunState;
 use crate::sync::{ControllerWakeup, lock};
@@ -13,38 +12,29 @@ use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
-/// Where lanes and the controller wait for each other.
+/// Lets lanes and the controller wait for each other before the first operation.
 #[derive(Default)]
 pub(crate) struct StartGate {
+    /// The number of ready lanes, and whether the gate is open.
     state: Mutex<(usize, bool)>,
     changed: Condvar,
 }
 
 impl StartGate {
-    /// A lane is ready; returns when the gate opens.
+    /// Reports a lane as ready; returns when the gate opens.
     fn pass(&self) {
         let mut state = lock(&self.state);
         state.0 += 1;
         self.changed.notify_all();
-        while !state.1 {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        drop(self.changed.wait_while(state, |(_, open)| !*open));
     }
 
-    /// Waits until so many lanes are ready.
+    /// Waits until this number of lanes is ready.
     pub(crate) fn wait_for(&self, lanes: usize) {
-        let mut state = lock(&self.state);
-        while state.0 < lanes {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let state = lock(&self.state);
+        drop(self.changed.wait_while(state, |(ready, _)| *ready < lanes));
     }
 
     pub(crate) fn open(&self) {
@@ -53,8 +43,8 @@ impl StartGate {
     }
 }
 
-/// The workers of a Plan that this rank runs, in the order of their groups: every so manieth of
-/// all, so that each rank has its share of each group.
+/// The workers of a Plan that this rank runs, in the order of their groups: those whose number is
+/// the rank modulo the ranks, so that each rank has its part of each group.
 pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
     let groups = plan.groups.iter().enumerate();
     let all = groups
@@ -69,7 +59,7 @@ pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
         .collect()
 }
 
-/// Which workers each lane drives.
+/// The workers of each lane.
 pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> Vec<Vec<WorkerId>> {
     let count = match kind {
         LaneKind::Blocking => all.len(),
@@ -86,16 +76,14 @@ pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> 
     lanes
 }
 
-/// What a lane records: the rows its workers' programs have.
+/// The rows that a lane records: those of its workers' programs and the target's procedures.
 pub(crate) fn specs(shared: &RunState, workers: &[WorkerId]) -> Vec<RowSpec> {
     let paced = paced_rows(shared);
-    let mut specs = vec![
-        RowSpec {
-            unused: true,
-            paced: false
-        };
-        shared.rows.len()
-    ];
+    let unused = RowSpec {
+        unused: true,
+        paced: false,
+    };
+    let mut specs = vec![unused; shared.rows.len()];
     for worker in workers {
         for row in &shared.programs[worker.group as usize].rows {
             specs[*row as usize] = RowSpec {
@@ -110,22 +98,22 @@ pub(crate) fn specs(shared: &RunState, workers: &[WorkerId]) -> Vec<RowSpec> {
     specs
 }
 
-/// Rows whose operations may have an intended start: those of every program that is paced. Programs
-/// may share rows, and a row's response times are those of all its operations.
+/// Rows whose operations may have an intended start: those of every paced program. Programs may share
+/// rows, and a row's response times are those of all its operations.
 fn paced_rows(shared: &RunState) -> BTreeSet<u32> {
     let limited = |p: &&Compiled| p.paced || (shared.events.is_some() && !p.limiters.is_empty());
     let programs = shared.programs.iter().map(|p| &**p).filter(limited);
     programs.flat_map(|p| p.rows.iter().copied()).collect()
 }
 
-/// Rows of the procedures that the target calls on a server, and their names.
+/// Rows and names of the procedures that the target calls on a server.
 fn procedures(plan: &Plan) -> impl Iterator<Item = (u32, &str)> {
     let rows = (0..).zip(&plan.operations);
     rows.filter(|(_, o)| o.kind == OpKind::Rpc)
         .map(|(row, o)| (row, o.name.as_str()))
 }
 
-/// Where the sessions of a lane write down what such procedures did.
+/// The recorder of the procedures of a lane's sessions.
 fn rpc_rows(plan: &Plan, recorder: &Rc<Recorder>) -> Option<RpcRows> {
     let rows = procedures(plan).map(|(row, name)| (name.to_owned(), row));
     let rows: Arc<[(String, u32)]> = rows.collect();
@@ -135,7 +123,7 @@ fn rpc_rows(plan: &Plan, recorder: &Rc<Recorder>) -> Option<RpcRows> {
     })
 }
 
-/// A lane to be: everything its thread needs.
+/// A lane before its start: everything that its thread needs.
 pub(crate) struct LanePlan<T: Target> {
     pub(crate) target: Arc<T>,
     pub(crate) content: ContentPool,
@@ -149,40 +137,11 @@ pub(crate) struct LanePlan<T: Target> {
 }
 
 impl<T: Target> LanePlan<T> {
-    pub(crate) fn of(
-        pool: &SetupPool<T>,
-        kind: LaneKind,
-        number: usize,
-        rest: LaneContext,
-    ) -> Self {
-        let LaneContext {
-            workers,
-            recorder,
-            shared,
-            gate,
-            bell,
-        } = rest;
-        let (target, content) = (pool.target.clone(), pool.content.clone());
-        Self {
-            target,
-            content,
-            kind,
-            number,
-            workers,
-            recorder,
-            shared,
-            gate,
-            bell,
-        }
-    }
-
-    /// Starts the lane's thread. It ends by itself; one that is stuck in a system call cannot be
-    /// waited for, so nobody joins it.
+    /// Starts the lane's thread. It is not joined, because a thread that hangs in a system call does
+    /// not end.
     pub(crate) fn spawn(self) -> std::io::Result<()> {
         let name = match self.workers.first() {
-            Some(w) if self.kind == LaneKind::Blocking => {
-                worker_name(&self.shared.plan, w.group as usize, w.number)
-            }
+            Some(w) if self.kind == LaneKind::Blocking => worker_name(&self.shared.plan, *w),
             _ => format!("lane-{}", self.number + 1),
         };
         std::thread::Builder::new()
@@ -201,7 +160,7 @@ impl<T: Target> LanePlan<T> {
         let mut passed = false;
         let work = std::panic::catch_unwind(AssertUnwindSafe(|| self.work(&mut passed)));
         if work.is_err() {
-            // A defect of ours; the run ends and says so instead of waiting for the lane.
+            // A defect of Plimsoll: the run ends instead of waiting for the lane.
             let error = "internal error: a worker panicked; please report this".into();
             let now = shared.clock.now();
             shared.fail(Failure::of("run", error), now);
@@ -304,18 +263,9 @@ impl<T: Target> LanePlan<T> {
     }
 }
 
-/// What differs between the lanes of a run.
-pub(crate) struct LaneContext {
-    pub(crate) workers: Vec<WorkerId>,
-    pub(crate) recorder: Recorder,
-    pub(crate) shared: Arc<RunState>,
-    pub(crate) gate: Arc<StartGate>,
-    pub(crate) bell: Arc<ControllerWakeup>,
-}
-
 fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
     Failure {
-        worker: Some(worker_name(plan, id.group as usize, id.number)),
+        worker: Some(worker_name(plan, id)),
         ..Failure::of("run", format!("cannot begin: {error}"))
     }
 }
@@ -335,17 +285,13 @@ fn core(
             .branch(v.seed.unwrap_or(0))
             .rng()
     };
-    let semaphores = program.semblocks.iter().map(|(row, _)| {
-        // The engine made one for each worker of each row, in the order of the workers.
-        shared.semaphore_of(*row, id.index)
-    });
+    let semblocks = program.semblocks.iter();
+    let semaphores = semblocks.map(|(row, _)| shared.semaphore_of(*row, id.index));
     WorkerContext {
         lane: lane.clone(),
         recorder: recorder.clone(),
-        under_way: recorder.worker(),
-        group: id.group,
-        number: id.number,
-        index: id.index,
+        in_flight: recorder.worker(),
+        id,
         rng: stream.named("positions").rng(),
         variable_rngs: shared
             .plan

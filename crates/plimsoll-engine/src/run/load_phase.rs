@@ -2,7 +2,7 @@
 
 mod end;
 
-use super::lanes::{LaneContext, LanePlan, StartGate, assign, specs, workers};
+use super::lanes::{LanePlan, StartGate, assign, specs, workers};
 use super::setup_pool::SetupPool;
 use super::team::RankTeam;
 use super::{EngineError, Event, Observer, Settings, Stop};
@@ -10,14 +10,13 @@ use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
 use crate::run_state::{Limits, RunState};
 use crate::stage_state::{RankStates, StageRun};
-use crate::sync::ControllerWakeup;
-use crate::sync::lock;
+use crate::sync::{ControllerWakeup, lock};
 use crate::worker_id::WorkerId;
 use end::HUNG_WORKER_TIMEOUT;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{
-    Clock, ClockKind, Collector, Interval, Nanos, OpTotals, Recorder, WindowBounds, WindowState,
+    Clock, ClockKind, Collector, Interval, LaneProgress, Nanos, OpTotals, Recorder, WindowBounds, WindowState,
 };
 use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::GroupStatus;
@@ -26,13 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often the controller looks.
+/// Interval of the controller's checks.
 const CONTROL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often the observer hears that the run goes on.
+/// Interval of the observer's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Looks at workers that all wait for each other before that is taken for a deadlock.
+/// Consecutive checks at which all workers wait for each other before that is a deadlock.
 const DEADLOCK_POLLS: u32 = 250;
 
 /// The window that is open.
@@ -51,7 +50,7 @@ struct PeriodicSnapshots {
     next: Nanos,
 }
 
-/// What a part of a run is made with.
+/// The arguments of a load phase.
 pub(crate) struct LoadPhaseSpec<'a, 'b, T: Target> {
     pub(crate) setup_pool: &'b SetupPool<T>,
     pub(crate) plan: &'a Plan,
@@ -59,19 +58,98 @@ pub(crate) struct LoadPhaseSpec<'a, 'b, T: Target> {
     pub(crate) stop: &'a Stop,
     pub(crate) clock: &'b Clock,
     pub(crate) team: &'a RankTeam<'a>,
-    /// The stage, if workers are ranks of a pattern, and how far they are.
+    /// The stage and the progress of the ranks, if workers are ranks of a pattern.
     pub(crate) stage: Option<(u32, RankStates)>,
 }
 
+impl<T: Target> LoadPhaseSpec<'_, '_, T> {
+    /// The state that the workers share, after `windows` windows of earlier phases.
+    fn run_state(
+        &self,
+        filesets: Vec<Arc<FilesetState>>,
+        workers: &[WorkerId],
+        windows: u32,
+        bell: &Arc<ControllerWakeup>,
+    ) -> Result<RunState, EngineError> {
+        let (plan, team) = (self.plan, self.team);
+        let interval = self.settings.interval.as_nanos() as Nanos;
+        let window = WindowState::following(interval, windows);
+        let stage = self.stage.clone();
+        let stage = stage
+            .map(|(stage, states)| StageRun::new(stage, states, !team.is_alone(), bell.clone()));
+        let part = workers.len() as f64 / plan.workers().max(1) as f64;
+        let limits = Limits {
+            events: plan.event_rate.map(|rate| rate * part),
+            total: match plan.options.ops {
+                Some(OpsLimit::Total(n)) => Some(team.share_of(n)),
+                _ => None,
+            },
+        };
+        let clock = self.clock.clone();
+        let shared = RunState::new(plan, clock, window, filesets, workers, limits, stage);
+        let mut shared = shared.map_err(EngineError::Refused)?;
+        let target = self.setup_pool.target.clone();
+        shared.explain = Box::new(move |e| target.explain(e));
+        Ok(shared)
+    }
+
+    /// Starts the threads of the lanes.
+    fn start_lanes(
+        &self,
+        kind: LaneKind,
+        workers: &[WorkerId],
+        shared: &Arc<RunState>,
+        gate: &Arc<StartGate>,
+        bell: &Arc<ControllerWakeup>,
+    ) -> Result<Vec<Arc<LaneProgress>>, EngineError> {
+        let pool = self.setup_pool;
+        let lanes = assign(kind, self.settings.lanes, workers).into_iter();
+        let lanes = lanes.enumerate().map(|(number, workers)| LanePlan {
+            target: pool.target.clone(),
+            content: pool.content.clone(),
+            kind,
+            number,
+            recorder: Recorder::new(shared.window.clone(), &specs(shared, &workers)),
+            workers,
+            shared: shared.clone(),
+            gate: gate.clone(),
+            bell: bell.clone(),
+        });
+        let lanes: Vec<LanePlan<T>> = lanes.collect();
+        let progress: Vec<_> = lanes.iter().map(|l| l.recorder.progress()).collect();
+        let first = shared.progress.set(progress.clone()).is_ok();
+        assert!(first, "the lanes of a phase are started once");
+        for (started, lane) in lanes.into_iter().enumerate() {
+            if let Err(e) = lane.spawn() {
+                // Those that were started end at once.
+                shared.end_run(0);
+                gate.open();
+                let begun = Instant::now();
+                let out = || progress[..started].iter().all(|lane| lane.ended());
+                while !out() && begun.elapsed() < HUNG_WORKER_TIMEOUT {
+                    bell.wait(CONTROL_POLL_INTERVAL);
+                }
+                return Err(EngineError::Failed(format!(
+                    "cannot start thread {} of {}: {e}",
+                    started + 1,
+                    progress.len()
+                )));
+            }
+        }
+        Ok(progress)
+    }
+}
+
+/// A part of a run in which workers work.
 pub(crate) struct LoadPhase<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
     team: &'a RankTeam<'a>,
-    /// Intervals that wait for those of the other ranks.
+    /// Intervals that are reported together with those of the other ranks.
     intervals: Vec<Interval>,
-    /// The ranks have agreed how many rounds a stage has.
+    /// Whether the ranks have agreed on the rounds of a stage.
     agreed: bool,
-    /// When this rank knew that all ranks had ended the stage.
+    /// When this rank learned that all ranks had ended the stage; 0 before.
     all_ended: Nanos,
     trouble: Option<EngineError>,
     shared: Arc<RunState>,
@@ -82,12 +160,12 @@ pub(crate) struct LoadPhase<'a> {
     outcome: &'a mut Outcome,
     kind: LaneKind,
     open: Option<ActiveWindow>,
-    /// The window of the next [`Phase::OpenWindow`] is open already.
+    /// Whether the window of the next [`Phase::OpenWindow`] is open already.
     scheduled: bool,
-    /// The script has a window that was not opened any more.
+    /// Whether the script has a window that was not opened.
     missed_window: bool,
     periodic: Option<PeriodicSnapshots>,
-    /// Instant up to which the script has come.
+    /// The instant that the script has reached.
     cursor: Nanos,
     ticked: Instant,
     waiting_looks: u32,
@@ -101,85 +179,24 @@ impl<'a> LoadPhase<'a> {
         filesets: Vec<Arc<FilesetState>>,
         outcome: &'a mut Outcome,
     ) -> Result<Self, EngineError> {
-        let LoadPhaseSpec {
-            setup_pool: pool,
-            plan,
-            settings,
-            stop,
-            clock,
-            team,
-            stage,
-        } = spec;
-        let kind = match settings.clock {
+        let (plan, team) = (spec.plan, spec.team);
+        let kind = match spec.settings.clock {
             ClockKind::Virtual => LaneKind::Virtual,
-            ClockKind::Real => pool.target.lane_kind(),
+            ClockKind::Real => spec.setup_pool.target.lane_kind(),
         };
         let all = workers(plan, team.rank(), team.size());
-        let interval = settings.interval.as_nanos() as Nanos;
-        // Windows that were dropped have numbers too.
-        let before = outcome.windows.last().map_or(0, |w| w.totals.number);
-        let window = WindowState::following(interval, before);
-        let (gate, bell) = (
-            Arc::new(StartGate::default()),
-            Arc::new(ControllerWakeup::default()),
-        );
-        let stage = stage
-            .map(|(stage, states)| StageRun::new(stage, states, !team.is_alone(), bell.clone()));
-        let limits = Limits {
-            events: plan
-                .event_rate
-                .map(|rate| rate * all.len() as f64 / plan.workers().max(1) as f64),
-            total: match plan.options.ops {
-                Some(OpsLimit::Total(n)) => Some(team.share_of(n)),
-                _ => None,
-            },
-        };
-        let shared = RunState::new(plan, clock.clone(), window, filesets, &all, limits, stage);
-        let mut shared = shared.map_err(EngineError::Refused)?;
-        let target = pool.target.clone();
-        shared.explain = Box::new(move |e| target.explain(e));
-        let shared = Arc::new(shared);
-        let lanes: Vec<_> = assign(kind, settings.lanes, &all)
-            .into_iter()
-            .map(|workers| {
-                let recorder = Recorder::new(shared.window.clone(), &specs(&shared, &workers));
-                (workers, recorder)
-            })
-            .collect();
-        let progress: Vec<_> = lanes.iter().map(|(_, r)| r.progress()).collect();
-        // Set once, right here.
-        let _ = shared.progress.set(progress.clone());
-        let count = lanes.len();
-        for (number, (workers, recorder)) in lanes.into_iter().enumerate() {
-            let rest = LaneContext {
-                workers,
-                recorder,
-                shared: shared.clone(),
-                gate: gate.clone(),
-                bell: bell.clone(),
-            };
-            if let Err(e) = LanePlan::of(pool, kind, number, rest).spawn() {
-                // Those that were started end at once.
-                shared.end_run(0);
-                gate.open();
-                let begun = std::time::Instant::now();
-                let out = || progress[..number].iter().all(|lane| lane.ended());
-                while !out() && begun.elapsed() < HUNG_WORKER_TIMEOUT {
-                    bell.wait(CONTROL_POLL_INTERVAL);
-                }
-                return Err(EngineError::Failed(format!(
-                    "cannot start thread {} of {count}: {e}",
-                    number + 1
-                )));
-            }
-        }
-        let collector = Collector::new(shared.window.clone(), progress, plan.operations.len())
+        let (gate, bell) = (Arc::default(), Arc::default());
+        // Dropped windows have numbers too.
+        let windows = outcome.windows.last().map_or(0, |w| w.totals.number);
+        let shared = Arc::new(spec.run_state(filesets, &all, windows, &bell)?);
+        let lanes = spec.start_lanes(kind, &all, &shared, &gate, &bell)?;
+        outcome.lanes = lanes.len();
+        gate.wait_for(lanes.len());
+        let collector = Collector::new(shared.window.clone(), lanes, plan.operations.len())
             .counting(shared.counted());
-        outcome.lanes = count;
-        gate.wait_for(count);
         Ok(Self {
             plan,
-            stop,
+            stop: spec.stop,
             team,
             intervals: Vec::new(),
             agreed: false,
@@ -203,14 +220,14 @@ impl<'a> LoadPhase<'a> {
         })
     }
 
-    /// Lets the lanes end without any work, because another rank has none that could begin.
+    /// Ends the lanes before their workers begin, because another rank cannot start its lanes.
     pub(crate) fn abandon(self) {
         self.shared.end_run(0);
         self.gate.open();
     }
 
-    /// Opens the gate and follows the script from `at` until the workers are stopped; returns
-    /// where the script goes on.
+    /// Opens the gate and executes the script from `at` until the workers are stopped; returns the
+    /// position of the next phase.
     pub(crate) fn run(
         &mut self,
         at: usize,
@@ -233,15 +250,15 @@ impl<'a> LoadPhase<'a> {
                     at += 1;
                     break;
                 }
-                // Commands of a run that is over are not run any more.
+                // A run that is over executes no more commands.
                 Phase::System { .. } | Phase::Echo { .. } if self.is_cut_short() => {}
-                // The result is the window that was open when the run ended, and not an empty one.
+                // The result is the window that was open when the run ended, not an empty one.
                 Phase::OpenWindow if !self.scheduled && self.has_run_out() => {
                     self.missed_window = true;
                 }
                 phase => {
                     if let Err(e) = self.phase(phase, &script[at + 1..], observer) {
-                        // Nothing is removed under workers that still work.
+                        // Files are removed only after the workers have ended.
                         self.end(observer);
                         return Err(e);
                     }
@@ -273,14 +290,14 @@ impl<'a> LoadPhase<'a> {
                 let stopped = || self.stop.is_requested();
                 super::command::run_shell(command, &stopped, self.outcome)?;
             }
-            // Trees are made before workers start; a second start has nothing to start.
+            // Populating precedes the start; a second start has nothing to start.
             Phase::Populate { .. } | Phase::Start | Phase::StartStage { .. } | Phase::Stop => {}
         }
         Ok(())
     }
 
-    /// If everything up to the first window's end depends on time alone, sets its instants
-    /// before the workers start, so that all of them see the same two.
+    /// Opens the first window before the workers start, if its instants depend on time alone, so that
+    /// all workers see the same two.
     fn schedule(&mut self, phases: &[Phase]) {
         let mut at = self.cursor;
         for (i, phase) in phases.iter().enumerate() {
@@ -302,19 +319,16 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Opens a window at the cursor. What follows may already say when it ends, and that the run
-    /// ends with it.
+    /// Opens a window at the cursor. The next phases may determine its end, and that the run ends
+    /// with it.
     fn open_window(&mut self, next: &[Phase]) {
         let mut end = Nanos::MAX;
         let mut at = self.cursor;
         for phase in next {
             match phase {
-                Phase::Wait { until, .. } => match until {
-                    Until::Elapsed { time } => at += time.as_nanos() as u64,
-                    Until::Done {
-                        at_most: Some(time),
-                    } => at += time.as_nanos() as u64,
-                    Until::Done { at_most: None } => break,
+                Phase::Wait { until, .. } => match max_wait(*until) {
+                    Some(time) => at += time,
+                    None => break,
                 },
                 Phase::Echo { .. } => {}
                 Phase::CloseWindow => end = at,
@@ -334,17 +348,17 @@ impl<'a> LoadPhase<'a> {
         });
     }
 
-    /// Whether somebody or something ended the run before its script did.
+    /// Whether the run ended before its script.
     fn is_cut_short(&self) -> bool {
         self.outcome.interrupted || lock(&self.shared.failure).is_some() || self.has_run_out()
     }
 
-    /// Whether a worker of this rank found nothing left to work on, which ended the run.
+    /// Whether a fileset was exhausted for a worker of this rank, which ended the run.
     fn has_run_out(&self) -> bool {
         lock(&self.shared.ran_out).is_some()
     }
 
-    /// Whether a worker of this rank is done and the run ends with the first that is.
+    /// Whether the run ends with the first worker, and one of this rank has ended.
     fn is_first_done(&self) -> bool {
         self.plan.quit == QuitMode::FirstDone && self.shared.live.load(Relaxed) < self.all.len()
     }
@@ -356,13 +370,7 @@ impl<'a> LoadPhase<'a> {
     }
 
     fn wait(&mut self, until: Until, snapshots: Option<Snapshots>, observer: &mut dyn Observer) {
-        let end = match until {
-            Until::Elapsed { time } => self.cursor.saturating_add(time.as_nanos() as u64),
-            Until::Done {
-                at_most: Some(time),
-            } => self.cursor.saturating_add(time.as_nanos() as u64),
-            Until::Done { at_most: None } => Nanos::MAX,
-        };
+        let end = max_wait(until).map_or(Nanos::MAX, |time| self.cursor.saturating_add(time));
         self.periodic = snapshots.map(|how| {
             let rows = vec![OpTotals::default(); self.plan.operations.len()];
             PeriodicSnapshots {
@@ -374,14 +382,14 @@ impl<'a> LoadPhase<'a> {
         });
         while self.shared.clock.now() < end && !self.is_over() {
             self.check_progress(observer);
-            // In virtual time only the lane can tell when it is over.
+            // In virtual time only the lane knows when it is over.
             let left = match self.kind {
                 LaneKind::Virtual => CONTROL_POLL_INTERVAL,
                 _ => Duration::from_nanos(end.saturating_sub(self.shared.clock.now())),
             };
             self.bell.wait(left.min(CONTROL_POLL_INTERVAL));
         }
-        // It may have been requested after the last look.
+        // It may have been requested after the last check.
         self.heed_stop();
         self.cursor = if self.is_over() {
             self.shared.clock.now().min(end)
@@ -390,7 +398,7 @@ impl<'a> LoadPhase<'a> {
         };
     }
 
-    /// Takes what the lanes delivered, tells the observer, and looks for reasons to stop.
+    /// Collects the deliveries of the lanes, informs the observer, and checks for reasons to stop.
     fn check_progress(&mut self, observer: &mut dyn Observer) {
         self.watch_window(observer);
         for interval in self.collector.drain() {
@@ -422,14 +430,14 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Tells the other ranks when this one stops early, and hears when one of them does.
+    /// Informs the other ranks if this one stops early, and stops if another one does.
     fn poll_ranks(&mut self) {
         if self.is_cut_short() || self.is_first_done() {
             self.team.request_stop_all();
         }
         match self.team.poll_group_status() {
             GroupStatus::Nothing => {}
-            // Whoever asked says why when all report.
+            // The rank that requested it reports the reason.
             GroupStatus::Stop => self.shared.end_run(self.shared.clock.now()),
             GroupStatus::Failed(e) => {
                 self.shared
@@ -442,13 +450,13 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Agrees with the other ranks on the rounds of a stage whose stonewall has a wear-out; every
-    /// rank does so exactly once, whatever happened to its worker.
+    /// Agrees with the other ranks on the rounds of a stage whose stonewall has a wear-out. Every rank
+    /// does so exactly once, even if its worker failed.
     fn agree_on_rounds(&mut self, rounds: u64) {
         let Some(run) = self.shared.stage.as_ref() else {
             return;
         };
-        let wall = run.of(self.plan).and_then(|(_, stage)| stage.stonewall);
+        let wall = run.of(self.plan).1.stonewall;
         if self.agreed || !wall.is_some_and(|w| w.wear_out) {
             return;
         }
@@ -461,18 +469,16 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Takes the machine's counters when the window's first instant comes.
+    /// Reads the machine's counters at the window's first instant.
     fn watch_window(&mut self, observer: &mut dyn Observer) {
         let WindowBounds { number, start, .. } = self.shared.window.bounds();
         let now = self.shared.clock.now();
         if let Some(open) = self.open.as_mut().filter(|o| !o.announced && now >= start) {
             open.announced = true;
             open.system = Some(Snapshot::take());
-            let late = Duration::from_nanos(now - start);
-            let late = if self.kind == LaneKind::Virtual {
-                Duration::ZERO
-            } else {
-                late
+            let late = match self.kind {
+                LaneKind::Virtual => Duration::ZERO,
+                _ => Duration::from_nanos(now - start),
             };
             open.started = SystemTime::now()
                 .checked_sub(late)
@@ -484,7 +490,7 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Workers that all wait for each other would do so for ever, unless the time is limited.
+    /// Ends the run if all workers wait for each other and the time is not limited.
     fn watch_deadlock(&mut self) {
         let live = self.shared.live.load(Relaxed);
         let (done, _) = self.shared.done(None);
@@ -526,4 +532,13 @@ impl<'a> LoadPhase<'a> {
             }
         }
     }
+}
+
+/// The limit of a wait in nanoseconds; `None` if it has none.
+fn max_wait(until: Until) -> Option<Nanos> {
+    let time = match until {
+        Until::Elapsed { time } => Some(time),
+        Until::Done { at_most } => at_most,
+    };
+    time.map(|time| time.as_nanos() as Nanos)
 }

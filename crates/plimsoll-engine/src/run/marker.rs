@@ -1,5 +1,6 @@
-//! The marker file: the proof that a directory is Plimsoll's, and the record of what is in it.
+//! The marker file: the proof that a directory is Plimsoll's, and the record of its trees.
 
+use super::host;
 use super::setup_pool::{SetupError, SetupPool};
 use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
@@ -9,10 +10,10 @@ use serde::{Deserialize, Serialize};
 /// Name of the marker file.
 pub(crate) const MARKER: &str = ".plimsoll";
 
-/// A file system's own directory in its root does not make the root somebody's.
+/// A file system's own directory in its root, which does not make the root foreign.
 pub(crate) const IGNORED_ENTRIES: &[u8] = b"lost+found";
 
-/// What a marker file says.
+/// The contents of a marker file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
     /// Version of this form.
@@ -24,9 +25,9 @@ pub(crate) struct Marker {
     /// The guarded directory, relative to the work directory.
     #[serde(default)]
     pub(crate) guard: RelPath,
-    /// The directory was made by Plimsoll, and goes when it is empty.
+    /// Whether Plimsoll created the directory, and removes it when it is empty.
     pub(crate) made_dir: bool,
-    /// The process that uses the directory at the moment.
+    /// The process that uses the directory now.
     pub(crate) used_by: Option<OwnerProcess>,
     /// Trees below the directory.
     pub(crate) trees: Vec<Tree>,
@@ -37,7 +38,7 @@ pub(crate) struct Marker {
 pub(crate) struct OwnerProcess {
     pub(crate) host: String,
     pub(crate) pid: u32,
-    /// Tells a process from a later one with the same number: its start in clock ticks.
+    /// Start in clock ticks, which distinguishes it from a later process with the same number.
     pub(crate) start: u64,
 }
 
@@ -46,21 +47,21 @@ pub(crate) struct OwnerProcess {
 pub(crate) struct Tree {
     /// Its root, relative to the work directory.
     pub(crate) root: RelPath,
-    /// Number that tells trees apart, as text: JSON numbers do not hold 64 bits.
+    /// The layout's fingerprint as text, because JSON numbers do not have 64 bits.
     pub(crate) fingerprint: String,
     pub(crate) state: TreeState,
-    /// How many files, from the first, have been laid out, of a tree that grows.
+    /// The number of files, from the first, that were created in a tree that grows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) made: Option<u64>,
-    /// Names of a pattern's sets and objects; without them they are a fileset's.
+    /// Names of a pattern's sets and objects; `None` for a fileset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<PatternNames>,
-    /// What a later run of the same pattern has to know of its objects.
+    /// The shape of a pattern, for later runs of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shape: Option<PatternShape>,
 }
 
-/// What decides which objects of a pattern there are, and what they hold.
+/// The parameters that determine the objects of a pattern and their contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PatternShape {
     ranks: u32,
@@ -83,37 +84,27 @@ impl PatternShape {
         }
     }
 
-    /// What this one, of objects that are there, has otherwise than another.
+    /// The differences of this shape, of existing objects, from the wanted one.
     fn differences(&self, wanted: &Self) -> Vec<String> {
         let verify = |shape: &Self| match shape.verify {
             true => "verified",
             false => "not verified",
         };
         let content = |shape: &Self| shape.content.clone().unwrap_or_else(|| "not said".into());
-        let all = [
-            ("ranks", self.ranks.to_string(), wanted.ranks.to_string()),
-            (
-                "data sets of a rank",
-                self.sets.to_string(),
-                wanted.sets.to_string(),
-            ),
-            (
-                "objects of a set",
-                self.objects.to_string(),
-                wanted.objects.to_string(),
-            ),
-            (
-                "object size",
-                self.object_size.to_string(),
-                wanted.object_size.to_string(),
-            ),
-            ("contents", verify(self).into(), verify(wanted).into()),
-            ("contents", content(self), content(wanted)),
-        ];
-        let other = all.into_iter().filter(|(_, there, here)| there != here);
-        other
-            .map(|(what, there, here)| format!("{what}: {there} there, {here} here"))
-            .collect()
+        let parameters = |shape: &Self| {
+            [
+                ("ranks", shape.ranks.to_string()),
+                ("data sets of a rank", shape.sets.to_string()),
+                ("objects of a set", shape.objects.to_string()),
+                ("object size", shape.object_size.to_string()),
+                ("contents", verify(shape).to_string()),
+                ("contents", content(shape)),
+            ]
+        };
+        let both = parameters(self).into_iter().zip(parameters(wanted));
+        let other = both.filter(|(there, here)| there != here);
+        let text = |((what, there), (_, here))| format!("{what}: {there} there, {here} here");
+        other.map(text).collect()
     }
 }
 
@@ -134,13 +125,26 @@ impl PatternNames {
 }
 
 impl Tree {
-    /// How many files, from the first, have been laid out, if this is the growing tree of a layout.
+    /// The tree of a fileset's layout.
+    pub(crate) fn of_layout(root: &RelPath, layout: &Layout, state: TreeState) -> Self {
+        Self {
+            root: root.clone(),
+            fingerprint: fingerprint_hex(layout),
+            state,
+            made: None,
+            names: None,
+            shape: None,
+        }
+    }
+
+    /// The number of files, from the first, that were created, if this is the growing tree of the
+    /// layout.
     pub(crate) fn files_made(&self, layout: &Layout) -> Option<u64> {
         let same = self.fingerprint == fingerprint_hex(layout) && self.state == TreeState::Growing;
         same.then_some(self.made).flatten()
     }
 
-    /// The tree that a pattern makes.
+    /// The tree of a pattern.
     pub(crate) fn of_pattern(pattern: &Pattern) -> Self {
         Self {
             root: pattern.root.clone(),
@@ -153,7 +157,7 @@ impl Tree {
     }
 }
 
-/// Why a pattern's root, as it was found, does not do; `None` if it does.
+/// Why a pattern cannot use its root; `None` if it can.
 pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String> {
     let pattern = plan.pattern()?;
     let place = plan.work_dir.dir.join(pattern.root.as_str());
@@ -165,8 +169,8 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String>
     match pattern.root_is {
         RootHandling::New if known.is_empty() => None,
         RootHandling::New => Some(format!(
-            "`{place}` holds what an earlier run left: go on with it by its other phases, or \
-             remove it with `plimsoll clean {place}`"
+            "`{place}` holds objects of an earlier run: continue with its other phases, or \
+             remove them with `plimsoll clean {place}`"
         )),
         RootHandling::Kept => {
             let Some(tree) = known.iter().find(|t| t.root == pattern.root) else {
@@ -198,35 +202,31 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String>
     }
 }
 
-/// A layout's fingerprint as markers have it.
+/// A layout's fingerprint in the form of markers.
 pub(crate) fn fingerprint_hex(layout: &Layout) -> String {
     format!("{:016x}", layout.fingerprint())
 }
 
-/// How far a tree can be relied on.
+/// The state of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TreeState {
-    /// Being made.
+    /// Being created.
     Making,
     /// As it was laid out.
     Whole,
     /// Changed by a run.
     Used,
-    /// A part of it was laid out, and may be changed; its directories are there.
+    /// Its directories and a part of its files were created; files may be changed.
     Growing,
 }
 
 impl OwnerProcess {
     /// This process.
     pub(crate) fn current() -> Self {
-        let host = rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned();
         let pid = std::process::id();
         Self {
-            host,
+            host: host::name(),
             pid,
             start: start_of(pid).unwrap_or(0),
         }
@@ -238,18 +238,18 @@ impl OwnerProcess {
         self.host == me.host && self.pid != me.pid && start_of(self.pid) == Some(self.start)
     }
 
-    /// Whether the process is, or was, one of another machine, of which nothing can be told here.
+    /// Whether the process is one of another machine, so that its state is unknown here.
     fn is_remote(&self) -> bool {
         self.host != Self::current().host
     }
 }
 
-/// What becomes of a directory that a run of another machine is said to use.
+/// How to treat a directory that a run of another machine claims to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RemoteOwner {
-    /// It is left alone: the run may be going on.
+    /// Refuse it: the run may be in progress.
     Refuse,
-    /// Somebody knows that the run has ended.
+    /// Take it over: the user knows that the run has ended.
     TakeOver,
 }
 
@@ -265,18 +265,18 @@ fn start_of(pid: u32) -> Option<u64> {
         .ok()
 }
 
-/// What a guarded directory is.
+/// The state of a guarded directory.
 #[derive(Debug)]
 pub(crate) enum GuardState {
     /// Missing.
     Nothing,
-    /// There, and empty.
+    /// Empty.
     Empty,
     /// Plimsoll's.
     Marked(Marker),
 }
 
-/// Why a directory must not be used.
+/// Why a directory cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error(
@@ -311,7 +311,7 @@ pub(crate) fn marker_path(guard: &RelPath) -> String {
     }
 }
 
-/// Looks at a guarded directory; changes nothing.
+/// Examines a guarded directory; changes nothing.
 pub(crate) fn look<T: Target>(
     pool: &SetupPool<T>,
     plan: &Plan,
@@ -323,8 +323,7 @@ pub(crate) fn look<T: Target>(
     if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(GuardState::Nothing);
     }
-    let read = pool.one(async |session| {
-        session.locate(|path| path.extend_from_slice(guard.as_str().as_bytes()));
+    let read = pool.at(guard.as_str(), async |session| {
         let entries = match session.entries().await {
             Err(OpError(Errno::NOENT)) => return Ok(None),
             other => other?,
@@ -334,9 +333,9 @@ pub(crate) fn look<T: Target>(
             Err(OpError(Errno::NOENT)) => None,
             other => Some(other?),
         };
-        Ok::<_, OpError>(Some((entries, marker)))
+        Ok(Some((entries, marker)))
     });
-    let Some((entries, marker)) = read.and_then(|r| r).map_err(io)? else {
+    let Some((entries, marker)) = read.map_err(io)? else {
         return Ok(GuardState::Nothing);
     };
     let Some(text) = marker else {
@@ -364,23 +363,19 @@ pub(crate) fn look<T: Target>(
     }
 }
 
-/// The marker of a guarded directory; `None` if there is none that can be read.
+/// The marker of a guarded directory; `None` if there is no readable one.
 pub(crate) fn read<T: Target>(
     pool: &SetupPool<T>,
     guard: &RelPath,
 ) -> Result<Option<Marker>, OpError> {
-    let text = pool.one(async |session| {
-        session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
-        session.get().await
-    });
-    match text.and_then(|r| r) {
+    match pool.at(marker_path(guard), async |s| s.get().await) {
         Err(OpError(Errno::NOENT)) => Ok(None),
         other => Ok(serde_json::from_slice(&other?).ok()),
     }
 }
 
-/// Refuses a tree's root that something lies in although no marker says that Plimsoll put it
-/// there. The marker itself may lie in it, where the root is the guarded directory.
+/// Refuses a tree's root with foreign files. The marker may be in it, if the root is the guarded
+/// directory.
 pub(crate) fn check_vacant<T: Target>(
     pool: &SetupPool<T>,
     plan: &Plan,
@@ -390,11 +385,7 @@ pub(crate) fn check_vacant<T: Target>(
     if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(());
     }
-    let entries = pool.one(async |session| {
-        session.locate(|path| path.extend_from_slice(root.as_str().as_bytes()));
-        session.entries().await
-    });
-    match entries.and_then(|r| r) {
+    match pool.at(root.as_str(), async |s| s.entries().await) {
         Err(OpError(Errno::NOENT)) => Ok(()),
         Err(e) => Err(GuardError::Io(shown, pool.target.explain(e))),
         Ok(entries) => {
@@ -415,13 +406,9 @@ pub(crate) fn write<T: Target>(
     marker: &Marker,
 ) -> Result<(), SetupError> {
     let path = marker_path(guard);
-    let fail = |e| SetupError::failed("write", path.as_bytes(), e);
-    let text = serde_json::to_vec_pretty(marker).unwrap_or_default();
-    let put = pool.one(async |session| {
-        session.locate(|p| p.extend_from_slice(path.as_bytes()));
-        session.put(&text).await
-    });
-    put.and_then(|r| r).map_err(fail)
+    let text = serde_json::to_vec_pretty(marker).expect("a marker is plain data");
+    pool.at(&path, async |s| s.put(&text).await)
+        .map_err(|e| SetupError::failed("write", path.as_bytes(), e))
 }
 
 #[cfg(test)]

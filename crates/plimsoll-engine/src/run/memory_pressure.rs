@@ -1,23 +1,22 @@
-//! Memory taken so that caches have less of it.
+//! Occupying memory, so that caches have less of it.
 
 use super::{Stop, host};
 use memmap2::MmapMut;
 
-/// Bytes taken at a time.
+/// Bytes per allocation.
 const ALLOCATION_STEP_BYTES: usize = 16 << 20;
 
-/// Bytes of a page, or fewer: each is touched.
+/// Smallest size of a page, each of which is touched.
 const MIN_PAGE_BYTES: usize = 4096;
 
-/// Memory that is held until this goes.
+/// Memory that is occupied until this is dropped.
 pub(crate) struct PressureAllocation {
     _pieces: Vec<MmapMut>,
 }
 
 impl PressureAllocation {
-    /// Takes memory until only `leave` bytes are available on the machine, or none is to be had,
-    /// or the run is to stop. Other processes may do the same at the same time: each looks again
-    /// after every piece.
+    /// Allocates memory until only `leave` bytes are available on the machine, an allocation fails, or
+    /// the run is to stop. Other processes may do the same: each checks before every allocation.
     pub(crate) fn fill_until_available(leave: u64, stop: &Stop) -> Self {
         let mut pieces = Vec::new();
         while !stop.is_requested()

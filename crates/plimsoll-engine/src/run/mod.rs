@@ -1,4 +1,4 @@
-//! A run from its first phase to its last.
+//! A run, from its first phase to its last.
 
 mod clean;
 mod cold;
@@ -35,6 +35,7 @@ use plimsoll_plan::{Layout, Plan, PopulatedFileset};
 use plimsoll_ranks::{Ranks, Solo};
 use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
 use runner::Runner;
+use serde::{Deserialize, Serialize};
 use setup_pool::{SetupError, SetupPool};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -42,20 +43,19 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use team::RankTeam;
 
-/// How a run is made, whatever the Plan.
+/// Settings of a run that are not in the Plan.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// URL of the target.
     pub target: String,
     /// Real or virtual time.
     pub clock: ClockKind,
-    /// Lanes that share the workers, on targets whose lanes are shared; without it one for each
-    /// processor.
+    /// The number of lanes, on targets whose lanes are shared; by default one per processor.
     pub lanes: Option<usize>,
-    /// Length of an interval of the series.
+    /// Length of the intervals of the series.
     pub interval: Duration,
-    /// A run that keeps its files keeps the work directory too: nobody else may use it until this
-    /// process has ended, or gives it up by [`clean`] or [`release_claim`].
+    /// Whether a run that keeps its files keeps the work directory claimed, until this process ends
+    /// or calls [`clean`] or [`release_claim`].
     pub holds: bool,
 }
 
@@ -79,18 +79,18 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Asks the run to stop. Its files are removed all the same.
+    /// Requests the run to stop. Its files are removed nevertheless.
     pub fn request(&self) {
         self.run.store(true, Relaxed);
     }
 
-    /// Whether it was asked to.
+    /// Whether the run is requested to stop.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.run.load(Relaxed)
     }
 
-    /// Asks for files to be left where they are, also those whose removal has begun.
+    /// Leaves the files where they are, even if their removal has begun.
     pub fn skip_removal(&self) {
         self.removal.store(true, Relaxed);
     }
@@ -103,12 +103,12 @@ impl Stop {
 }
 
 /// Why there is no outcome.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum EngineError {
-    /// The run was not begun: bad input.
+    /// The run was not begun, because of bad input.
     #[error("{0}")]
     Refused(String),
-    /// The run could not be carried out.
+    /// The run failed.
     #[error("{0}")]
     Failed(String),
     /// The run was stopped from outside before there was anything to measure.
@@ -117,15 +117,22 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// The same, with what could not be removed afterwards.
-    pub(crate) fn and_unremoved(self, unremoved: &[String]) -> Self {
-        let with = |e: String| [&[e], unremoved].concat().join("\n");
+    fn map(self, text: impl FnOnce(String) -> String) -> Self {
         match self {
-            Self::Refused(e) => Self::Refused(with(e)),
-            Self::Failed(e) => Self::Failed(with(e)),
-            // Rank 0 has an outcome instead, which says it.
+            Self::Refused(e) => Self::Refused(text(e)),
+            Self::Failed(e) => Self::Failed(text(e)),
             Self::Interrupted => Self::Interrupted,
         }
+    }
+
+    /// Adds what could not be removed. An interrupted run has an outcome with it instead.
+    pub(crate) fn and_unremoved(self, unremoved: &[String]) -> Self {
+        self.map(|e| [&[e], unremoved].concat().join("\n"))
+    }
+
+    /// The error as other ranks report it.
+    pub(crate) fn of_rank(self, rank: u32) -> Self {
+        self.map(|e| format!("rank {rank}: {e}"))
     }
 
     pub(crate) fn refused(e: impl Display) -> Self {
@@ -133,46 +140,45 @@ impl EngineError {
     }
 }
 
-/// Is told what happens while a run goes on.
+/// Receives the events of a run.
 pub trait Observer {
-    /// Something happened.
+    /// Receives an event.
     fn event(&mut self, event: Event<'_>);
 
-    /// A phase is about to begin; only at rank 0, while no worker works. The run waits for this to
-    /// return, and `stopped` says when it is to end instead.
+    /// Called before a phase; only at rank 0, while no worker works. The run waits for it to return,
+    /// and `stopped` returns true when the run is to end instead.
     ///
     /// # Errors
-    /// A sentence why the phase must not begin: the run fails.
+    /// Why the phase must not begin, as a sentence: the run fails.
     fn before(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) -> Result<(), String> {
         Ok(())
     }
 
-    /// A phase that [`before`](Self::before) let begin has ended, however it did.
+    /// Called after a phase that [`before`](Self::before) let begin, even if it failed.
     fn after(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) {}
 
-    /// Nothing more will be measured, and this is what the run has come to so far; only at rank 0,
-    /// before [`after`](Self::after) the last phase, which may take its time. `None` if that is
-    /// nothing. [`measured`](Self::measured) says it again once the run is over.
+    /// Called with the outcome so far when all is measured; only at rank 0, before
+    /// [`after`](Self::after) the last phase, which may take long. `None` if there is no outcome.
+    /// [`measured`](Self::measured) has it again when the run is over.
     fn all_measured(&mut self, _outcome: &dyn Fn() -> Option<Outcome>) {}
 
-    /// The run is over, and this is what it came to; only at rank 0. Its files have not been touched
-    /// yet: what of them cannot be removed is known afterwards, and in the outcome that the run
-    /// returns.
+    /// Called with the outcome when the run is over; only at rank 0. Its files have not been removed
+    /// yet: the outcome that the run returns has what could not be removed.
     fn measured(&mut self, _outcome: &Outcome) {}
 }
 
-/// A phase of a run, as [`Observer::before`] and [`Observer::after`] are told of it.
+/// A phase of a run, for [`Observer::before`] and [`Observer::after`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseInfo<'a> {
-    /// Files are made, or looked at.
+    /// Files are created or checked.
     Populate,
-    /// The workers work: warm-up, and what is measured.
+    /// The workers work: warm-up and measured windows.
     Load,
-    /// The ranks of a pattern do one of its stages.
+    /// The ranks of a pattern execute one of its stages.
     Stage {
         /// Name of the stage.
         name: &'a str,
-        /// Which repetition it is, from 0.
+        /// Number of the repetition, from 0.
         iteration: u32,
     },
 }
@@ -188,7 +194,7 @@ impl<'a> PhaseInfo<'a> {
         }
     }
 
-    /// Which repetition of a stage it is, from 0.
+    /// Number of the repetition of a stage, from 0.
     #[must_use]
     pub fn iteration(self) -> Option<u32> {
         match self {
@@ -198,42 +204,42 @@ impl<'a> PhaseInfo<'a> {
     }
 }
 
-/// What happens while a run goes on.
+/// An event of a run.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A fileset is being made or checked.
+    /// Populating a fileset begins.
     PopulateStart {
-        /// Its name.
+        /// Name of the fileset.
         fileset: &'a str,
-        /// Files it will have.
+        /// Files that it will have.
         files: u64,
-        /// Bytes they will have.
+        /// Bytes that they will have.
         bytes: u64,
     },
-    /// So much of it is made; of several ranks an estimate from what rank 0 has made.
+    /// Progress of populating; with several ranks an estimate from that of rank 0.
     PopulateProgress {
         /// Files begun.
         files: u64,
         /// Bytes written.
         bytes: u64,
     },
-    /// A fileset is there.
+    /// A fileset is populated.
     PopulateEnd(&'a PopulatedFileset),
     /// Workers have started.
     Started {
-        /// How many, at all ranks.
+        /// Number of workers at all ranks.
         workers: u64,
-        /// Lanes that drive those of this rank.
+        /// Number of lanes of this rank.
         lanes: usize,
     },
-    /// A measured window opens, or opened just now.
+    /// A measured window has opened.
     WindowOpened {
-        /// Its number, from 1.
+        /// Number of the window, from 1.
         number: u32,
     },
     /// An interval of the series is complete.
     Interval(&'a Interval),
-    /// The run goes on.
+    /// A periodic event while workers work.
     Tick {
         /// Time since the workers started.
         elapsed: Duration,
@@ -242,13 +248,13 @@ pub enum Event<'a> {
         /// Bytes they moved.
         bytes: u64,
     },
-    /// Statistics the workload asked for.
+    /// Statistics that the workload requested.
     Snapshot {
         /// Time since the window opened.
         elapsed: Duration,
-        /// Time the figures are of.
+        /// The time in which they were measured.
         period: Duration,
-        /// One entry a row.
+        /// One entry per row.
         rows: &'a [OpTotals],
     },
     /// The workload prints a line.
@@ -257,12 +263,12 @@ pub enum Event<'a> {
     StageEnd {
         /// Number of the stage in the pattern, from 0.
         stage: u32,
-        /// One entry a rank, in their order.
+        /// One entry per rank, in rank order.
         ranks: &'a [RankStage],
-        /// All ranks together, one entry a row; empty for a warm-up, which is not measured.
+        /// All ranks together, one entry per row; empty for a warm-up, which is not measured.
         rows: &'a [OpTotals],
     },
-    /// The time of every operation of a row that a rank did in a stage, where it is kept.
+    /// The times of all operations of a row by a rank in a stage, if they are kept.
     Samples {
         /// Number of the stage in the pattern, from 0.
         stage: u32,
@@ -280,9 +286,8 @@ pub enum Event<'a> {
 /// Runs a Plan in this process alone.
 ///
 /// # Errors
-/// [`EngineError::Refused`] before anything was done. A run that could not be carried out has an
-/// outcome that says so, as has one of which an operation failed: see
-/// [`Outcome::failure`](crate::Outcome::failure).
+/// [`EngineError::Refused`] before anything was changed. A run that failed later has an outcome with
+/// a [`failure`](crate::Outcome::failure).
 pub fn run(
     plan: &Plan,
     settings: &Settings,
@@ -293,11 +298,12 @@ pub fn run(
 }
 
 /// Runs a Plan together with other processes, which all call this with the same Plan and
-/// settings. Worker i belongs to rank i modulo the ranks. The outcome of all ranks is at rank 0;
-/// the others have their own part of it.
+/// settings. Worker i belongs to rank i modulo the ranks. Rank 0 returns the outcome of all ranks,
+/// the others their own part of it.
 ///
 /// # Errors
-/// As [`run`] at rank 0; the other ranks have an error where it has an outcome without a window.
+/// Those of [`run`] at rank 0; the other ranks also return an error instead of an outcome without a
+/// window.
 pub fn run_ranks(
     plan: &Plan,
     settings: &Settings,
@@ -307,8 +313,8 @@ pub fn run_ranks(
 ) -> Result<Outcome, EngineError> {
     let team = RankTeam::new(ranks);
     let (layouts, long_replies, notes) = team.agree_on_outcome(layouts(plan, settings, &team))?;
-    // Rank 0 makes the work directory and marks it as its own; the others have not looked for it
-    // yet, since NFS would go on telling them that it is missing.
+    // Rank 0 creates and marks the work directory. The others look for it only then, because NFS
+    // caches that a file is missing.
     let (marked_by, purpose) = match team.is_root() {
         true => (None, Purpose::Load),
         false => {
@@ -333,7 +339,7 @@ pub fn run_ranks(
     let connected = plimsoll_target::connect(&settings.target, &plan.work_dir, purpose, visitor);
     match connected {
         Ok(outcome) => outcome,
-        // The visitor never ran; the other ranks wait to hear how this went.
+        // The visitor was not called; the other ranks wait for the result.
         Err(e) => Err(team
             .agree_on_outcome::<()>(Err(EngineError::refused(&e)))
             .err()
@@ -341,8 +347,8 @@ pub fn run_ranks(
     }
 }
 
-/// The commands that remove what a run of a Plan left, if it was killed or its removal was skipped;
-/// `None` if it leaves nothing, or if its files are to stay.
+/// The commands that remove the files of a run that was killed or skipped their removal; `None` if
+/// there are none, or if they are to stay.
 #[must_use]
 pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
     let removes = plimsoll_target::keeps_files(target) && !plan.options.keep;
@@ -353,9 +359,8 @@ pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
 /// The trees of a Plan.
 type Layouts = Vec<Arc<Layout>>;
 
-/// The trees of a Plan that may be run, as far as this rank can tell before there is a work
-/// directory; what replies of the server had beyond its protocol meanwhile; and what is to be said
-/// of the run at rank 0.
+/// Checks a Plan before the work directory exists. Returns its trees, and at rank 0 the server's
+/// replies that violate its protocol, and remarks on the run.
 fn layouts(
     plan: &Plan,
     settings: &Settings,
@@ -388,7 +393,7 @@ pub(crate) fn setup_pool<T: Target>(
     })
 }
 
-/// A path below the work directory as it is shown; `""` is the work directory.
+/// A path below the work directory as text; `""` is the work directory.
 pub(crate) fn path_in(plan: &Plan, path: &str) -> String {
     let dir = &plan.work_dir.dir;
     let path = match path {
@@ -417,17 +422,14 @@ pub(crate) fn setup_error<T: Target>(
     }
 }
 
-/// What testrandvar drew, by operation.
+/// The draws of testrandvar, by operation.
 pub(crate) fn drawn_variables(
     plan: &Plan,
     stats: &[(u32, crate::VariableStats)],
 ) -> Vec<DrawnVariable> {
-    let name = |row: u32| plan.operations[row as usize].name.clone();
-    stats
-        .iter()
-        .map(|(row, stats)| DrawnVariable {
-            name: name(*row),
-            stats: *stats,
-        })
-        .collect()
+    let drawn = stats.iter().map(|(row, stats)| DrawnVariable {
+        name: plan.operations[*row as usize].name.clone(),
+        stats: *stats,
+    });
+    drawn.collect()
 }

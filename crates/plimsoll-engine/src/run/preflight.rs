@@ -1,62 +1,63 @@
-//! What a run would need, and whether it may begin.
+//! The requirements of a run, and whether it may begin.
 
 use super::marker::{self, GuardState, RemoteOwner, TreeState};
 use super::setup_pool::SetupPool;
+use super::tree::initial_dirs;
 use super::{EngineError, Settings};
 use plimsoll_measure::ClockKind;
-use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
+use plimsoll_plan::{Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
 use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Files a pool makes in a second, and bytes it writes, for an estimate of how long populating
-/// takes: a middling local file system. Populating says what it really was.
+/// Files that a pool creates per second and bytes that it writes per second, for an estimate of the
+/// duration of populating: those of an average local file system.
 const ESTIMATED_FILES_PER_S: f64 = 20_000.0;
 const ESTIMATED_BYTES_PER_S: f64 = 600e6;
 
-/// Descriptors the program itself needs.
+/// Descriptors that the program itself needs.
 const RESERVED_DESCRIPTORS: u64 = 64;
 
-/// What a run would need.
+/// The requirements of a run.
 #[derive(Debug)]
 pub struct Preflight {
     /// Trees of the filesets, in the Plan's order.
     pub layouts: Vec<Arc<Layout>>,
-    /// Filesets whose tree of an earlier run can be used again, if it is found whole.
+    /// For each fileset, whether the tree of an earlier run can be reused, if it is whole.
     pub reusable: Vec<bool>,
-    /// Files that earlier points made, by fileset, of trees that grow.
+    /// For each fileset that grows, the files that earlier load points have created.
     made: Vec<u64>,
-    /// Bytes that populating takes on the target, in whole blocks.
+    /// Bytes that populating needs on the target, in whole blocks.
     pub bytes_needed: u64,
-    /// Inodes that populating takes.
+    /// Inodes that populating needs.
     pub inodes_needed: u64,
-    /// Bytes if every file of the filesets came to exist with its planned size.
+    /// Bytes if every file of the filesets existed with its planned size.
     pub bytes_at_most: u64,
-    /// What the target has; `None` if it keeps no files.
+    /// Free space of the target; `None` if it keeps no files.
     pub space: Option<Space>,
-    /// About how long populating takes.
+    /// Estimated duration of populating.
     pub populate_estimate: Duration,
     /// Bytes of the workers' I/O buffers; 0 on a target that moves no data.
     pub buffer_bytes: u64,
-    /// What the target says of itself.
+    /// Description of the target.
     pub target: String,
-    /// Why the run would be refused; empty if it would begin.
+    /// Why the run would be refused; empty if it may begin.
     pub refusals: Vec<String>,
-    /// Settings that change nothing, as sentences.
+    /// Settings without effect, as sentences.
     pub notes: Vec<String>,
-    /// Replies of a server that had more than its protocol says.
+    /// Replies of a server that were longer than its protocol allows.
     pub long_replies: Vec<LongReplies>,
 }
 
-/// Looks at what a run would need and whether it would begin; makes nothing.
+/// Determines the requirements of a run and whether it may begin; changes nothing.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if not even that can be said.
+/// [`EngineError::Refused`] if that cannot be determined.
 pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineError> {
     look(plan, settings, 1)
 }
 
-/// The same, where the Plan's workers are those of several ranks.
+/// The preflight of a run of several ranks.
 pub(super) fn look(plan: &Plan, settings: &Settings, ranks: u32) -> Result<Preflight, EngineError> {
     plan.check().map_err(EngineError::refused)?;
     let look = InspectVisitor {
@@ -137,7 +138,7 @@ pub(super) fn of_member<T: Target>(
     found.refusals
 }
 
-/// Workers of a group that a rank has at most.
+/// Maximum number of workers of a group at a rank.
 fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
     group.workers().div_ceil(u64::from(ranks.max(1)))
 }
@@ -155,7 +156,7 @@ fn buffers<T: Target>(pool: &SetupPool<T>, plan: &Plan, ranks: u32) -> u64 {
 }
 
 impl Preflight {
-    /// Before anything was looked at.
+    /// The requirements before any check.
     fn of<T: Target>(
         pool: &SetupPool<T>,
         plan: &Plan,
@@ -189,7 +190,7 @@ impl Preflight {
             match marker::look(pool, plan, guard, RemoteOwner::Refuse) {
                 Err(e) => self.refuse(e.to_string()),
                 Ok(found) => {
-                    // A target that keeps nothing has nothing that may not fit.
+                    // A target that keeps no files has no objects of another pattern.
                     let keeps = pool.target.keeps_files();
                     if let Some(why) = marker::pattern_refusal(plan, &found).filter(|_| keeps) {
                         self.refuse(why);
@@ -235,7 +236,7 @@ impl Preflight {
         }
     }
 
-    /// Whether a pattern can go past the page cache.
+    /// Checks whether a pattern can use direct I/O.
     fn direct<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan) {
         let Some(pattern) = plan.pattern().filter(|p| p.direct) else {
             return;
@@ -260,7 +261,7 @@ impl Preflight {
         }
     }
 
-    /// What a pattern takes, before its first stage writes anything.
+    /// Checks the space that a pattern needs.
     fn pattern(&mut self, plan: &Plan) {
         let (Some(pattern), Some(space)) = (plan.pattern(), self.space) else {
             return;
@@ -269,19 +270,25 @@ impl Preflight {
         self.bytes_needed = needs.bytes;
         self.bytes_at_most = needs.bytes;
         self.inodes_needed = needs.objects.saturating_add(needs.sets);
+        let advice = [": fewer or smaller ones are needed", ": fewer are needed"];
+        self.check_space(plan, "the objects take", advice);
+    }
+
+    /// Refuses a run for which the target has too little space; `advice` is for bytes and inodes.
+    fn check_space(&mut self, plan: &Plan, what: &str, advice: [&str; 2]) {
+        let Some(space) = self.space else { return };
         let place = plan.work_dir.dir.display();
-        let show = plimsoll_plan::Bytes;
         if self.bytes_needed > space.bytes {
+            let (needed, free) = (Bytes(self.bytes_needed), Bytes(space.bytes));
+            let advice = advice[0];
             self.refuse(format!(
-                "the objects take {} and `{place}` has {} free: fewer or smaller ones are needed",
-                show(self.bytes_needed),
-                show(space.bytes)
+                "{what} {needed} and `{place}` has {free} free{advice}"
             ));
         }
         if let Some(free) = space.inodes.filter(|free| self.inodes_needed > *free) {
+            let (needed, advice) = (self.inodes_needed, advice[1]);
             self.refuse(format!(
-                "the objects take {} inodes and `{place}` has {free} free: fewer are needed",
-                self.inodes_needed
+                "{what} {needed} inodes and `{place}` has {free} free{advice}"
             ));
         }
     }
@@ -294,7 +301,7 @@ impl Preflight {
             let end = plan.files_used(id).end;
             let initial = layout.size_summary_of(made..end, true);
             let all = layout.size_summary_of(0..end, false);
-            // On average the last block of a file is half empty.
+            // On average half of the last block of a file is unused.
             let bytes = |s: &SizeSummary| s.total.saturating_add(s.files.saturating_mul(block / 2));
             self.bytes_at_most = self.bytes_at_most.saturating_add(bytes(&all));
             if self.reusable[i] {
@@ -302,31 +309,13 @@ impl Preflight {
             }
             files += initial.files;
             self.bytes_needed = self.bytes_needed.saturating_add(bytes(&initial));
-            let leaf_dirs = plan.leaf_dirs_used(id);
-            let leaf_dirs = leaf_dirs.filter(|l| layout.starts_with_leaf_dir(*l as u32));
-            let dirs = u64::from(layout.dirs()) + leaf_dirs.count() as u64;
-            self.inodes_needed += initial.files + dirs;
+            self.inodes_needed += initial.files + initial_dirs(plan, id, layout);
         }
         let seconds =
             files as f64 / ESTIMATED_FILES_PER_S + self.bytes_needed as f64 / ESTIMATED_BYTES_PER_S;
         self.populate_estimate = Duration::from_secs_f64(seconds);
-        let Some(space) = self.space else { return };
-        let show = plimsoll_plan::Bytes;
-        if self.bytes_needed > space.bytes {
-            self.refuse(format!(
-                "populating takes {} and `{}` has {} free; make the filesets smaller with --set",
-                show(self.bytes_needed),
-                plan.work_dir.dir.display(),
-                show(space.bytes)
-            ));
-        }
-        if let Some(free) = space.inodes.filter(|free| self.inodes_needed > *free) {
-            self.refuse(format!(
-                "populating takes {} inodes and `{}` has {free} free",
-                self.inodes_needed,
-                plan.work_dir.dir.display()
-            ));
-        }
+        let advice = ["; make the filesets smaller with --set", ""];
+        self.check_space(plan, "populating takes", advice);
     }
 
     fn limits<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, ranks: u32) {
@@ -334,8 +323,8 @@ impl Preflight {
             self.refuse(format!(
                 "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
                  available",
-                plimsoll_plan::Bytes(self.buffer_bytes),
-                plimsoll_plan::Bytes(memory)
+                Bytes(self.buffer_bytes),
+                Bytes(memory)
             ));
         }
         let slots: u64 = plan
@@ -355,7 +344,7 @@ impl Preflight {
         }
     }
 
-    /// Operations of mixes that the target cannot do, by the reason.
+    /// Refuses operations of mixes that the target does not support, by reason.
     fn operations<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
         let mixes = plan.groups.iter().filter_map(|g| g.program.mix());
@@ -390,16 +379,10 @@ impl Preflight {
                     settings.target
                 ));
             }
-            let system = plan
-                .script
-                .iter()
-                .any(|p| matches!(p, Phase::System { .. }));
-            let windows = plan
-                .script
-                .iter()
-                .filter(|p| **p == Phase::OpenWindow)
-                .count();
-            if system || windows > 1 {
+            let mut script = plan.script.iter();
+            let windows = script.clone().filter(|p| **p == Phase::OpenWindow);
+            let windows = windows.count();
+            if windows > 1 || script.any(|p| matches!(p, Phase::System { .. })) {
                 self.refuse(
                     "--clock virtual takes one measured window a run and no shell commands",
                 );

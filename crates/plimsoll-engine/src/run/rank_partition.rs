@@ -1,4 +1,4 @@
-//! What changes when the workers of a Plan are spread over several processes.
+//! The distribution of the workers of a Plan over several processes.
 
 use super::Settings;
 use super::team::RankTeam;
@@ -6,7 +6,7 @@ use crate::file_pool::RankPart;
 use plimsoll_measure::ClockKind;
 use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
 
-/// Why a Plan cannot be spread over so many ranks.
+/// Why a Plan cannot be distributed over this number of ranks.
 pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<String> {
     let mut refusals = Vec::new();
     if ranks > 1 && settings.clock == ClockKind::Virtual {
@@ -78,8 +78,8 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<Stri
     refusals
 }
 
-/// Whether every rank has a part of the fileset to itself. It must where entries come and go:
-/// which ones exist is known in one process only.
+/// Whether every rank has its own part of the fileset. It must have if entries come and go, because
+/// only one process knows which ones exist.
 fn is_divided(plan: &Plan, id: FilesetId) -> bool {
     let mut divided = false;
     for group in &plan.groups {
@@ -89,14 +89,14 @@ fn is_divided(plan: &Plan, id: FilesetId) -> bool {
                 Op::Create(file) | Op::Delete(file) => file.fileset,
                 _ => return,
             };
-            // Without a fileset it works on whatever file is in the slot.
+            // Without a fileset it works on any file in the slot.
             divided |= of.is_none_or(|f| f == id);
         });
     }
     divided
 }
 
-/// The part of a fileset that this rank's workers choose from.
+/// The part of a fileset from which this rank's workers choose.
 pub(super) fn part(plan: &Plan, id: FilesetId, team: &RankTeam<'_>) -> RankPart {
     if team.is_alone() || !is_divided(plan, id) {
         RankPart::ALL_ENTRIES

@@ -1,4 +1,4 @@
-//! Removing trees: what is Plimsoll's goes, what is not stays, and what does not go is named.
+//! Removing trees: Plimsoll's files are removed, foreign ones stay, and what remains is named.
 
 use super::marker::PatternNames;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
@@ -11,34 +11,34 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long directories that ought to be empty are tried again, in all of a clean-up. Servers that
-/// remove files behind a cache say for a moment that such a directory is not empty, or fail.
+/// Total time of a cleanup for retries of directories that should be empty. Servers that remove files
+/// behind a cache report for a moment that such a directory is not empty, or fail.
 const EMPTY_DIR_RETRY_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// First pause before they are tried again; each further one is twice as long.
+/// First pause before a retry; each further one is twice as long.
 const MIN_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Longest pause.
 const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Entries that could not be removed of which each is named.
+/// Maximum number of entries that are named if they cannot be removed.
 const MAX_NAMED: usize = 8;
 
-/// What was left of trees that were removed, and of the directories around them.
+/// The remains of removed trees and of the directories around them.
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers {
-    /// Paths of entries that Plimsoll did not make.
+    /// Paths of entries that Plimsoll did not create.
     pub(crate) foreign: Vec<Vec<u8>>,
-    /// The first of what could not be removed, and why.
+    /// The first entries that could not be removed, and why.
     named: Vec<SetupError>,
-    /// What else could not be.
+    /// The number of further ones.
     more: u64,
-    /// The target does not answer any more: nothing further was tried.
+    /// Whether the target is not responding any more, so that the cleanup ends.
     pub(crate) is_gone: bool,
 }
 
 impl Leftovers {
-    /// Notes something that could not be removed, or changed.
+    /// Adds an entry that could not be removed or changed.
     pub(crate) fn refused(&mut self, e: SetupError) {
         self.is_gone |= matches!(&e, SetupError::Stopped) || is_of_connection(&e);
         match self.named.len() < MAX_NAMED {
@@ -47,24 +47,24 @@ impl Leftovers {
         }
     }
 
-    /// Notes it, if it could not be done.
+    /// Adds the error of a removal or change, if it failed.
     pub(crate) fn note(&mut self, done: Result<(), SetupError>) {
         if let Err(e) = done {
             self.refused(e);
         }
     }
 
-    /// Whether everything that is Plimsoll's is gone.
+    /// Whether everything of Plimsoll's was removed.
     pub(crate) fn is_clean(&self) -> bool {
         self.named.is_empty()
     }
 
-    /// What could not be removed, and how many entries besides.
+    /// The named entries that could not be removed, and the number of others.
     pub(crate) fn into_refused(self) -> (Vec<SetupError>, u64) {
         (self.named, self.more)
     }
 
-    /// Paths of what could not be removed, as far as they are named.
+    /// Paths of the named entries that could not be removed.
     fn refused_paths(&self) -> impl Iterator<Item = &[u8]> {
         self.named.iter().filter_map(|e| match e {
             SetupError::Failed { path, .. } => Some(path.as_bytes()),
@@ -82,7 +82,7 @@ impl Leftovers {
     }
 }
 
-/// Whether an error is that of a connection: whatever is tried next fails as well, and may take long.
+/// Whether an error is that of a connection: further operations fail as well, and may take long.
 fn is_of_connection(e: &SetupError) -> bool {
     let SetupError::Failed { error, .. } = e else {
         return false;
@@ -100,15 +100,15 @@ fn is_of_connection(e: &SetupError) -> bool {
     )
 }
 
-/// Whether a directory that is known to be empty may be removed a moment later.
+/// Whether the removal of an empty directory may succeed a moment later.
 pub(crate) fn may_pass(error: OpError) -> bool {
     matches!(error.0, Errno::NOTEMPTY | Errno::EXIST | Errno::IO)
 }
 
-/// How long there is to try again.
+/// The time for retries.
 #[derive(Debug)]
 pub(crate) struct RetryWindow {
-    /// When there is no more; set when something is first tried again.
+    /// End of the retries; set at the first one.
     end: Option<Instant>,
     longest: Duration,
 }
@@ -137,7 +137,7 @@ impl RetryWindow {
         true
     }
 
-    /// Removes a directory that is known to be empty by `remove`, if need be in several attempts.
+    /// Removes an empty directory by `remove`, in several attempts if necessary.
     pub(crate) fn remove_empty(
         &mut self,
         mut remove: impl FnMut() -> Result<(), OpError>,
@@ -160,12 +160,12 @@ struct Remove<'a> {
     depth: usize,
     below: Mutex<Vec<Vec<u8>>>,
     left: &'a Mutex<Leftovers>,
-    /// What is left is to stay.
+    /// The rest is to stay.
     stop: &'a AtomicBool,
 }
 
 impl Remove<'_> {
-    /// An entry that cannot be removed does not keep others from it, unless nothing can.
+    /// Adds an entry that cannot be removed; fails if no further entry can.
     fn refused(&self, e: SetupError) -> Result<(), SetupError> {
         if is_of_connection(&e) {
             return Err(e);
@@ -185,7 +185,7 @@ impl<S: Session> BulkTask<S> for Remove<'_> {
             Ok(entries) => entries,
         };
         for (name, kind) in entries {
-            // A directory may have millions of them.
+            // A directory may have millions of entries.
             if self.stop.load(Relaxed) {
                 return Err(SetupError::Stopped);
             }
@@ -195,11 +195,11 @@ impl<S: Session> BulkTask<S> for Remove<'_> {
                 false => [dir, &b"/"[..], &name].concat(),
             };
             match kind {
-                // Of a link only the link itself goes.
+                // Of a link only the link itself is removed.
                 EntryKind::File | EntryKind::Link if ours => {
                     session.locate(|p| p.extend_from_slice(&path));
                     match session.remove(EntryKind::File).await {
-                        // A server that removes behind a cache may list what is gone.
+                        // A server that removes behind a cache may list removed entries.
                         Ok(()) | Err(OpError(Errno::NOENT)) => {}
                         Err(e) => self.refused(SetupError::failed("remove", &path, e))?,
                     }
@@ -212,7 +212,7 @@ impl<S: Session> BulkTask<S> for Remove<'_> {
     }
 }
 
-/// Directories of one level, once what was in them is gone.
+/// Directories of one level whose entries have been removed.
 struct RemoveDirs<'a> {
     dirs: &'a [Vec<u8>],
     refused: Mutex<Vec<(Vec<u8>, OpError)>>,
@@ -252,8 +252,8 @@ fn holders<'a>(paths: impl Iterator<Item = &'a [u8]>) -> HashSet<Vec<u8>> {
     all
 }
 
-/// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had; with
-/// `names`, those of a pattern.
+/// Removes a tree: every entry whose name and kind are Plimsoll's, or those of a pattern if `names`
+/// are given.
 pub(crate) fn remove<T: Target>(
     pool: &SetupPool<T>,
     root: &str,
@@ -280,15 +280,15 @@ pub(crate) fn remove<T: Target>(
         levels.push(below);
     }
     let mut left = std::mem::take(&mut *lock(&left));
-    // What could not even be listed.
+    // Directories that could not be listed.
     let closed: HashSet<Vec<u8>> = left.refused_paths().map(<[u8]>::to_vec).collect();
     for (depth, mut dirs) in levels.into_iter().enumerate().rev() {
         if left.is_gone {
             break;
         }
-        // The work directory is no part of a tree.
+        // The work directory is not part of a tree.
         dirs.retain(|dir| !dir.is_empty() && !closed.contains(dir));
-        // What holds something that stays is not empty, and stays as well.
+        // Directories above entries that stay are not empty, and stay too.
         let foreign = left.foreign.iter().map(Vec::as_slice);
         let holders = holders(foreign.chain(left.refused_paths()));
         let all_named = left.more == 0;
@@ -309,12 +309,12 @@ struct Level<'a, T: Target, F> {
     setup_pool: &'a SetupPool<T>,
     names: Option<&'a PatternNames>,
     depth: usize,
-    /// Whether nothing is known to be left in a directory.
+    /// Whether a directory is known to be empty.
     is_empty: F,
 }
 
 impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
-    /// Removes the directories; those that are known to be empty are tried again for a while.
+    /// Removes the directories; the removal of empty ones is retried for a while.
     fn remove(
         &self,
         mut dirs: Vec<Vec<u8>>,
@@ -348,7 +348,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         left
     }
 
-    /// Of directories that could not be removed, those that may be in a moment.
+    /// The directories whose removal may succeed in a moment.
     fn retryable(
         &self,
         refused: Vec<(Vec<u8>, OpError)>,
@@ -359,7 +359,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
             let is_empty = (self.is_empty)(&dir);
             match (may_pass(e), is_empty) {
                 (true, true) => again.push((dir, e)),
-                // It is not empty, which some servers say by an error of I/O.
+                // It is not empty, which some servers report as an I/O error.
                 (true, false) => {}
                 (false, _) => left.refused(SetupError::failed("remove directory", &dir, e)),
             }
@@ -367,9 +367,8 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         again
     }
 
-    /// Looks into directories again that ought to be empty: a server that writes and removes behind a
-    /// cache may have brought back what was removed. Those with something in them
-    /// that is foreign or cannot be removed stay.
+    /// Empties directories again that should be empty: removed entries may reappear on a server with a
+    /// cache. Directories with foreign entries, or entries that cannot be removed, stay.
     fn empty_again(&self, dirs: &mut Vec<Vec<u8>>, left: &mut Leftovers, tell: &mut impl FnMut()) {
         let found = Mutex::new(Leftovers::default());
         let job = Remove {
@@ -387,7 +386,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         let holders = holders(foreign.chain(found.refused_paths()));
         dirs.retain(|dir| !holders.contains(dir));
         if found.more > 0 {
-            // What is not named may lie in any of them, and would be refused again.
+            // Unnamed entries may be in any of them, and would be refused again.
             dirs.clear();
         }
         left.add(found);

@@ -5,11 +5,12 @@ use super::command::run_shell;
 use super::finish::{CleanupStep, keeps_files, note_long_replies, outcome_or_refusal};
 use super::load_phase::{LoadPhase, LoadPhaseSpec};
 use super::marker::{OwnerProcess, RemoteOwner};
+use super::memory_pressure::PressureAllocation;
 use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
 use super::team::{MergedPhase, RankTeam};
 use super::work_dir::ClaimedWorkDir;
 use super::{
-    EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, memory_pressure, preflight,
+    EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, preflight,
     rank_partition, setup_error, setup_pool,
 };
 use crate::file_pool::FilesetState;
@@ -21,26 +22,26 @@ use plimsoll_target::{LongReplies, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A run as one of its ranks goes through it.
+/// A run, as one of its ranks executes it.
 pub(super) struct Runner<'a> {
     pub(super) plan: &'a Plan,
     pub(super) settings: &'a Settings,
     pub(super) stop: &'a Stop,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) layouts: Vec<Arc<Layout>>,
-    /// What replies of the server had beyond its protocol before the run.
+    /// Replies of the server that violated its protocol before the run.
     pub(super) long_replies: Vec<LongReplies>,
-    /// What is said of the run before it begins.
+    /// Remarks on the run before it begins.
     pub(super) notes: Vec<String>,
     pub(super) team: &'a RankTeam<'a>,
-    /// Who marked the work directory, if not this rank.
+    /// The process that marked the work directory, if it was not this rank.
     pub(super) marked_by: Option<OwnerProcess>,
-    /// How far the ranks of a pattern are.
+    /// The progress of the ranks of a pattern.
     pub(super) states: Option<RankStates>,
-    /// Stages of a pattern that have ended, if what they touched is to be dropped.
+    /// Completed stages of a pattern, if their objects are to be dropped from caches.
     pub(super) past: Vec<PastStage>,
-    /// Memory that a pattern holds while it runs.
-    pub(super) held: Option<memory_pressure::PressureAllocation>,
+    /// Memory that a pattern occupies while it runs.
+    pub(super) held: Option<PressureAllocation>,
 }
 
 impl Visitor for Runner<'_> {
@@ -49,11 +50,10 @@ impl Visitor for Runner<'_> {
     fn visit<T: Target>(mut self, target: T) -> Self::Output {
         let target = Arc::new(target);
         let team = self.team;
-        // The other ranks wait to hear of rank 0's work directory, and it then of how they are.
+        // The other ranks wait for rank 0's work directory, and rank 0 then for them.
         let mut pool = setup_pool(target.clone(), self.plan).map_err(|e| team.abort_run(e))?;
         pool.stop = self.stop.run.clone();
-        // Whatever happens, what was made goes unless it is kept; a pool that was told to stop
-        // would not do that.
+        // Removes files in any case; a pool that is stopped would not.
         let cleaner = SetupPool {
             target: target.clone(),
             content: pool.content.clone(),
@@ -74,7 +74,7 @@ impl Visitor for Runner<'_> {
         let joined = self.join(&pool);
         let has_begun = joined.is_ok();
         let ran = joined.and_then(|()| self.script(&pool, &mut place, &mut outcome));
-        // Nothing is removed while another rank may work in it.
+        // Files are removed only when no other rank works on them.
         let met = match has_begun {
             true => team.barrier(),
             false => Ok(()),
@@ -90,7 +90,7 @@ impl Visitor for Runner<'_> {
         }
         let quiet = match met {
             Ok(()) => true,
-            // Rank 0 cleans; the others only have to be out of its way.
+            // Rank 0 cleans up, once the others have ended.
             Err(_) => team.is_root() && team.wait_for_ends(),
         };
         let finish = CleanupStep {
@@ -115,7 +115,7 @@ impl Visitor for Runner<'_> {
 }
 
 impl Runner<'_> {
-    /// The ranks begin once all see the work directory that rank 0 made and none refuses.
+    /// Waits until all ranks see the work directory that rank 0 created and none refuses.
     fn join<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         if self.team.is_root() {
             self.team.agree_on_outcome(Ok(()))?;
@@ -126,7 +126,7 @@ impl Runner<'_> {
         self.team.agree_on_outcome(self.inspect_client(pool))
     }
 
-    /// What only this rank can tell of its machine.
+    /// Checks that only this rank can make on its machine.
     fn inspect_client<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         let sees = |guard| {
             let found = marker::read(pool, guard);
@@ -171,30 +171,8 @@ impl Runner<'_> {
                 };
             }
             match &script[at] {
-                Phase::Start => {
-                    self.before(PhaseInfo::Load)?;
-                    let states = self.all_states(&filesets);
-                    let ready = self
-                        .make_cold(pool, &states)
-                        .and_then(|()| place.mark_in_use());
-                    let ran = match self.team.agree_on_outcome(ready) {
-                        Ok(()) => self.segment(pool, &clock, states, None, at, outcome),
-                        Err(e) => Err(e),
-                    };
-                    // Whatever became of it: what was started before it is to be stopped.
-                    self.after_work(PhaseInfo::Load, &ran, outcome);
-                    at = ran?;
-                    continue;
-                }
-                Phase::StartStage { stage } => {
-                    let info = Self::stage_info(self.plan, *stage);
-                    self.before(info)?;
-                    let ran = match self.team.agree_on_outcome(self.make_stage_cold(pool)) {
-                        Ok(()) => self.segment(pool, &clock, vec![], Some(*stage), at, outcome),
-                        Err(e) => Err(e),
-                    };
-                    self.after_work(info, &ran, outcome);
-                    at = ran?;
+                Phase::Start | Phase::StartStage { .. } => {
+                    at = self.load(pool, &clock, place, &filesets, at, outcome)?;
                     continue;
                 }
                 Phase::Populate { filesets: ids } if keeps_files && !ids.is_empty() => {
@@ -214,7 +192,39 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Tells the observer that a phase begins; no rank begins it before the observer is done.
+    /// Executes a load phase, and informs the observer; returns the position of the next phase.
+    fn load<T: Target>(
+        &mut self,
+        pool: &SetupPool<T>,
+        clock: &Clock,
+        place: &mut ClaimedWorkDir<'_, T>,
+        filesets: &[Option<Arc<FilesetState>>],
+        at: usize,
+        outcome: &mut Outcome,
+    ) -> Result<usize, EngineError> {
+        let (plan, team) = (self.plan, self.team);
+        let stage = match plan.script[at] {
+            Phase::StartStage { stage } => Some(stage),
+            _ => None,
+        };
+        let info = stage.map_or(PhaseInfo::Load, |stage| Self::stage_info(plan, stage));
+        self.before(info)?;
+        let states = self.all_states(filesets);
+        let ready = match stage {
+            Some(_) => self.make_stage_cold(pool),
+            None => self
+                .make_cold(pool, &states)
+                .and_then(|()| place.mark_in_use()),
+        };
+        let ran = team
+            .agree_on_outcome(ready)
+            .and_then(|()| self.segment(pool, clock, states, stage, at, outcome));
+        // Even if it failed: what was started before it is to be stopped.
+        self.after_work(info, &ran, outcome);
+        ran
+    }
+
+    /// Informs the observer before a phase; no rank begins it before the observer returns.
     fn before(&mut self, phase: PhaseInfo<'_>) -> Result<(), EngineError> {
         let (team, stop) = (self.team, self.stop);
         let stopped = || team.is_stopped(stop);
@@ -228,13 +238,12 @@ impl Runner<'_> {
         let has_begun = ready.is_ok();
         let agreed = team.agree_on_outcome(ready);
         if agreed.is_err() && has_begun {
-            // What was started for it is to be stopped.
             self.after(phase);
         }
         agreed
     }
 
-    /// Tells it that a phase has ended.
+    /// Informs the observer after a phase.
     fn after(&mut self, phase: PhaseInfo<'_>) {
         let (team, stop) = (self.team, self.stop);
         if team.is_root() {
@@ -242,7 +251,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The same of a phase in which workers worked; before that, whether it was the last such phase.
+    /// Informs the observer after a phase in which workers worked, and before that of the outcome, if
+    /// it was the last such phase.
     fn after_work(
         &mut self,
         phase: PhaseInfo<'_>,
@@ -260,19 +270,17 @@ impl Runner<'_> {
         self.after(phase);
     }
 
-    /// A stage of the Plan's pattern, as the observer is told of it.
+    /// A stage of the Plan's pattern, for the observer.
     fn stage_info(plan: &Plan, stage: u32) -> PhaseInfo<'_> {
-        let stage = plan.pattern().and_then(|p| p.stages.get(stage as usize));
-        match stage {
-            Some(stage) => PhaseInfo::Stage {
-                name: &stage.name,
-                iteration: stage.iteration,
-            },
-            None => PhaseInfo::Load,
+        let pattern = plan.pattern().expect("only patterns have stages");
+        let stage = &pattern.stages[stage as usize];
+        PhaseInfo::Stage {
+            name: &stage.name,
+            iteration: stage.iteration,
         }
     }
 
-    /// A phase while no workers work.
+    /// Executes a phase while no workers work.
     fn run_idle_phase<T: Target>(
         &mut self,
         phase: &Phase,
@@ -291,8 +299,7 @@ impl Runner<'_> {
                         if self.team.is_root() {
                             outcome.populated.push(made);
                         }
-                        let part = rank_partition::part(self.plan, *id, self.team);
-                        *slot = Some(Arc::new(FilesetState::part(*id, layout.clone(), part)));
+                        *slot = Some(self.state_of(*id));
                     }
                 }
             }
@@ -307,7 +314,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A part of the run in which workers work; returns where the script goes on.
+    /// Executes a load phase; returns the position of the next phase.
     fn segment<T: Target>(
         &mut self,
         pool: &SetupPool<T>,
@@ -319,17 +326,12 @@ impl Runner<'_> {
     ) -> Result<usize, EngineError> {
         let windows = outcome.windows.len();
         if let (Some(stage), Some(pattern)) = (stage, self.plan.pattern()) {
+            let fill = |leave| PressureAllocation::fill_until_available(leave, self.stop);
             if let (Some(leave), None) = (pattern.hold_memory, &self.held) {
-                self.held = Some(memory_pressure::PressureAllocation::fill_until_available(
-                    leave, self.stop,
-                ));
+                self.held = Some(fill(leave));
             }
             let squeeze = pattern.stages[stage as usize].squeeze_memory;
-            if let Some(leave) = squeeze {
-                drop(memory_pressure::PressureAllocation::fill_until_available(
-                    leave, self.stop,
-                ));
-            }
+            squeeze.map(fill);
             self.states.get_or_insert_with(|| RankStates::new(pattern));
         }
         let segment = LoadPhase::new(
@@ -365,7 +367,6 @@ impl Runner<'_> {
             });
         }
         LongReplies::add(&mut outcome.long_replies, pool.target.take_long_replies());
-        // What this rank did alone is kept for those who ask for each rank's results.
         let merged = self.team.merge(
             self.plan,
             outcome,
@@ -378,7 +379,7 @@ impl Runner<'_> {
         self.team.agree_on_outcome(ran)
     }
 
-    /// Tells the observer what is only known once all ranks have ended.
+    /// Reports events that are known only when all ranks have ended.
     fn report_event(&mut self, stage: Option<u32>, outcome: &Outcome, merged: &MergedPhase) {
         if !self.team.is_root() {
             return;
@@ -397,12 +398,9 @@ impl Runner<'_> {
                 });
             }
         }
-        let measured = self
-            .plan
-            .pattern()
-            .and_then(|p| p.stages.get(stage as usize));
+        let pattern = self.plan.pattern().expect("only patterns have stages");
         let rows = match outcome.windows.last() {
-            Some(window) if measured.is_some_and(|s| !s.warm_up) => &window.totals.rows[..],
+            Some(window) if !pattern.stages[stage as usize].warm_up => &window.totals.rows[..],
             _ => &[],
         };
         self.observer.event(Event::StageEnd {
@@ -412,18 +410,21 @@ impl Runner<'_> {
         });
     }
 
-    /// States of all filesets; one that was never populated has no files yet.
+    /// The states of all filesets; one that was not populated has no files.
     fn all_states(&self, made: &[Option<Arc<FilesetState>>]) -> Vec<Arc<FilesetState>> {
-        let state = |(i, made): (usize, &Option<Arc<FilesetState>>)| {
-            let id = FilesetId(i as u32);
-            let part = || rank_partition::part(self.plan, id, self.team);
-            let new = || Arc::new(FilesetState::part(id, self.layouts[i].clone(), part()));
-            made.clone().unwrap_or_else(new)
-        };
-        made.iter().enumerate().map(state).collect()
+        let ids = (0..).map(FilesetId);
+        let states = ids.zip(made);
+        let states = states.map(|(id, made)| made.clone().unwrap_or_else(|| self.state_of(id)));
+        states.collect()
     }
 
-    /// Drops from the page cache what is to be cold.
+    fn state_of(&self, id: FilesetId) -> Arc<FilesetState> {
+        let part = rank_partition::part(self.plan, id, self.team);
+        let layout = self.layouts[id.0 as usize].clone();
+        Arc::new(FilesetState::part(id, layout, part))
+    }
+
+    /// Drops the files that are to be cold from the page cache.
     fn make_cold<T: Target>(
         &self,
         pool: &SetupPool<T>,
@@ -445,7 +446,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The same before a stage of a pattern.
+    /// Drops the objects that are to be cold before a stage of a pattern.
     fn make_stage_cold<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         let Some(pattern) = self.plan.pattern().filter(|_| pool.target.keeps_files()) else {
             return Ok(());
@@ -468,7 +469,7 @@ impl Runner<'_> {
     }
 }
 
-/// How often a wait of the script looks whether it is to stop.
+/// Interval at which a wait of the script checks for a stop.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A sleep of the script while no worker runs.

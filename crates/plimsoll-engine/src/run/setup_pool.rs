@@ -1,4 +1,4 @@
-//! Work on many files at once that is not measured: populating, checking, removing.
+//! Unmeasured work on many files at once: populating, checking, removing.
 
 use crate::sync::lock;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
@@ -9,33 +9,33 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Threads of a pool on a target whose operations block.
+/// Threads of a pool on a target with blocking lanes.
 const BLOCKING_POOL_THREADS: usize = 16;
 
-/// Workers a thread of a pool drives where operations do not block.
+/// Workers per thread of a pool on any other target.
 const WORKERS_PER_LANE: usize = 64;
 
-/// Items a worker takes at a time.
+/// Items that a worker takes at a time.
 const ITEMS_PER_BATCH: u64 = 16;
 
-/// How often the caller is told how far the pool is.
+/// Interval of the progress reports of a pool.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a server may say nothing while files are removed.
+/// Maximum time without a reply of a server while files are removed.
 pub(crate) const MAX_SERVER_SILENCE: Duration = Duration::from_secs(4);
 
 /// Why a pool stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SetupError {
-    /// Somebody asked for it.
+    /// A stop was requested.
     Stopped,
     /// An operation failed.
     Failed {
-        /// What was being done.
+        /// The operation, as a verb with its object.
         action: &'static str,
-        /// Path it was done to, relative to the work directory.
+        /// Its path, relative to the work directory.
         path: String,
-        /// What went wrong.
+        /// Its error.
         error: OpError,
     },
 }
@@ -48,11 +48,22 @@ impl SetupError {
             error,
         }
     }
+
+    /// The failure at a path that `push` composes.
+    pub(crate) fn failed_at(
+        action: &'static str,
+        push: impl FnOnce(&mut Vec<u8>),
+        error: OpError,
+    ) -> Self {
+        let mut path = Vec::new();
+        push(&mut path);
+        Self::failed(action, &path, error)
+    }
 }
 
-/// What is done to each of many items, numbered from 0.
+/// A task for each of many items, numbered from 0.
 pub(crate) trait BulkTask<S: Session>: Sync {
-    /// Does it to one.
+    /// Executes the task for one item.
     async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError>;
 }
 
@@ -61,7 +72,7 @@ pub(crate) struct SetupPool<T: Target> {
     pub(crate) target: Arc<T>,
     pub(crate) content: ContentPool,
     pub(crate) stop: Arc<AtomicBool>,
-    /// How long the server may say nothing until calls fail; without it, as long as it takes them.
+    /// Maximum time without a reply of the server until calls fail; `None` for no limit.
     pub(crate) silence: Option<Duration>,
 }
 
@@ -80,7 +91,7 @@ impl PoolClock {
         }
     }
 
-    /// Gives up calls that no answer comes to for much longer.
+    /// Abandons calls that remain without a reply.
     fn end(&self) {
         self.deadline.bring_forward(self.clock.now());
     }
@@ -95,9 +106,21 @@ impl<T: Target> SetupPool<T> {
         let (lane, mut session) = self.lane(&PoolClock::begin(), 0)?;
         let mut result = None;
         let task: Task<'_> = Box::pin(async { result = Some(work(&mut session).await) });
-        // On a clock of real time there is always something to wait for.
+        // There is no deadlock on a clock of real time.
         let _ = lane.run(vec![task]);
         result.ok_or(OpError(rustix::io::Errno::CANCELED))
+    }
+
+    /// Runs a future on a session of its own with this path located, on this thread.
+    pub(crate) fn at<R>(
+        &self,
+        path: impl AsRef<[u8]>,
+        work: impl AsyncFnOnce(&mut T::Session) -> Result<R, OpError>,
+    ) -> Result<R, OpError> {
+        self.one(async |session| {
+            session.locate(|p| p.extend_from_slice(path.as_ref()));
+            work(session).await
+        })?
     }
 
     fn lane(&self, time: &PoolClock, number: u64) -> Result<(Lane, T::Session), OpError> {
@@ -122,7 +145,7 @@ impl<T: Target> SetupPool<T> {
         }
     }
 
-    /// Does a job on `items` items, on several threads, and calls `tell` now and then.
+    /// Executes a task for `items` items on several threads, and calls `tell` regularly.
     pub(crate) fn all<J: BulkTask<T::Session>>(
         &self,
         items: u64,
@@ -167,13 +190,8 @@ impl<T: Target> SetupPool<T> {
                 }
             }
         });
-        match failure
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-        {
-            Some(e) => Err(e),
-            None => Ok(()),
-        }
+        let failure = lock(&failure).take();
+        failure.map_or(Ok(()), Err)
     }
 
     fn work<J: BulkTask<T::Session>>(

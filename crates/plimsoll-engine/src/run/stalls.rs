@@ -1,22 +1,22 @@
-//! Times in which the target stood still: those that make a result invalid, and remarks on the others.
+//! Stalls of the target: those that make a result invalid, and remarks on the others.
 
 use crate::outcome::{Outcome, Window};
 use plimsoll_measure::{Stall, expected_max_gap};
 use plimsoll_plan::{Plan, Reason};
 
-/// Stalls for which the result is not valid; one reason for each window that has any.
+/// Stalls that make the result invalid; one reason per window.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
-    let texts = told(plan, outcome, |stall| stall.counts).into_iter();
+    let texts = texts(plan, outcome, |stall| stall.counts).into_iter();
     texts.map(|text| Reason::new("stalled", text)).collect()
 }
 
 /// Remarks on the other stalls.
 pub(super) fn notes(plan: &Plan, outcome: &Outcome) -> Vec<String> {
-    told(plan, outcome, |stall| !stall.counts)
+    texts(plan, outcome, |stall| !stall.counts)
 }
 
-/// What is said of the stalls of each window of the result.
-fn told(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<String> {
+/// The texts on the stalls of each window of the result.
+fn texts(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<String> {
     let Some(pattern) = plan.pattern() else {
         let last = outcome.windows.last();
         return last.map_or_else(Vec::new, |w| of_window(plan, w, wanted, "window"));
@@ -24,15 +24,14 @@ fn told(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<Strin
     let stages = outcome.windows.iter().zip(&outcome.stages);
     let mut texts = Vec::new();
     for (window, stage) in stages {
-        let name = pattern.stages.get(stage.stage as usize);
-        let name = name.map_or("?", |s| s.name.as_str());
+        let name = &pattern.stages[stage.stage as usize].name;
         let of_stage = of_window(plan, window, wanted, "stage").into_iter();
         texts.extend(of_stage.map(|text| format!("stage `{name}`: {text}")));
     }
     texts
 }
 
-/// Where no rank got on, that is what is said; else which of them did not.
+/// The texts on the stalls of all ranks; if there are none, those of single ranks.
 fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool, part: &str) -> Vec<String> {
     let totals = &window.totals;
     let stalls: Vec<Stall> = totals.stalls.iter().copied().filter(wanted).collect();
@@ -44,8 +43,8 @@ fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool, part: &st
     let of_rank = ranks.chunk_by(|a, b| a.rank == b.rank);
     let text = |of_rank: &[plimsoll_measure::RankStall]| {
         let stalls: Vec<Stall> = of_rank.iter().map(|s| s.stall).collect();
-        let who = of_rank.first().map_or(0, |s| s.rank);
-        sentence(&format!("no operation of rank {who}"), &stalls, part)
+        let rank = of_rank[0].rank;
+        sentence(&format!("no operation of rank {rank}"), &stalls, part)
     };
     of_rank.map(text).collect()
 }
@@ -53,10 +52,7 @@ fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool, part: &st
 fn sentence(who: &str, stalls: &[Stall], part: &str) -> String {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let longest = stalls.iter().max_by_key(|s| s.gap.length());
-    let Some(longest) = longest else {
-        return String::new();
-    };
-    let Stall { gap, at_end, .. } = *longest;
+    let Stall { gap, at_end, .. } = *longest.expect("the sentence is about a stall");
     let length = seconds(gap.length());
     let begin = seconds(gap.from);
     let when = match at_end {
@@ -76,10 +72,10 @@ fn sentence(who: &str, stalls: &[Stall], part: &str) -> String {
             )
         }
     };
-    format!("{who} completed for {length:.1} s, {when}, although some were under way{others}")
+    format!("{who} completed for {length:.1} s, {when}, although some were in flight{others}")
 }
 
-/// What the rate of the rest makes likely.
+/// The maximum gap that is likely at the rate of the rest of the window.
 fn likely(plan: &Plan, window: &Window) -> String {
     let totals = &window.totals;
     let rows = totals.rows.iter().zip(&plan.operations);
@@ -91,5 +87,5 @@ fn likely(plan: &Plan, window: &Window) -> String {
         .saturating_sub(totals.start)
         .saturating_sub(stood);
     let likely_ms = expected_max_gap(rest, completions) / 1e6;
-    format!("; at the rate of the rest, {likely_ms:.3} ms are the longest that is likely")
+    format!("; at the rate of the rest, more than {likely_ms:.3} ms are unlikely")
 }

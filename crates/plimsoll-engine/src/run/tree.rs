@@ -1,35 +1,36 @@
-//! Making, checking and removing the tree of a fileset.
+//! Creating, repairing and checking the tree of a fileset.
 
 use super::marker::{MARKER, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
-use plimsoll_plan::{DirId, FileId, Layout, Stream};
+use plimsoll_plan::{DirId, FileId, FilesetId, Layout, Plan, Stream};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes written at a time when a file is made.
+/// Bytes per write when a file is created.
 const WRITE_CHUNK_BYTES: u64 = 1 << 20;
 
-/// How far populating is.
+/// Progress of populating.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) files: AtomicU64,
     pub(crate) bytes: AtomicU64,
 }
 
-pub(super) fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut path = Vec::new();
-    push(&mut path);
-    path
+/// The directories that a fileset begins with.
+pub(super) fn initial_dirs(plan: &Plan, id: FilesetId, layout: &Layout) -> u64 {
+    let leaf_dirs = plan.leaf_dirs_used(id);
+    let leaf_dirs = leaf_dirs.filter(|l| layout.starts_with_leaf_dir(*l as u32));
+    u64::from(layout.dirs()) + leaf_dirs.count() as u64
 }
 
 struct MakeDirs<'a> {
     layout: &'a Layout,
     dirs: &'a [u32],
-    /// They may be there.
+    /// Whether they may exist.
     missing_only: bool,
 }
 
@@ -41,11 +42,7 @@ impl<S: Session> BulkTask<S> for MakeDirs<'_> {
             // The root may be the guarded directory itself.
             Err(OpError(Errno::EXIST)) if dir == DirId(0) || self.missing_only => Ok(()),
             other => other.map_err(|e| {
-                SetupError::failed(
-                    "make directory",
-                    &path_of(|p| self.layout.push_dir(dir, p)),
-                    e,
-                )
+                SetupError::failed_at("make directory", |p| self.layout.push_dir(dir, p), e)
             }),
         }
     }
@@ -53,30 +50,75 @@ impl<S: Session> BulkTask<S> for MakeDirs<'_> {
 
 struct MakeFiles<'a> {
     layout: &'a Layout,
-    /// What the bytes of the files follow from.
+    /// Generates the contents of the files.
     content: Stream,
     progress: &'a Progress,
-    /// The first of them.
+    /// Number of the first file.
     first: u64,
+    /// Whether files may exist, right or wrong.
+    repair: bool,
 }
 
 impl MakeFiles<'_> {
     async fn make<S: Session>(&self, session: &mut S, file: FileId) -> Result<(), OpError> {
-        let size = self.layout.size(file);
-        session.locate(|p| self.layout.push_file(file, p));
+        self.progress.files.fetch_add(1, Relaxed);
         let how = OpenHow {
             create: true,
             ..OpenHow::plain(OpenMode::Write)
         };
         let handle = session.open(how).await?;
         session.begin_content(self.content.branch(u64::from(file.0)));
-        let written = fill(session, &handle, 0..size, self.progress).await;
+        let written = fill(session, &handle, 0..self.layout.size(file), self.progress).await;
         session.close(handle).await.and(written)
+    }
+
+    /// Makes a file that may exist what it should be.
+    async fn repair<S: Session>(&self, session: &mut S, file: FileId) -> Result<(), OpError> {
+        let found = match session.stat().await {
+            Err(OpError(Errno::NOENT)) => None,
+            other => Some(other?),
+        };
+        let wanted = self.layout.starts_with(file);
+        let size = self.layout.size(file);
+        match found {
+            None if wanted => self.make(session, file).await,
+            None => Ok(()),
+            Some(found) if found.kind != EntryKind::File => Err(OpError(Errno::EXIST)),
+            Some(found) if wanted && found.size == size => Ok(()),
+            Some(found) => {
+                self.progress.files.fetch_add(1, Relaxed);
+                match wanted {
+                    true => self.resize(session, file, found.size, size).await,
+                    false => session.remove(EntryKind::File).await,
+                }
+            }
+        }
+    }
+
+    async fn resize<S: Session>(
+        &self,
+        session: &mut S,
+        file: FileId,
+        from: u64,
+        size: u64,
+    ) -> Result<(), OpError> {
+        let handle = session.open(OpenHow::plain(OpenMode::Write)).await?;
+        // A file that grows twice does not grow by the same bytes.
+        let content = self.content.branch(u64::from(file.0));
+        session.begin_content(match from {
+            0 => content,
+            from => content.branch(from),
+        });
+        let done = match from > size {
+            true => session.truncate(&handle, size).await,
+            false => fill(session, &handle, from..size, self.progress).await,
+        };
+        session.close(handle).await.and(done)
     }
 }
 
 /// Writes a part of an open file.
-pub(super) async fn fill<S: Session>(
+async fn fill<S: Session>(
     session: &mut S,
     handle: &S::Handle,
     part: Range<u64>,
@@ -95,13 +137,15 @@ pub(super) async fn fill<S: Session>(
 impl<S: Session> BulkTask<S> for MakeFiles<'_> {
     async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let file = FileId((self.first + index) as u32);
-        if !self.layout.starts_with(file) {
+        if !self.repair && !self.layout.starts_with(file) {
             return Ok(());
         }
-        self.progress.files.fetch_add(1, Relaxed);
-        self.make(session, file).await.map_err(|e| {
-            SetupError::failed("make file", &path_of(|p| self.layout.push_file(file, p)), e)
-        })
+        session.locate(|p| self.layout.push_file(file, p));
+        let done = match self.repair {
+            true => self.repair(session, file).await,
+            false => self.make(session, file).await,
+        };
+        done.map_err(|e| SetupError::failed_at("make file", |p| self.layout.push_file(file, p), e))
     }
 }
 
@@ -117,30 +161,26 @@ impl<S: Session> BulkTask<S> for MakeLeafDirs<'_> {
         }
         session.locate(|p| self.layout.push_leaf_dir(leaf, p));
         session.make_dir().await.map_err(|e| {
-            SetupError::failed(
-                "make directory",
-                &path_of(|p| self.layout.push_leaf_dir(leaf, p)),
-                e,
-            )
+            SetupError::failed_at("make directory", |p| self.layout.push_leaf_dir(leaf, p), e)
         })
     }
 }
 
-/// Makes the directories of a tree but its leaf directories, or those that are missing; its
-/// root's parent is there.
+/// Creates the directories of a tree without its leaf directories, or only the missing ones. The
+/// root's parent exists.
 pub(crate) fn make_dirs<T: Target>(
     pool: &SetupPool<T>,
     layout: &Layout,
     missing_only: bool,
     mut tell: impl FnMut(),
 ) -> Result<(), SetupError> {
-    // Level by level: a directory is made after the one that holds it.
+    // Level by level: a directory is created after its parent.
     let mut levels: Vec<Vec<u32>> = Vec::new();
     let mut level = vec![0u8; layout.dirs() as usize];
     for dir in 0..layout.dirs() {
-        let at = layout
-            .parent(DirId(dir))
-            .map_or(0, |p| level[p.0 as usize] + 1);
+        let parent = layout.parent(DirId(dir));
+        assert!(parent.is_none_or(|p| p.0 < dir), "parents come first");
+        let at = parent.map_or(0, |p| level[p.0 as usize] + 1);
         level[dir as usize] = at;
         if levels.len() <= usize::from(at) {
             levels.push(Vec::new());
@@ -158,7 +198,7 @@ pub(crate) fn make_dirs<T: Target>(
     Ok(())
 }
 
-/// Makes the leaf directories of a tree that it begins with.
+/// Creates the leaf directories that a tree begins with.
 pub(crate) fn make_leaf_dirs<T: Target>(
     pool: &SetupPool<T>,
     layout: &Layout,
@@ -168,18 +208,20 @@ pub(crate) fn make_leaf_dirs<T: Target>(
     pool.all(leaf_dirs, &MakeLeafDirs { layout }, tell)
 }
 
-/// What the bytes that the files of a tree begin with follow from.
-pub(super) fn content_of<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Stream {
-    let root = path_of(|p| layout.push_dir(DirId(0), p));
+/// The stream that generates the contents of a tree's files.
+fn content_of<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Stream {
+    let mut root = Vec::new();
+    layout.push_dir(DirId(0), &mut root);
     pool.content
         .stream_of_files(&String::from_utf8_lossy(&root))
 }
 
-/// Makes the files of a tree whose numbers are in `part`; the directories are there.
+/// Creates the files of a tree whose numbers are in `part`, or repairs them. The directories exist.
 pub(crate) fn make_files<T: Target>(
     pool: &SetupPool<T>,
     layout: &Layout,
     part: Range<u64>,
+    repair: bool,
     progress: &Progress,
     tell: impl FnMut(),
 ) -> Result<(), SetupError> {
@@ -188,6 +230,7 @@ pub(crate) fn make_files<T: Target>(
         content: content_of(pool, layout),
         progress,
         first: part.start,
+        repair,
     };
     pool.all(part.end - part.start, &files, tell)
 }
@@ -196,7 +239,7 @@ struct CheckFiles<'a> {
     layout: &'a Layout,
 }
 
-/// What checking says of a tree that is not as it was laid out.
+/// The error of a tree that is not as it was laid out.
 const TREE_DIFFERS: OpError = OpError(Errno::STALE);
 
 impl<S: Session> BulkTask<S> for CheckFiles<'_> {
@@ -213,10 +256,9 @@ impl<S: Session> BulkTask<S> for CheckFiles<'_> {
             .layout
             .starts_with(file)
             .then_some((EntryKind::File, size));
-        if found == want {
-            Ok(())
-        } else {
-            Err(SetupError::failed("check", b"", TREE_DIFFERS))
+        match found == want {
+            true => Ok(()),
+            false => Err(SetupError::failed("check", b"", TREE_DIFFERS)),
         }
     }
 }
@@ -238,17 +280,15 @@ impl<S: Session> BulkTask<S> for CheckDirs<'_> {
             && found
                 .iter()
                 .all(|(_, kind)| matches!(kind, EntryKind::File | EntryKind::Dir));
-        if whole {
-            Ok(())
-        } else {
-            Err(SetupError::failed("check", b"", TREE_DIFFERS))
+        match whole {
+            true => Ok(()),
+            false => Err(SetupError::failed("check", b"", TREE_DIFFERS)),
         }
     }
 }
 
-/// Whether the tree is there exactly as it was laid out: every file with its size, and nothing
-/// else. Of a `trusted` tree only the directories are looked at: that they are there, and no
-/// symbolic links to somewhere else.
+/// Whether the tree is exactly as it was laid out: every file with its size, and nothing else. Of a
+/// `trusted` tree only the directories are checked: that they exist and are not symbolic links.
 pub(crate) fn is_whole<T: Target>(
     pool: &SetupPool<T>,
     layout: &Layout,
@@ -267,36 +307,28 @@ pub(crate) fn is_whole<T: Target>(
     {
         entries[layout.dir_of(file).0 as usize] += 1;
     }
-    // Leaf directories share their parents with directories of the tree; a fileset that has
-    // them is made anew instead of being counted out.
+    // Leaf directories share their parents with directories of the tree: a fileset with leaf
+    // directories is re-created, because its entries cannot be counted.
     if layout.leaf_dirs() > 0 {
         return Ok(false);
     }
-    let checked = pool
-        .all(
-            u64::from(layout.dirs()),
-            &CheckDirs {
-                layout,
-                entries: &entries,
-            },
-            &mut tell,
-        )
-        .and_then(|()| match trusted {
-            true => Ok(()),
-            false => pool.all(u64::from(layout.files()), &CheckFiles { layout }, &mut tell),
-        });
+    let entries = &entries;
+    let dirs = CheckDirs { layout, entries };
+    let mut checked = pool.all(u64::from(layout.dirs()), &dirs, &mut tell);
+    if checked.is_ok() && !trusted {
+        checked = pool.all(u64::from(layout.files()), &CheckFiles { layout }, tell);
+    }
     match checked {
         Ok(()) => Ok(true),
-        Err(SetupError::Failed { error, .. }) if error == TREE_DIFFERS => Ok(false),
         Err(SetupError::Failed {
-            error: OpError(Errno::NOENT | Errno::LOOP | Errno::NOTDIR),
+            error: TREE_DIFFERS | OpError(Errno::NOENT | Errno::LOOP | Errno::NOTDIR),
             ..
         }) => Ok(false),
         Err(e) => Err(e),
     }
 }
 
-/// Whether an entry so deep below the root is one that Plimsoll makes.
+/// Whether Plimsoll creates entries of this name and kind at this depth below a root.
 pub(super) fn is_named(
     names: Option<&PatternNames>,
     depth: usize,

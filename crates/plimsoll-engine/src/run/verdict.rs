@@ -1,20 +1,20 @@
-//! What makes a result invalid.
+//! The reasons why a result is invalid.
 
 use super::{criteria, stalls};
 use crate::outcome::Outcome;
 use plimsoll_plan::{Plan, Reason, counted};
 
-/// Share of all processors above which the client is taken to have been the bottleneck.
+/// Fraction of all processors above which the client counts as the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
 
-/// Whether a rate was asked for.
+/// Whether a rate was requested.
 fn is_paced(plan: &Plan) -> bool {
     let paced =
         |g: &plimsoll_plan::WorkerGroup| g.program.mix().is_some_and(|m| m.pacing.is_some());
     plan.event_rate.is_some() || plan.groups.iter().any(paced)
 }
 
-/// That a server fell silent, and when.
+/// That a server stopped replying, and when.
 fn unanswered(outcome: &Outcome) -> Option<Reason> {
     let window = &outcome.windows.last()?.totals;
     let since = window.unanswered_since?;
@@ -25,65 +25,71 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
     };
     if window.abandoned > 0 {
         let operations = counted(window.abandoned, "operation was", "operations were");
-        text.push_str(&format!(": {operations} given up at the end"));
+        text.push_str(&format!(": {operations} abandoned at the end"));
     }
     Some(Reason::new("server_not_responding", text))
 }
 
-/// What makes the result invalid.
-pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
-    let mut reasons = Vec::new();
+/// That operations failed, that none completed, or that nothing was measured.
+fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     // Every stage of a pattern is a part of its result; of other workloads the last window is.
     let result = match plan.pattern() {
         Some(_) => &outcome.windows[..],
         None => outcome.windows.last().map_or(&[][..], std::slice::from_ref),
     };
-    if !result.is_empty() {
-        let rows = || {
-            result
-                .iter()
-                .flat_map(|w| w.totals.rows.iter().zip(&plan.operations))
-        };
-        let ops: u64 = rows()
-            .filter(|(_, o)| o.kind.counts())
-            .map(|(r, _)| r.ops)
-            .sum();
-        let errors: u64 = rows()
-            .filter(|(_, o)| o.kind.is_of_workload())
-            .map(|(r, _)| r.error_count())
-            .sum();
-        if errors > 0 && outcome.failure.is_none() {
-            let text = format!("{errors} operations failed in the measured window");
-            reasons.push(Reason::new("errors", text));
-        }
-        if ops == 0 {
-            let text = "no operation completed in the measured window";
-            reasons.push(Reason::new("no_operations", text));
-        }
-    } else if outcome.failure.is_none() && outcome.ran_out.is_none() {
-        reasons.push(Reason::new("no_window", "the workload measures nothing"));
+    let failed = outcome.failure.is_some();
+    if result.is_empty() {
+        let excused = failed || outcome.ran_out.is_some();
+        let no_window = Reason::new("no_window", "the workload measures nothing");
+        return Vec::from_iter((!excused).then_some(no_window));
     }
-    if let Some(ran_out) = &outcome.ran_out {
-        reasons.push(Reason::new("fileset_exhausted", ran_out.to_string()));
+    let (mut ops, mut errors) = (0, 0);
+    let windows = result.iter().map(|w| &w.totals.rows);
+    for (row, operation) in windows.flat_map(|rows| rows.iter().zip(&plan.operations)) {
+        if operation.kind.counts() {
+            ops += row.ops;
+        }
+        if operation.kind.is_of_workload() {
+            errors += row.error_count();
+        }
     }
-    reasons.extend(unanswered(outcome));
-    // A closed loop is as fast as client and server together; only when a rate was asked for can
-    // the client have kept the server from it.
-    if let Some(share) = outcome.windows.last().and_then(|w| w.client_share)
-        && share > CLIENT_SATURATED_SHARE
-        && is_paced(plan)
-    {
-        let share = share * 100.0;
+    let mut reasons = Vec::new();
+    if errors > 0 && !failed {
+        let text = format!("{errors} operations failed in the measured window");
+        reasons.push(Reason::new("errors", text));
+    }
+    if ops == 0 {
+        let text = "no operation completed in the measured window";
+        reasons.push(Reason::new("no_operations", text));
+    }
+    reasons
+}
+
+/// That the client was the bottleneck. A closed loop is as fast as client and server together; only
+/// if a rate was requested can the client have kept the server from it.
+fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
+    let share = outcome.windows.last()?.client_share?;
+    let percent = share * 100.0;
+    (share > CLIENT_SATURATED_SHARE && is_paced(plan)).then(|| {
         let text = format!(
-            "the client used {share:.0} % of its processors: it may be what held the rate back"
+            "the client used {percent:.0} % of its processors, which may have limited the rate"
         );
-        reasons.push(Reason::new("client_saturated", text));
-    }
+        Reason::new("client_saturated", text)
+    })
+}
+
+/// Why the result is invalid.
+pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
+    let mut reasons = completions(plan, outcome);
+    let ran_out = outcome.ran_out.as_ref();
+    reasons.extend(ran_out.map(|r| Reason::new("fileset_exhausted", r.to_string())));
+    reasons.extend(unanswered(outcome));
+    reasons.extend(client_saturated(plan, outcome));
     reasons.extend(criteria::reasons(plan, outcome));
     reasons.extend(stalls::reasons(plan, outcome));
     if !outcome.stuck.is_empty() {
         let text = format!(
-            "{} did not come back from a system call within 10 s of the end",
+            "{} did not return from a system call within 10 s of the end",
             outcome.stuck.join(", ")
         );
         reasons.push(Reason::new("hung_workers", text));

@@ -1,11 +1,11 @@
-//! The work directory through a run: guarded, populated, cleaned.
+//! The work directory of a run: guarded, populated, cleaned.
 
 use super::marker::{self, GuardState, Marker, OwnerProcess, RemoteOwner, Tree, TreeState};
 use super::removal::{self, Leftovers, RetryWindow};
 use super::setup_pool::{SetupError, SetupPool};
 use super::{EngineError, Settings, path_in, setup_error};
 use crate::outcome::Cleanup;
-use plimsoll_plan::{FilesetId, Plan, RelPath};
+use plimsoll_plan::{FilesetId, Layout, Plan, RelPath};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 
@@ -25,21 +25,25 @@ pub(crate) struct ClaimedWorkDir<'a, T: Target> {
     /// Directories above the guarded ones that did not exist, outermost first.
     made_above: Vec<String>,
     pub(super) populated: Vec<FilesetId>,
-    /// Another process of the run claimed the directories, and cleans them.
+    /// Whether another process of the run claimed the directories, and cleans them.
     of_another: bool,
 }
 
 impl<'a, T: Target> ClaimedWorkDir<'a, T> {
-    /// The work directory as a process sees it that did not claim it.
+    /// The work directory of a process that did not claim it.
     pub(crate) fn claimed_elsewhere(pool: &'a SetupPool<T>, plan: &'a Plan) -> Self {
+        Self::new(pool, plan, true)
+    }
+
+    fn new(setup_pool: &'a SetupPool<T>, plan: &'a Plan, of_another: bool) -> Self {
         Self {
-            setup_pool: pool,
+            setup_pool,
             plan,
             guarded: vec![],
             marked: vec![],
             made_above: vec![],
             populated: vec![],
-            of_another: true,
+            of_another,
         }
     }
 
@@ -54,19 +58,11 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         plan: &'a Plan,
         others: RemoteOwner,
     ) -> Result<Self, EngineError> {
-        let mut place = Self {
-            setup_pool: pool,
-            plan,
-            guarded: vec![],
-            marked: vec![],
-            made_above: vec![],
-            populated: vec![],
-            of_another: false,
-        };
+        let mut place = Self::new(pool, plan, false);
         if !pool.target.keeps_files() {
             return Ok(place);
         }
-        // All are looked at before the first is touched.
+        // All are checked before the first is changed.
         let mut found = Vec::new();
         for guard in &plan.work_dir.guards {
             let look = marker::look(pool, plan, guard, others).map_err(EngineError::refused)?;
@@ -77,7 +73,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         }
         for (guard, found) in found {
             if let Err(e) = place.take(guard, found) {
-                // What was made so far goes again.
+                // Removes what was created so far.
                 place.clean();
                 return Err(place.failed(e));
             }
@@ -118,7 +114,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(())
     }
 
-    /// Makes the directories that lead to a guarded one; returns those that were missing.
+    /// Creates the directories above a guarded one; returns those that were missing.
     pub(super) fn make_dirs_above(&self, guard: &RelPath) -> Result<Vec<String>, SetupError> {
         let mut made = Vec::new();
         for (at, _) in guard.as_str().match_indices('/') {
@@ -130,13 +126,9 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(made)
     }
 
-    /// Makes a directory; `false` if it was there.
+    /// Creates a directory; `false` if it exists.
     fn make_dir(&self, path: &str) -> Result<bool, SetupError> {
-        let made = self.setup_pool.one(async |session| {
-            session.locate(|p| p.extend_from_slice(path.as_bytes()));
-            session.make_dir().await
-        });
-        match made.and_then(|r| r) {
+        match self.setup_pool.at(path, async |s| s.make_dir().await) {
             Ok(()) => Ok(true),
             Err(OpError(Errno::EXIST)) => Ok(false),
             Err(e) => Err(SetupError::failed("make directory", path.as_bytes(), e)),
@@ -152,13 +144,14 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         self.guarded.iter_mut().find(|g| above(&g.guard))
     }
 
-    /// Sets what the marker says of a tree; `None` takes it out.
+    /// Records a tree in the marker; `None` removes its record.
     pub(super) fn note_tree(
         &mut self,
         root: &RelPath,
         tree: Option<Tree>,
     ) -> Result<(), SetupError> {
         let pool = self.setup_pool;
+        // A directory that could not be claimed has no marker.
         let Some(guarded) = self.guard_of(root) else {
             return Ok(());
         };
@@ -167,88 +160,79 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         marker::write(pool, &guarded.guard, &guarded.marker)
     }
 
-    /// Refuses a root that somebody else's files lie in: only a tree that the marker lists is
-    /// Plimsoll's to replace.
+    /// Records the state of a fileset's tree in the marker.
+    pub(super) fn note(
+        &mut self,
+        id: FilesetId,
+        layout: &Layout,
+        state: TreeState,
+    ) -> Result<(), SetupError> {
+        let root = self.plan.root_of(id);
+        let tree = Tree::of_layout(&root, layout, state);
+        self.note_tree(&root, Some(tree))
+    }
+
+    /// The record of a tree in the marker.
+    pub(super) fn tree_at(&mut self, root: &RelPath) -> Option<&mut Tree> {
+        let mut trees = self.guard_of(root)?.marker.trees.iter_mut();
+        trees.find(|t| t.root == *root)
+    }
+
+    /// Refuses a root with foreign files: only a tree that the marker lists may be replaced.
     pub(super) fn claim_root(&mut self, id: FilesetId) -> Result<(), EngineError> {
         let root = self.plan.root_of(id);
-        let listed = |g: &mut GuardedDir| g.marker.trees.iter().any(|t| t.root == root);
-        if self.guard_of(&root).is_some_and(listed) {
+        if self.tree_at(&root).is_some() {
             return Ok(());
         }
         marker::check_vacant(self.setup_pool, self.plan, &root).map_err(EngineError::refused)
     }
 
-    /// Removes what an earlier run left at the root of a tree. The guarded directory may be the
-    /// root itself, with the marker in it.
+    /// Removes the tree of an earlier run at this root, which may be the guarded directory with the
+    /// marker in it.
     pub(super) fn clear_root(
         &mut self,
         root: &RelPath,
         tell: &mut dyn FnMut(),
     ) -> Result<(), SetupError> {
         let mut patience = RetryWindow::default();
-        let left = removal::remove(
-            self.setup_pool,
-            root.as_str(),
-            None,
-            &mut patience,
-            &mut *tell,
-        );
+        let left = removal::remove(self.setup_pool, root.as_str(), None, &mut patience, tell);
         let marker = marker::marker_path(root);
         let foreign = left
             .foreign
             .iter()
             .find(|p| **p != marker.as_bytes() && !p.ends_with(b"/lost+found"));
+        let exists = OpError(Errno::EXIST);
         match foreign {
-            Some(path) => Err(SetupError::failed(
-                "make a tree beside",
-                path,
-                OpError(Errno::EXIST),
-            )),
+            Some(path) => Err(SetupError::failed("make a tree beside", path, exists)),
             None => left.into_refused().0.into_iter().next().map_or(Ok(()), Err),
         }
     }
 
-    /// Workers are about to change these trees.
+    /// Records that workers are about to change the trees.
     pub(crate) fn mark_in_use(&mut self) -> Result<(), EngineError> {
-        let changed: Vec<FilesetId> = self
-            .populated
-            .iter()
-            .copied()
-            .filter(|id| self.plan.changes_tree(*id) && !self.plan.fileset(*id).grows)
-            .collect();
-        for id in changed {
+        for id in self.populated.clone() {
+            let changes = self.plan.changes_tree(id) && !self.plan.fileset(id).grows;
             let root = self.plan.root_of(id);
-            let Some(guarded) = self.guard_of(&root) else {
-                continue;
-            };
-            let Some(tree) = guarded
-                .marker
-                .trees
-                .iter()
-                .find(|t| t.root == root)
-                .cloned()
-            else {
-                continue;
-            };
-            self.note_tree(
-                &root,
-                Some(Tree {
-                    state: TreeState::Used,
-                    ..tree
-                }),
-            )
-            .map_err(|e| self.failed(e))?;
+            if let Some(tree) = self.tree_at(&root).filter(|_| changes) {
+                let state = TreeState::Used;
+                let tree = Tree {
+                    state,
+                    ..tree.clone()
+                };
+                let noted = self.note_tree(&root, Some(tree));
+                noted.map_err(|e| self.failed(e))?;
+            }
         }
         Ok(())
     }
 
-    /// Goes on with another pool, which nobody has told to stop.
+    /// Continues with another pool, which is not stopped.
     pub(crate) fn work_with(&mut self, pool: &'a SetupPool<T>) {
         self.setup_pool = pool;
     }
 
-    /// Ends the use of the directory. Unless the run keeps its files, removes what it made and
-    /// nothing else; returns what was left.
+    /// Releases the directory. Unless the run keeps its files, removes what it created and nothing
+    /// else; returns what is left.
     pub(crate) fn release(&mut self, keep: bool) -> Leftovers {
         if !keep {
             return self.clean();
@@ -256,11 +240,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         let mut left = Leftovers::default();
         for guarded in &mut self.guarded {
             guarded.marker.used_by = None;
-            left.note(marker::write(
-                self.setup_pool,
-                &guarded.guard,
-                &guarded.marker,
-            ));
+            let pool = self.setup_pool;
+            left.note(marker::write(pool, &guarded.guard, &guarded.marker));
         }
         left
     }
@@ -268,12 +249,9 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     /// Removes everything that can be removed.
     fn clean(&mut self) -> Leftovers {
         let populated = std::mem::take(&mut self.populated);
-        let mut roots: Vec<RelPath> = populated
-            .into_iter()
-            .map(|id| self.plan.root_of(id))
-            .collect();
-        roots.extend(self.plan.pattern().map(|p| p.root.clone()));
-        self.clean_roots(roots)
+        let roots = populated.into_iter().map(|id| self.plan.root_of(id));
+        let pattern = self.plan.pattern().map(|p| p.root.clone());
+        self.clean_roots(roots.chain(pattern).collect())
     }
 
     /// Removes every tree that the markers list.
@@ -298,8 +276,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 left.note(done);
             }
         }
-        // What was made above the guarded directories; whatever else came to lie in it keeps it
-        // there.
+        // Directories that were created above the guarded ones; they stay if they are not empty.
         let mut above = std::mem::take(&mut self.made_above);
         if self.setup_pool.target.created_work_dir() && !holds_root {
             above.insert(0, String::new());
@@ -316,20 +293,12 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         left
     }
 
-    /// Removes a tree. While anything of it is left, the marker lists it.
+    /// Removes a tree. The marker lists it until it is removed completely.
     fn remove_tree(&mut self, root: &RelPath, patience: &mut RetryWindow) -> Leftovers {
-        let names = self.guard_of(root).and_then(|g| {
-            let tree = g.marker.trees.iter().find(|t| t.root == *root)?;
-            tree.names.clone()
-        });
+        let names = self.tree_at(root).and_then(|tree| tree.names.clone());
+        let names = names.as_ref();
         let marker = marker::marker_path(root).into_bytes();
-        let mut left = removal::remove(
-            self.setup_pool,
-            root.as_str(),
-            names.as_ref(),
-            patience,
-            || (),
-        );
+        let mut left = removal::remove(self.setup_pool, root.as_str(), names, patience, || ());
         left.foreign.retain(|p| *p != marker);
         if left.is_clean() {
             let forgotten = self.note_tree(root, None);
@@ -338,7 +307,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         left
     }
 
-    /// Removes the directories between a guarded one and a tree's root, which Plimsoll made.
+    /// Removes the directories between a guarded one and a tree's root, which Plimsoll created.
     fn remove_empty_above(
         &mut self,
         root: &RelPath,
@@ -358,8 +327,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(())
     }
 
-    /// Takes the marker away, and the directory if Plimsoll made it, once no tree is left in it.
-    /// What else lies in it is noted in `left`.
+    /// Removes the marker, and the directory if Plimsoll created it, once no tree is left in it. Adds
+    /// other contents to `left`.
     fn leave(
         &mut self,
         guarded: &GuardedDir,
@@ -373,7 +342,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         if !unused.trees.is_empty() {
             return marker::write(self.setup_pool, &guarded.guard, &unused);
         }
-        // Before the marker goes: should this fail, the directory can still be cleaned.
+        // Before the marker is removed: if this fails, the directory can still be cleaned.
         left.foreign
             .extend(self.unaccounted_entries(&guarded.guard)?);
         self.remove_marker(&guarded.guard)?;
@@ -381,20 +350,20 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         if !unused.made_dir {
             return Ok(());
         }
-        // A server that writes behind a cache may bring the marker back.
+        // The marker may reappear on a server with a write-behind cache.
         let again = || self.remove_marker(&guarded.guard);
         let removed = self.remove_if_empty(guarded.guard.as_str(), again, patience);
         if removed.is_err() {
-            // Without it, nothing would tell that the directory is ours to remove.
+            // The marker is the proof that the directory may be removed.
             self.marked.push(guarded.guard.clone());
             left.note(marker::write(self.setup_pool, &guarded.guard, &unused));
         }
         removed
     }
 
-    /// What lies in a guarded directory although no fileset accounts for it.
+    /// The contents of a guarded directory that belong to no fileset.
     fn unaccounted_entries(&self, guard: &RelPath) -> Result<Vec<Vec<u8>>, SetupError> {
-        // What the file system keeps in its root belongs to no user.
+        // Except the file system's own directory.
         let files = self.entries(guard.as_str())?.into_iter();
         let files = files.filter(|name| name != marker::IGNORED_ENTRIES);
         let path = |name: Vec<u8>| match guard.as_str() {
@@ -404,14 +373,10 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(files.map(path).collect())
     }
 
-    /// Names in a directory, apart from that of the marker, which a server may list for a moment
-    /// after it was removed; none if the directory is missing.
+    /// Names in a directory without the marker, which a server may list for a moment after its
+    /// removal; none if the directory is missing.
     fn entries(&self, dir: &str) -> Result<Vec<Vec<u8>>, SetupError> {
-        let entries = self.setup_pool.one(async |session| {
-            session.locate(|p| p.extend_from_slice(dir.as_bytes()));
-            session.entries().await
-        });
-        let entries = match entries.and_then(|r| r) {
+        let entries = match self.setup_pool.at(dir, async |s| s.entries().await) {
             Err(OpError(Errno::NOENT)) => vec![],
             other => other.map_err(|e| SetupError::failed("list", dir.as_bytes(), e))?,
         };
@@ -421,8 +386,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             .collect())
     }
 
-    /// Removes a directory that Plimsoll made, unless something lies in it; `""` is the work
-    /// directory. `empty` is called before each further attempt.
+    /// Removes a directory that Plimsoll created, unless it is not empty; `""` is the work directory.
+    /// Calls `empty` before each further attempt.
     fn remove_if_empty(
         &self,
         dir: &str,
@@ -441,7 +406,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             Err(_) => {}
         }
         let removed = patience.remove_empty(|| {
-            // What keeps the directory says more than what keeps its entry.
+            // The error of the directory says more than that of its entry.
             let _ = empty();
             remove()
         });
@@ -449,26 +414,20 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     }
 
     fn remove_dir(&self, path: &str) -> Result<(), OpError> {
-        let removed = self.setup_pool.one(async |session| {
-            session.locate(|p| p.extend_from_slice(path.as_bytes()));
-            session.remove(EntryKind::Dir).await
-        });
-        removed.and_then(|r| r)
+        let remove = async |s: &mut T::Session| s.remove(EntryKind::Dir).await;
+        self.setup_pool.at(path, remove)
     }
 
     fn remove_marker(&self, guard: &RelPath) -> Result<(), SetupError> {
         let path = marker::marker_path(guard);
-        let removed = self.setup_pool.one(async |session| {
-            session.locate(|p| p.extend_from_slice(path.as_bytes()));
-            session.remove(EntryKind::File).await
-        });
-        match removed.and_then(|r| r) {
+        let remove = async |s: &mut T::Session| s.remove(EntryKind::File).await;
+        match self.setup_pool.at(&path, remove) {
             Ok(()) | Err(OpError(Errno::NOENT)) => Ok(()),
             Err(e) => Err(SetupError::failed("remove", path.as_bytes(), e)),
         }
     }
 
-    /// What was left, as sentences. `settings`: of a clean-up, whose rest can be removed later.
+    /// What is left, as sentences. `settings`: those of a cleanup, whose rest can be removed later.
     pub(crate) fn cleanup(&self, left: Leftovers, settings: Option<&Settings>) -> Cleanup {
         let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
         let foreign = left.foreign.clone().into_iter().map(text).collect();
@@ -489,8 +448,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Cleanup { foreign, unremoved }
     }
 
-    /// How what is left can be removed later; `None` if no directory has a marker that says what
-    /// that is.
+    /// How the rest can be removed later; `None` if no directory has a marker.
     pub(crate) fn cleanup_hint(&self, settings: &Settings) -> Option<String> {
         let commands = clean_commands(self.plan, &self.marked, &settings.target)?;
         Some(format!(
@@ -503,8 +461,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     }
 }
 
-/// The commands that clean guarded directories, as a person calls them; `None` if there is no such
-/// directory.
+/// The commands that clean guarded directories; `None` if there are none.
 pub(crate) fn clean_commands(plan: &Plan, guards: &[RelPath], target: &str) -> Option<String> {
     let target = match target {
         plimsoll_target::DEFAULT_TARGET => String::new(),
@@ -518,7 +475,7 @@ pub(crate) fn clean_commands(plan: &Plan, guards: &[RelPath], target: &str) -> O
     (!commands.is_empty()).then(|| commands.join(" and "))
 }
 
-/// A word as a shell reads it back: in quotes where it would be several, or something else.
+/// A word for a shell, in quotes if necessary.
 fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
     match !text.is_empty() && text.chars().all(plain) {

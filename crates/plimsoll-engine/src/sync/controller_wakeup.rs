@@ -1,10 +1,10 @@
-//! What wakes the controller of a run.
+//! Waking the controller of a run.
 
 use super::lock;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Wakes the controller when a lane has ended.
+/// Wakes the controller when it has something to do, such as when a lane has ended.
 #[derive(Default)]
 pub(crate) struct ControllerWakeup {
     rung: Mutex<bool>,
@@ -17,7 +17,7 @@ impl ControllerWakeup {
         self.changed.notify_all();
     }
 
-    /// Waits for the bell, for at most so long.
+    /// Waits for a ring, at most for this time.
     pub(crate) fn wait(&self, at_most: Duration) {
         let rung = lock(&self.rung);
         let (mut rung, _) = self

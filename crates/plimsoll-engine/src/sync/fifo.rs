@@ -2,18 +2,18 @@
 
 use std::task::Waker;
 
-/// No place.
+/// The number of no position.
 const NO_NODE: u32 = u32::MAX;
 
-/// Waiters in the order of their arrival, each of which leaves with what it was given. Joining,
-/// giving to the first and leaving from anywhere cost the same however many wait.
+/// Waiters in order of arrival, each of which leaves with what it was granted. The cost of joining,
+/// granting and leaving does not depend on the number of waiters.
 pub(crate) struct Fifo<R, G> {
     places: Vec<FifoNode<R, G>>,
-    /// First of the vacant places, which are linked by their `next`.
+    /// First of the vacant positions, which are linked by their `next`.
     vacant: u32,
     first: u32,
     last: u32,
-    /// Places that are not vacant.
+    /// Positions that are not vacant.
     used: usize,
 }
 
@@ -25,7 +25,7 @@ enum FifoNode<R, G> {
 
 struct Waiter<R> {
     request: R,
-    /// Set when the waiter first looks whether it was given something.
+    /// Set when the waiter is first polled.
     waker: Option<Waker>,
     before: u32,
     behind: u32,
@@ -44,8 +44,8 @@ impl<R, G> Default for Fifo<R, G> {
 }
 
 impl<R, G> Fifo<R, G> {
-    /// Joins the end of the queue; the number of the place, which is the waiter's until it takes
-    /// what it is given or leaves.
+    /// Joins the end of the queue. Returns the number of the position, which is the waiter's until it
+    /// takes its grant or leaves.
     pub(crate) fn join(&mut self, request: R) -> u32 {
         let waiter = FifoNode::Waiting(Waiter {
             request,
@@ -60,10 +60,7 @@ impl<R, G> Fifo<R, G> {
                 at
             }
             _ => {
-                debug_assert_eq!(
-                    self.vacant, NO_NODE,
-                    "vacant places are linked to vacant ones"
-                );
+                debug_assert_eq!(self.vacant, NO_NODE, "vacant positions link to vacant ones");
                 self.places.push(waiter);
                 self.places.len() as u32 - 1
             }
@@ -77,7 +74,7 @@ impl<R, G> Fifo<R, G> {
         at
     }
 
-    /// What the first of those who wait wants.
+    /// The request of the first waiter.
     pub(crate) fn first(&self) -> Option<&R> {
         match self.places.get(self.first as usize)? {
             FifoNode::Waiting(waiter) => Some(&waiter.request),
@@ -85,34 +82,32 @@ impl<R, G> Fifo<R, G> {
         }
     }
 
-    /// The same, to be changed.
+    /// The request of the first waiter, to be changed.
     pub(crate) fn first_mut(&mut self) -> Option<&mut R> {
         let first = self.first;
         self.waiter(first).map(|waiter| &mut waiter.request)
     }
 
-    /// Whether this waiter is the first of those who wait.
+    /// Whether this waiter is the first.
     pub(crate) fn is_first(&self, at: u32) -> bool {
         self.first == at
     }
 
-    /// What wakes the first of those who wait, which goes on waiting; nothing if it has yet to
-    /// look.
+    /// The waker of the first waiter, which keeps waiting; `None` if it was not polled yet.
     pub(crate) fn waker_of_first(&mut self) -> Option<Waker> {
         let first = self.first;
         self.waiter(first)?.waker.clone()
     }
 
-    /// Whether no place is in use, not even by a waiter that has yet to take what it was given.
+    /// Whether no position is in use, not even by a waiter that has yet to take its grant.
     pub(crate) fn is_unused(&self) -> bool {
         self.used == 0
     }
 
-    /// Gives something to the first of those who wait, which waits no longer. Returns what wakes
-    /// it; nothing if it has yet to look.
+    /// Grants something to the first waiter. Returns its waker; `None` if it was not polled yet.
     ///
     /// # Panics
-    /// When nobody waits.
+    /// If there is no waiter.
     pub(crate) fn grant(&mut self, given: G) -> Option<Waker> {
         let at = self.first;
         let waker = self.unlink(at).and_then(|waiter| waiter.waker.take());
@@ -120,7 +115,7 @@ impl<R, G> Fifo<R, G> {
         waker
     }
 
-    /// Takes what the waiter was given; without it, `waker` is woken when there is something.
+    /// Takes the waiter's grant; if there is none yet, `waker` is woken when there is.
     pub(crate) fn take(&mut self, at: u32, waker: &Waker) -> Option<G> {
         match &mut self.places[at as usize] {
             FifoNode::Waiting(waiter) => {
@@ -133,24 +128,17 @@ impl<R, G> Fifo<R, G> {
         }
     }
 
-    /// The waiter leaves; what it was given and did not take, if there is such a thing.
+    /// Removes the waiter; returns a grant that it has not taken.
     pub(crate) fn leave(&mut self, at: u32) -> Option<G> {
         self.unlink(at);
         let vacant = FifoNode::Vacant { next: self.vacant };
-        match std::mem::replace(&mut self.places[at as usize], vacant) {
-            FifoNode::Vacant { next } => {
-                debug_assert!(false, "a waiter leaves once");
-                self.places[at as usize] = FifoNode::Vacant { next };
-                None
-            }
-            left => {
-                self.vacant = at;
-                self.used -= 1;
-                match left {
-                    FifoNode::Given(given) => Some(given),
-                    FifoNode::Waiting(_) | FifoNode::Vacant { .. } => None,
-                }
-            }
+        let left = std::mem::replace(&mut self.places[at as usize], vacant);
+        self.vacant = at;
+        self.used -= 1;
+        match left {
+            FifoNode::Given(given) => Some(given),
+            FifoNode::Waiting(_) => None,
+            FifoNode::Vacant { .. } => unreachable!("a waiter leaves once"),
         }
     }
 
@@ -161,7 +149,7 @@ impl<R, G> Fifo<R, G> {
         }
     }
 
-    /// Takes a waiter out of the queue, if it is still in it.
+    /// Unlinks a waiter from the queue, if it is still in it.
     fn unlink(&mut self, at: u32) -> Option<&mut Waiter<R>> {
         let waiter = self.waiter(at)?;
         let (before, behind) = (waiter.before, waiter.behind);
@@ -177,7 +165,7 @@ impl<R, G> Fifo<R, G> {
     }
 }
 
-/// Wakers that are woken once a lock is given up.
+/// Wakers that are woken after a lock has been released.
 #[derive(Default)]
 pub(crate) struct Woken {
     first: Option<Waker>,

@@ -1,9 +1,9 @@
-//! What workers wait for each other with. The same code on every kind of lane.
+//! Waiting of workers for each other, with the same code on every kind of lane.
 //!
-//! Who waits for a thing that only one can have, an entry of a fileset or the posts of a
-//! semaphore, waits in a [`Fifo`]: whoever gives the thing back hands it to the first that waits
-//! and wakes only that one, so that a wakeup is always one that can go on, and what waiting costs
-//! does not depend on how many wait. What lets all go on wakes all ([`Broadcast`]).
+//! A worker that waits for something that only one can have, an entry of a fileset or the posts of a
+//! semaphore, waits in a [`Fifo`]: the worker that releases it hands it to the first waiter and wakes
+//! only that one, so that every wakeup makes progress and its cost does not depend on the number of
+//! waiters. An event that releases all waiters wakes all ([`Broadcast`]).
 
 mod controller_wakeup;
 mod fifo;
@@ -24,22 +24,23 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where waiters wait until each is given what it waits for.
+/// A queue in which each waiter waits for a grant.
 pub(crate) trait WaitQueue {
-    /// A waiter's place.
+    /// A waiter's position.
     type Position: Copy + Unpin;
-    /// What it is given.
+    /// A waiter's grant.
     type Grant;
 
-    /// What the waiter was given, which thereby leaves; else `waker` is woken when it is.
+    /// Takes the waiter's grant, which leaves the queue; if there is none yet, `waker` is woken when
+    /// there is.
     fn take(&self, place: Self::Position, waker: &Waker) -> Option<Self::Grant>;
 
-    /// The waiter leaves with nothing; what it was given already goes to who comes next.
+    /// Removes the waiter; a grant that it has not taken goes to the next one.
     fn leave(&self, place: Self::Position);
 }
 
-/// A waiter's stay in a queue. A waiter that is dropped, or stopped by the end of the run, leaves
-/// it, so that what it was given is not lost.
+/// The wait of a worker in a queue. A worker that is dropped, or stopped by the end of the run,
+/// leaves the queue, so that its grant is not lost.
 pub(crate) struct Wait<'a, Q: WaitQueue> {
     queue: &'a Q,
     place: Option<Q::Position>,
@@ -67,7 +68,7 @@ impl<Q: WaitQueue> Future for Wait<'_, Q> {
     type Output = Result<Q::Grant, Stopped>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // Workers do not pass the last files on among themselves once the run is over.
+        // No grants once the run is over.
         let over = self.lane.now() >= self.lane.deadline();
         let (Some(place), false) = (self.place, over) else {
             return Poll::Ready(Err(Stopped));
@@ -90,14 +91,14 @@ impl<Q: WaitQueue> Drop for Wait<'_, Q> {
     }
 }
 
-/// Workers that wait for a change that lets all of them go on.
+/// Workers that wait for an event that releases all of them.
 #[derive(Default)]
 pub(crate) struct Broadcast {
     waiting: AtomicUsize,
     round: Mutex<Round>,
 }
 
-/// Those who wait for the next change.
+/// Workers that wait for the next event.
 #[derive(Default)]
 struct Round {
     number: u64,
@@ -105,7 +106,7 @@ struct Round {
 }
 
 impl Broadcast {
-    /// Waits until `look` gives something; it is called again after every change.
+    /// Waits until `look` returns something; it is called again after every event.
     pub(crate) async fn until<T>(
         &self,
         lane: &Lane,
@@ -119,7 +120,7 @@ impl Broadcast {
         let mut round = None;
         std::future::poll_fn(|context| {
             self.register(&mut round, context);
-            // Looked at again after registering: a change in between would wake nobody.
+            // Checked again after registering: an event in between would wake no worker.
             if let Some(found) = look() {
                 return Poll::Ready(Ok(found));
             }
@@ -131,7 +132,7 @@ impl Broadcast {
         .await
     }
 
-    /// Leaves a waker, unless there is one in this round already.
+    /// Registers a waker, unless it is registered in this round already.
     fn register(&self, left_in: &mut Option<u64>, context: &Context<'_>) {
         let mut round = lock(&self.round);
         if left_in.replace(round.number) != Some(round.number) {
@@ -155,7 +156,7 @@ impl Broadcast {
     }
 }
 
-/// Counts workers that wait for other workers, to notice when all of them do.
+/// Counts workers that wait for other workers, to detect a deadlock.
 #[derive(Default)]
 pub(crate) struct BlockedCount {
     waiting: AtomicUsize,
@@ -176,12 +177,13 @@ impl BlockedCount {
 
 impl Drop for BlockedGuard<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Relaxed);
+        let before = self.0.waiting.fetch_sub(1, Relaxed);
+        debug_assert!(before > 0, "more waits end than began");
     }
 }
 
-/// A block's wakeups. One that comes while the worker is not waiting is remembered, so that it
-/// cannot be lost between a worker's decision to wait and its waiting.
+/// A block's wakeups. They are counted, so that none is lost between a worker's decision to wait and
+/// its wait.
 #[derive(Default)]
 pub(crate) struct Wakeups {
     count: AtomicU64,
@@ -189,7 +191,7 @@ pub(crate) struct Wakeups {
 }
 
 impl Wakeups {
-    /// Waits for a wakeup after the `seen`-th; returns how many there were.
+    /// Waits for a wakeup after the first `seen`; returns their number.
     pub(crate) async fn wait(
         &self,
         lane: &Lane,
@@ -209,7 +211,7 @@ impl Wakeups {
     }
 }
 
-/// Events at a fixed rate: the n-th is due n/rate after the start, whether or not anybody asks.
+/// Events at a fixed rate: the n-th is scheduled n/rate after the start.
 pub(crate) struct EventSource {
     rate: f64,
     taken: AtomicU64,
@@ -223,21 +225,20 @@ impl EventSource {
         }
     }
 
-    /// Takes `count` events; returns when the last of them is due, in nanoseconds after the
-    /// start.
+    /// Takes `count` events; returns the time of the last one, in nanoseconds after the start.
     pub(crate) fn take(&self, count: u64) -> u64 {
         let last = self.taken.fetch_add(count, Relaxed) + count;
         (last as f64 / self.rate * 1e9) as u64
     }
 }
 
-/// Operations that a run may still begin.
+/// The operations that a run may still begin.
 pub(crate) struct OpBudget {
     left: AtomicU64,
     workers: u64,
 }
 
-/// Tickets handed out at once at most: few enough that workers end together.
+/// Maximum number of operations granted at once: few enough that workers end together.
 const OPS_PER_GRANT: u64 = 64;
 
 impl OpBudget {
@@ -248,7 +249,7 @@ impl OpBudget {
         })
     }
 
-    /// A few tickets; 0 when none are left.
+    /// Grants a few operations; 0 if none are left.
     pub(crate) fn take(&self) -> u64 {
         let share = |left: u64| {
             (left / (2 * self.workers))

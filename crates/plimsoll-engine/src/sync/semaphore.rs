@@ -7,9 +7,8 @@ use std::task::Waker;
 
 /// The semaphore of one worker's semblock.
 ///
-/// Whoever changes it carries out what others wait to do to it, as far as that can be done now, in
-/// the order in which they came; each of them is woken when it is done.
-#[derive(Default)]
+/// A change also executes the waiting takes and posts that have become possible, in order of
+/// arrival, and wakes their workers.
 pub(crate) struct Semaphore {
     state: Mutex<State>,
 }
@@ -19,29 +18,35 @@ struct State {
     posted: u64,
     /// Posts above which blocking posters wait.
     high_water: u64,
-    /// The worker has ended and will never take again.
+    /// The worker has ended and will not take again.
     retired: bool,
-    /// Takers, and how much they want; there is one at most, since a semblock has one worker.
+    /// Takers and their counts; there is at most one, since a semblock has one worker.
     takers: Fifo<u64, ()>,
-    /// Blocking posters, and how much they post.
+    /// Blocking posters and their counts.
     posters: Fifo<u64, ()>,
 }
 
 impl State {
     /// Whether a blocking poster need not wait: there is room, the taker waits for more than the
-    /// high water allows, or there is no taker any more.
+    /// high water allows, or the taker has ended.
     fn takes_posts(&self) -> bool {
         let wanted = self.takers.first().copied().unwrap_or(0);
         self.posted <= self.high_water || self.posted < wanted || self.retired
     }
 
-    /// Carries out what waits and can be done.
+    /// Takes `count` posts.
+    fn withdraw(&mut self, count: u64) {
+        debug_assert!(self.posted >= count, "more is taken than was posted");
+        self.posted -= count;
+    }
+
+    /// Executes the waiting takes and posts that are possible.
     fn advance(&mut self) -> Woken {
         let mut woken = Woken::default();
         loop {
             match (self.takers.first(), self.posters.first()) {
                 (Some(&count), _) if self.posted >= count => {
-                    self.posted -= count;
+                    self.withdraw(count);
                     woken.add(self.takers.grant(()));
                 }
                 (_, Some(&count)) if self.takes_posts() => {
@@ -54,7 +59,7 @@ impl State {
     }
 }
 
-/// A place in one of the two queues.
+/// A position in one of the two queues.
 #[derive(Clone, Copy)]
 pub(crate) enum QueueKind {
     Taker { at: u32, count: u64 },
@@ -81,7 +86,7 @@ impl WaitQueue for Semaphore {
                     state.posted = state.posted.saturating_add(count);
                 }
             }
-            // What was posted for it stays posted.
+            // Its posts stay.
             QueueKind::Poster { at } => drop(state.posters.leave(at)),
         }
         let woken = state.advance();
@@ -91,6 +96,15 @@ impl WaitQueue for Semaphore {
 }
 
 impl Semaphore {
+    pub(crate) fn new(high_water: u64) -> Self {
+        Self {
+            state: Mutex::new(State {
+                high_water,
+                ..State::default()
+            }),
+        }
+    }
+
     /// Waits until `count` are posted, and takes them.
     pub(crate) async fn take(
         &self,
@@ -104,7 +118,7 @@ impl Semaphore {
             state.high_water = high_water;
             let place = match state.posted >= count {
                 true => {
-                    state.posted -= count;
+                    state.withdraw(count);
                     None
                 }
                 false => Some(QueueKind::Taker {
@@ -112,7 +126,7 @@ impl Semaphore {
                     count,
                 }),
             };
-            // Posters may go on in both cases: there is room again, or the taker needs more than
+            // Posters may continue in both cases: there is room again, or the taker needs more than
             // the high water allows.
             (state.advance(), place)
         };
@@ -134,7 +148,7 @@ impl Semaphore {
     ) -> Result<(), Stopped> {
         let (woken, place) = {
             let mut state = lock(&self.state);
-            // While others wait to post, there is no room.
+            // There is no room while other posters wait.
             if blocking && !state.takes_posts() {
                 let at = state.posters.join(count);
                 (Woken::default(), Some(QueueKind::Poster { at }))
@@ -150,12 +164,7 @@ impl Semaphore {
         }
     }
 
-    /// Sets the high water before the worker first waits.
-    pub(crate) fn set_high_water(&self, high_water: u64) {
-        lock(&self.state).high_water = high_water;
-    }
-
-    /// The worker has ended: posters wait no more.
+    /// Releases all posters, because the worker has ended.
     pub(crate) fn release_posters(&self) {
         let mut state = lock(&self.state);
         state.retired = true;
@@ -187,8 +196,7 @@ mod tests {
     #[test]
     fn a_taker_gets_exactly_what_was_posted() {
         let (lane, _) = lane();
-        let (idle, semaphore, takes) =
-            (BlockedCount::default(), Semaphore::default(), Cell::new(0));
+        let (idle, semaphore, takes) = (BlockedCount::default(), Semaphore::new(0), Cell::new(0));
         let taker: Task<'_> = Box::pin(async {
             for _ in 0..10 {
                 semaphore.take(&lane, &idle, 30, 10).await.unwrap();
@@ -212,10 +220,9 @@ mod tests {
         let (lane, _) = lane();
         let (idle, semaphore, log) = (
             BlockedCount::default(),
-            Semaphore::default(),
+            Semaphore::new(5),
             RefCell::new(Vec::new()),
         );
-        semaphore.set_high_water(5);
         let poster: Task<'_> = Box::pin(async {
             for i in 0..20 {
                 semaphore.post(&lane, &idle, 1, true).await.unwrap();
@@ -249,8 +256,7 @@ mod tests {
     #[test]
     fn what_is_taken_lets_as_many_post_as_there_is_room_for_in_order() {
         let (lane, _) = lane();
-        let (idle, semaphore) = (BlockedCount::default(), Semaphore::default());
-        semaphore.set_high_water(3);
+        let (idle, semaphore) = (BlockedCount::default(), Semaphore::new(3));
         let counts: Vec<Arc<Count>> = (0..1000).map(|_| Arc::default()).collect();
         let mut posters: Vec<_> = (0..1000)
             .map(|_| Box::pin(semaphore.post(&lane, &idle, 1, true)))
@@ -285,7 +291,7 @@ mod tests {
     #[test]
     fn a_taker_is_woken_when_there_is_enough_and_not_before() {
         let (lane, _) = lane();
-        let (idle, semaphore) = (BlockedCount::default(), Semaphore::default());
+        let (idle, semaphore) = (BlockedCount::default(), Semaphore::new(0));
         let count = Arc::new(Count::default());
         let waker = Waker::from(count.clone());
         let mut taker = Box::pin(semaphore.take(&lane, &idle, 100, 10));
@@ -305,7 +311,7 @@ mod tests {
     #[test]
     fn who_leaves_gives_back_what_it_was_given() {
         let (lane, _) = lane();
-        let (idle, semaphore) = (BlockedCount::default(), Semaphore::default());
+        let (idle, semaphore) = (BlockedCount::default(), Semaphore::new(0));
         let mut taker = Box::pin(semaphore.take(&lane, &idle, 2, 0));
         let noop = &mut Context::from_waker(Waker::noop());
         assert_eq!(taker.as_mut().poll(noop), Poll::Pending);

@@ -1,34 +1,53 @@
-//! The part of a worker that does not depend on the target: time, choice, records.
+//! The part of a worker that does not depend on its target: time, choice of files, records.
 
+use super::Chosen;
 use super::sampling::CpuSampling;
 use crate::file_pool::{BlockCursor, Choice, Existence, FilesetState, Want};
 use crate::program::Compiled;
 use crate::run_state::RunState;
 use crate::sync::Semaphore;
+use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::{InFlight, Nanos, Recorder};
-use plimsoll_plan::{DirId, Failure, FileId, FilesetId, Rng, Supply, SupplyKind, Value};
+use plimsoll_measure::{InFlight, Nanos, OpTimes, Recorder};
+use plimsoll_plan::{DirId, Failure, FileId, FilesetId, OnError, Plan, Rng, Supply, SupplyKind, Value};
 use plimsoll_target::OpError;
 use rustix::io::Errno;
 use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Why a worker stops. One word, so that results that carry it travel in registers: a larger one
+/// Executes and records an operation: between the two readings of the clock there is nothing but the
+/// call and a store of the start time. A macro, because a function would take a closure or a future,
+/// which costs some nanoseconds. Gives `None` if the operation failed and failures are counted.
+macro_rules! timed {
+    ($worker:expr, $row:expr, $subject:expr, $bytes:expr, $call:expr) => {
+        match $worker.context.begin($row) {
+            Ok(begun) => {
+                let result = $call;
+                $worker
+                    .context
+                    .finish($row, $subject, begun, $bytes, result)
+            }
+            Err(exit) => Err(exit),
+        }
+    };
+}
+
+/// Why a worker stops. One word, so that results with it are returned in registers: a larger one
 /// costs every operation some nanoseconds.
 pub(crate) struct WorkerExit(pub(crate) Box<ExitReason>);
 
 const _: () = assert!(size_of::<WorkerExit>() == size_of::<usize>());
 
-/// What a [`WorkerExit`] says.
+/// The reason in a [`WorkerExit`].
 pub(crate) enum ExitReason {
     /// The run is over.
     Stopped,
-    /// The program says it is done, or the operations asked for are.
+    /// The program is finished, or the requested operations are completed.
     Finished,
     /// The operation's supply is used up.
     RanOut { row: u32, supply: Supply },
-    /// The operation was not carried out: no ticket was left, or it failed after the end.
+    /// The operation was not executed: the budget is used up, or it failed after the end.
     NotDone,
     /// An operation failed.
     Failed(Failure),
@@ -40,7 +59,7 @@ impl WorkerExit {
         Self(Box::new(reason))
     }
 
-    /// Whether the operation that gave it took no effect.
+    /// Whether the operation that ended the worker had no effect.
     pub(crate) fn without_effect(&self) -> bool {
         matches!(*self.0, ExitReason::Failed(_) | ExitReason::NotDone)
     }
@@ -53,9 +72,9 @@ impl From<Stopped> for WorkerExit {
     }
 }
 
-/// What an operation works on, for saying so when it fails: kind (2 bits), fileset (30) and
-/// number in it (32). One word for the reason that [`WorkerExit`] is one: written in parts and read as
-/// a whole, it would stall every operation.
+/// The file or directory of an operation, for its error message: kind (2 bits), fileset (30 bits) and
+/// number in it (32 bits). One word: written in parts and read as a whole, it would stall every
+/// operation.
 #[derive(Clone, Copy)]
 pub(crate) struct OpSubject(u64);
 
@@ -86,7 +105,7 @@ impl OpSubject {
         Self::of(Self::LEAF_DIR, fileset, dir)
     }
 
-    /// Appends the path, relative to the work directory; nothing if there is none.
+    /// Appends the path, relative to the work directory; nothing without a subject.
     fn push_path(self, filesets: &[Arc<FilesetState>], out: &mut Vec<u8>) {
         let fileset = (self.0 >> 32) as usize & ((1 << 30) - 1);
         let number = self.0 as u32;
@@ -103,11 +122,11 @@ impl OpSubject {
 /// An operation that has begun.
 pub(crate) struct StartedOp {
     /// Processor time of the thread before it, if it is sampled.
-    cpu: Option<NonZeroU64>,
-    start: Nanos,
+    pub(crate) cpu: Option<NonZeroU64>,
+    pub(crate) start: Nanos,
 }
 
-/// What a limiter has not charged yet.
+/// Operations that a limiter has not charged yet.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct LimiterUsage {
     pub(crate) ops: u64,
@@ -115,11 +134,10 @@ pub(crate) struct LimiterUsage {
     pub(crate) bytes: u64,
 }
 
-/// Hands of a worker in one fileset.
+/// A worker's cursors in one fileset, by [`Existence`].
 #[derive(Default, Clone, Copy)]
 pub(crate) struct FileCursors {
-    pub(crate) existing: BlockCursor,
-    pub(crate) missing: BlockCursor,
+    pub(crate) files: [BlockCursor; 2],
     pub(crate) leaf_dirs: [BlockCursor; 2],
     /// Next file of rotating opens.
     pub(crate) rotating: u64,
@@ -128,26 +146,22 @@ pub(crate) struct FileCursors {
 pub(crate) struct WorkerContext {
     pub(crate) lane: Lane,
     pub(crate) recorder: Rc<Recorder>,
-    /// The operation that it is in, for a controller that waits in vain.
-    pub(crate) under_way: Arc<InFlight>,
+    /// The operation in flight, for the controller.
+    pub(crate) in_flight: Arc<InFlight>,
     pub(crate) shared: Arc<RunState>,
     pub(crate) program: Arc<Compiled>,
-    /// Group, and number within it.
-    pub(crate) group: u32,
-    pub(crate) number: u32,
-    /// Number in the run.
-    pub(crate) index: u32,
+    pub(crate) id: WorkerId,
     pub(crate) rng: Rng,
-    /// One stream a variable, so that one's draws do not shift another's.
+    /// One stream per variable, so that the draws of one do not shift those of another.
     pub(crate) variable_rngs: Box<[Rng]>,
     pub(crate) cursors: Box<[FileCursors]>,
-    /// Operations recorded so far.
+    /// Operations begun so far.
     pub(crate) recorded: u64,
     /// When the schedule meant the next operation to start.
     pub(crate) intended: Option<Nanos>,
     pub(crate) budget: Option<u64>,
-    /// The operation under way pays its ticket when it ends: only then it is known whether it
-    /// falls into the measured window.
+    /// The operation in flight is charged to the budget when it ends, if it ends in the measured
+    /// window.
     pub(crate) owes_budget: bool,
     pub(crate) limiter_usage: Box<[LimiterUsage]>,
     pub(crate) seen: Box<[u64]>,
@@ -157,7 +171,7 @@ pub(crate) struct WorkerContext {
 }
 
 impl WorkerContext {
-    /// A number of the program.
+    /// The value of a parameter of the program.
     #[inline]
     pub(crate) fn draw(&mut self, value: Value) -> u64 {
         match value {
@@ -169,12 +183,10 @@ impl WorkerContext {
         }
     }
 
-    /// Does an operation and records it. Returns `None` when it failed and failures are only
-    /// counted.
+    /// Executes and records an operation. Returns `None` if it failed and failures are counted.
     ///
-    /// Operations whose own cost is small call [`WorkerContext::begin`] and [`WorkerContext::finish`] around the
-    /// operation themselves: a future handed in here is copied into another one first, and that
-    /// costs them some nanoseconds.
+    /// Short operations use `timed!` instead: a future passed to this function is copied into
+    /// another one first, which costs some nanoseconds.
     pub(crate) async fn timed<T>(
         &mut self,
         row: u32,
@@ -187,23 +199,27 @@ impl WorkerContext {
         self.finish(row, subject, begun, bytes, result)
     }
 
-    /// An operation begins: what comes last here is the reading of the clock, and a store of what it
-    /// read.
+    /// Begins an operation, charged to the budget if there is one.
     #[inline(always)]
     pub(crate) fn begin(&mut self, row: u32) -> Result<StartedOp, WorkerExit> {
-        self.recorded += 1;
         if let Some(left) = self.budget {
             self.begin_with_budget(row, left)?;
         }
-        let cpu = self.cpu.begin(&self.lane, row);
-        let start = self.lane.now();
-        self.under_way.begin(row, start);
-        Ok(StartedOp { cpu, start })
+        Ok(self.start(row))
     }
 
-    /// An operation has come back: what comes first here is the reading of the clock. Between
-    /// the two there is nothing but the operation and a store. Returns `None` when it failed and failures are
-    /// only counted.
+    /// Starts an operation: the last steps are the reading of the clock and a store of the time.
+    #[inline(always)]
+    pub(crate) fn start(&mut self, row: u32) -> StartedOp {
+        self.recorded += 1;
+        let cpu = self.cpu.begin(&self.lane, row);
+        let start = self.lane.now();
+        self.in_flight.begin(row, start);
+        StartedOp { cpu, start }
+    }
+
+    /// Ends an operation: the first step is the reading of the clock. Returns `None` if the
+    /// operation failed and failures are counted.
     #[inline(always)]
     pub(crate) fn finish<T>(
         &mut self,
@@ -221,16 +237,15 @@ impl WorkerContext {
             }
             Err(error) => {
                 self.owes_budget = false;
-                self.under_way.end();
+                self.in_flight.end();
                 self.failed(row, subject, begun.start, end, error)
                     .map(|()| None)
             }
         }
     }
 
-    /// Records an operation that succeeded. One function for all operations, called: what every
-    /// operation runs through after a system call should be few instructions that are the same
-    /// for all.
+    /// Records an operation that succeeded. Not inlined: the code that runs after every system call
+    /// should be short and the same for all operations.
     #[inline(never)]
     fn record_success(
         &mut self,
@@ -243,12 +258,13 @@ impl WorkerContext {
         if begun.cpu.is_some() || self.owes_budget || paced {
             return self.record_slow_path(row, begun, end, moved);
         }
-        self.recorder.record(row, begun.start, end, None, moved);
-        self.under_way.end();
+        self.recorder
+            .record(row, OpTimes::unpaced(begun.start, end), moved);
+        self.in_flight.end();
         self.check_deadline(end)
     }
 
-    /// The same for an operation that was sampled, is paced or charged, or owes a ticket.
+    /// Records an operation that was sampled, is paced, or is charged to a limiter or the budget.
     #[inline(never)]
     fn record_slow_path(
         &mut self,
@@ -260,15 +276,15 @@ impl WorkerContext {
         let cpu = begun
             .cpu
             .and_then(|before| Some(self.lane.thread_cpu()? - before.get()));
-        self.under_way.end();
+        self.in_flight.end();
         if self.owes_budget {
             self.pay_budget(row, begun.start, end)?;
         }
-        let intended = match self.intended {
-            None => None,
-            Some(_) => self.paced(row),
+        let times = OpTimes {
+            intended: self.take_intended(row),
+            ..OpTimes::unpaced(begun.start, end)
         };
-        self.recorder.record(row, begun.start, end, intended, moved);
+        self.recorder.record(row, times, moved);
         if let Some(used) = cpu {
             self.cpu.end(&self.recorder, row, used, end);
         }
@@ -276,17 +292,13 @@ impl WorkerContext {
         self.check_deadline(end)
     }
 
-    /// When the schedule meant an operation to start; only the first that counts after a limiter
-    /// is paced.
-    fn paced(&mut self, row: u32) -> Option<Nanos> {
-        if self.shared.rows[row as usize].counts {
-            self.intended.take()
-        } else {
-            None
-        }
+    /// The intended start of an operation; only the first one that counts after a limiter has one.
+    fn take_intended(&mut self, row: u32) -> Option<Nanos> {
+        let counts = self.shared.rows[row as usize].counts;
+        self.intended.take_if(|_| counts)
     }
 
-    /// Does something that waits for other workers, and records it.
+    /// Executes and records something that waits for other workers.
     pub(crate) async fn timed_wait<T>(
         &mut self,
         row: u32,
@@ -298,15 +310,15 @@ impl WorkerContext {
         Ok(value)
     }
 
-    /// Records a wait that is over.
+    /// Records a completed wait.
     #[inline(never)]
     pub(crate) fn waited(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), WorkerExit> {
-        self.recorder.record(row, start, end, None, 0);
+        self.recorder.record(row, OpTimes::unpaced(start, end), 0);
         self.recorded += 1;
         self.check_deadline(end)
     }
 
-    /// Takes a ticket for an operation that counts, or says that it has to when it ends.
+    /// Charges an operation that counts to the budget, or notes that it has to be when it ends.
     #[cold]
     fn begin_with_budget(&mut self, row: u32, left: u64) -> Result<(), WorkerExit> {
         if self.shared.rows[row as usize].counts {
@@ -336,15 +348,18 @@ impl WorkerContext {
         }
     }
 
-    /// Takes the ticket of an operation that began before the measured window, if it ended in
-    /// it. When none is left, the operation is one too many.
+    /// Charges an operation that began before the measured window to the budget, if it ended in it.
+    /// If the budget is used up, the operation is one too many.
     #[cold]
     fn pay_budget(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), WorkerExit> {
         self.owes_budget = false;
         if !self.is_measured(end) {
             return Ok(());
         }
-        let paid = self.take_budget(self.budget.unwrap_or(0));
+        let left = self
+            .budget
+            .expect("only an operation with a budget owes it");
+        let paid = self.take_budget(left);
         if paid.is_err() {
             self.recorder.note_in_flight_at_end(row, start);
         }
@@ -359,7 +374,7 @@ impl WorkerContext {
         Err(WorkerExit::new(ExitReason::Stopped))
     }
 
-    /// Adds an operation to what the worker's limiters will charge.
+    /// Adds an operation to those that the worker's limiters will charge.
     fn charge(&mut self, row: u32, bytes: u64) {
         let info = self.shared.rows[row as usize];
         for (limiter, sum) in self.program.limiters.iter().zip(&mut self.limiter_usage) {
@@ -384,68 +399,67 @@ impl WorkerContext {
         end: Nanos,
         error: OpError,
     ) -> Result<(), WorkerExit> {
+        let on_error = self.shared.plan.options.on_error;
+        match self.record_failure(row, start, end, error, on_error)? {
+            true => Err(self.refuse(row, subject, (self.shared.explain)(error))),
+            false => Ok(()),
+        }
+    }
+
+    /// Records an operation that failed. Returns whether that ends the run; otherwise it is counted.
+    pub(crate) fn record_failure(
+        &mut self,
+        row: u32,
+        start: Nanos,
+        end: Nanos,
+        error: OpError,
+        on_error: OnError,
+    ) -> Result<bool, WorkerExit> {
         self.intended = None;
         self.recorder.record_error(row, start, end, &error.name());
-        // Of a server that says nothing at all, each further operation would fail as late.
-        let is_lost = error.0 == Errno::TIMEDOUT && self.recorder.is_server_silent();
-        if self.shared.plan.options.on_error == plimsoll_plan::OnError::Count && !is_lost {
-            return match end >= self.lane.deadline() {
-                true => Err(self.failed_at_end()),
-                false => Ok(()),
-            };
-        }
         if end >= self.lane.deadline() {
-            return Err(self.failed_at_end());
+            self.recorder.count_failed_at_end();
+            return Err(WorkerExit::new(ExitReason::NotDone));
         }
-        if error.0 == Errno::TIMEDOUT {
+        let timed_out = error.0 == Errno::TIMEDOUT;
+        // Every further operation on a silent server would fail as late.
+        let is_lost = timed_out && self.recorder.is_server_silent();
+        if on_error == OnError::Count && !is_lost {
+            return Ok(false);
+        }
+        if timed_out {
             self.recorder.note_lost_to_silence();
         }
-        let failure = Failure {
-            path: self.path_of(subject),
-            ..self.failure(row, (self.shared.explain)(error))
-        };
-        Err(WorkerExit::new(ExitReason::Failed(failure)))
+        Ok(true)
     }
 
-    /// An operation that was under way when the run ended has failed since.
-    fn failed_at_end(&self) -> WorkerExit {
-        self.recorder.count_failed_at_end();
-        WorkerExit::new(ExitReason::NotDone)
-    }
-
-    /// A failure that no option lets pass.
+    /// A failure that ends the run, whatever the options.
     pub(crate) fn refuse(&self, row: u32, subject: OpSubject, error: String) -> WorkerExit {
-        WorkerExit::new(ExitReason::Failed(Failure {
-            path: self.path_of(subject),
-            ..self.failure(row, error)
-        }))
+        let mut path = Vec::new();
+        subject.push_path(&self.shared.filesets, &mut path);
+        self.failure(row, &path, error)
     }
 
-    pub(crate) fn failure(&self, row: u32, error: String) -> Failure {
+    /// The failure of an operation on a path below the work directory.
+    #[cold]
+    pub(crate) fn failure(&self, row: u32, path: &[u8], error: String) -> WorkerExit {
         let operation = &self.shared.plan.operations[row as usize];
-        Failure {
+        WorkerExit::new(ExitReason::Failed(Failure {
             operation: operation.name.clone(),
             kind: Some(operation.kind),
             worker: Some(self.name()),
-            path: None,
+            path: path_in(&self.shared.plan, path),
             error,
             location: operation.location.clone(),
-        }
+        }))
     }
 
-    /// `process-1/thread-3`.
+    /// The name of the worker: `process-1/thread-3`.
     pub(crate) fn name(&self) -> String {
-        worker_name(&self.shared.plan, self.group as usize, self.number)
+        worker_name(&self.shared.plan, self.id)
     }
 
-    fn path_of(&self, subject: OpSubject) -> Option<String> {
-        let mut path = Vec::new();
-        subject.push_path(&self.shared.filesets, &mut path);
-        path_in(&self.shared.plan, &path)
-    }
-
-    /// Takes a file of the kind the operation needs, the next one round or the one with this
-    /// number, if there is one that nobody works on.
+    /// Takes an idle file of the kind: the one of this number, or the next in round-robin order.
     #[inline(always)]
     pub(crate) fn choose_now(
         &mut self,
@@ -454,19 +468,14 @@ impl WorkerContext {
         number: Option<u64>,
     ) -> Choice {
         let files = &self.shared.filesets[fileset as usize].files;
-        let cursors = &mut self.cursors[fileset as usize];
-        let cursor = if kind == Existence::Existing {
-            &mut cursors.existing
-        } else {
-            &mut cursors.missing
-        };
+        let cursor = &mut self.cursors[fileset as usize].files[kind as usize];
         match number {
             Some(n) => files.choose_at(kind, n),
             None => files.choose(kind, cursor),
         }
     }
 
-    /// Takes a file likewise; waits while all of them are busy.
+    /// Takes a file as [`WorkerContext::choose_now`] does; waits while all of them are busy.
     #[inline]
     pub(crate) async fn choose(
         &mut self,
@@ -487,13 +496,10 @@ impl WorkerContext {
             Existence::Existing => SupplyKind::Files,
             Existence::Missing => SupplyKind::MissingFiles,
         };
-        match choice {
-            Choice::Taken(i) => Ok(FileId(i)),
-            _ => Err(ran_out(row, fileset, supply)),
-        }
+        taken(choice, row, fileset, supply).map(FileId)
     }
 
-    /// Takes a leaf directory likewise.
+    /// Takes a leaf directory of the kind; waits while all of them are busy.
     pub(crate) async fn choose_leaf_dir(
         &mut self,
         row: u32,
@@ -518,40 +524,50 @@ impl WorkerContext {
             Existence::Existing => SupplyKind::LeafDirs,
             Existence::Missing => SupplyKind::MissingLeafDirs,
         };
-        match choice {
-            Choice::Taken(i) => Ok(i),
-            _ => Err(ran_out(row, fileset, supply)),
-        }
+        taken(choice, row, fileset, supply)
     }
 
     /// Takes this file if it exists; waits while another worker has it.
-    pub(crate) async fn claim(&self, fileset: u32, file: FileId) -> Result<bool, WorkerExit> {
-        let set: &FilesetState = &self.shared.filesets[fileset as usize];
-        let look = || set.files.claim(file.0);
+    pub(crate) async fn claim(&self, at: Chosen) -> Result<bool, WorkerExit> {
+        let set: &FilesetState = &self.shared.filesets[at.fileset as usize];
+        let look = || set.files.claim(at.file.0);
         let mut choice = look();
         if choice == Choice::AllBusy {
-            let want = Want::This(file.0);
+            let want = Want::This(at.file.0);
             let wait = set.files.wait(want, &self.lane, &self.shared.idle, look);
             choice = wait.await?;
         }
         Ok(choice != Choice::None)
     }
+}
 
-    /// The worker has ended: nobody needs to wait for it any more.
-    pub(crate) fn retire(&self) {
-        self.semaphores.iter().for_each(|s| s.release_posters());
+/// The entry that was taken; if there is none, the end of the worker.
+#[inline]
+fn taken(choice: Choice, row: u32, fileset: u32, kind: SupplyKind) -> Result<u32, WorkerExit> {
+    let Choice::Taken(entry) = choice else {
+        let fileset = FilesetId(fileset);
+        let supply = Supply { fileset, kind };
+        return Err(WorkerExit::new(ExitReason::RanOut { row, supply }));
+    };
+    Ok(entry)
+}
+
+/// The text of an error of a check that a path does not leave the work directory.
+pub(crate) fn replaced(error: OpError) -> String {
+    format!("the directory was replaced during the run: {error}")
+}
+
+/// Ends an operation of many calls between two of them when the run is over: it may last for
+/// minutes.
+pub(crate) fn cut_short(lane: &Lane, done: u64) -> Result<(), OpError> {
+    if done > 0 && lane.now() >= lane.deadline() {
+        return Err(OpError(Errno::CANCELED));
     }
+    Ok(())
 }
 
-#[cold]
-fn ran_out(row: u32, fileset: u32, kind: SupplyKind) -> WorkerExit {
-    let fileset = FilesetId(fileset);
-    let supply = Supply { fileset, kind };
-    WorkerExit::new(ExitReason::RanOut { row, supply })
-}
-
-/// A path below the work directory as people read it; nothing if there is none.
-pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> Option<String> {
+/// A path below the work directory as text; none for an empty path.
+pub(crate) fn path_in(plan: &Plan, path: &[u8]) -> Option<String> {
     if path.is_empty() {
         return None;
     }
@@ -559,9 +575,10 @@ pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> Option<String>
     Some(plan.work_dir.dir.join(below).display().to_string())
 }
 
-/// Name of a worker: `process-1/thread-3`.
-pub(crate) fn worker_name(plan: &plimsoll_plan::Plan, group: usize, number: u32) -> String {
-    let g = &plan.groups[group];
-    let (process, thread) = (number / g.thread_instances, number % g.thread_instances);
+/// The name of a worker: `process-1/thread-3`.
+pub(crate) fn worker_name(plan: &Plan, id: WorkerId) -> String {
+    let g = &plan.groups[id.group as usize];
+    let process = id.number / g.thread_instances;
+    let thread = id.number % g.thread_instances;
     format!("{}-{}/{}-{}", g.process, process + 1, g.thread, thread + 1)
 }

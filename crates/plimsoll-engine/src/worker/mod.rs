@@ -1,12 +1,13 @@
 //! Workers: they run a program until the run ends, and record every operation.
 
+#[macro_use]
 mod context;
 mod mix;
 mod ops;
 mod pattern;
 mod sampling;
 
-use self::context::ExitReason;
+use self::context::{ExitReason, OpSubject};
 pub(crate) use self::context::{FileCursors, LimiterUsage, WorkerContext, WorkerExit, worker_name};
 use ops::took_effect;
 pub(crate) use sampling::CpuSampling;
@@ -14,9 +15,10 @@ pub(crate) use sampling::CpuSampling;
 use crate::program::{Compiled, Instr};
 use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
 use plimsoll_target::Session;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes that a worker of the group reads at once where the workload sets no size and whole files
-/// are read; 0 if there is no such read.
+/// Bytes that a worker of the group reads at once if it reads whole files and the workload sets no
+/// size; 0 if there is no such read.
 pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
     let mut reads_whole = false;
     group.program.for_each_op(&mut |_, _, op| {
@@ -31,22 +33,33 @@ pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
     if !reads_whole {
         return 0;
     }
-    // A size that is drawn has no bound that is known; the most that is read at once has.
-    let largest = plan
-        .filesets
-        .iter()
-        .map(|f| f.size.constant().unwrap_or(ops::MAX_WHOLE_FILE_CALL_BYTES));
-    largest
-        .max()
-        .unwrap_or(0)
-        .min(ops::MAX_WHOLE_FILE_CALL_BYTES)
+    // A drawn size has no known bound, but a call has.
+    let max = ops::MAX_WHOLE_FILE_CALL_BYTES;
+    let sizes = plan.filesets.iter().map(|f| f.size.constant());
+    let sizes = sizes.map(|size| size.unwrap_or(max).min(max));
+    sizes.max().unwrap_or(0)
+}
+
+/// A file that was chosen: no other worker works on it.
+#[derive(Clone, Copy)]
+pub(crate) struct Chosen {
+    /// Index of its fileset.
+    pub(crate) fileset: u32,
+    pub(crate) file: FileId,
+}
+
+impl Chosen {
+    #[inline(always)]
+    pub(crate) fn subject(self) -> OpSubject {
+        OpSubject::file(self.fileset, self.file)
+    }
 }
 
 /// A descriptor slot.
 pub(crate) struct Slot<H> {
     pub(crate) handle: Option<H>,
-    /// File that was last chosen here.
-    pub(crate) file: Option<(u32, FileId)>,
+    /// The file that was last chosen for it.
+    pub(crate) file: Option<Chosen>,
     /// Planned size of that file.
     pub(crate) planned: u64,
     /// Next position of sequential transfers.
@@ -64,23 +77,36 @@ impl<H> Default for Slot<H> {
     }
 }
 
-/// A worker: its session on the target, its descriptors, and what it knows of itself.
+impl<H> Slot<H> {
+    /// The handle of a slot that an operation has opened.
+    #[inline(always)]
+    pub(crate) fn opened(&self) -> &H {
+        self.handle.as_ref().expect("the slot was opened before")
+    }
+
+    #[inline(always)]
+    pub(crate) fn subject(&self) -> OpSubject {
+        self.file.map_or(OpSubject::NO_SUBJECT, Chosen::subject)
+    }
+}
+
+/// A worker: its session on the target, its descriptors, and its context.
 pub(crate) struct Worker<S: Session> {
     // Dropped first: it waits for writes to descriptors in the slots.
     pub(crate) session: S,
     pub(crate) slots: Vec<Slot<S::Handle>>,
     pub(crate) context: WorkerContext,
-    /// Where each composite that is running begins, and how often it runs again.
+    /// Where each running composite begins, and how often it runs again.
     loops: Box<[(usize, u64)]>,
 }
 
-/// Where a worker is in its program.
+/// The position of a worker in its program.
 struct ProgramCounter {
     /// Instruction.
     at: usize,
-    /// Times that it is still to be done, once it has begun.
+    /// Remaining iterations, once it has begun.
     left: Option<u64>,
-    /// Composites that are running.
+    /// The number of running composites.
     depth: usize,
     /// Operations recorded when the program began.
     recorded: u64,
@@ -97,7 +123,7 @@ impl ProgramCounter {
     }
 }
 
-/// Nanoseconds a worker rests that found nothing to do in its whole program.
+/// Pause of a worker that found nothing to do in its whole program, in nanoseconds.
 const IDLE_PROGRAM_PAUSE_NS: u64 = 1_000;
 
 impl<S: Session> Worker<S> {
@@ -112,14 +138,14 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Runs until the run ends or the program is done.
+    /// Runs until the run or the program ends.
     pub(crate) async fn run(mut self) {
         let program = self.context.program.clone();
         if let Some(mix) = &program.mix {
-            let halt = self.run_mix(mix.clone()).await;
-            return self.end(halt).await;
+            let exit = self.run_mix(mix.clone()).await;
+            return self.end(exit).await;
         }
-        let halt = loop {
+        let exit = loop {
             if self.context.recorded == 0 && self.context.lane.now() >= self.context.lane.deadline()
             {
                 // The run was over before it began.
@@ -129,8 +155,8 @@ impl<S: Session> Worker<S> {
                 self.context.lane.yield_if_exhausted().await;
             }
             let before = self.context.recorded;
-            if let Err(halt) = self.cycle(&program).await {
-                break halt;
+            if let Err(exit) = self.cycle(&program).await {
+                break exit;
             }
             if self.context.recorded == before {
                 let rest = self.context.lane.now() + IDLE_PROGRAM_PAUSE_NS;
@@ -139,10 +165,10 @@ impl<S: Session> Worker<S> {
                 }
             }
         };
-        self.end(halt).await;
+        self.end(exit).await;
     }
 
-    /// Once through the program.
+    /// Runs the program once.
     #[inline]
     async fn cycle(&mut self, program: &Compiled) -> Result<(), WorkerExit> {
         let mut cursor = ProgramCounter::begin(&self.context);
@@ -152,11 +178,10 @@ impl<S: Session> Worker<S> {
         Ok(())
     }
 
-    /// Goes on in the program, from its end at its beginning, up to an operation that may have to
-    /// wait, which is returned. `None` at the end of the program, when others should have a turn
-    /// or nothing was done in all of it.
+    /// Executes the program, over and over, up to an operation that may have to wait, which is
+    /// returned. `None` at the end of the program, if the poll budget is used up or nothing was done.
     ///
-    /// The operations are inlined here, which matters: see [`Session::is_immediate`].
+    /// The operations must be inlined here: see [`Session::is_immediate`].
     #[inline(never)]
     fn advance<'p>(
         &mut self,
@@ -218,50 +243,52 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Says why the worker ended, and closes what it has open.
-    async fn end(mut self, halt: WorkerExit) {
+    /// Notes why the worker ended, and closes its files.
+    async fn end(mut self, exit: WorkerExit) {
         let shared = self.context.shared.clone();
         let now = self.context.lane.now();
-        if !matches!(*halt.0, ExitReason::Stopped | ExitReason::Failed(_)) {
+        if !matches!(*exit.0, ExitReason::Stopped | ExitReason::Failed(_)) {
             shared.worker_done(now);
         }
-        match *halt.0 {
+        match *exit.0 {
             ExitReason::Failed(failure) => shared.fail(failure, now),
             ExitReason::RanOut { row, supply } => shared.run_out(row, supply, now),
             ExitReason::Stopped | ExitReason::Finished | ExitReason::NotDone => {}
         }
-        // Closing may take long; the run does not wait for it to end.
+        // The run does not wait for the files to be closed.
         shared.worker_exited(now);
-        self.context.retire();
+        // Other workers need not wait for this one any more.
+        let semaphores = self.context.semaphores.iter();
+        semaphores.for_each(|s| s.release_posters());
         self.take_last_completions().await;
         for slot in &mut self.slots {
             if let Some(handle) = slot.handle.take() {
-                // The run is over; an error here is no result of it.
+                // The run is over: an error does not belong to its result.
                 let _ = self.session.close(handle).await;
-                if let Some((f, id)) = slot.file {
-                    shared.filesets[f as usize].dec_open(id);
+                if let Some(at) = slot.file {
+                    shared.filesets[at.fileset as usize].dec_open(at.file);
                 }
             }
         }
-        shared.worker_ended(self.context.index);
+        shared.ended[self.context.id.index as usize].store(true, Relaxed);
     }
 
-    /// Records the asynchronous writes that have completed, and gives up those that nobody has
-    /// begun; the others are under way at the end.
+    /// Records the asynchronous writes that have completed, and abandons those that no thread has
+    /// begun; the others are in flight at the end.
     async fn take_last_completions(&mut self) {
         if self.session.aio_pending() == 0 {
             return;
         }
         let mut done = Vec::new();
         let _ = self.session.aio_take(0, &mut done).await;
-        // Those that no thread has begun have waited as well.
+        // Including those that no thread has begun.
         for (row, start) in self.session.aio_under_way() {
             self.context.recorder.note_in_flight_at_end(row, start);
         }
         self.session.aio_abandon();
         // The first of several errors ends the run; here it has ended already.
-        if let Err(halt) = self.record_completions(done)
-            && let ExitReason::Failed(failure) = *halt.0
+        if let Err(exit) = self.record_completions(done)
+            && let ExitReason::Failed(failure) = *exit.0
         {
             self.context.shared.fail(failure, self.context.lane.now());
         }

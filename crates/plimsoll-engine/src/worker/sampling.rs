@@ -1,29 +1,28 @@
-//! Processor time of operations, measured on a sample of them.
+//! Processor time of operations, measured for a sample of them.
 
 use plimsoll_lane::Lane;
 use plimsoll_measure::{Nanos, Recorder};
 use std::num::NonZeroU64;
 
-/// As many operations are left out between two samples as take this long, in nanoseconds. A sample
-/// reads the thread's processor time twice, each a system call of about 0.7 µs, so that sampling
-/// takes far less than a hundredth of the time.
+/// Approximate time between two samples in nanoseconds. A sample reads the thread's processor time
+/// twice, each a system call of about 0.7 µs, so sampling takes far less than 1 % of the time.
 const SAMPLE_SPACING_NS: Nanos = 5_000_000;
 
-/// Most operations left out between two samples.
+/// Maximum number of operations between two samples.
 const MAX_SKIPPED_OPS: Nanos = 100_000;
 
-/// Operations left out between two samples while nothing is measured: enough that a warm-up goes
-/// at the speed of what follows, few enough that a rare operation is sampled soon after.
+/// Operations between two samples while nothing is measured: enough that a warm-up is as fast as the
+/// measured window, few enough that a rare operation is sampled soon after.
 const WARMUP_SKIPPED_OPS: u32 = 255;
 
-/// First operations of a row that are all sampled, so that rare ones have a figure too.
+/// The first operations of a row are all sampled, so that rare ones have a figure too.
 const ALWAYS_SAMPLED_OPS: u64 = 16;
 
 /// Decides which operations of a worker are sampled.
 pub(crate) struct CpuSampling {
-    /// Operations of each row until the next sample; empty when nothing is sampled.
+    /// Operations of each row until the next sample; empty if nothing is sampled.
     left: Box<[u32]>,
-    /// Processor time of the two readings themselves.
+    /// Processor time of the two readings.
     overhead: Nanos,
 }
 
@@ -33,15 +32,10 @@ impl CpuSampling {
             let (a, b) = (lane.thread_cpu()?, lane.thread_cpu()?);
             Some(b - a)
         });
-        match readings.min().filter(|_| wanted) {
-            Some(overhead) => Self {
-                left: vec![0; rows].into(),
-                overhead,
-            },
-            None => Self {
-                left: Box::default(),
-                overhead: 0,
-            },
+        let overhead = readings.min().filter(|_| wanted);
+        Self {
+            left: overhead.map_or_else(Box::default, |_| vec![0; rows].into()),
+            overhead: overhead.unwrap_or(0),
         }
     }
 
@@ -56,8 +50,8 @@ impl CpuSampling {
         read(lane)
     }
 
-    /// Records the sample, and how long the next one is to wait for. `used` is the processor time
-    /// from before the operation to after it.
+    /// Records a sample and schedules the next one. `used` is the processor time from before the
+    /// operation to after it.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self, recorder: &Recorder, row: u32, used: Nanos, end: Nanos) {

@@ -1,24 +1,13 @@
-//! Where a curve turns up, and where it crosses a latency.
+//! Where a curve turns up.
 
 use super::{Curve, Point};
 
-/// Fewest points that have a knee: with three, any bend at all would be one.
+/// Minimum number of points: with three, any bend would be a knee.
 const MIN_POINTS: usize = 4;
 
 /// Kneedle's sensitivity S: how far the curve must turn back after a candidate, in mean steps of
-/// load, for the candidate to be a knee. 1 is what its authors use.
+/// load, for the candidate to be a knee. Its authors use 1.
 const SENSITIVITY: f64 = 1.0;
-
-/// Where a curve reaches a latency.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LatencyCrossing {
-    /// At this load, by a straight line between the points on either side.
-    At(f64),
-    /// Before the first point: already that one is slower.
-    BeforeFirst,
-    /// Nowhere: every point is faster.
-    NotReached,
-}
 
 impl Curve {
     /// The point at which latency turns from nearly flat to steep, if the curve has one.
@@ -30,10 +19,10 @@ impl Curve {
     /// it turns away again. Published curves have too few points for the smoothing that the
     /// method begins with, so there is none.
     ///
-    /// Limits: none with fewer than 4 points, for a flat curve, and for one that is not below
-    /// that line anywhere (it bends the other way). The knee is always one of the points, so it
-    /// is known no better than their distance. It depends on how far the curve was driven: the
-    /// steeper the last point, the closer the knee is to it.
+    /// Limits: `None` with fewer than 4 points, for a flat curve, and for one that is nowhere below
+    /// that line (it bends the other way). The knee is always one of the points, so its precision is
+    /// their distance. It depends on the highest load: the steeper the last point, the closer the
+    /// knee is to it.
     #[must_use]
     pub fn knee(&self) -> Option<&Point> {
         let points = self.points();
@@ -57,38 +46,9 @@ impl Curve {
             .max_by(|a, b| below[*a].total_cmp(&below[*b]))
             .map(|i| &points[i])
     }
-
-    /// The load at which mean latency first reaches a threshold in milliseconds, by straight
-    /// lines between neighbouring points.
-    ///
-    /// `None` if there are no points, or the threshold is not a number.
-    #[must_use]
-    pub fn load_at_latency(&self, threshold_ms: f64) -> Option<LatencyCrossing> {
-        let points = self.points();
-        let first = points.first()?;
-        if threshold_ms.is_nan() {
-            return None;
-        }
-        if first.latency_ms > threshold_ms {
-            return Some(LatencyCrossing::BeforeFirst);
-        }
-        if first.latency_ms == threshold_ms {
-            return Some(LatencyCrossing::At(first.load));
-        }
-        let crossed = points
-            .windows(2)
-            .find(|w| w[1].latency_ms >= threshold_ms)
-            .map(|w| {
-                // The earlier point is below the threshold, so the rise is more than 0.
-                let rise = w[1].latency_ms - w[0].latency_ms;
-                let share = (threshold_ms - w[0].latency_ms) / rise;
-                LatencyCrossing::At(w[0].load + share * (w[1].load - w[0].load))
-            });
-        Some(crossed.unwrap_or(LatencyCrossing::NotReached))
-    }
 }
 
-/// Values as fractions of their range; none if they are all the same.
+/// Values as fractions of their range; `None` if they are all the same.
 fn scaled(values: impl Iterator<Item = f64> + Clone) -> Option<Vec<f64>> {
     let low = values.clone().fold(f64::INFINITY, f64::min);
     let high = values.clone().fold(f64::NEG_INFINITY, f64::max);

@@ -1,14 +1,13 @@
-//! Load curves: what a system answered at each load point, and what follows from that.
+//! Load curves: what was measured at each load point, and what follows from that.
 //!
-//! A [`Curve`] is a list of [`Point`]s in increasing order of load. From it follow the
+//! A [`Curve`] is a list of [`Point`]s in increasing order of load. It gives the
 //! [overall response time](Curve::overall_response_time) by the [`Rule`] of a benchmark, the
-//! [knee](Curve::knee), where latency turns up, the
-//! [load at a latency](Curve::load_at_latency), and a [fit](Curve::fit_usl) of the Universal
+//! [knee](Curve::knee), where latency turns up, and a [fit](Curve::fit_usl) of the Universal
 //! Scalability Law.
 //!
 //! Figures that stand for the system (overall response time, [peak](Curve::peak)) rest on valid
-//! points alone. The shape of the curve (knee, fit, load at a latency) takes all points: a point
-//! is mostly invalid because the system was asked for too much, and that is where the curve bends.
+//! points alone. The shape of the curve (knee, fit) rests on all points: most invalid points are
+//! those of too high a load, where the curve bends.
 
 mod knee;
 mod ort;
@@ -17,7 +16,6 @@ mod usl;
 #[cfg(test)]
 mod tests;
 
-pub use knee::LatencyCrossing;
 pub use ort::Rule;
 pub use usl::{UslError, UslFit};
 
@@ -25,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Greatest number a point may hold, and its inverse the least load: far beyond any measurement,
+/// Maximum of the numbers of a point, and its inverse the minimum load: far beyond any measurement,
 /// and small enough that products of three stay finite.
 const MAX_VALUE: f64 = 1e100;
 
@@ -33,19 +31,19 @@ const MAX_VALUE: f64 = 1e100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PointVerdict {
-    /// It met every criterion.
+    /// It passed every criterion.
     #[default]
     Valid,
-    /// It missed at least one; it is kept and shown, and no figure rests on it.
+    /// It failed at least one; it is kept and shown, and no figure rests on it.
     Invalid,
 }
 
-/// What was measured at one load point.
+/// A measured load point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// Load asked for, in business metrics or operations a second; more than 0 (at least 1e-100).
+    /// Offered load, in business metrics or operations per second; more than 0 (at least 1e-100).
     pub load: f64,
-    /// Throughput achieved, in operations a second; at least 0.
+    /// Throughput achieved, in operations per second; at least 0.
     pub achieved: f64,
     /// Mean latency in milliseconds; at least 0.
     pub latency_ms: f64,
@@ -59,7 +57,7 @@ pub struct Curve {
     points: Vec<Point>,
 }
 
-/// Why points are no curve, or a curve does not give the figure that was asked for.
+/// Why points are not a curve, or a curve does not give the requested figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CurveError {
     /// A number is negative, greater than 1e100, not a number, or a load of zero.
@@ -90,7 +88,7 @@ impl fmt::Display for CurveError {
         match self {
             Self::OutOfRange { index } => write!(
                 f,
-                "load point {} has a number that is negative, endless or not a number, or a load \
+                "load point {} has a number that is negative, infinite or not a number, or a load \
                  of zero",
                 index + 1
             ),
@@ -113,7 +111,7 @@ impl fmt::Display for CurveError {
 impl std::error::Error for CurveError {}
 
 impl Curve {
-    /// Makes a curve of points that are already in order; a curve without points is one too.
+    /// A curve of points that are already in order; it may be empty.
     ///
     /// Points are not sorted: a load that was measured twice, or after a higher one, found the
     /// system in a state that a curve would hide.

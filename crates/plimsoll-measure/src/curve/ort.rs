@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 /// How the overall response time of a curve is computed.
 ///
-/// Both rules take the area under mean latency over load, by trapezoids, and divide it by the
-/// length of the load axis under it. They differ in where that axis begins.
+/// Both rules divide the area under mean latency over load, by trapezoids, by the length of the load
+/// axis under it. They differ in where that axis begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// SPECsfs2008: over the throughput achieved, from the origin (no load, no latency) through
     /// every point, divided by the highest throughput. Reproduces five published results.
     Sfs2008,
-    /// SPEC SFS 2014 and SPECstorage 2020: over the load asked for, from the first point to the
-    /// last, divided by the distance of the two. Reproduces the one published result at hand.
+    /// SPEC SFS 2014 and SPECstorage 2020: over the offered load, from the first point to the last,
+    /// divided by the distance of the two. Reproduces the one published result that we have.
     Sfs2014,
 }
 
@@ -25,8 +25,8 @@ impl Curve {
     /// # Errors
     /// [`CurveError::TooFew`] with fewer than one ([`Rule::Sfs2008`]) or two
     /// ([`Rule::Sfs2014`]) valid points; [`CurveError::NotIncreasing`] if
-    /// [`Rule::Sfs2008`] meets a throughput that does not exceed the one before it: such a
-    /// system was past its peak, and the area is not defined.
+    /// [`Rule::Sfs2008`] finds a throughput that does not exceed the one before it: the system was
+    /// past its peak, and the area is not defined.
     pub fn overall_response_time(&self, rule: Rule) -> Result<f64, CurveError> {
         let (mut corners, need) = match rule {
             Rule::Sfs2008 => (vec![(0.0, 0.0)], 1),
@@ -42,7 +42,7 @@ impl Curve {
             Rule::Sfs2014 => (p.load, p.latency_ms),
         }));
         if rule == Rule::Sfs2008 {
-            // The origin is no point: the first of them has the index 0 all the same.
+            // Without the origin, so that the first point has the index 0.
             increasing(corners[1..].iter().map(|c| c.0))?;
         }
         let (first, last) = (corners[0].0, corners[corners.len() - 1].0);

@@ -188,7 +188,6 @@ fn invalid_points_are_kept_but_count_for_nothing() {
     assert_eq!(c.overall_response_time(Rule::Sfs2014), Ok(1.0));
     let ort = c.overall_response_time(Rule::Sfs2008).unwrap();
     assert!((ort - 2.5 / 3.0).abs() < 1e-12);
-    assert_eq!(c.load_at_latency(45.5), Some(LatencyCrossing::At(3.5)));
 }
 
 #[test]
@@ -247,24 +246,6 @@ fn no_knee_where_there_is_none() {
     assert_eq!(of(&[1.0, 6.0, 8.0, 9.0, 9.5]), None, "bends the other way");
     // A dent that does not come back by a step of load is no knee; the bend after it is.
     assert_eq!(of(&[1.0, 1.0, 1.3, 1.3, 1.3, 1.3, 9.0]), Some(6.0));
-}
-
-#[test]
-fn the_load_at_a_latency_lies_between_points() {
-    let c = curve(VDA_2014.points);
-    assert_eq!(c.load_at_latency(1.5), Some(LatencyCrossing::BeforeFirst));
-    assert_eq!(c.load_at_latency(1.6), Some(LatencyCrossing::At(170.0)));
-    assert_eq!(c.load_at_latency(30.1), Some(LatencyCrossing::NotReached));
-    assert_eq!(c.load_at_latency(f64::NAN), None);
-    assert_eq!(Curve::new(vec![]).unwrap().load_at_latency(1.0), None);
-    let Some(LatencyCrossing::At(load)) = c.load_at_latency(20.0) else {
-        panic!("20 ms is crossed")
-    };
-    // 1530 + 170 × (20 − 3.9) / (30 − 3.9)
-    assert!((load - 1634.8659).abs() < 1e-3, "{load}");
-    // The first of several crossings counts.
-    let noisy = curve(&[(1.0, 1.0), (2.0, 3.0), (3.0, 1.0), (4.0, 5.0)]);
-    assert_eq!(noisy.load_at_latency(2.0), Some(LatencyCrossing::At(1.5)));
 }
 
 fn usl_curve(lambda: f64, sigma: f64, kappa: f64, loads: &[f64]) -> Curve {
@@ -471,27 +452,6 @@ proptest! {
         };
         let scaled = changed(&c, |p| { p.load *= x; p.latency_ms *= y; });
         prop_assert_eq!(position(&c), position(&scaled));
-    }
-
-    #[test]
-    fn the_load_at_a_latency_is_on_the_curve(c in any_curve(), threshold in 0.0f64..1e3) {
-        let points = c.points();
-        match c.load_at_latency(threshold).unwrap() {
-            LatencyCrossing::BeforeFirst => prop_assert!(points[0].latency_ms > threshold),
-            LatencyCrossing::NotReached => {
-                prop_assert!(points.iter().all(|p| p.latency_ms < threshold));
-            }
-            LatencyCrossing::At(load) => {
-                let after = points.iter().position(|p| p.load >= load * (1.0 - 1e-12)).unwrap();
-                prop_assert!(points[..after].iter().all(|p| p.latency_ms < threshold));
-                if after > 0 {
-                    let (a, b) = (points[after - 1], points[after]);
-                    let share = (load - a.load) / (b.load - a.load);
-                    let there = a.latency_ms + share * (b.latency_ms - a.latency_ms);
-                    prop_assert!((there - threshold).abs() < 1e-6 * threshold.max(1.0));
-                }
-            }
-        }
     }
 
     #[test]

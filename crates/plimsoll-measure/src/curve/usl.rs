@@ -1,62 +1,64 @@
 //! The Universal Scalability Law, fitted to a curve.
 //!
 //! The law (Gunther, "Guerrilla Capacity Planning", 2007) says that N units of load achieve
-//! X(N) = λN / (1 + σ(N−1) + κN(N−1)): λ is what the first unit achieves, σ the share of the
-//! work that has to queue (contention), κ the cost of each pair of units that has to agree
+//! X(N) = λN / (1 + σ(N−1) + κN(N−1)): λ is the throughput of the first unit, σ the fraction of the
+//! work that is serialised (contention), κ the cost of each pair of units that has to agree
 //! (coherency).
 //!
 //! With d(N) = N/X(N) the law is a parabola, d = a + bN + cN², where a = (1−σ)/λ,
 //! b = (σ−κ)/λ, c = κ/λ. Fitting d by linear least squares would weigh slow points most, so that
-//! is only the first guess; Levenberg and Marquardt's method then minimises the squares of what
-//! matters, the differences in throughput. Load and throughput are divided by their greatest
-//! values meanwhile, so that any units do.
+//! is only the first guess; Levenberg and Marquardt's method then minimises the squares of the
+//! differences in throughput. Load and throughput are scaled by their maxima, so that the fit does
+//! not depend on their units.
 //!
 //! λ > 0, 0 ≤ σ ≤ 1 and κ ≥ 0 hold for every fit: where the best parabola has another sign, the
-//! parameter is 0 (or 1) and the others are fitted again, and of all such fits the one with the
-//! smallest squares is taken.
+//! parameter is 0 (or 1) and the others are fitted again; the fit with the smallest squares wins.
 
 use super::Curve;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Fewest points for a fit: one more than there are parameters.
+/// Minimum number of points for a fit: one more than there are parameters.
 const MIN_POINTS: usize = 4;
 
-/// Most steps of the iteration; the first guess is so near that a handful are taken.
+/// Maximum number of iterations; the first guess is so close that a handful suffice.
 const MAX_FIT_STEPS: usize = 200;
 
-/// How far below zero rounding may put a parameter that is zero, in scaled units.
+/// Rounding error of a parameter that is zero, in scaled units.
 const ROUNDING: f64 = 1e-12;
 
-/// Most parameters that a fit has.
+/// Maximum number of parameters of a fit.
 const MAX_FIT_PARAMETERS: usize = 3;
+
+type Vector = [f64; MAX_FIT_PARAMETERS];
+type Matrix = [Vector; MAX_FIT_PARAMETERS];
 
 /// A Universal Scalability Law that fits a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UslFit {
-    /// λ: operations a second that one unit of load achieves; more than 0.
+    /// λ: operations per second that one unit of load achieves; more than 0.
     pub lambda: f64,
-    /// σ, contention: the share of the work that has to queue, 0 to 1.
+    /// σ, contention: the fraction of the work that is serialised, 0 to 1.
     pub sigma: f64,
     /// κ, coherency: the cost of each pair of units, at least 0.
     pub kappa: f64,
-    /// Throughput measured less throughput of the law, in operations a second, by point.
+    /// Measured throughput minus that of the law, in operations per second, by point.
     pub residuals: Vec<f64>,
-    /// Share of the variance of throughput that the law explains; 1 is all of it.
+    /// Fraction of the variance of throughput that the law explains; 1 is all of it.
     pub r_squared: f64,
 }
 
 impl UslFit {
-    /// Throughput of the law at a load, in operations a second.
+    /// Throughput of the law at a load, in operations per second.
     #[must_use]
     pub fn throughput(&self, load: f64) -> f64 {
         let pairs = load * (load - 1.0);
         self.lambda * load / (1.0 + self.sigma * (load - 1.0) + self.kappa * pairs)
     }
 
-    /// The load at which the law's throughput is greatest, √((1−σ)/κ); none if κ is 0 and
-    /// throughput grows without end.
+    /// The load of the law's maximum throughput, √((1−σ)/κ); `None` if κ is 0 and throughput grows
+    /// without limit.
     #[must_use]
     pub fn peak_load(&self) -> Option<f64> {
         (self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
@@ -66,12 +68,12 @@ impl UslFit {
 /// Why a curve has no fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UslError {
-    /// Three parameters cannot be told from fewer than four points.
+    /// Three parameters cannot be determined from fewer than four points.
     TooFew {
         /// Points there are.
         have: usize,
     },
-    /// A point achieved nothing at all, which no parameters of the law do.
+    /// A point achieved nothing, which no parameters of the law do.
     NothingAchieved {
         /// Load of the point.
         load: f64,
@@ -90,7 +92,7 @@ impl fmt::Display for UslError {
             }
             Self::NothingAchieved { load } => write!(f, "nothing was achieved at load {load}"),
             Self::Flat => f.write_str("throughput is the same at every load"),
-            Self::NoFit => f.write_str("no parameters of the law come near these points"),
+            Self::NoFit => f.write_str("no parameters of the law fit these points"),
         }
     }
 }
@@ -102,45 +104,33 @@ impl Curve {
     /// points.
     ///
     /// # Errors
-    /// A [`UslError`] says why there is no fit; a fit never holds anything but finite numbers.
+    /// Why there is no fit; all numbers of a fit are finite.
     pub fn fit_usl(&self) -> Result<UslFit, UslError> {
         let data = Scaled::of(self)?;
         let n1 = 1.0 / data.max_load;
-        let full: &[BasisFn] = &[|_, _| 1.0, |n, _| n, |n, _| n * n];
-        let families: [&[BasisFn]; 6] = [
-            full,
-            &[|_, _| 1.0, |n, _| n],
-            &[|_, _| 1.0, |n, n1| n * (n - n1)],
-            &[|_, _| 1.0],
+        // Coefficients of 1, n and n² in each term of d(n), by family.
+        let (one, n, n_squared) = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]);
+        let families: [&[Vector]; 6] = [
+            &[one, n, n_squared],
+            &[one, n],
+            &[one, [0.0, -n1, 1.0]],
+            &[one],
             // σ = 1: nothing is gained by a second unit.
-            &[|n, _| n, |n, _| n * n],
-            &[|n, _| n],
-        ];
-        let to_parabola: [fn(&[f64], f64) -> DenominatorPolynomial; 6] = [
-            |q, _| DenominatorPolynomial(q[0], q[1], q[2]),
-            |q, _| DenominatorPolynomial(q[0], q[1], 0.0),
-            |q, n1| DenominatorPolynomial(q[0], -q[1] * n1, q[1]),
-            |q, _| DenominatorPolynomial(q[0], 0.0, 0.0),
-            |q, _| DenominatorPolynomial(0.0, q[0], q[1]),
-            |q, _| DenominatorPolynomial(0.0, q[0], 0.0),
+            &[n, n_squared],
+            &[n],
         ];
         families
             .iter()
-            .zip(to_parabola)
-            .filter_map(|(family, parabola)| {
+            .filter_map(|family| {
                 let (q, squares) = data.fit(family)?;
-                let law = parabola(&q[..family.len()], n1).law(n1)?;
-                Some((law, squares))
+                Some((Denominator::of(family, &q).law(n1)?, squares))
             })
-            // Of two that fit alike the first has the most parameters free.
+            // Of two equally good fits, the first has more free parameters.
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .and_then(|(law, _)| data.finish(law, self))
             .ok_or(UslError::NoFit)
     }
 }
-
-/// One term of d(n), given n and the scaled load of one unit.
-type BasisFn = fn(f64, f64) -> f64;
 
 /// σ, κ and the scaled λ.
 struct UslParameters {
@@ -150,9 +140,14 @@ struct UslParameters {
 }
 
 /// d(n) = a + bn + cn² in scaled units.
-struct DenominatorPolynomial(f64, f64, f64);
+struct Denominator(f64, f64, f64);
 
-impl DenominatorPolynomial {
+impl Denominator {
+    fn of(family: &[Vector], q: &Vector) -> Self {
+        let sum = |i: usize| family.iter().zip(q).map(|(term, q)| q * term[i]).sum();
+        Self(sum(0), sum(1), sum(2))
+    }
+
     /// The parameters of the law, if they are in their ranges; `n1` is one unit of load.
     fn law(&self, n1: f64) -> Option<UslParameters> {
         // Signs are judged in scaled units, where the terms are of one size.
@@ -176,7 +171,7 @@ impl DenominatorPolynomial {
     }
 }
 
-/// Load and throughput as shares of their greatest values.
+/// Load and throughput as fractions of their maxima.
 struct Scaled {
     /// (n, x) by point, both more than 0 and at most 1.
     points: Vec<(f64, f64)>,
@@ -193,21 +188,21 @@ impl Scaled {
         if let Some(idle) = points.iter().find(|p| p.achieved <= 0.0) {
             return Err(UslError::NothingAchieved { load: idle.load });
         }
-        let most = |of: fn(&super::Point) -> f64| points.iter().map(of).fold(0.0, f64::max);
-        let (most_load, most_throughput) = (most(|p| p.load), most(|p| p.achieved));
-        if points.iter().all(|p| p.achieved == most_throughput) {
+        let max = |of: fn(&super::Point) -> f64| points.iter().map(of).fold(0.0, f64::max);
+        let (max_load, max_throughput) = (max(|p| p.load), max(|p| p.achieved));
+        if points.iter().all(|p| p.achieved == max_throughput) {
             return Err(UslError::Flat);
         }
-        let scale = |p: &super::Point| (p.load / most_load, p.achieved / most_throughput);
+        let scale = |p: &super::Point| (p.load / max_load, p.achieved / max_throughput);
         Ok(Self {
             points: points.iter().map(scale).collect(),
-            max_load: most_load,
-            max_throughput: most_throughput,
+            max_load,
+            max_throughput,
         })
     }
 
     /// The best coefficients of these terms and the sum of squares that they leave.
-    fn fit(&self, family: &[BasisFn]) -> Option<([f64; MAX_FIT_PARAMETERS], f64)> {
+    fn fit(&self, family: &[Vector]) -> Option<(Vector, f64)> {
         let mut q = self.first_guess(family)?;
         let mut squares = self.squares(family, &q)?;
         let mut damping = 1e-3;
@@ -239,14 +234,11 @@ impl Scaled {
     }
 
     /// Linear least squares of n/x, weighted so that its errors are those of x in first order.
-    fn first_guess(&self, family: &[BasisFn]) -> Option<[f64; MAX_FIT_PARAMETERS]> {
-        let (mut normal, mut right) = (
-            [[0.0; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
-            [0.0; MAX_FIT_PARAMETERS],
-        );
+    fn first_guess(&self, family: &[Vector]) -> Option<Vector> {
+        let (mut normal, mut right) = (Matrix::default(), Vector::default());
         for (n, x) in &self.points {
             let weight = (x * x / n).powi(2);
-            let terms = self.terms(family, *n);
+            let terms = terms(family, *n);
             for i in 0..family.len() {
                 right[i] += weight * terms[i] * n / x;
                 for j in 0..family.len() {
@@ -257,24 +249,16 @@ impl Scaled {
         solve(normal, right, family.len())
     }
 
-    fn terms(&self, family: &[BasisFn], n: f64) -> [f64; MAX_FIT_PARAMETERS] {
-        let mut terms = [0.0; MAX_FIT_PARAMETERS];
-        for (term, basis) in terms.iter_mut().zip(family) {
-            *term = basis(n, 1.0 / self.max_load);
-        }
-        terms
-    }
-
-    fn denominator(&self, family: &[BasisFn], q: &[f64; MAX_FIT_PARAMETERS], n: f64) -> f64 {
-        let terms = self.terms(family, n);
+    fn denominator(family: &[Vector], q: &Vector, n: f64) -> f64 {
+        let terms = terms(family, n);
         terms.iter().zip(q).map(|(t, q)| t * q).sum()
     }
 
-    /// Sum of the squared differences in throughput; none where the law has no meaning.
-    fn squares(&self, family: &[BasisFn], q: &[f64; MAX_FIT_PARAMETERS]) -> Option<f64> {
+    /// Sum of the squared differences in throughput; `None` if the law has no meaning.
+    fn squares(&self, family: &[Vector], q: &Vector) -> Option<f64> {
         let mut sum = 0.0;
         for (n, x) in &self.points {
-            let d = self.denominator(family, q, *n);
+            let d = Self::denominator(family, q, *n);
             if d <= 0.0 || !d.is_finite() {
                 return None;
             }
@@ -284,22 +268,12 @@ impl Scaled {
     }
 
     /// JᵀJ and Jᵀr of the differences in throughput.
-    fn normal_equations(
-        &self,
-        family: &[BasisFn],
-        q: &[f64; MAX_FIT_PARAMETERS],
-    ) -> (
-        [[f64; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
-        [f64; MAX_FIT_PARAMETERS],
-    ) {
-        let (mut normal, mut gradient) = (
-            [[0.0; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
-            [0.0; MAX_FIT_PARAMETERS],
-        );
+    fn normal_equations(&self, family: &[Vector], q: &Vector) -> (Matrix, Vector) {
+        let (mut normal, mut gradient) = (Matrix::default(), Vector::default());
         for (n, x) in &self.points {
-            let d = self.denominator(family, q, *n);
+            let d = Self::denominator(family, q, *n);
             let slope = -n / (d * d);
-            let terms = self.terms(family, *n);
+            let terms = terms(family, *n);
             for i in 0..family.len() {
                 gradient[i] += slope * terms[i] * (x - n / d);
                 for j in 0..family.len() {
@@ -313,7 +287,7 @@ impl Scaled {
     /// The fit in the units of the curve.
     fn finish(&self, law: UslParameters, curve: &Curve) -> Option<UslFit> {
         let mut fit = UslFit {
-            // n = N·n1 and x = X/most, so n/x has to be multiplied by most_load/most_throughput.
+            // n = N·n1 and x = X/max, so n/x has to be multiplied by max_load/max_throughput.
             lambda: law.lambda * self.max_throughput / self.max_load,
             sigma: law.sigma,
             kappa: law.kappa,
@@ -331,12 +305,17 @@ impl Scaled {
     }
 }
 
-/// Solves the first `size` equations by elimination with pivots; none if they are singular.
-fn solve(
-    mut a: [[f64; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
-    mut b: [f64; MAX_FIT_PARAMETERS],
-    size: usize,
-) -> Option<[f64; MAX_FIT_PARAMETERS]> {
+/// The values of the terms at a scaled load.
+fn terms(family: &[Vector], n: f64) -> Vector {
+    let mut values = Vector::default();
+    for (value, [a, b, c]) in values.iter_mut().zip(family) {
+        *value = a + b * n + c * n * n;
+    }
+    values
+}
+
+/// Solves the first `size` equations by elimination with pivots; `None` if they are singular.
+fn solve(mut a: Matrix, mut b: Vector, size: usize) -> Option<Vector> {
     for column in 0..size {
         let pivot = (column..size).max_by(|i, j| {
             let (i, j) = (a[*i][column].abs(), a[*j][column].abs());
@@ -356,7 +335,7 @@ fn solve(
             b[row] -= factor * b[column];
         }
     }
-    let mut x = [0.0; MAX_FIT_PARAMETERS];
+    let mut x = Vector::default();
     for row in (0..size).rev() {
         let known: f64 = (row + 1..size).map(|j| a[row][j] * x[j]).sum();
         x[row] = (b[row] - known) / a[row][row];

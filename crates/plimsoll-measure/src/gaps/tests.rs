@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Collector, Recorder, RowSpec, WindowState, WindowTotals};
+use crate::{Collector, OpTimes, Recorder, RowSpec, WindowState, WindowTotals};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn about(got: Nanos, wanted: Nanos) -> bool {
 /// A millisecond's operation each 10 ms of row 0, from one instant to another.
 fn busy(lane: &Recorder, from: Nanos, to: Nanos) {
     for at in (from..to).step_by(10_000_000) {
-        lane.record(0, at, at + 1_000_000, None, 0);
+        lane.record(0, OpTimes::unpaced(at, at + 1_000_000), 0);
     }
 }
 
@@ -69,9 +69,9 @@ fn one_that_comes_back_late_is_no_less_a_stall() {
     let (window, lanes, collector) = lanes(1);
     window.open(SECOND, 5 * SECOND);
     busy(&lanes[0], SECOND, 3 * SECOND);
-    lanes[0].record(1, 3 * SECOND, 7 * SECOND, None, 0);
+    lanes[0].record(1, OpTimes::unpaced(3 * SECOND, 7 * SECOND), 0);
     // It was not in the window at all.
-    lanes[0].record(1, 7 * SECOND, 8 * SECOND, None, 0);
+    lanes[0].record(1, OpTimes::unpaced(7 * SECOND, 8 * SECOND), 0);
     let totals = finish(&lanes, collector);
     assert_eq!(totals.rows[1].in_flight.counts().len(), 1);
     assert_eq!(totals.rows[1].in_flight.oldest(), 2 * SECOND);
@@ -98,8 +98,10 @@ fn a_short_stall_in_the_middle_is_only_a_remark() {
         let (window, lanes, collector) = lanes(2);
         window.open(0, end * SECOND);
         busy(&lanes[0], 0, 4 * SECOND);
-        (1..4).for_each(|at| lanes[1].record(1, at * SECOND, at * SECOND + 1000, None, 0));
-        lanes[1].record(1, 4 * SECOND, 6 * SECOND, None, 0);
+        (1..4).for_each(|at| {
+            lanes[1].record(1, OpTimes::unpaced(at * SECOND, at * SECOND + 1000), 0)
+        });
+        lanes[1].record(1, OpTimes::unpaced(4 * SECOND, 6 * SECOND), 0);
         busy(&lanes[0], 6 * SECOND, end * SECOND);
         let totals = finish(&lanes, collector);
         let [stall] = totals.stalls[..] else {
@@ -115,7 +117,7 @@ fn where_another_lane_goes_on_nothing_stands_still() {
     let (window, lanes, collector) = lanes(2);
     window.open(0, 10 * SECOND);
     busy(&lanes[0], 0, 10 * SECOND);
-    lanes[1].record(1, SECOND, 9 * SECOND, None, 0);
+    lanes[1].record(1, OpTimes::unpaced(SECOND, 9 * SECOND), 0);
     let totals = finish(&lanes, collector);
     assert_eq!(totals.stalls, []);
     assert!(totals.gaps.all.length() < 12_000_000);
@@ -128,7 +130,7 @@ fn sleep_is_no_stall() {
     window.open(0, 10 * SECOND);
     busy(&lanes[0], 0, 2 * SECOND);
     // A sleep is a row too, but nothing the target does.
-    lanes[0].record(2, 2 * SECOND, 6 * SECOND, None, 0);
+    lanes[0].record(2, OpTimes::unpaced(2 * SECOND, 6 * SECOND), 0);
     busy(&lanes[0], 6 * SECOND, 10 * SECOND);
     let totals = finish(&lanes, collector);
     assert_eq!(totals.stalls, []);
@@ -145,7 +147,11 @@ fn an_operation_that_always_takes_long_is_no_stall() {
     window.open(0, 20 * SECOND);
     for at in [0, 10 * SECOND] {
         busy(&lanes[0], at, at + 2 * SECOND);
-        lanes[0].record(1, at + 2 * SECOND, at + 10 * SECOND - 1, None, 0);
+        lanes[0].record(
+            1,
+            OpTimes::unpaced(at + 2 * SECOND, at + 10 * SECOND - 1),
+            0,
+        );
     }
     let totals = finish(&lanes, collector);
     assert_eq!(totals.stalls, []);
@@ -157,7 +163,11 @@ fn a_rate_of_few_operations_has_long_gaps_that_are_no_stalls() {
     let (window, lanes, collector) = lanes(1);
     window.open(0, 60 * SECOND);
     for at in 0..20 {
-        lanes[0].record(0, 3 * at * SECOND, 3 * at * SECOND + 2 * SECOND, None, 0);
+        lanes[0].record(
+            0,
+            OpTimes::unpaced(3 * at * SECOND, 3 * at * SECOND + 2 * SECOND),
+            0,
+        );
     }
     assert_eq!(finish(&lanes, collector).stalls, []);
 }
@@ -167,7 +177,7 @@ fn a_second_window_knows_nothing_of_the_first() {
     let (window, lanes, mut collector) = lanes(1);
     window.open(0, 5 * SECOND);
     busy(&lanes[0], 0, 3 * SECOND);
-    lanes[0].record(1, 3 * SECOND, 5 * SECOND, None, 0);
+    lanes[0].record(1, OpTimes::unpaced(3 * SECOND, 5 * SECOND), 0);
     assert_eq!(collector.finish().1.in_flight(), 1);
     window.open(6 * SECOND, 8 * SECOND);
     busy(&lanes[0], 6 * SECOND, 8 * SECOND);

@@ -1,7 +1,7 @@
 //! The client's cache of attributes and data, as kernels' clients have.
 
 use crate::session_types::{Attributes, RpcRows};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, OpTimes};
 pub(crate) use plimsoll_plan::CACHED_DATA;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -64,7 +64,7 @@ impl Cache {
     /// Counts a hit that served a number of bytes.
     fn count_hit(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
-            rows.recorder.record(row, now, now, None, bytes);
+            rows.recorder.record(row, OpTimes::unpaced(now, now), bytes);
         }
     }
 

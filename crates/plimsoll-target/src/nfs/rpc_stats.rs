@@ -2,7 +2,7 @@
 
 use super::cache::{CACHED_ATTRIBUTES, CACHED_DATA};
 use crate::session_types::{RpcRows, SessionSpec};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, OpTimes};
 use plimsoll_nfs::rpc;
 use std::rc::Rc;
 
@@ -54,7 +54,10 @@ impl ProcedureStats {
             return;
         };
         match outcome {
-            Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
+            Ok(()) => self
+                .rows
+                .recorder
+                .record(row, OpTimes::unpaced(start, end), 0),
             Err(name) => self.rows.recorder.record_error(row, start, end, name),
         }
     }
@@ -80,7 +83,8 @@ pub(crate) fn connection_stats(spec: &SessionSpec) -> Option<Rc<dyn rpc::Channel
 impl ConnectionStats {
     fn record(&self, row: Option<u32>, start: Nanos, end: Nanos) {
         if let Some(row) = row {
-            self.rows.recorder.record(row, start, end, None, 0);
+            let times = OpTimes::unpaced(start, end);
+            self.rows.recorder.record(row, times, 0);
         }
     }
 }

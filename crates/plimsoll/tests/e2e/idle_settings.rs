@@ -84,7 +84,7 @@ fn a_rate_without_a_limiter() {
     let more = ["--set=filesize=1m", "--time=200ms", "--rate=10"];
     let said = notes(&bench, "randomread", &more, 0).join("\n");
     assert!(
-        said.contains("the rate of 10 events a second has no effect"),
+        said.contains("the rate of 10 events per second has no effect"),
         "{said}"
     );
     let limited = ["--time=200ms", "--rate=1000", "--set=nfiles=20"];

@@ -1,5 +1,5 @@
-use super::super::entries::{BlockCursor, RankPart};
 use super::*;
+use crate::file_pool::entries::BlockCursor;
 use plimsoll_lane::{Deadline, LaneKind, Task};
 use plimsoll_measure::Clock;
 use proptest::prelude::*;
@@ -19,8 +19,8 @@ impl Wake for Count {
     }
 }
 
-fn entries(len: u32, present: u64) -> Entries {
-    Entries::new(len, &[present], RankPart::ALL_ENTRIES)
+fn entries(len: u32, present: u64) -> EntryPool {
+    EntryPool::new(len, &[present], RankPart::ALL_ENTRIES)
 }
 
 fn lane() -> Lane {
@@ -32,7 +32,7 @@ type Waiter<'a> = Pin<Box<dyn Future<Output = Result<Choice, Stopped>> + 'a>>;
 
 /// Waits for an entry as a worker does that found none.
 fn waiter<'a>(
-    entries: &'a Entries,
+    entries: &'a EntryPool,
     want: Want,
     lane: &'a Lane,
     idle: &'a BlockedCount,
@@ -79,7 +79,7 @@ fn a_release_wakes_the_first_and_no_other_however_many_wait() {
     }
     set.release(0, Existence::Existing);
     assert_eq!((woken.0.load(SeqCst), idle.waiting()), (10_000, 0));
-    assert!(set.is_idle_existing(0) && !set.waits.any());
+    assert!(set.is_idle_existing(0) && !set.has_waiters());
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn who_waits_for_one_entry_and_who_waits_for_any_take_turns_by_arrival() {
         Poll::Ready(Ok(Choice::None)),
         "it does not exist any more"
     );
-    assert!(lock(&set.waits.queues).claims.is_empty());
+    assert!(lock(&set.queues).claims.is_empty());
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn who_is_dropped_or_stopped_passes_on_what_it_was_given() {
     deadline.bring_forward(0);
     assert_eq!(waiters[1].as_mut().poll(context), Poll::Ready(Err(Stopped)));
     waiters.clear();
-    assert!(set.is_idle_existing(0) && !set.waits.any());
+    assert!(set.is_idle_existing(0) && !set.has_waiters());
     assert_eq!(idle.waiting(), 0);
 }
 
@@ -225,7 +225,7 @@ fn a_worker_with_a_thread_of_its_own_tries_and_is_handed_one_in_the_end() {
     assert_eq!(woken(), [u64::from(MAX_RETRIES_BEFORE_GRANT) + 1, 1]);
     assert_eq!(poll(1), Poll::Ready(Ok(Choice::Taken(0))));
     set.release(0, Existence::Existing);
-    assert!(set.is_idle_existing(0) && !set.waits.any());
+    assert!(set.is_idle_existing(0) && !set.has_waiters());
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn workers_on_blocking_lanes_learn_that_none_is_left() {
     for w in &mut waiters {
         assert_eq!(w.as_mut().poll(context), Poll::Ready(Ok(Choice::None)));
     }
-    assert!(!set.waits.any());
+    assert!(!set.has_waiters());
 }
 
 #[derive(Debug, Clone)]
@@ -454,7 +454,7 @@ fn entries_go_from_lane_to_lane() {
             assert_eq!(done.load(Relaxed), workers * 200);
         }
         assert!((0..3).all(|i| set.is_idle_existing(i)), "none is lost");
-        assert!(!set.waits.any() && idle.waiting() == 0);
+        assert!(!set.has_waiters() && idle.waiting() == 0);
     }
 }
 

@@ -1,4 +1,4 @@
-//! How windows and the part of a run end, and what is left then.
+//! The end of windows and of a load phase.
 
 use super::{CONTROL_POLL_INTERVAL, LoadPhase};
 use crate::outcome::Window;
@@ -15,15 +15,14 @@ use plimsoll_plan::Plan;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// A worker that has not ended so long after the run did is stuck.
+/// A worker that has not ended this long after the run hangs.
 pub(super) const HUNG_WORKER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest time the tick counter's length of a window may differ from the system clock's, as a
-/// share.
+/// Maximum deviation of the tick counter from the system's clock, as a fraction.
 const CLOCK_TOLERANCE: f64 = 1e-3;
 
 impl LoadPhase<'_> {
-    /// Ends the window at the cursor, or where it ended before.
+    /// Ends the window at the cursor, unless it ended before.
     pub(super) fn close_window(&mut self, observer: &mut dyn Observer) {
         if self.open.is_none() {
             return;
@@ -35,13 +34,13 @@ impl LoadPhase<'_> {
             self.await_lanes(observer);
             self.rendezvous();
         } else {
-            // Workers go on: those between two operations deliver within a moment.
+            // Workers between two operations deliver within a moment.
             std::thread::sleep(Duration::from_millis(5));
         }
         self.collect(observer);
     }
 
-    /// The ranks of a stage wait for each other; how long that took is a part of its result.
+    /// Waits for the other ranks of a stage; the duration is part of its result.
     fn rendezvous(&mut self) {
         if self.shared.stage.is_none() || self.all_ended > 0 {
             return;
@@ -53,7 +52,7 @@ impl LoadPhase<'_> {
         self.all_ended = self.shared.clock.now();
     }
 
-    /// What this rank did: intervals that were not told, and its part of a stage.
+    /// The results of this rank: intervals that were not reported, and its part of a stage.
     pub(crate) fn into_local(
         self,
         plan: &Plan,
@@ -64,9 +63,10 @@ impl LoadPhase<'_> {
         let Some(run) = self.shared.stage.as_ref() else {
             return Ok((self.intervals, None));
         };
+        // Without results, the worker failed before its first operation.
         let done = lock(&run.done).take().unwrap_or_default();
         let rows = vec![RankRow::default(); plan.operations.len()];
-        let measured = run.of(plan).is_some_and(|(_, stage)| !stage.warm_up);
+        let measured = !run.of(plan).1.warm_up;
         let stage = RankStage {
             rank: self.team.rank(),
             time_ns: (done.ended - done.begun).saturating_sub(done.waited),
@@ -105,7 +105,7 @@ impl LoadPhase<'_> {
         }
         self.periodic = None;
         totals.end = totals.end.max(totals.start);
-        // Each of these may have an operation that never came back.
+        // Each of these may have an operation that never returned.
         let stuck = self.outcome.stuck.len() as u64;
         totals.abandoned = (totals.abandoned + stuck).min(totals.in_flight());
         let counted = |(ops, bytes): (u64, u64), (row, t): (&RowInfo, &OpTotals)| match row.counts {
@@ -123,7 +123,7 @@ impl LoadPhase<'_> {
         if self.kind != LaneKind::Virtual && open.announced {
             self.check_clock(length, open.instant.elapsed());
         }
-        // Simulated time goes as fast as the processor lets it: it is always busy, and holds nothing up.
+        // In virtual time the processor is always busy, and never the bottleneck.
         let used_s = match self.kind {
             LaneKind::Virtual => None,
             _ => system.process.as_ref().map(|p| p.user_s + p.system_s),
@@ -137,8 +137,8 @@ impl LoadPhase<'_> {
         });
     }
 
-    /// The window by the tick counter must not be longer than by the system's clock, which was
-    /// read later.
+    /// Notes a window that is longer by the tick counter than by the system's clock, which is read
+    /// later.
     fn check_clock(&mut self, ticks: Nanos, system: Duration) {
         let (ticks, system) = (ticks as f64, system.as_nanos() as f64);
         if ticks > system * (1.0 + CLOCK_TOLERANCE) + 1e6 {
@@ -149,31 +149,31 @@ impl LoadPhase<'_> {
         }
     }
 
-    /// Waits until all lanes have ended; those that have not after a while are stuck.
+    /// Waits until all lanes have ended; those that have not after a while hang.
     fn await_lanes(&mut self, observer: &mut dyn Observer) {
         let mut since: Option<Instant> = None;
         while !self.collector.lanes().iter().all(|l| l.ended()) {
             self.check_progress(observer);
             if self.shared.clock.now() >= self.shared.deadline.at() {
                 let since = since.get_or_insert_with(Instant::now);
-                // A virtual lane computes; it is never stuck in a system call.
+                // A virtual lane never hangs in a system call.
                 if self.kind != LaneKind::Virtual && since.elapsed() >= HUNG_WORKER_TIMEOUT {
                     break;
                 }
             }
             self.bell.wait(CONTROL_POLL_INTERVAL);
         }
-        // A worker that a deadlock or a panic cut short has not ended, but its lane has.
+        // After a deadlock or a panic a worker has not ended, but its lane has.
         let all_back = self.collector.lanes().iter().all(|l| l.ended());
         self.outcome.stuck = self
             .all
             .iter()
             .filter(|w| !all_back && !self.shared.ended[w.index as usize].load(Relaxed))
-            .map(|w| worker_name(self.plan, w.group as usize, w.number))
+            .map(|w| worker_name(self.plan, *w))
             .collect();
     }
 
-    /// Stops the workers and collects what is left.
+    /// Stops the workers and collects their last results.
     pub(super) fn end(&mut self, observer: &mut dyn Observer) {
         self.shared.deadline.bring_forward(self.cursor.max(1));
         if self.outcome.stuck.is_empty() {
@@ -196,7 +196,7 @@ impl LoadPhase<'_> {
         self.outcome.processes.sort_by_key(|p| (p.group, p.number));
         self.outcome.failure = lock(&self.shared.failure).take();
         let ran_out = lock(&self.shared.ran_out).take();
-        // After the last window it takes nothing away from what was measured.
+        // After the last window it does not matter for the result.
         self.outcome.ran_out = ran_out.filter(|r| !r.window_over || self.missed_window);
         self.outcome.variables = drawn_variables(self.plan, &lock(&self.shared.drawn));
     }

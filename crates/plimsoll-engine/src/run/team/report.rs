@@ -1,22 +1,22 @@
-//! What a rank tells of a part of a run, and how those of two ranks become one.
+//! The report of a rank on a load phase, and the merging of two reports.
 
-use crate::outcome::{DrawnVariable, RanOut};
+use crate::outcome::{DrawnVariable, Outcome, RanOut};
 use crate::run::host::{self, Hosts};
 use plimsoll_measure::system::ProcessUse;
-use plimsoll_measure::{GapWatch, Interval, ProcessCounts, RankStall, WindowTotals};
+use plimsoll_measure::{GapWatch, Interval, OpTotals, ProcessCounts, RankStall, WindowTotals};
 use plimsoll_plan::Failure;
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a rank tells of a part of a run in which workers worked.
+/// The report of a rank on a load phase.
 #[derive(Serialize, Deserialize, Default)]
 pub(super) struct RankReport {
     pub(super) windows: Vec<WindowTotals>,
-    /// What the rank's process used in each window.
+    /// Resources used by the rank's process in each window.
     pub(super) processes_used: Vec<ProcessUse>,
     pub(super) hosts: Hosts,
-    /// One for each window and place in it.
+    /// Intervals by window and number in it.
     pub(super) intervals: BTreeMap<(u32, u64), Interval>,
     pub(super) failure: Option<(u32, Failure)>,
     pub(super) ran_out: Option<RanOut>,
@@ -30,8 +30,40 @@ pub(super) struct RankReport {
 }
 
 impl RankReport {
-    /// What a rank tells of a window: what its own workers saw of stalls is kept apart.
-    pub(super) fn window_of(rank: u32, totals: &WindowTotals) -> WindowTotals {
+    /// The report of a rank on a phase whose windows come after `windows` others. Takes the long
+    /// replies out of the outcome, since those of all ranks come back.
+    pub(super) fn of(
+        rank: u32,
+        outcome: &mut Outcome,
+        windows: usize,
+        intervals: Vec<Interval>,
+    ) -> Self {
+        let new = outcome.windows[windows..].iter();
+        let used = new.clone().map(|w| w.system.process.clone());
+        let used: Vec<ProcessUse> = used.map(Option::unwrap_or_default).collect();
+        let intervals = intervals.into_iter().map(|i| ((i.window, i.index), i));
+        Self {
+            hosts: host::of_this_rank(
+                used.iter().map(ProcessUse::cpu_s).collect(),
+                new.clone().map(|w| w.system.nfs_mounts.clone()).collect(),
+            ),
+            windows: new.map(|w| Self::window_of(rank, &w.totals)).collect(),
+            processes_used: used,
+            intervals: intervals.collect(),
+            failure: outcome.failure.clone().map(|f| (rank, f)),
+            ran_out: outcome.ran_out.clone(),
+            interrupted: outcome.interrupted,
+            stuck: outcome.stuck.clone(),
+            notes: outcome.notes.clone(),
+            lanes: outcome.lanes,
+            variables: outcome.variables.clone(),
+            processes: outcome.processes.clone(),
+            long_replies: std::mem::take(&mut outcome.long_replies),
+        }
+    }
+
+    /// The report on a window; the stalls of the rank's own workers are kept apart.
+    fn window_of(rank: u32, totals: &WindowTotals) -> WindowTotals {
         let stalls = totals.stalls.iter();
         WindowTotals {
             rank_stalls: stalls.map(|s| RankStall { rank, stall: *s }).collect(),
@@ -39,7 +71,46 @@ impl RankReport {
         }
     }
 
-    /// Finds the gaps and stalls of all ranks together, once all have told.
+    /// Replaces the outcome of rank 0 by that of all ranks, whose reports this is.
+    pub(super) fn apply_to(self, outcome: &mut Outcome, windows: usize) {
+        let own = outcome.windows[windows..].iter_mut();
+        for (i, (window, totals)) in own.zip(self.windows).enumerate() {
+            assert_eq!(
+                (window.totals.number, window.totals.rows.len()),
+                (totals.number, totals.rows.len()),
+                "all ranks have the same windows"
+            );
+            // Clocks of different ranks are not comparable, only lengths are.
+            let merged = WindowTotals {
+                start: window.totals.start,
+                end: window.totals.start + (totals.end - totals.start),
+                ..totals
+            };
+            outcome
+                .own
+                .push(std::mem::replace(&mut window.totals, merged));
+            if let Some(process) = window.system.process.as_mut() {
+                // Memory, faults and switches stay those of rank 0.
+                let sum = &self.processes_used[i];
+                (process.user_s, process.system_s) = (sum.user_s, sum.system_s);
+                process.storage_read_bytes = sum.storage_read_bytes;
+            }
+            window.system.nfs_mounts = host::mounted(&self.hosts, i);
+            window.client_share = host::busiest(&self.hosts, i, window.system.seconds);
+        }
+        outcome.failure = self.failure.map(|(rank, failure)| failure.at_rank(rank));
+        outcome.ran_out = self.ran_out;
+        outcome.interrupted = self.interrupted;
+        outcome.stuck = self.stuck;
+        outcome.notes = self.notes;
+        outcome.own_lanes = std::mem::replace(&mut outcome.lanes, self.lanes);
+        outcome.variables = self.variables;
+        outcome.processes = self.processes;
+        outcome.processes.sort_by_key(|p| (p.group, p.number));
+        outcome.long_replies = self.long_replies;
+    }
+
+    /// Finds the gaps and stalls of all ranks together, in the merged report.
     pub(super) fn find_stalls(&mut self, counted: &[bool]) {
         for totals in &mut self.windows {
             let mut watch = GapWatch::new(counted.to_vec());
@@ -55,13 +126,17 @@ impl RankReport {
         }
     }
 
-    /// Adds what another rank tells.
+    /// Adds the report of another rank.
     pub(super) fn add(&mut self, other: Self) {
         for (i, theirs) in other.windows.into_iter().enumerate() {
             match self.windows.get_mut(i) {
                 None => self.windows.push(theirs),
                 Some(mine) => {
-                    assert_eq!(mine.rows.len(), theirs.rows.len(), "all ranks run one Plan");
+                    assert_eq!(
+                        mine.number, theirs.number,
+                        "all ranks have the same windows"
+                    );
+                    assert_eq!(mine.slow.len(), theirs.slow.len(), "one entry per row");
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
                     for (mine, theirs) in mine.slow.iter_mut().zip(&theirs.slow) {
@@ -71,9 +146,7 @@ impl RankReport {
                     mine.abandoned += theirs.abandoned;
                     mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
                     mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.merge(t));
-                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
-                        mine.add(theirs);
-                    }
+                    add_rows(&mut mine.rows, &theirs.rows);
                 }
             }
         }
@@ -90,14 +163,12 @@ impl RankReport {
                 Some(mine) => {
                     mine.length = mine.length.max(theirs.length);
                     mine.completions.union(&theirs.completions);
-                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
-                        mine.add(theirs);
-                    }
+                    add_rows(&mut mine.rows, &theirs.rows);
                 }
             }
         }
         self.failure = self.failure.take().or(other.failure);
-        // Each rank counts from its own start; the first to run out is the one that ended the run.
+        // Each rank counts from its own start; the earliest one ended the run.
         let both = self.ran_out.take().into_iter().chain(other.ran_out);
         self.ran_out = both.min_by_key(|r| (r.measured, r.after_ns));
         self.interrupted |= other.interrupted;
@@ -119,10 +190,17 @@ impl RankReport {
     }
 }
 
+fn add_rows(mine: &mut [OpTotals], theirs: &[OpTotals]) {
+    assert_eq!(mine.len(), theirs.len(), "all ranks run one Plan");
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        mine.add(theirs);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{Collector, Nanos, Recorder, RowSpec, WindowState};
+    use plimsoll_measure::{Collector, Nanos, OpTimes, Recorder, RowSpec, WindowState};
     use std::sync::Arc;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -137,8 +215,8 @@ mod tests {
         for at in (0..10 * SECOND).step_by(10_000_000) {
             let held = held_up && (2 * SECOND..4 * SECOND).contains(&at);
             match at {
-                _ if !held => lane.record(0, at, at + 1_000_000, None, 0),
-                at if at == 2 * SECOND => lane.record(0, at, 4 * SECOND - 1, None, 0),
+                _ if !held => lane.record(0, OpTimes::unpaced(at, at + 1_000_000), 0),
+                at if at == 2 * SECOND => lane.record(0, OpTimes::unpaced(at, 4 * SECOND - 1), 0),
                 _ => {}
             }
         }

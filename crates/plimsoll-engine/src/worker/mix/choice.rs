@@ -1,11 +1,11 @@
-//! Which file of the working set, and where in it.
+//! The choice of a file of the working set, and of a position in it.
 
 use plimsoll_plan::{Choice, DIRECT_BLOCK, Rng, Spots};
 use rand::RngExt;
 use rand_distr::{Distribution as _, Zipf};
 use std::ops::Range;
 
-/// Mean of a geometric number, as a part of the range it is drawn from.
+/// Mean of a geometric number, as a fraction of its range.
 const GEOMETRIC_MEAN_SHARE: f64 = 0.1;
 
 /// Chooses files of a worker's part of the working set.
@@ -29,7 +29,7 @@ impl FileChooser {
         }
     }
 
-    /// A member of the working set, by its number in it.
+    /// Draws a file of the working set, by its number in it.
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         let count = self.members.end - self.members.start;
         if count <= 1 {
@@ -39,7 +39,7 @@ impl FileChooser {
             (Choice::Geometric { percent }, _) if rng.random::<f64>() * 100.0 < percent => {
                 geometric(count, rng)
             }
-            // It gives whole numbers from 1.
+            // Samples are whole numbers from 1.
             (_, Some(zipf)) => (zipf.sample(rng) as u64).clamp(1, count) - 1,
             _ => rng.random_range(0..count),
         };
@@ -55,26 +55,26 @@ impl FileChooser {
     }
 }
 
-/// A number below `count`, geometric with a mean of a tenth of it: the exponential distribution
-/// cut off at the end, so that it looks the same over any number of files.
+/// Draws a number below `count`, geometric with a mean of a tenth of it: the truncated exponential
+/// distribution, so that it looks the same over any number of files.
 fn geometric(count: u64, rng: &mut Rng) -> u64 {
     let end = 1.0 - (-1.0 / GEOMETRIC_MEAN_SHARE).exp();
     let x = -(1.0 - rng.random::<f64>() * end).ln() * GEOMETRIC_MEAN_SHARE;
     ((x * count as f64) as u64).min(count - 1)
 }
 
-/// Where random transfers of a worker stay for a while.
+/// A part of a file to which random transfers of a worker go for a while.
 pub(super) struct Hotspot {
     how: Spots,
     member: u64,
-    /// Number of the spot in its file.
+    /// Number of the part in its file.
     part: u64,
-    /// Transfers that are left in it.
+    /// Remaining transfers in it.
     left: u64,
 }
 
 impl Hotspot {
-    /// Begins somewhere in the working set.
+    /// A hotspot at a random position of the working set.
     pub(super) fn new(how: Spots, chooser: &FileChooser, rng: &mut Rng) -> Self {
         let mut spot = Self {
             how,
@@ -91,8 +91,8 @@ impl Hotspot {
         u64::from(self.how.accesses) * u64::from(times)
     }
 
-    /// The file and the part of it for the next transfer, if that goes to the spot: two
-    /// fractions of the file. Goes on to the next spot when its time is over.
+    /// The file of the next transfer and the part of it, as two fractions, if the transfer goes to
+    /// the hotspot. Moves the hotspot when its transfers are used up.
     pub(super) fn draw(
         &mut self,
         chooser: &FileChooser,
@@ -120,36 +120,36 @@ impl Hotspot {
     }
 }
 
-/// Spots in a file.
+/// The number of hotspots of a file.
 fn parts(spots: &Spots) -> u64 {
     ((100.0 / spots.percent).ceil() as u64).max(1)
 }
 
-/// A transfer: where it begins, and how long it is.
+/// Position and length of a transfer, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) offset: u64,
     pub(super) len: u64,
 }
 
-/// What a random place is drawn from.
+/// The bounds of a random position.
 pub(super) struct PlacementBounds {
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub(super) size: u64,
-    /// Bytes that a transfer begins at a multiple of.
+    /// Transfers begin at a multiple of this number of bytes.
     pub(super) align: u64,
     /// Part of the file, as two fractions.
     pub(super) part: Range<f64>,
-    /// Near the beginning of the part instead of anywhere in it.
+    /// Whether positions near the beginning of the part are preferred.
     pub(super) geometric: bool,
 }
 
 impl PlacementBounds {
-    /// A place for `len` bytes; shorter if the file is.
+    /// Draws a position for `len` bytes, or for the whole file if it is shorter.
     pub(super) fn draw(&self, len: u64, rng: &mut Rng) -> Extent {
         let len = len.min(self.size);
         let align = self.align.max(1);
-        // Whole alignments in which a transfer can begin and end in the file.
+        // The aligned positions of a transfer inside the file.
         let slots = (self.size - len) / align + 1;
         let (from, to) = (
             ((self.part.start * slots as f64) as u64).min(slots - 1),
@@ -160,19 +160,21 @@ impl PlacementBounds {
             true => geometric(width, rng),
             false => rng.random_range(0..width),
         };
-        Extent {
-            offset: (from + at) * align,
-            len,
-        }
+        let offset = (from + at) * align;
+        debug_assert!(
+            offset.is_multiple_of(align) && offset + len <= self.size,
+            "{len} bytes at {offset} are not in the file or not aligned"
+        );
+        Extent { offset, len }
     }
 }
 
-/// Rounds a length up to whole blocks of a transfer past the page cache.
+/// Rounds a length up to whole blocks of transfers that bypass the page cache.
 pub(super) fn whole_blocks(len: u64) -> u64 {
     len.max(1).next_multiple_of(DIRECT_BLOCK)
 }
 
-/// The least multiple of an alignment that blocks past the page cache can begin at.
+/// The smallest multiple of an alignment and of a block of transfers that bypass the page cache.
 pub(super) fn block_alignment(align: u64) -> u64 {
     let gcd = |mut a: u64, mut b: u64| {
         while b > 0 {

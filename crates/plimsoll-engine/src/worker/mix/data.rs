@@ -1,8 +1,9 @@
-//! Operations on data files, which are there from the beginning to the end.
+//! Operations on data files, which exist during the whole run.
 
-use super::choice::whole_blocks;
+use super::choice::{Extent, whole_blocks};
 use super::transfer_placement::block_of;
 use super::{MixState, Position, Worker, WorkerExit, cut_short};
+use crate::worker::context::OpSubject;
 use plimsoll_plan::MixOp;
 use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
 use rand::RngExt;
@@ -23,10 +24,7 @@ impl<S: Session> Worker<S> {
         if direct {
             (offset, len) = (block_of(offset), whole_blocks(len));
         }
-        let Some(handle) = &self.slots[slot].handle else {
-            return Ok(false);
-        };
-        let read = self.session.read(handle, offset, len);
+        let read = self.session.read(self.slots[slot].opened(), offset, len);
         let read = self.context.timed(row, state.subject(member), |n| *n, read);
         let Some(n) = read.await? else {
             return Ok(false);
@@ -58,7 +56,7 @@ impl<S: Session> Worker<S> {
                 return Ok(false);
             }
         }
-        // The last write of a file ends with it; a file made empty takes one of any length.
+        // The last write of a file ends with it; an empty file takes one of any length.
         let mut len = match bound(state, member).saturating_sub(offset) {
             0 => len,
             left => len.min(left),
@@ -78,7 +76,7 @@ impl<S: Session> Worker<S> {
         Ok(done)
     }
 
-    /// Writes to a place of an open file, as the flags say.
+    /// Writes to an open file, as the flags demand.
     async fn mix_put(
         &mut self,
         row: u32,
@@ -87,13 +85,9 @@ impl<S: Session> Worker<S> {
         slot: usize,
         (offset, len): (u64, u64),
     ) -> Result<bool, WorkerExit> {
-        let flags = state.program.mix.flags;
-        let stable = state.with_probability(flags.osync_percent);
-        let commit = state.with_probability(flags.commit_percent);
+        let (stable, commit) = state.draw_durability();
         self.prepare_write(row, len)?;
-        let Some(handle) = &self.slots[slot].handle else {
-            return Ok(false);
-        };
+        let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let write = async {
             match stable {
@@ -112,7 +106,7 @@ impl<S: Session> Worker<S> {
         Ok(done)
     }
 
-    /// An operation at a random place.
+    /// Executes an operation at a random position.
     pub(super) async fn mix_random(
         &mut self,
         op: MixOp,
@@ -131,7 +125,7 @@ impl<S: Session> Worker<S> {
         let data = state.program.mix.files.data.0 as usize;
         let layout = self.context.shared.filesets[data].layout.clone();
         let (member, mut place) = match op {
-            // A write may fill what an operation before it cut off; anything else needs bytes.
+            // A write may fill a truncated file; any other operation needs bytes.
             MixOp::WriteRand => {
                 let planned = |state: &MixState, member| layout.size(state.file(member)).max(len);
                 state.random_place(len, direct, planned)
@@ -148,24 +142,36 @@ impl<S: Session> Worker<S> {
         }
         let mapped = matches!(op, MixOp::MmapRead | MixOp::MmapWrite);
         if mapped && place.len == 0 {
-            // There is nothing to map in a file that is empty.
+            // An empty file cannot be mapped.
             let size = self.planned(state, member).max(len);
             if !self.mix_resize(state, member, slot, size).await? {
                 return Ok(false);
             }
             place.len = len.min(size);
         }
-        let flags = state.program.mix.flags;
-        let writes = matches!(op, MixOp::Rmw | MixOp::MmapWrite);
-        let stable = writes && state.with_probability(flags.osync_percent);
-        let commit = writes && state.with_probability(flags.commit_percent);
-        let (offset, len) = (place.offset, place.len);
-        if op == MixOp::MmapWrite {
-            self.prepare_write(row, len)?;
-        }
-        let Some(handle) = &self.slots[slot].handle else {
-            return Ok(false);
+        let (stable, commit) = match op {
+            MixOp::Rmw | MixOp::MmapWrite => state.draw_durability(),
+            _ => (false, false),
         };
+        if op == MixOp::MmapWrite {
+            self.prepare_write(row, place.len)?;
+        }
+        let subject = state.subject(member);
+        self.mix_access(op, row, subject, slot, place, (stable, commit))
+            .await
+    }
+
+    /// Accesses a part of an open file.
+    async fn mix_access(
+        &mut self,
+        op: MixOp,
+        row: u32,
+        subject: OpSubject,
+        slot: usize,
+        Extent { offset, len }: Extent,
+        (stable, commit): (bool, bool),
+    ) -> Result<bool, WorkerExit> {
+        let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let work = async {
             let moved = match op {
@@ -188,8 +194,8 @@ impl<S: Session> Worker<S> {
             flush_if(session, handle, flush).await?;
             Ok(moved)
         };
-        let work = self.context.timed(row, state.subject(member), |n| *n, work);
-        Ok(work.await?.is_some())
+        let done = self.context.timed(row, subject, |n| *n, work).await?;
+        Ok(done.is_some())
     }
 
     pub(super) async fn mix_read_file(
@@ -237,21 +243,17 @@ impl<S: Session> Worker<S> {
         let Some(slot) = self.mix_slot(state, member, false).await? else {
             return Ok(false);
         };
-        // A file that is appended to again and again is cut back to what it was when it has
-        // doubled, so that the data set stays what it is.
+        // A file that appends have doubled is truncated to its planned size, so that the data set
+        // does not grow.
         let planned = self.planned(state, member);
         if state.size(member) + len > 2 * planned.max(len)
             && !self.mix_resize(state, member, slot, planned).await?
         {
             return Ok(false);
         }
-        let flags = state.program.mix.flags;
-        let stable = state.with_probability(flags.osync_percent);
-        let commit = state.with_probability(flags.commit_percent);
+        let (stable, commit) = state.draw_durability();
         self.prepare_write(row, len)?;
-        let Some(handle) = &self.slots[slot].handle else {
-            return Ok(false);
-        };
+        let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let append = async {
             match stable {
@@ -282,16 +284,7 @@ impl<S: Session> Worker<S> {
         let align = state.program.mix.flags.align;
         let planned = self.planned(state, member);
         let size = state.rng.random_range(0..=planned / align) * align;
-        let Some(handle) = &self.slots[slot].handle else {
-            return Ok(false);
-        };
-        let cut = self.session.truncate(handle, size);
-        let done = self.context.timed(row, state.subject(member), |()| 0, cut);
-        let done = done.await?.is_some();
-        if done {
-            state.set_size(member, size);
-        }
-        Ok(done)
+        self.mix_set_size(row, state, member, slot, size).await
     }
 
     pub(super) async fn mix_fsync(
@@ -304,10 +297,7 @@ impl<S: Session> Worker<S> {
         let Some(slot) = self.mix_slot(state, member, false).await? else {
             return Ok(false);
         };
-        let Some(handle) = &self.slots[slot].handle else {
-            return Ok(false);
-        };
-        let flush = self.session.fsync(handle);
+        let flush = self.session.fsync(self.slots[slot].opened());
         let done = self
             .context
             .timed(row, state.subject(member), |()| 0, flush);
@@ -315,7 +305,7 @@ impl<S: Session> Worker<S> {
     }
 }
 
-/// Flushes a file if that is to be.
+/// Flushes a file, if `flush` demands it.
 pub(super) async fn flush_if<S: Session>(
     session: &mut S,
     handle: &S::Handle,

@@ -1,9 +1,8 @@
 //! Data files that a worker keeps open.
 
-/// Which file each of a worker's descriptor slots holds; the one that was used longest ago gives
-/// way to another.
+/// The open file of each of a worker's descriptor slots; the least recently used one is replaced.
 pub(super) struct Handles {
-    /// File of the working set and whether it is past the page cache, and when it was last used.
+    /// File of the working set and whether it bypasses the page cache, and when it was last used.
     slots: Vec<(Option<(u64, bool)>, u64)>,
     uses: u64,
 }
@@ -16,7 +15,7 @@ impl Handles {
         }
     }
 
-    /// The slot that holds a file.
+    /// The slot of an open file.
     pub(super) fn find(&mut self, member: u64, direct: bool) -> Option<usize> {
         let key = Some((member, direct));
         let found = self.slots.iter().position(|(k, _)| *k == key)?;
@@ -25,19 +24,20 @@ impl Handles {
         Some(found)
     }
 
-    /// The slot that gives way; it holds nothing now.
+    /// Empties the least recently used slot, which it returns.
     pub(super) fn make_room(&mut self) -> usize {
         let oldest = (0..self.slots.len()).min_by_key(|i| {
             let (key, used) = self.slots[*i];
             (key.is_some(), used)
         });
-        let slot = oldest.unwrap_or(0);
+        let slot = oldest.expect("there is at least one slot");
         self.slots[slot].0 = None;
         slot
     }
 
-    /// A slot holds this file now.
+    /// Notes the file that was opened in an empty slot.
     pub(super) fn hold(&mut self, slot: usize, member: u64, direct: bool) {
+        debug_assert!(self.slots[slot].0.is_none(), "slot {slot} has another file");
         self.uses += 1;
         self.slots[slot] = (Some((member, direct)), self.uses);
     }

@@ -1,4 +1,4 @@
-//! Workers that draw their operations from a table and keep to a schedule.
+//! Workers that draw their operations from a table and follow a schedule.
 
 mod choice;
 mod data;
@@ -8,21 +8,22 @@ mod pacer;
 mod transfer_placement;
 mod turnover;
 
-use super::context::ExitReason;
+use super::context::{ExitReason, cut_short};
 use super::{Worker, WorkerExit};
 use crate::program::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
+use crate::sync::lock;
 use choice::{FileChooser, Hotspot};
 use handles::Handles;
 use owned_names::OwnedNames;
 use pacer::Pacer;
-use plimsoll_measure::{Nanos, ProcessCounts, WindowBounds};
+use plimsoll_measure::{Nanos, OpTimes, ProcessCounts, WindowBounds};
 use plimsoll_plan::{FileId, MixOp, Rng};
-use plimsoll_target::{OpError, Session};
+use plimsoll_target::Session;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Where a worker's sequential transfers go on.
+/// Where a worker's sequential transfers continue.
 #[derive(Clone, Copy, Default)]
 struct Position {
     /// File of the working set, once there is one.
@@ -30,24 +31,23 @@ struct Position {
     offset: u64,
 }
 
-/// What a worker of a mix keeps between its operations.
+/// The state of a worker of a mix between its operations.
 struct MixState {
     program: Arc<MixProgram>,
     sizes: Arc<MixFileSizes>,
     rng: Rng,
     pacer: Option<Pacer>,
-    /// Row of the starts, if they are paced.
+    /// The row of the start delays, if starts are paced.
     start_row: u32,
     chooser: FileChooser,
     spot: Option<Hotspot>,
     reading: Position,
     writing: Position,
     handles: Handles,
-    turnover: OwnedNames,
-    empty: OwnedNames,
-    dirs: OwnedNames,
+    /// Names that come and go, by [`owned_names::NameKind`].
+    names: [OwnedNames; 3],
     figures: ProcessCounts,
-    /// Window that the figures are of.
+    /// The window of the figures.
     window: u32,
 }
 
@@ -55,20 +55,19 @@ impl<S: Session> Worker<S> {
     /// Runs a mix until the run ends.
     pub(super) async fn run_mix(&mut self, program: Arc<MixProgram>) -> WorkerExit {
         let mut state = self.begin_mix(program);
-        let halt = loop {
+        let exit = loop {
             if self.context.recorded == 0 && self.context.lane.now() >= self.context.lane.deadline()
             {
                 // The run was over before it began.
                 break WorkerExit::new(ExitReason::Stopped);
             }
             self.context.lane.yield_if_exhausted().await;
-            if let Err(halt) = self.mix_turn(&mut state).await {
-                break halt;
+            if let Err(exit) = self.mix_turn(&mut state).await {
+                break exit;
             }
         };
-        // A worker that was told to end earlier owes nothing more; one whose last operation came back
-        // too late does.
-        let is_over = match *halt.0 {
+        // Scheduled operations are lost if the run ended first, or the last operation ended too late.
+        let is_over = match *exit.0 {
             ExitReason::Stopped => true,
             ExitReason::NotDone => self.context.lane.now() >= self.context.lane.deadline(),
             _ => false,
@@ -76,8 +75,8 @@ impl<S: Session> Worker<S> {
         if is_over {
             state.end(self.context.shared.window.bounds());
         }
-        self.context.shared.note_process(state.figures);
-        halt
+        lock(&self.context.shared.processes).push(state.figures);
+        exit
     }
 
     fn begin_mix(&self, program: Arc<MixProgram>) -> MixState {
@@ -86,10 +85,10 @@ impl<S: Session> Worker<S> {
         let mut rng = shared
             .plan
             .stream("mix")
-            .branch(u64::from(core.index))
+            .branch(u64::from(core.id.index))
             .rng();
         let mix = &program.mix;
-        let number = u64::from(core.number);
+        let number = u64::from(core.id.number);
         let data = &shared.filesets[mix.files.data.0 as usize];
         let members = mix.working_set.size(u64::from(data.layout.files()));
         let chooser = FileChooser::new(
@@ -107,7 +106,7 @@ impl<S: Session> Worker<S> {
         let spare = mix.files.part(number, u64::from(data.layout.leaf_dirs()));
         let started = shared.started.load(Relaxed);
         MixState {
-            sizes: shared.sizes_of(core.group).unwrap_or_default(),
+            sizes: shared.sizes_of(core.id.group),
             pacer: mix
                 .pacing
                 .map(|p| Pacer::new(p.rate, p.arrivals, started, &mut rng)),
@@ -120,12 +119,14 @@ impl<S: Session> Worker<S> {
             reading: Position::default(),
             writing: Position::default(),
             handles: Handles::new(self.slots.len() - EXTRA_DESCRIPTORS as usize),
-            turnover: files(mix.files.turnover),
-            empty: files(mix.files.empty),
-            dirs: OwnedNames::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
+            names: [
+                files(mix.files.turnover),
+                files(mix.files.empty),
+                OwnedNames::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
+            ],
             figures: ProcessCounts {
-                group: core.group,
-                number: core.number,
+                group: core.id.group,
+                number: core.id.number,
                 ..ProcessCounts::default()
             },
             window: 0,
@@ -134,7 +135,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Waits until the next operation is due, and does it.
+    /// Waits for the scheduled time of the next operation, and executes it.
     async fn mix_turn(&mut self, state: &mut MixState) -> Result<(), WorkerExit> {
         if let Some(due) = self.await_due(state).await? {
             self.context.intended = Some(due);
@@ -143,7 +144,7 @@ impl<S: Session> Worker<S> {
         if self.mix_op(op, row, state).await? {
             let window = self.context.shared.window.bounds();
             state.enter(window);
-            state.done(self.context.lane.now(), window);
+            state.figures.completed += u64::from(window.contains(self.context.lane.now()));
         }
         let delay = state.program.delay;
         if delay > 0 {
@@ -153,7 +154,7 @@ impl<S: Session> Worker<S> {
         Ok(())
     }
 
-    /// Waits for the schedule; returns when the operation was due.
+    /// Waits for the schedule; returns the intended start of the operation.
     async fn await_due(&mut self, state: &mut MixState) -> Result<Option<Nanos>, WorkerExit> {
         let Some(mut pacer) = state.pacer.take() else {
             return Ok(None);
@@ -163,28 +164,27 @@ impl<S: Session> Worker<S> {
         state.enter(window);
         let MixState { rng, figures, .. } = state;
         pacer.catch_up(now, rng, |due| {
-            if window.contains(due) {
-                figures.scheduled += 1;
-                figures.dropped += 1;
-            }
+            let counts = u64::from(window.contains(due));
+            figures.scheduled += counts;
+            figures.dropped += counts;
         });
         let due = pacer.due();
         pacer.advance(&mut state.rng);
         state.pacer = Some(pacer);
         if due > now {
             self.context.lane.sleep_until(due).await?;
-            // The worker had nothing else to do: that it starts late is the client's doing.
-            let begun = self.context.lane.now();
-            self.context
-                .recorder
-                .record(state.start_row, due, begun, None, 0);
+            // The worker was idle, so the client caused the delay.
+            let times = OpTimes::unpaced(due, self.context.lane.now());
+            self.context.recorder.record(state.start_row, times, 0);
         }
-        state.due(due, self.context.shared.window.bounds());
+        let window = self.context.shared.window.bounds();
+        state.figures.scheduled += u64::from(window.contains(due));
         Ok(Some(due))
     }
 
-    /// Does one operation; `false` if it failed and failures are only counted. A future of its own on the heap, made before the operation is timed:
-    /// one that holds all of them would be as large as the largest for every worker.
+    /// Executes one operation; `false` if it failed and failures are counted. A future of its own on
+    /// the heap, created before the operation is timed: a future of all operations would be as large
+    /// as the largest for every worker.
     fn mix_op<'a>(
         &'a mut self,
         op: MixOp,
@@ -223,17 +223,8 @@ impl<S: Session> Worker<S> {
     }
 }
 
-/// Ends an operation of many calls between two of them when the run is over: it may have minutes
-/// to go.
-fn cut_short(lane: &plimsoll_lane::Lane, done: u64) -> Result<(), OpError> {
-    if done > 0 && lane.now() >= lane.deadline() {
-        return Err(OpError(rustix::io::Errno::CANCELED));
-    }
-    Ok(())
-}
-
 impl MixState {
-    /// Figures are those of the latest window.
+    /// Resets the figures at the first call in a window.
     fn enter(&mut self, window: WindowBounds) {
         if window.number != self.window {
             self.window = window.number;
@@ -245,21 +236,7 @@ impl MixState {
         }
     }
 
-    /// An operation of the schedule is begun.
-    fn due(&mut self, due: Nanos, window: WindowBounds) {
-        if window.contains(due) {
-            self.figures.scheduled += 1;
-        }
-    }
-
-    /// An operation has completed.
-    fn done(&mut self, now: Nanos, window: WindowBounds) {
-        if window.contains(now) {
-            self.figures.completed += 1;
-        }
-    }
-
-    /// The run is over: what was still due in the window was not done.
+    /// Counts the operations of the window that are still scheduled when the run is over.
     fn end(&mut self, window: WindowBounds) {
         self.enter(window);
         if let (Some(pacer), true) = (&self.pacer, window.number > 0) {

@@ -1,48 +1,50 @@
-//! Names that come and go: which of a worker's own are there, and which are not.
+//! Names that come and go: which of a worker's own exist.
 
 use plimsoll_plan::Rng;
 use rand::RngExt;
 use std::ops::Range;
 
-/// The names of one worker in a fileset. Nobody else makes or removes them.
+/// Kinds of names that come and go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameKind {
+    Turnover,
+    Empty,
+    Dir,
+}
+
+/// The names of one worker in a fileset. No other worker creates or removes them.
 pub(super) struct OwnedNames {
     existing: Vec<u32>,
     missing: Vec<u32>,
 }
 
 impl OwnedNames {
-    /// The names with these numbers, of which some are there.
-    pub(super) fn new(numbers: Range<u64>, is_there: impl Fn(u32) -> bool) -> Self {
-        let (present, absent) = numbers
-            .map(|n| n as u32)
-            .partition(|number| is_there(*number));
-        Self {
-            existing: present,
-            missing: absent,
-        }
+    /// The names with these numbers, of which some exist.
+    pub(super) fn new(numbers: Range<u64>, exists: impl Fn(u32) -> bool) -> Self {
+        let (existing, missing) = numbers.map(|n| n as u32).partition(|n| exists(*n));
+        Self { existing, missing }
     }
 
-    fn draw(from: &mut Vec<u32>, rng: &mut Rng) -> Option<u32> {
-        if from.is_empty() {
+    /// Takes a random name that exists, or one that does not, if there is one.
+    pub(super) fn take(&mut self, exists: bool, rng: &mut Rng) -> Option<u32> {
+        let names = match exists {
+            true => &mut self.existing,
+            false => &mut self.missing,
+        };
+        if names.is_empty() {
             return None;
         }
-        let at = rng.random_range(0..from.len());
-        Some(from.swap_remove(at))
-    }
-
-    /// Takes a name that is there, if one is.
-    pub(super) fn take_present(&mut self, rng: &mut Rng) -> Option<u32> {
-        Self::draw(&mut self.existing, rng)
-    }
-
-    /// Takes a name that is not there, if one is not.
-    pub(super) fn take_absent(&mut self, rng: &mut Rng) -> Option<u32> {
-        Self::draw(&mut self.missing, rng)
+        let at = rng.random_range(0..names.len());
+        Some(names.swap_remove(at))
     }
 
     /// Gives a name back.
-    pub(super) fn give(&mut self, number: u32, is_there: bool) {
-        match is_there {
+    pub(super) fn give(&mut self, number: u32, exists: bool) {
+        debug_assert!(
+            !self.existing.contains(&number) && !self.missing.contains(&number),
+            "name {number} is given back twice"
+        );
+        match exists {
             true => self.existing.push(number),
             false => self.missing.push(number),
         }
@@ -58,15 +60,15 @@ mod tests {
     fn every_name_is_in_one_place() {
         let mut rng = Stream::new(1).rng();
         let mut names = OwnedNames::new(10..20, |n| n % 3 == 0);
-        let mut there: Vec<u32> = std::iter::from_fn(|| names.take_present(&mut rng)).collect();
+        let mut there: Vec<u32> = std::iter::from_fn(|| names.take(true, &mut rng)).collect();
         there.sort_unstable();
         assert_eq!(there, [12, 15, 18]);
-        let mut others: Vec<u32> = std::iter::from_fn(|| names.take_absent(&mut rng)).collect();
+        let mut others: Vec<u32> = std::iter::from_fn(|| names.take(false, &mut rng)).collect();
         others.sort_unstable();
         assert_eq!(others, [10, 11, 13, 14, 16, 17, 19]);
         names.give(12, false);
-        assert_eq!(names.take_present(&mut rng), None);
-        assert_eq!(names.take_absent(&mut rng), Some(12));
+        assert_eq!(names.take(true, &mut rng), None);
+        assert_eq!(names.take(false, &mut rng), Some(12));
     }
 
     #[test]
@@ -75,7 +77,7 @@ mod tests {
         let mut seen = [0u32; 8];
         let mut names = OwnedNames::new(0..8, |_| true);
         for _ in 0..8000 {
-            let n = names.take_present(&mut rng).unwrap();
+            let n = names.take(true, &mut rng).unwrap();
             seen[n as usize] += 1;
             names.give(n, true);
         }

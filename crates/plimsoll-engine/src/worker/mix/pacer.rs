@@ -1,29 +1,29 @@
-//! When a worker's operations are due.
+//! The schedule of a worker's operations.
 
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Arrivals, Rng};
 use rand::RngExt;
 
-/// So long, in nanoseconds, an operation may be overdue. What is due longer is dropped, so that
-/// a server that stood still is not asked for everything at once afterwards.
+/// Maximum delay of an operation in nanoseconds. Older ones are dropped, so that a server that
+/// stalled does not get all of them at once afterwards.
 pub(crate) const MAX_BACKLOG_NS: Nanos = 1_000_000_000;
 
-/// The schedule of a worker: an open loop that does not depend on what became of its operations.
+/// The schedule of a worker: an open loop that does not depend on the results of its operations.
 pub(super) struct Pacer {
     arrivals: Arrivals,
     /// Mean nanoseconds between two operations.
     gap: f64,
-    /// When the first operation is due.
+    /// Intended start of the first operation.
     first: f64,
     /// Number of the operation after the next one.
     number: u64,
-    /// When the next operation is due, and the one after it.
+    /// Intended starts of the next operation and of the one after it.
     next: f64,
     after: f64,
 }
 
 impl Pacer {
-    /// A schedule of `rate` operations a second that begins at `start`.
+    /// A schedule of `rate` operations per second that begins at `start`.
     pub(super) fn new(rate: f64, arrivals: Arrivals, start: Nanos, rng: &mut Rng) -> Self {
         assert!(
             rate.is_finite() && rate > 0.0,
@@ -39,7 +39,7 @@ impl Pacer {
             after: 0.0,
         };
         pacer.first += match arrivals {
-            // Somewhere in the first gap, so that workers do not march in step.
+            // At random in the first gap, so that workers are not synchronised.
             Arrivals::Constant => rng.random::<f64>() * gap,
             Arrivals::Poisson => pacer.draw(rng),
         };
@@ -53,25 +53,25 @@ impl Pacer {
         -(1.0 - rng.random::<f64>()).ln() * self.gap
     }
 
-    /// When the next operation is due.
+    /// The intended start of the next operation.
     pub(super) fn due(&self) -> Nanos {
         self.next as Nanos
     }
 
-    /// Goes on to the operation after the next one.
+    /// Advances to the operation after the next one.
     pub(super) fn advance(&mut self, rng: &mut Rng) {
         self.number += 1;
         self.next = self.after;
         self.after = match self.arrivals {
-            // Computed from the first, so that no rounding adds up.
+            // Computed from the first, so that rounding errors do not add up.
             Arrivals::Constant => self.first + self.number as f64 * self.gap,
             Arrivals::Poisson => self.after + self.draw(rng),
         };
         debug_assert!(self.after >= self.next, "arrivals go back in time");
     }
 
-    /// Drops operations that are overdue for longer than [`MAX_BACKLOG_NS`], but never the last one
-    /// that is due. Calls `dropped` with the instant each was due.
+    /// Drops operations that are delayed by more than [`MAX_BACKLOG_NS`], but never the last one of the
+    /// past. Calls `dropped` with the intended start of each.
     pub(super) fn catch_up(&mut self, now: Nanos, rng: &mut Rng, mut dropped: impl FnMut(Nanos)) {
         let oldest = now.saturating_sub(MAX_BACKLOG_NS);
         while self.due() < oldest && self.after <= now as f64 {
@@ -80,15 +80,15 @@ impl Pacer {
         }
     }
 
-    /// Operations that are due from the next one until before `end`; of random arrivals, how
-    /// many there are in the mean.
+    /// The number of operations from the next one until before `end`; the mean number for random
+    /// arrivals.
     pub(super) fn left_until(&self, end: Nanos) -> u64 {
         let left = (end as f64 - self.next) / self.gap;
         match self.arrivals {
             _ if left <= 0.0 => 0,
-            // Less than the rounding of an instant is nothing.
+            // Ignores the rounding of an instant.
             Arrivals::Constant => (left - 1e-3).ceil() as u64,
-            // The next one is known, those after it are not.
+            // Only the next one is known.
             Arrivals::Poisson => 1 + left.round() as u64,
         }
     }

@@ -1,30 +1,37 @@
-//! What an operation on a data file works on: the file, the descriptor, the place in it.
+//! The file, descriptor and position of an operation on a data file.
 
-use super::super::context::OpSubject;
 use super::choice::{Extent, PlacementBounds, block_alignment, whole_blocks};
 use super::{MixState, Position, Worker, WorkerExit};
+use crate::worker::context::OpSubject;
 use plimsoll_plan::{DIRECT_BLOCK, FileId};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 use rand::RngExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl MixState {
-    /// Whether something that happens in so many percent of the cases happens.
+    /// Returns `true` with a probability of `percent` percent.
     pub(super) fn with_probability(&mut self, percent: f64) -> bool {
         percent > 0.0 && self.rng.random::<f64>() * 100.0 < percent
     }
 
-    /// Whether the next transfer goes past the page cache.
+    /// Whether a write is stable, and whether a flush follows it.
+    pub(super) fn draw_durability(&mut self) -> (bool, bool) {
+        let flags = self.program.mix.flags;
+        let stable = self.with_probability(flags.osync_percent);
+        (stable, self.with_probability(flags.commit_percent))
+    }
+
+    /// Whether the next transfer bypasses the page cache.
     pub(super) fn is_direct(&mut self) -> bool {
         self.with_probability(self.program.mix.flags.direct_percent)
     }
 
-    /// A file of the working set.
+    /// Draws a file of the working set, by its number in it.
     pub(super) fn member(&mut self) -> u64 {
         self.chooser.draw(&mut self.rng)
     }
 
-    /// How long a file of the working set is at the moment.
+    /// The current size of a file of the working set, in bytes.
     pub(super) fn size(&self, member: u64) -> u64 {
         self.sizes.of(member).load(Relaxed)
     }
@@ -33,24 +40,23 @@ impl MixState {
         self.sizes.of(member).store(size, Relaxed);
     }
 
-    /// Something was written up to `end`.
+    /// Notes that a file was written up to `end`.
     pub(super) fn grow(&self, member: u64, end: u64) {
         self.sizes.of(member).fetch_max(end, Relaxed);
     }
 
-    /// Number of a file of the working set in its fileset.
+    /// The number of a file of the working set in its fileset.
     pub(super) fn file(&self, member: u64) -> FileId {
         FileId(self.program.mix.working_set.file(member) as u32)
     }
 
-    /// What a file of the working set is called in messages.
+    /// The subject of an operation on a file of the working set.
     pub(super) fn subject(&self, member: u64) -> OpSubject {
         OpSubject::file(self.program.mix.files.data.0, self.file(member))
     }
 
-    /// Where a sequential transfer of `len` bytes goes: on from the last one, and at the
-    /// beginning of another file when that one has no more than `bound` bytes. The flag tells
-    /// that it is another file.
+    /// The file and offset of a sequential transfer: behind the last one, or at the beginning of
+    /// another file if that one is behind `bound`. The flag is set for another file.
     pub(super) fn next_place(
         &mut self,
         at: Position,
@@ -62,8 +68,7 @@ impl MixState {
         }
     }
 
-    /// Where a random transfer of `len` bytes goes: the file, and the place among the bytes that
-    /// `bound` gives of it.
+    /// The file of a random transfer of `len` bytes, and its position below `bound` bytes.
     pub(super) fn random_place(
         &mut self,
         len: u64,
@@ -95,20 +100,20 @@ impl MixState {
         };
         let mut place = room.draw(len, &mut self.rng);
         if direct {
-            // The last block of a file may reach over its end.
+            // The last block of a file may extend beyond its end.
             place.len = whole_blocks(place.len);
         }
         (member, place)
     }
 }
 
-/// Begins a sequential transfer past the page cache at a whole block.
+/// Rounds an offset down to a block of transfers that bypass the page cache.
 pub(super) fn block_of(offset: u64) -> u64 {
     offset - offset % DIRECT_BLOCK
 }
 
 impl<S: Session> Worker<S> {
-    /// How long a file of the working set was made.
+    /// The planned size of a file of the working set, in bytes.
     pub(super) fn planned(&self, state: &MixState, member: u64) -> u64 {
         let data = state.program.mix.files.data.0 as usize;
         self.context.shared.filesets[data]
@@ -116,7 +121,7 @@ impl<S: Session> Worker<S> {
             .size(state.file(member))
     }
 
-    /// Chooses the name of a file of the working set for the next operation.
+    /// Passes the path of a file of the working set to the session for its next operation.
     pub(super) fn locate_member(&mut self, state: &MixState, member: u64) {
         let data = state.program.mix.files.data.0 as usize;
         let layout = &self.context.shared.filesets[data].layout;
@@ -124,8 +129,8 @@ impl<S: Session> Worker<S> {
         self.session.locate(|path| layout.push_file(file, path));
     }
 
-    /// The slot that holds a file of the working set open. Opens it, on the way to an operation,
-    /// if none does; `None` if that failed and failures are only counted.
+    /// The slot that has a file of the working set open. Opens it, as preparation of an operation, if
+    /// none has; `None` if that failed and failures are counted.
     pub(super) async fn mix_slot(
         &mut self,
         state: &mut MixState,
@@ -160,13 +165,14 @@ impl<S: Session> Worker<S> {
         if handle.is_none() {
             return Ok(None);
         }
-        self.slots[slot].handle = handle;
+        let before = std::mem::replace(&mut self.slots[slot].handle, handle);
+        assert!(before.is_none(), "a slot is filled that is open");
         state.handles.hold(slot, member, direct);
         Ok(Some(slot))
     }
 
-    /// Sets the length of an open file of the working set, on the way to an operation. `false`
-    /// if that failed and failures are only counted.
+    /// Sets the size of an open file of the working set, as preparation of an operation. `false` if
+    /// that failed and failures are counted.
     pub(super) async fn mix_resize(
         &mut self,
         state: &mut MixState,
@@ -174,17 +180,25 @@ impl<S: Session> Worker<S> {
         slot: usize,
         size: u64,
     ) -> Result<bool, WorkerExit> {
-        let Some(handle) = &self.slots[slot].handle else {
-            return Ok(false);
-        };
-        let cut = self.session.truncate(handle, size);
-        let done = self
-            .context
-            .timed(state.program.prepare, state.subject(member), |()| 0, cut)
-            .await?;
-        if done.is_some() {
+        let row = state.program.prepare;
+        self.mix_set_size(row, state, member, slot, size).await
+    }
+
+    /// Sets the size of an open file of the working set; `row` is that of the operation.
+    pub(super) async fn mix_set_size(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+        member: u64,
+        slot: usize,
+        size: u64,
+    ) -> Result<bool, WorkerExit> {
+        let cut = self.session.truncate(self.slots[slot].opened(), size);
+        let done = self.context.timed(row, state.subject(member), |()| 0, cut);
+        let done = done.await?.is_some();
+        if done {
             state.set_size(member, size);
         }
-        Ok(done.is_some())
+        Ok(done)
     }
 }

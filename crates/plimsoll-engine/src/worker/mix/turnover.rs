@@ -1,52 +1,28 @@
-//! Operations on names: files and directories that come and go, and questions about those that
-//! stay. The names that come and go are the worker's own, so that it knows which are there; when
-//! an operation needs one that is not, it is made (or removed) on the way.
+//! Operations on names: files and directories that come and go, and queries about those that stay.
+//! The names that come and go are the worker's own, so that it knows which exist; if an operation
+//! needs another one, it is created (or removed) as preparation.
 
-use super::super::context::OpSubject;
+use super::choice::whole_blocks;
 use super::data::flush_if;
-use super::{MixState, OwnedNames, Worker, WorkerExit, cut_short};
+use super::owned_names::NameKind;
+use super::{MixState, Worker, WorkerExit, cut_short};
 use crate::tree_names::LINK_SUFFIX;
+use crate::worker::context::OpSubject;
+use crate::worker::context::replaced;
 use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
-/// Most bytes of a turnover file that is made on the way to an operation.
+/// Maximum size of a turnover file that is created as preparation of an operation.
 const MAX_INLINE_CREATE_BYTES: u64 = 64 << 10;
 
-/// Names that come and go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum NameKind {
-    Turnover,
-    Empty,
-    Dir,
-}
-
 impl MixState {
-    fn names(&mut self, kind: NameKind) -> &mut OwnedNames {
-        match kind {
-            NameKind::Turnover => &mut self.turnover,
-            NameKind::Empty => &mut self.empty,
-            NameKind::Dir => &mut self.dirs,
-        }
+    fn take(&mut self, kind: NameKind, exists: bool) -> Option<u32> {
+        self.names[kind as usize].take(exists, &mut self.rng)
     }
 
-    fn take(&mut self, kind: NameKind, there: bool) -> Option<u32> {
-        let Self {
-            turnover,
-            empty,
-            dirs,
-            rng,
-            ..
-        } = self;
-        let names = match kind {
-            NameKind::Turnover => turnover,
-            NameKind::Empty => empty,
-            NameKind::Dir => dirs,
-        };
-        match there {
-            true => names.take_present(rng),
-            false => names.take_absent(rng),
-        }
+    fn give(&mut self, kind: NameKind, number: u32, exists: bool) {
+        self.names[kind as usize].give(number, exists);
     }
 
     fn fileset_of(&self, kind: NameKind) -> FilesetId {
@@ -69,7 +45,7 @@ impl MixState {
 }
 
 impl<S: Session> Worker<S> {
-    /// Chooses the name for the next operation.
+    /// Passes the path of a name to the session for its next operation.
     fn locate_name(&mut self, state: &MixState, kind: NameKind, number: u32) {
         let set = state.fileset_of(kind).0 as usize;
         let layout = &self.context.shared.filesets[set].layout;
@@ -79,8 +55,8 @@ impl<S: Session> Worker<S> {
         });
     }
 
-    /// Makes or removes a name; `row` tells whether as an operation or on the way to one.
-    /// Gives the name back as what it is then. `None` if it failed and failures are counted.
+    /// Creates or removes a name, as an operation or as preparation of one, and gives it back.
+    /// `false` if that failed and failures are counted.
     async fn change(
         &mut self,
         row: u32,
@@ -124,7 +100,7 @@ impl<S: Session> Worker<S> {
         };
         let done = self.context.timed(row, subject, |()| 0, work).await;
         let there = took_effect(&done) == make;
-        state.names(kind).give(number, there);
+        state.give(kind, number, there);
         Ok(done?.is_some())
     }
 
@@ -135,8 +111,8 @@ impl<S: Session> Worker<S> {
             .size(FileId(number))
     }
 
-    /// Takes a name that is there, or is not, as `there` says. If none is so, changes another on
-    /// the way; `None` if that failed and failures are counted.
+    /// Takes a name that exists, or one that does not. If there is none, changes another one as
+    /// preparation; `None` if that failed and failures are counted.
     async fn take_name(
         &mut self,
         state: &mut MixState,
@@ -146,7 +122,7 @@ impl<S: Session> Worker<S> {
         if let Some(number) = state.take(kind, there) {
             return Ok(Some(number));
         }
-        // A Plan's check made sure that the worker has a name; it is of the other sort.
+        // The check of a Plan ensures that the worker has a name; it is of the other sort.
         if let Some(other) = state.take(kind, !there) {
             let prepare = state.program.prepare;
             self.change(prepare, state, kind, other, there).await?;
@@ -207,7 +183,7 @@ impl<S: Session> Worker<S> {
         let to = match to {
             Ok(Some(to)) => to,
             other => {
-                state.names(kind).give(from, true);
+                state.give(kind, from, true);
                 return other.map(|_| false);
             }
         };
@@ -219,19 +195,19 @@ impl<S: Session> Worker<S> {
             .locate_second(|path| layout.push_file(FileId(to), path));
         self.check_parent(row, subject).await?;
         if let Err(e) = self.session.check_second_parent().await {
-            let error = format!("the directory was replaced while the run went on: {e}");
-            return Err(self.context.refuse(row, state.name_of(kind, to), error));
+            let subject = state.name_of(kind, to);
+            return Err(self.context.refuse(row, subject, replaced(e)));
         }
         let rename = self.session.rename();
         let done = self.context.timed(row, subject, |()| 0, rename).await;
         let moved = took_effect(&done);
-        state.names(kind).give(from, !moved);
-        state.names(kind).give(to, moved);
+        state.give(kind, from, !moved);
+        state.give(kind, to, moved);
         Ok(done?.is_some())
     }
 
-    /// Writes a whole turnover file, or copies a data file to one: to a name that is not there,
-    /// or over a file if all are there.
+    /// Writes a whole turnover file, or copies a data file to one: a missing one, or an existing one
+    /// if none is missing.
     pub(super) async fn mix_make_file(
         &mut self,
         op: MixOp,
@@ -248,19 +224,19 @@ impl<S: Session> Worker<S> {
             MixOp::Copyfile => self.copy_file(row, state, number).await,
             _ => self.write_file(row, state, number).await,
         };
-        // What was made half is there too; what failed to be made may be.
+        // An incomplete file exists too; one whose creation failed may exist.
         let there = replaces || took_effect(&done);
         if !there && matches!(&done, Ok(None)) {
             self.forget(state, number).await;
         }
-        state.names(kind).give(number, there);
+        state.give(kind, number, there);
         Ok(done?.is_some())
     }
 
-    /// Removes what may be left of a file that could not be made, so that it counts as not there.
+    /// Removes the remains of a file whose creation failed, so that it counts as missing.
     async fn forget(&mut self, state: &mut MixState, number: u32) {
         self.locate_name(state, NameKind::Turnover, number);
-        // Whether it was there is not known, and does not matter.
+        // There may be none.
         let _ = self.session.remove(plimsoll_target::EntryKind::File).await;
     }
 
@@ -271,17 +247,12 @@ impl<S: Session> Worker<S> {
         number: u32,
     ) -> Result<Option<u64>, WorkerExit> {
         let direct = state.is_direct();
-        let flags = state.program.mix.flags;
-        let stable = state.with_probability(flags.osync_percent);
-        let commit = state.with_probability(flags.commit_percent);
-        let piece = state.program.mix.writes.greatest().max(1);
-        let (total, piece) = match direct {
-            true => (
-                super::choice::whole_blocks(self.planned_turnover(state, number)),
-                super::choice::whole_blocks(piece),
-            ),
-            false => (self.planned_turnover(state, number), piece),
-        };
+        let (stable, commit) = state.draw_durability();
+        let mut piece = state.program.mix.writes.greatest().max(1);
+        let mut total = self.planned_turnover(state, number);
+        if direct {
+            (total, piece) = (whole_blocks(total), whole_blocks(piece));
+        }
         self.prepare_write(row, piece.min(total))?;
         let how = OpenHow {
             create: true,
@@ -367,7 +338,7 @@ impl<S: Session> Worker<S> {
         self.context.timed(row, subject, |n| 2 * *n, copy).await
     }
 
-    /// An operation that asks about a name, or changes nothing but its permissions.
+    /// Executes a query about a name, or a change of its permissions.
     pub(super) async fn mix_name(
         &mut self,
         op: MixOp,
@@ -388,11 +359,11 @@ impl<S: Session> Worker<S> {
             }
             MixOp::NegStat => self.session.locate(|path| {
                 layout.push_file(file, path);
-                // Names are digits, so nothing has this one.
+                // Names are digits, so no file has this one.
                 path.push(b'x');
             }),
             MixOp::Readlink => {
-                // A file of a workload has no link, so it gets one when that is first read.
+                // The link to a file is created when it is first read.
                 self.session
                     .locate_second(|path| layout.push_file(file, path));
                 self.session.locate(|path| {

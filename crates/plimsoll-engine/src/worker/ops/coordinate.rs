@@ -1,13 +1,13 @@
 //! Operations that do not touch the target: waiting for other workers, for events, for time.
 
-use super::super::context::{ExitReason, OpSubject};
-use super::super::{Worker, WorkerExit};
 use crate::sync::lock;
-use plimsoll_plan::{LimitKind, Op};
+use crate::worker::context::{ExitReason, OpSubject};
+use crate::worker::{Worker, WorkerContext, WorkerExit};
+use plimsoll_plan::{LimitKind, Op, OperationId};
 use plimsoll_target::Session;
 
 impl<S: Session> Worker<S> {
-    /// Operations that do not touch the target.
+    /// Executes an operation that does not touch the target.
     pub(super) async fn coordinate(
         &mut self,
         row: u32,
@@ -29,18 +29,8 @@ impl<S: Session> Worker<S> {
                 value,
                 blocking,
             } => {
-                let (count, lane) = (core.draw(*value), core.lane.clone());
-                let post = async {
-                    for row in targets {
-                        for semaphore in &shared.semaphores[row.0 as usize] {
-                            semaphore
-                                .post(&lane, &shared.idle, count, *blocking)
-                                .await?;
-                        }
-                    }
-                    Ok(())
-                };
-                core.timed_wait(row, post).await
+                let count = core.draw(*value);
+                core.post(row, targets, count, *blocking).await
             }
             Op::Block => {
                 let (lane, seen) = (core.lane.clone(), core.seen[state as usize]);
@@ -49,10 +39,9 @@ impl<S: Session> Worker<S> {
                 Ok(())
             }
             Op::Wakeup { targets } => {
-                targets
-                    .iter()
-                    .for_each(|t| shared.wakeups[t.0 as usize].wake());
-                core.timed_wait(row, std::future::ready(Ok(()))).await
+                let wakeups = targets.iter().map(|t| &shared.wakeups[t.0 as usize]);
+                wakeups.for_each(|w| w.wake());
+                core.instant(row)
             }
             Op::Hog { value } => {
                 let (stores, lane) = (core.draw(*value), core.lane.clone());
@@ -60,9 +49,8 @@ impl<S: Session> Worker<S> {
                     lane.spin_stores(stores).await;
                     Ok(())
                 };
-                core.timed(row, OpSubject::NO_SUBJECT, |()| 0, work)
-                    .await
-                    .map(|_| ())
+                core.timed(row, OpSubject::NO_SUBJECT, |()| 0, work).await?;
+                Ok(())
             }
             Op::Delay {
                 seconds,
@@ -73,60 +61,72 @@ impl<S: Session> Worker<S> {
                 let wait = core.lane.sleep_until(core.lane.now().saturating_add(time));
                 core.timed_wait(row, wait).await
             }
-            Op::Limit { kind, .. } => self.limit(row, *kind, state).await,
+            Op::Limit { kind, .. } => core.limit(row, *kind, state).await,
             Op::FinishOnCount { value, targets } => {
-                let value = self.context.draw(*value);
-                self.finish_at(row, value, shared.done(targets.as_deref()).0)
-                    .await
+                let value = core.draw(*value);
+                core.finish_at(row, value, shared.done(targets.as_deref()).0)
             }
             Op::FinishOnBytes { value, targets } => {
-                let value = self.context.draw(*value);
-                self.finish_at(row, value, shared.done(targets.as_deref()).1)
-                    .await
+                let value = core.draw(*value);
+                core.finish_at(row, value, shared.done(targets.as_deref()).1)
             }
             Op::Print { text } => {
                 lock(&shared.messages).push(format!("{}: {text}", core.name()));
-                core.timed_wait(row, std::future::ready(Ok(()))).await
+                core.instant(row)
             }
             Op::TestVariable { value } => {
                 let drawn = core.draw(*value);
                 shared.note_draw(row, drawn);
-                core.timed_wait(row, std::future::ready(Ok(()))).await
+                core.instant(row)
             }
-            _ => unreachable!("operations on the target are handled before"),
+            _ => unreachable!("operations on the target are executed before"),
         }
     }
+}
 
-    pub(super) async fn finish_at(
+impl WorkerContext {
+    /// Records an operation that takes no time.
+    fn instant(&mut self, row: u32) -> Result<(), WorkerExit> {
+        let start = self.lane.now();
+        self.waited(row, start, self.lane.now())
+    }
+
+    /// Posts to the semaphores of all workers that have one of the semblocks.
+    async fn post(
         &mut self,
         row: u32,
-        value: u64,
-        done: u64,
+        targets: &[OperationId],
+        count: u64,
+        blocking: bool,
     ) -> Result<(), WorkerExit> {
-        self.context
-            .timed_wait(row, std::future::ready(Ok(())))
-            .await?;
-        if done >= value {
-            Err(WorkerExit::new(ExitReason::Finished))
-        } else {
+        let (shared, lane) = (self.shared.clone(), self.lane.clone());
+        let post = async {
+            for row in targets {
+                for (_, semaphore) in &shared.semaphores[row.0 as usize] {
+                    semaphore.post(&lane, &shared.idle, count, blocking).await?;
+                }
+            }
             Ok(())
+        };
+        self.timed_wait(row, post).await
+    }
+
+    fn finish_at(&mut self, row: u32, value: u64, done: u64) -> Result<(), WorkerExit> {
+        self.instant(row)?;
+        match done >= value {
+            true => Err(WorkerExit::new(ExitReason::Finished)),
+            false => Ok(()),
         }
     }
 
-    pub(super) async fn limit(
-        &mut self,
-        row: u32,
-        kind: LimitKind,
-        state: u32,
-    ) -> Result<(), WorkerExit> {
+    async fn limit(&mut self, row: u32, kind: LimitKind, state: u32) -> Result<(), WorkerExit> {
         const MIB: u64 = 1 << 20;
-        let core = &mut self.context;
-        let sum = &mut core.limiter_usage[state as usize];
+        let sum = &mut self.limiter_usage[state as usize];
         let events = match kind {
             LimitKind::Calls => 1,
             LimitKind::IoOps => std::mem::take(&mut sum.transfers),
             LimitKind::Ops => std::mem::take(&mut sum.ops),
-            // The part of a MiB that is left over is charged by a later call.
+            // A later call charges the remainder.
             LimitKind::Bandwidth => {
                 let whole = sum.bytes / MIB;
                 sum.bytes %= MIB;
@@ -135,17 +135,17 @@ impl<S: Session> Worker<S> {
         };
         let due = match events {
             0 => None,
-            n => core.shared.event_due(n),
+            n => self.shared.event_due(n),
         };
-        let lane = core.lane.clone();
+        let lane = self.lane.clone();
         let wait = async move {
             match due {
                 Some(due) => lane.sleep_until(due).await,
                 None => Ok(()),
             }
         };
-        core.timed_wait(row, wait).await?;
-        core.intended = due;
+        self.timed_wait(row, wait).await?;
+        self.intended = due;
         Ok(())
     }
 }

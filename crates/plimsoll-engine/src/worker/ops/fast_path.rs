@@ -1,23 +1,21 @@
-//! Operations that wait for nothing, as plain calls.
+//! Operations that never wait, as plain calls.
 //!
-//! A target that answers at once needs no futures that keep their state across waits. Everything
-//! between two system calls runs on processor caches that the kernel has just used for itself, so
-//! that what costs is the number of instructions and of cache lines: plain calls have half of
-//! those of futures.
+//! A target that completes at once needs no futures that keep their state across waits. The code
+//! between two system calls runs on processor caches that the kernel has just used, so its cost is
+//! the number of instructions and cache lines: plain calls have half of those of futures.
 //!
-//! All of it is inlined into the one loop that calls it, down to the system calls, because of
-//! what [`Session::is_immediate`] says of functions that return after a system call.
+//! All of it is inlined into the one loop that calls it, down to the system calls: see
+//! [`Session::is_immediate`] for why functions must not return after a system call.
 
-use super::super::{Worker, WorkerExit};
-use super::files::Chosen;
 use crate::file_pool::{Choice, Existence};
+use crate::worker::{Chosen, Worker, WorkerExit};
 use plimsoll_plan::{FileId, FileRef, FilesetId, Io, Op};
 use plimsoll_target::Session;
 
 impl<S: Session> Worker<S> {
-    /// Does one operation of the program, if the target answers at once and there is nothing to
-    /// wait for: the file of a transfer is open, or one of those to choose from is idle. `None`,
-    /// and nothing is done, if not, and for operations that are rare or long.
+    /// Executes one operation of the program, if the target completes at once and there is nothing to
+    /// wait for: the file of a transfer is open, or a file to choose is idle. Otherwise, and for rare
+    /// or long operations, does nothing and returns `None`.
     #[inline(always)]
     pub(in crate::worker) fn run_immediate(
         &mut self,
@@ -61,15 +59,15 @@ impl<S: Session> Worker<S> {
     fn read_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), WorkerExit> {
         let (size, offset) = self.extent(row, io, slot)?;
         let slot = &mut self.slots[slot];
-        let Some(handle) = &slot.handle else {
-            return Ok(());
-        };
-        let begun = self.context.begin(row)?;
-        let result = self.session.read_now(handle, offset, size);
-        let done = self
-            .context
-            .finish(row, slot.subject(), begun, |n| *n, result)?;
-        slot.has_read(io, offset, done);
+        let handle = slot.opened();
+        let done = timed!(
+            self,
+            row,
+            slot.subject(),
+            |n| *n,
+            self.session.read_now(handle, offset, size)
+        );
+        slot.has_read(io, offset, done?);
         Ok(())
     }
 
@@ -78,28 +76,22 @@ impl<S: Session> Worker<S> {
         let (size, offset) = self.extent(row, io, slot)?;
         self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
-        let Some(handle) = &slot.handle else {
-            return Ok(());
-        };
-        let begun = self.context.begin(row)?;
-        let result = self.session.write_now(handle, offset, size);
-        let done = self
-            .context
-            .finish(row, slot.subject(), begun, |()| size, result)?;
-        slot.has_written(io, offset + size, done);
+        let handle = slot.opened();
+        let done = timed!(
+            self,
+            row,
+            slot.subject(),
+            |()| size,
+            self.session.write_now(handle, offset, size)
+        );
+        slot.has_written(io, offset + size, done?);
         Ok(())
     }
 
     #[inline(always)]
     fn stat_now(&mut self, row: u32, at: Chosen) -> Result<(), WorkerExit> {
         self.locate(at);
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.stat_now();
-                self.context.finish(row, at.subject(), begun, |_| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.stat_now());
         self.context.shared.filesets[at.fileset as usize].release(at.file, Existence::Existing);
         done.map(|_| ())
     }
@@ -113,16 +105,10 @@ impl<S: Session> Worker<S> {
         at: Chosen,
     ) -> Result<(), WorkerExit> {
         let how = self.locate_to_open(file, kind, at);
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.open_now(how);
-                self.context.finish(row, at.subject(), begun, |_| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.open_now(how));
         let slot = file.slot as usize;
-        self.has_opened(slot, kind, at, how.planned_size, done)
-            .map(|_| ())
+        self.has_opened(slot, kind, at, how.planned_size, done)?;
+        Ok(())
     }
 
     #[inline(always)]
@@ -130,14 +116,13 @@ impl<S: Session> Worker<S> {
         let Some((handle, at)) = self.take_handle(row, slot)? else {
             return Ok(());
         };
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.close_now(handle);
-                self.context
-                    .finish(row, at.subject(), begun, |()| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
+        let done = timed!(
+            self,
+            row,
+            at.subject(),
+            |()| 0,
+            self.session.close_now(handle)
+        );
         self.has_closed(at);
         done.map(|_| ())
     }
@@ -148,18 +133,11 @@ impl<S: Session> Worker<S> {
         if let Err(e) = self.session.check_parent_now() {
             return Err(self.replaced(row, at.subject(), e));
         }
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.unlink_now();
-                self.context
-                    .finish(row, at.subject(), begun, |()| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
+        let done = timed!(self, row, at.subject(), |()| 0, self.session.unlink_now());
         self.has_deleted(slot, at, done)
     }
 
-    /// The operation's slot, if it is one that is open.
+    /// The operation's slot, if it is open.
     #[inline(always)]
     fn open_slot(&self, file: &FileRef) -> Option<usize> {
         let slot = file.slot as usize;
@@ -171,7 +149,7 @@ impl<S: Session> Worker<S> {
     #[inline(always)]
     fn next_file(&mut self, file: &FileRef, kind: Existence) -> Option<Chosen> {
         let FilesetId(fileset) = file.fileset?;
-        // A number that is drawn must be drawn once only, whether or not there is to wait.
+        // A number must be drawn once only, whether or not the operation has to wait.
         if file.index.is_some() || file.open_next {
             return None;
         }
@@ -184,7 +162,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Takes it likewise, if the operation's slot is closed.
+    /// Takes the next file of the operation's fileset, if its slot is closed.
     #[inline(always)]
     fn next_to_open(&mut self, file: &FileRef, kind: Existence) -> Option<Chosen> {
         match self.slots[file.slot as usize].handle {
@@ -193,19 +171,19 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Takes the slot's file, if it is idle and nobody else has it open.
+    /// Takes the slot's file, if it is idle and no other worker has it open.
     #[inline(always)]
     fn file_of_slot(&mut self, slot: u8) -> Option<Chosen> {
         let slot = &self.slots[slot as usize];
-        let (fileset, file) = slot.file?;
-        let set = &self.context.shared.filesets[fileset as usize];
-        let Choice::Taken(_) = set.files.claim(file.0) else {
+        let at = slot.file?;
+        let set = &self.context.shared.filesets[at.fileset as usize];
+        let Choice::Taken(_) = set.files.claim(at.file.0) else {
             return None;
         };
-        if set.open_count(file) > u32::from(slot.handle.is_some()) {
-            set.release(file, Existence::Existing);
+        if set.open_count(at.file) > u32::from(slot.handle.is_some()) {
+            set.release(at.file, Existence::Existing);
             return None;
         }
-        Some(Chosen { fileset, file })
+        Some(at)
     }
 }

@@ -1,29 +1,13 @@
-//! Opening, making, closing, deleting and examining files.
+//! Opening, creating, closing, deleting and examining files.
 
-use super::super::context::OpSubject;
-use super::super::{Slot, Worker, WorkerExit};
 use super::took_effect;
 use crate::file_pool::Existence;
-use plimsoll_plan::{Access, FileId, FileRef, FilesetId, Value};
+use crate::worker::{Chosen, Slot, Worker, WorkerExit};
+use plimsoll_plan::{Access, FileRef, FilesetId, OnError, Value};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
-/// A file that was chosen: nobody else works on it.
-#[derive(Clone, Copy)]
-pub(super) struct Chosen {
-    /// Index of its fileset.
-    pub(super) fileset: u32,
-    pub(super) file: FileId,
-}
-
-impl Chosen {
-    #[inline(always)]
-    pub(super) fn subject(self) -> OpSubject {
-        OpSubject::file(self.fileset, self.file)
-    }
-}
-
 impl<S: Session> Worker<S> {
-    /// Chooses a file and opens it into a slot; `false` if it failed and failures are counted.
+    /// Chooses a file and opens it into a slot; `false` if that failed and failures are counted.
     pub(super) async fn open_into(
         &mut self,
         row: u32,
@@ -31,48 +15,26 @@ impl<S: Session> Worker<S> {
         slot: usize,
         kind: Existence,
     ) -> Result<bool, WorkerExit> {
-        let Some(FilesetId(f)) = file.fileset else {
-            return Err(self.misuse(row, format!("slot fd={} is not open", file.slot)));
+        let Some(FilesetId(fileset)) = file.fileset else {
+            return Err(self.not_open(row, file.slot.into()));
         };
         let number = match (file.index, file.open_next) {
             (Some(index), _) => Some(self.context.draw(index)),
             (None, true) => {
-                let cursor = &mut self.context.cursors[f as usize].rotating;
+                let cursor = &mut self.context.cursors[fileset as usize].rotating;
                 *cursor += 1;
                 Some(*cursor - 1)
             }
             (None, false) => None,
         };
-        let id = self.context.choose(row, f, kind, number).await?;
-        let chosen = Chosen {
-            fileset: f,
-            file: id,
-        };
-        self.open_file(row, file, slot, kind, chosen).await
+        let id = self.context.choose(row, fileset, kind, number).await?;
+        let at = Chosen { fileset, file: id };
+        let how = self.locate_to_open(file, kind, at);
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.open(how).await);
+        self.has_opened(slot, kind, at, how.planned_size, done)
     }
 
-    /// Opens a file that was chosen into a slot; `false` likewise.
-    async fn open_file(
-        &mut self,
-        row: u32,
-        file: &FileRef,
-        slot: usize,
-        kind: Existence,
-        chosen: Chosen,
-    ) -> Result<bool, WorkerExit> {
-        let how = self.locate_to_open(file, kind, chosen);
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.open(how).await;
-                self.context
-                    .finish(row, chosen.subject(), begun, |_| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
-        self.has_opened(slot, kind, chosen, how.planned_size, done)
-    }
-
-    /// Names a file that was chosen, and says how it is opened.
+    /// Names a file that was chosen, and decides how it is opened.
     #[inline(always)]
     pub(super) fn locate_to_open(
         &mut self,
@@ -98,7 +60,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// What opening or making a file came to: the slot has it, and the file is idle again.
+    /// Puts a file that was opened or created into its slot, and makes it idle again.
     #[inline(always)]
     pub(super) fn has_opened(
         &mut self,
@@ -109,7 +71,7 @@ impl<S: Session> Worker<S> {
         done: Result<Option<S::Handle>, WorkerExit>,
     ) -> Result<bool, WorkerExit> {
         let set = &self.context.shared.filesets[at.fileset as usize];
-        // The run may have ended with the very call that made the file.
+        // The run may have ended with the very call that created the file.
         let exists = kind == Existence::Existing || took_effect(&done);
         if exists && kind == Existence::Missing {
             set.files.set_existence(Existence::Existing);
@@ -117,10 +79,12 @@ impl<S: Session> Worker<S> {
         let opened = done.map(|handle| {
             let opened = handle.is_some();
             if opened {
+                let slot = &mut self.slots[slot];
+                debug_assert!(slot.handle.is_none(), "a slot is filled that is open");
                 set.inc_open(at.file);
-                self.slots[slot] = Slot {
+                *slot = Slot {
                     handle,
-                    file: Some((at.fileset, at.file)),
+                    file: Some(at),
                     planned,
                     position: 0,
                 };
@@ -132,51 +96,37 @@ impl<S: Session> Worker<S> {
         opened
     }
 
+    /// Opens an existing file into its slot, or creates a missing one.
     pub(super) async fn open_explicit(
         &mut self,
         row: u32,
         file: &FileRef,
+        kind: Existence,
     ) -> Result<(), WorkerExit> {
         let slot = self.slot_of(file);
-        self.must_be_closed(row, slot)?;
-        self.open_into(row, file, slot, Existence::Existing)
-            .await
-            .map(|_| ())
-    }
-
-    pub(super) async fn create(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
-        let slot = self.slot_of(file);
-        self.must_be_closed(row, slot)?;
-        self.open_into(row, file, slot, Existence::Missing)
-            .await
-            .map(|_| ())
-    }
-
-    pub(super) fn must_be_closed(&self, row: u32, slot: usize) -> Result<(), WorkerExit> {
-        match self.slots[slot].handle {
-            None => Ok(()),
-            Some(_) => Err(self.misuse(row, format!("slot fd={slot} is already open"))),
+        if self.slots[slot].handle.is_some() {
+            return Err(self.misuse(row, format!("slot fd={slot} is already open")));
         }
+        self.open_into(row, file, slot, kind).await?;
+        Ok(())
     }
 
     pub(super) async fn close(&mut self, row: u32, slot: u8) -> Result<(), WorkerExit> {
         let Some((handle, at)) = self.take_handle(row, slot)? else {
             return Ok(());
         };
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.close(handle).await;
-                self.context
-                    .finish(row, at.subject(), begun, |()| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
+        let done = timed!(
+            self,
+            row,
+            at.subject(),
+            |()| 0,
+            self.session.close(handle).await
+        );
         self.has_closed(at);
         done.map(|_| ())
     }
 
-    /// From now on others may delete the file. Not before its close is over, which may still have
-    /// something to send for it.
+    /// Lets other workers delete the file. Called after its close, which may still write it.
     #[inline(always)]
     pub(super) fn has_closed(&self, at: Chosen) {
         self.context.shared.filesets[at.fileset as usize].dec_open(at.file);
@@ -191,72 +141,51 @@ impl<S: Session> Worker<S> {
         slot: u8,
     ) -> Result<Option<(S::Handle, Chosen)>, WorkerExit> {
         let entry = &mut self.slots[slot as usize];
-        let (Some(handle), Some((f, id))) = (entry.handle.take(), entry.file) else {
-            return self.nothing_to_close(row, slot);
-        };
-        let at = Chosen {
-            fileset: f,
-            file: id,
-        };
-        Ok(Some((handle, at)))
+        match (entry.handle.take(), entry.file) {
+            (Some(handle), Some(at)) => Ok(Some((handle, at))),
+            _ => self.nothing_to_close(row, slot),
+        }
     }
 
     #[cold]
     fn nothing_to_close<T>(&self, row: u32, slot: u8) -> Result<Option<T>, WorkerExit> {
-        if self.context.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
-            return Ok(None);
+        match self.context.shared.plan.options.on_error {
+            OnError::Count => Ok(None),
+            _ => Err(self.not_open(row, slot.into())),
         }
-        Err(self.misuse(row, format!("slot fd={slot} is not open")))
     }
 
     pub(super) async fn delete(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
-        let in_slot = (file.slot > 0)
-            .then(|| self.slots[file.slot as usize].file)
-            .flatten();
-        let shared = self.context.shared.clone();
-        let (f, id) = match in_slot {
-            Some((f, id)) => {
-                if !self.context.claim(f, id).await? {
+        let slot = &self.slots[file.slot as usize];
+        let own = u32::from(slot.handle.is_some());
+        let at = match (slot.file.filter(|_| file.slot > 0), file.fileset) {
+            (Some(at), _) => {
+                if !self.context.claim(at).await? {
                     return Ok(());
                 }
-                let own = u32::from(self.slots[file.slot as usize].handle.is_some());
-                let set = &shared.filesets[f as usize];
-                if set.open_count(id) > own {
-                    // Others hold it open: it is left alone.
-                    set.release(id, Existence::Existing);
+                let set = &self.context.shared.filesets[at.fileset as usize];
+                if set.open_count(at.file) > own {
+                    // Other workers have it open: it is left alone.
+                    set.release(at.file, Existence::Existing);
                     return Ok(());
                 }
-                (f, id)
+                at
             }
-            None => {
-                let Some(FilesetId(f)) = file.fileset else {
-                    return Err(self.misuse(row, "there is no file to delete".into()));
-                };
-                match self.choose_closed(row, f, file.index).await? {
-                    Some(id) => (f, id),
+            (None, Some(FilesetId(fileset))) => {
+                match self.choose_closed(row, fileset, file.index).await? {
+                    Some(at) => at,
                     None => return Ok(()),
                 }
             }
+            (None, None) => return Err(self.misuse(row, "there is no file to delete".into())),
         };
-        let chosen = Chosen {
-            fileset: f,
-            file: id,
-        };
-        self.locate(chosen);
-        self.check_parent(row, chosen.subject()).await?;
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.unlink().await;
-                self.context
-                    .finish(row, chosen.subject(), begun, |()| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
-        self.has_deleted(file.slot, chosen, done)
+        self.locate(at);
+        self.check_parent(row, at.subject()).await?;
+        let done = timed!(self, row, at.subject(), |()| 0, self.session.unlink().await);
+        self.has_deleted(file.slot, at, done)
     }
 
-    /// What deleting a file came to: it is idle again, and the slot forgets it, unless the slot
-    /// still has it open.
+    /// Makes a deleted file idle again, and removes it from its slot unless the slot has it open.
     #[inline(always)]
     pub(super) fn has_deleted(
         &mut self,
@@ -264,23 +193,17 @@ impl<S: Session> Worker<S> {
         at: Chosen,
         done: Result<Option<()>, WorkerExit>,
     ) -> Result<(), WorkerExit> {
-        let gone = took_effect(&done);
         let set = &self.context.shared.filesets[at.fileset as usize];
-        if gone {
-            set.files.set_existence(Existence::Missing);
+        let mut now = Existence::Existing;
+        if took_effect(&done) {
+            now = Existence::Missing;
+            set.files.set_existence(now);
             let entry = &mut self.slots[slot as usize];
             if slot > 0 && entry.handle.is_none() {
                 entry.file = None;
             }
         }
-        set.release(
-            at.file,
-            if gone {
-                Existence::Missing
-            } else {
-                Existence::Existing
-            },
-        );
+        set.release(at.file, now);
         done.map(|_| ())
     }
 
@@ -290,29 +213,28 @@ impl<S: Session> Worker<S> {
         self.context.shared.filesets[at.fileset as usize].locate(at.file, &mut self.session);
     }
 
-    /// Chooses the next existing file that nobody holds open; `None` if all are open.
+    /// Chooses the next existing file that no worker has open; `None` if all are open.
     ///
-    /// Filebench does nothing when the next file is open. The file would be missed for good
-    /// then, and a workload that makes as many files as it deletes would fill its fileset.
-    pub(super) async fn choose_closed(
+    /// Filebench does nothing if the next file is open. It would then never delete that file, and a
+    /// workload that creates as many files as it deletes would fill its fileset.
+    async fn choose_closed(
         &mut self,
         row: u32,
-        f: u32,
+        fileset: u32,
         index: Option<Value>,
-    ) -> Result<Option<FileId>, WorkerExit> {
-        let shared = self.context.shared.clone();
-        let set = &shared.filesets[f as usize];
+    ) -> Result<Option<Chosen>, WorkerExit> {
+        let set = self.context.shared.filesets[fileset as usize].clone();
         let number = index.map(|i| self.context.draw(i));
         for step in 0..u64::from(set.layout.files()) {
             let number = number.map(|n| n.wrapping_add(step));
-            let id = self
+            let file = self
                 .context
-                .choose(row, f, Existence::Existing, number)
+                .choose(row, fileset, Existence::Existing, number)
                 .await?;
-            if set.open_count(id) == 0 {
-                return Ok(Some(id));
+            if set.open_count(file) == 0 {
+                return Ok(Some(Chosen { fileset, file }));
             }
-            set.release(id, Existence::Existing);
+            set.release(file, Existence::Existing);
         }
         Ok(None)
     }
@@ -320,36 +242,23 @@ impl<S: Session> Worker<S> {
     #[inline]
     pub(super) async fn stat(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
         let slot = &self.slots[file.slot as usize];
-        if let (true, Some(handle), Some((f, id))) = (file.slot > 0, &slot.handle, slot.file) {
+        if let (true, Some(handle)) = (file.slot > 0, &slot.handle) {
             let stat = self.session.stat_handle(handle);
-            return self
-                .context
-                .timed(row, OpSubject::file(f, id), |_| 0, stat)
-                .await
-                .map(|_| ());
+            self.context.timed(row, slot.subject(), |_| 0, stat).await?;
+            return Ok(());
         }
-        let Some(FilesetId(f)) = file.fileset else {
-            return Err(self.misuse(row, format!("slot fd={} is not open", file.slot)));
+        let Some(FilesetId(fileset)) = file.fileset else {
+            return Err(self.not_open(row, file.slot.into()));
         };
         let number = file.index.map(|i| self.context.draw(i));
         let id = self
             .context
-            .choose(row, f, Existence::Existing, number)
+            .choose(row, fileset, Existence::Existing, number)
             .await?;
-        let chosen = Chosen {
-            fileset: f,
-            file: id,
-        };
-        self.locate(chosen);
-        let done = match self.context.begin(row) {
-            Ok(begun) => {
-                let result = self.session.stat().await;
-                self.context
-                    .finish(row, chosen.subject(), begun, |_| 0, result)
-            }
-            Err(halt) => Err(halt),
-        };
-        self.context.shared.filesets[f as usize].release(id, Existence::Existing);
+        let at = Chosen { fileset, file: id };
+        self.locate(at);
+        let done = timed!(self, row, at.subject(), |_| 0, self.session.stat().await);
+        self.context.shared.filesets[fileset as usize].release(id, Existence::Existing);
         done.map(|_| ())
     }
 }

@@ -1,4 +1,4 @@
-//! What each operation does.
+//! The operations of a program.
 
 mod coordinate;
 mod dirs;
@@ -8,7 +8,7 @@ mod transfer;
 
 pub(super) use transfer::MAX_WHOLE_FILE_CALL_BYTES;
 
-use super::context::{ExitReason, OpSubject};
+use super::context::{OpSubject, replaced};
 use super::{Worker, WorkerExit};
 use crate::file_pool::Existence;
 use plimsoll_plan::{FileRef, Op};
@@ -16,8 +16,7 @@ use plimsoll_target::{OpError, Session};
 use std::pin::Pin;
 
 impl<S: Session> Worker<S> {
-    /// Does one operation of the program, which may have to wait for other workers or for the
-    /// target.
+    /// Executes one operation of the program, which may wait for other workers or for the target.
     pub(super) async fn run_async(
         &mut self,
         row: u32,
@@ -28,17 +27,17 @@ impl<S: Session> Worker<S> {
             Op::Read(io) => self.read(row, io).await,
             Op::Write(io) => self.write(row, io).await,
             Op::Stat(file) => self.stat(row, file).await,
-            Op::Open(file) => self.open_explicit(row, file).await,
-            Op::Create(file) => self.create(row, file).await,
+            Op::Open(file) => self.open_explicit(row, file, Existence::Existing).await,
+            Op::Create(file) => self.open_explicit(row, file, Existence::Missing).await,
             Op::Close { slot } => self.close(row, *slot).await,
             Op::Delete(file) => self.delete(row, file).await,
             _ => self.run_boxed(row, op, state).await,
         }
     }
 
-    /// Operations that take their time, or that are rare, as a future of their own on the heap:
-    /// one future of all operations is larger than a processor's instruction cache, and the short
-    /// ones would pay for that after every system call. Made before the operation is timed.
+    /// A long or rare operation, as a future of its own on the heap, created before the operation is
+    /// timed: the code of a future of all operations would exceed the instruction cache, which would
+    /// slow down the short ones after every system call.
     #[inline(never)]
     fn run_boxed<'a>(
         &'a mut self,
@@ -72,26 +71,20 @@ impl<S: Session> Worker<S> {
     /// Index of the slot an operation uses.
     pub(super) fn slot_of(&mut self, file: &FileRef) -> usize {
         let core = &mut self.context;
-        let rotation = file.fileset.filter(|_| file.open_next).and_then(|fileset| {
-            core.program
-                .rotations
-                .iter()
-                .find(|r| r.fileset == fileset)
-                .copied()
-        });
-        match rotation {
-            Some(r) => {
-                // From the top down.
-                let turn = core.rotation_at % r.count;
-                core.rotation_at = core.rotation_at.wrapping_add(1);
-                (r.first + r.count - 1 - turn) as usize
-            }
-            None => file.slot as usize,
-        }
+        let Some(fileset) = file.fileset.filter(|_| file.open_next) else {
+            return file.slot as usize;
+        };
+        let rotations = &core.program.rotations;
+        let slots = rotations.iter().find(|r| r.fileset == fileset);
+        let slots = slots.expect("every fileset with rotating opens has slots for them");
+        // From the top down.
+        let turn = core.rotation_at % slots.count;
+        core.rotation_at = core.rotation_at.wrapping_add(1);
+        (slots.first + slots.count - 1 - turn) as usize
     }
 
-    /// The slot of a transfer, opened first if it is not open. `None` if that failed and
-    /// failures are only counted.
+    /// The slot of a transfer, opened first if it is closed. `None` if that failed and failures are
+    /// counted.
     #[inline]
     pub(super) async fn ready_slot(
         &mut self,
@@ -109,9 +102,8 @@ impl<S: Session> Worker<S> {
         Ok(opened.then_some(slot))
     }
 
-    /// Makes sure, before it is timed, that an operation on a directory's entry cannot leave the
-    /// work directory by a symbolic link that somebody put there. Ends the run if it could,
-    /// whatever is said of errors.
+    /// Checks, before an operation is timed, that its path does not leave the work directory by a
+    /// foreign symbolic link. Ends the run if it does, whatever the options.
     pub(super) async fn check_parent(
         &mut self,
         row: u32,
@@ -125,22 +117,25 @@ impl<S: Session> Worker<S> {
 
     #[cold]
     fn replaced(&self, row: u32, subject: OpSubject, error: OpError) -> WorkerExit {
-        let error = format!("the directory was replaced while the run went on: {error}");
-        self.context.refuse(row, subject, error)
+        self.context.refuse(row, subject, replaced(error))
     }
 
-    /// The workload asks for something that makes no sense.
+    /// The end of the run by an operation of the workload that is impossible.
     #[cold]
     pub(super) fn misuse(&self, row: u32, error: String) -> WorkerExit {
-        WorkerExit::new(ExitReason::Failed(self.context.failure(row, error)))
+        self.context.refuse(row, OpSubject::NO_SUBJECT, error)
+    }
+
+    fn not_open(&self, row: u32, slot: usize) -> WorkerExit {
+        self.misuse(row, format!("slot fd={slot} is not open"))
     }
 }
 
-/// Whether an operation took effect: it did also when the run ended with it.
+/// Whether an operation took effect, even if the run ended with it.
 #[inline]
 pub(super) fn took_effect<T>(done: &Result<Option<T>, WorkerExit>) -> bool {
     match done {
         Ok(done) => done.is_some(),
-        Err(halt) => !halt.without_effect(),
+        Err(exit) => !exit.without_effect(),
     }
 }

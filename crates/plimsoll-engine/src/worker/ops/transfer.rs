@@ -1,25 +1,24 @@
-//! Moving data, and flushing it.
+//! Transferring data, and flushing it.
 
-use super::super::context::OpSubject;
-use super::super::{Slot, Worker, WorkerExit};
-use plimsoll_lane::Lane;
+use crate::worker::context::{OpSubject, cut_short};
+use crate::worker::{Slot, Worker, WorkerExit};
 use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
 use plimsoll_target::{AioDone, OpError, Session};
 use rand::RngExt;
 
-/// Bytes a whole file is read or written by at most in one call, when the workload sets no size:
-/// every worker has a buffer of so many.
+/// Maximum size of a call that reads or writes a whole file, if the workload sets no size: every
+/// worker has a buffer of this size.
 pub(in crate::worker) const MAX_WHOLE_FILE_CALL_BYTES: u64 = 64 << 20;
 
 impl<S: Session> Worker<S> {
-    /// Where a transfer of `size` bytes goes in the slot's file.
+    /// The position of a transfer of `size` bytes in the slot's file.
     #[inline(always)]
     fn offset(&mut self, row: u32, io: &Io, slot: usize, size: u64) -> Result<u64, WorkerExit> {
         if !io.random {
             return Ok(self.slots[slot].position);
         }
         let planned = self.slots[slot].planned;
-        // A working set larger than the file would read nothing, or make the file longer.
+        // A working set larger than the file would read nothing, or extend the file.
         let set = match io.working_set {
             0 => planned,
             n if planned > 0 => n.min(planned),
@@ -29,9 +28,14 @@ impl<S: Session> Worker<S> {
             return Err(self.does_not_fit(row, size, set));
         }
         let u: f64 = self.context.rng.random();
-        // No file is longer than a signed number says, and those are quicker to convert.
+        // File sizes fit signed numbers, which are faster to convert.
         let places = u * (set - size) as i64 as f64 / size as i64 as f64;
-        Ok(places as i64 as u64 * size)
+        let offset = places as i64 as u64 * size;
+        debug_assert!(
+            offset + size <= set,
+            "{size} bytes at {offset} end behind {set}"
+        );
+        Ok(offset)
     }
 
     #[cold]
@@ -60,19 +64,19 @@ impl<S: Session> Worker<S> {
         };
         let (size, offset) = self.extent(row, io, slot)?;
         let slot = &mut self.slots[slot];
-        let Some(handle) = &slot.handle else {
-            return Ok(());
-        };
-        let begun = self.context.begin(row)?;
-        let result = self.session.read(handle, offset, size).await;
-        let done = self
-            .context
-            .finish(row, slot.subject(), begun, |n| *n, result)?;
-        slot.has_read(io, offset, done);
+        let handle = slot.opened();
+        let done = timed!(
+            self,
+            row,
+            slot.subject(),
+            |n| *n,
+            self.session.read(handle, offset, size).await
+        );
+        slot.has_read(io, offset, done?);
         Ok(())
     }
 
-    /// Has the bytes of the next write made, so that they need not be while it is timed.
+    /// Generates the bytes of the next write, so that this is not timed.
     #[inline(always)]
     pub(in crate::worker) fn prepare_write(
         &mut self,
@@ -87,8 +91,10 @@ impl<S: Session> Worker<S> {
 
     #[cold]
     fn not_composed(&self, row: u32, len: u64, error: &OpError) -> WorkerExit {
-        let error = format!("no memory for a write of {len} bytes: {error}");
-        self.context.refuse(row, OpSubject::NO_SUBJECT, error)
+        self.misuse(
+            row,
+            format!("no memory for a write of {len} bytes: {error}"),
+        )
     }
 
     pub(super) async fn write(&mut self, row: u32, io: &Io) -> Result<(), WorkerExit> {
@@ -98,15 +104,15 @@ impl<S: Session> Worker<S> {
         let (size, offset) = self.extent(row, io, slot)?;
         self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
-        let Some(handle) = &slot.handle else {
-            return Ok(());
-        };
-        let begun = self.context.begin(row)?;
-        let result = self.session.write(handle, offset, size).await;
-        let done = self
-            .context
-            .finish(row, slot.subject(), begun, |()| size, result)?;
-        slot.has_written(io, offset + size, done);
+        let handle = slot.opened();
+        let done = timed!(
+            self,
+            row,
+            slot.subject(),
+            |()| size,
+            self.session.write(handle, offset, size).await
+        );
+        slot.has_written(io, offset + size, done?);
         Ok(())
     }
 
@@ -120,25 +126,14 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let size = self.context.draw(size);
-        let Slot {
-            handle: Some(handle),
-            file: Some((f, id)),
-            ..
-        } = &self.slots[slot]
-        else {
-            return Ok(());
-        };
-        let planned = self.context.shared.filesets[*f as usize].layout.size(*id);
-        let piece = if size == 0 {
-            planned.clamp(1, MAX_WHOLE_FILE_CALL_BYTES)
-        } else {
-            size
-        };
+        let slot = &self.slots[slot];
+        let piece = call_size(size, slot.planned);
         let (session, lane) = (&mut self.session, self.context.lane.clone());
         if let Err(e) = session.reserve(piece) {
             let error = format!("no memory for transfers of {piece} bytes: {e}");
             return Err(self.misuse(row, error));
         }
+        let handle = slot.opened();
         let read = async {
             let mut at = 0;
             loop {
@@ -150,9 +145,9 @@ impl<S: Session> Worker<S> {
             }
         };
         self.context
-            .timed(row, OpSubject::file(*f, *id), |n| *n, read)
-            .await
-            .map(|_| ())
+            .timed(row, slot.subject(), |n| *n, read)
+            .await?;
+        Ok(())
     }
 
     pub(super) async fn write_whole(
@@ -166,30 +161,18 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let size = self.context.draw(size);
-        let from = self.slots[source.map_or(slot, usize::from)].file;
-        let Some((f, id)) = from else {
-            let error = format!(
-                "no file was ever chosen in slot srcfd={}",
-                source.unwrap_or(0)
-            );
+        let source = source.map_or(slot, usize::from);
+        let Some(from) = self.slots[source].file else {
+            let error = format!("no file was ever chosen in slot srcfd={source}");
             return Err(self.misuse(row, error));
         };
-        let total = self.context.shared.filesets[f as usize].layout.size(id);
-        let piece = if size == 0 {
-            total.clamp(1, MAX_WHOLE_FILE_CALL_BYTES)
-        } else {
-            size
-        };
+        let layout = &self.context.shared.filesets[from.fileset as usize].layout;
+        let total = layout.size(from.file);
+        let piece = call_size(size, total);
         self.prepare_write(row, total)?;
-        let Slot {
-            handle: Some(handle),
-            file: Some((f, id)),
-            ..
-        } = &self.slots[slot]
-        else {
-            return Ok(());
-        };
+        let slot = &self.slots[slot];
         let (session, lane) = (&mut self.session, self.context.lane.clone());
+        let handle = slot.opened();
         let write = async {
             let mut at = 0;
             while at < total {
@@ -201,9 +184,9 @@ impl<S: Session> Worker<S> {
             Ok(total)
         };
         self.context
-            .timed(row, OpSubject::file(*f, *id), |n| *n, write)
-            .await
-            .map(|_| ())
+            .timed(row, slot.subject(), |n| *n, write)
+            .await?;
+        Ok(())
     }
 
     pub(super) async fn append(
@@ -221,41 +204,24 @@ impl<S: Session> Worker<S> {
             size = self.context.rng.random_range(0..=size);
         }
         self.prepare_write(row, size)?;
-        let Slot {
-            handle: Some(handle),
-            file: Some((f, id)),
-            ..
-        } = &self.slots[slot]
-        else {
-            return Ok(());
-        };
-        let append = self.session.append(handle, size);
+        let slot = &self.slots[slot];
+        let append = self.session.append(slot.opened(), size);
         self.context
-            .timed(row, OpSubject::file(*f, *id), |()| size, append)
-            .await
-            .map(|_| ())
+            .timed(row, slot.subject(), |()| size, append)
+            .await?;
+        Ok(())
     }
 
     pub(super) async fn fsync(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
-        if self.slots[file.slot as usize].handle.is_none() && file.fileset.is_none() {
-            return Err(self.misuse(row, format!("slot fd={} is not open", file.slot)));
-        }
         let Some(slot) = self.ready_slot(row, file).await? else {
             return Ok(());
         };
-        let Slot {
-            handle: Some(handle),
-            file: Some((f, id)),
-            ..
-        } = &self.slots[slot]
-        else {
-            return Ok(());
-        };
-        let fsync = self.session.fsync(handle);
+        let slot = &self.slots[slot];
+        let fsync = self.session.fsync(slot.opened());
         self.context
-            .timed(row, OpSubject::file(*f, *id), |()| 0, fsync)
-            .await
-            .map(|_| ())
+            .timed(row, slot.subject(), |()| 0, fsync)
+            .await?;
+        Ok(())
     }
 
     pub(super) async fn fsync_set(
@@ -267,7 +233,9 @@ impl<S: Session> Worker<S> {
         let flush = async {
             for slot in slots {
                 match (&slot.handle, slot.file) {
-                    (Some(handle), Some((f, _))) if f == fileset.0 => session.fsync(handle).await?,
+                    (Some(handle), Some(at)) if at.fileset == fileset.0 => {
+                        session.fsync(handle).await?;
+                    }
                     _ => {}
                 }
             }
@@ -275,8 +243,8 @@ impl<S: Session> Worker<S> {
         };
         self.context
             .timed(row, OpSubject::NO_SUBJECT, |()| 0, flush)
-            .await
-            .map(|_| ())
+            .await?;
+        Ok(())
     }
 
     pub(super) async fn aio_write(
@@ -288,26 +256,20 @@ impl<S: Session> Worker<S> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
-        let size = self.context.draw(io.size);
-        let offset = self.offset(row, io, slot, size)?;
+        let (size, offset) = self.extent(row, io, slot)?;
         if let Err(e) = self.session.aio_compose(size) {
             return Err(self.not_composed(row, size, &e));
         }
-        let Slot {
-            handle: Some(handle),
-            file,
-            ..
-        } = &self.slots[slot]
-        else {
-            return Ok(());
-        };
-        let subject = file.map_or(OpSubject::NO_SUBJECT, |(f, id)| OpSubject::file(f, id));
-        let session = &mut self.session;
-        let queue = async { session.aio_write(handle, offset, size, completion.0) };
-        self.context
-            .timed(row, subject, |()| size, queue)
-            .await
-            .map(|_| ())
+        let slot = &self.slots[slot];
+        let handle = slot.opened();
+        timed!(
+            self,
+            row,
+            slot.subject(),
+            |()| size,
+            self.session.aio_write(handle, offset, size, completion.0)
+        )?;
+        Ok(())
     }
 
     pub(super) async fn aio_wait(&mut self, row: u32) -> Result<(), WorkerExit> {
@@ -315,14 +277,14 @@ impl<S: Session> Worker<S> {
         let count = (self.session.aio_pending() / 2).max(1);
         let lane = self.context.lane.clone();
         let start = lane.now();
-        self.context.under_way.begin(row, start);
+        self.context.in_flight.begin(row, start);
         let waited = self.session.aio_take(count, &mut done).await;
         let end = lane.now();
-        self.context.under_way.end();
+        self.context.in_flight.end();
         if waited.is_err() {
             self.context.recorder.note_in_flight_at_end(row, start);
         }
-        // The writes first: each belongs to where it completed, before the wait did.
+        // The writes first: each completed before the wait did.
         self.record_completions(done)?;
         waited?;
         self.context.waited(row, start, end)
@@ -332,19 +294,15 @@ impl<S: Session> Worker<S> {
     pub(crate) fn record_completions(&mut self, mut done: Vec<AioDone>) -> Result<(), WorkerExit> {
         done.sort_by_key(|write| write.end);
         for write in done {
+            let (row, start, end) = (write.tag, write.start, write.end);
             match write.result {
-                Ok(n) => {
-                    self.context
-                        .recorder
-                        .record_completed_at(write.tag, write.start, write.end, n)
-                }
-                Err(e) => self.context.failed(
-                    write.tag,
-                    OpSubject::NO_SUBJECT,
-                    write.start,
-                    write.end,
-                    e,
-                )?,
+                Ok(n) => self
+                    .context
+                    .recorder
+                    .record_completed_at(row, start, end, n),
+                Err(e) => self
+                    .context
+                    .failed(row, OpSubject::NO_SUBJECT, start, end, e)?,
             }
         }
         Ok(())
@@ -352,13 +310,7 @@ impl<S: Session> Worker<S> {
 }
 
 impl<H> Slot<H> {
-    #[inline(always)]
-    pub(super) fn subject(&self) -> OpSubject {
-        self.file
-            .map_or(OpSubject::NO_SUBJECT, |(f, id)| OpSubject::file(f, id))
-    }
-
-    /// A sequential reader goes on behind what it has read, and at the end begins again.
+    /// Advances a sequential reader, which begins again at the end of the file.
     #[inline(always)]
     pub(super) fn has_read(&mut self, io: &Io, offset: u64, done: Option<u64>) {
         if let (Some(n), false) = (done, io.random) {
@@ -366,7 +318,7 @@ impl<H> Slot<H> {
         }
     }
 
-    /// A sequential writer goes on at `end`.
+    /// Advances a sequential writer to `end`.
     #[inline(always)]
     pub(super) fn has_written(&mut self, io: &Io, end: u64, done: Option<()>) {
         if let (Some(()), false) = (done, io.random) {
@@ -375,11 +327,10 @@ impl<H> Slot<H> {
     }
 }
 
-/// Ends an operation of many calls between two of them when the run is over: it may have minutes
-/// to go.
-fn cut_short(lane: &Lane, done: u64) -> Result<(), OpError> {
-    if done > 0 && lane.now() >= lane.deadline() {
-        return Err(OpError(rustix::io::Errno::CANCELED));
+/// Bytes per call of a transfer of a whole file; `size` is that of the workload, or 0.
+fn call_size(size: u64, file: u64) -> u64 {
+    match size {
+        0 => file.clamp(1, MAX_WHOLE_FILE_CALL_BYTES),
+        size => size,
     }
-    Ok(())
 }

@@ -1,17 +1,17 @@
-//! What objects hold, and what is wrong with what was found in one.
+//! The contents of objects, and the description of wrong contents.
 
 use memmap2::MmapMut;
 use plimsoll_plan::{Content, Pattern};
 use plimsoll_target::ContentPool;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes that say by themselves which object and place they belong to.
+/// Size of a block that identifies its object and its position.
 const STAMPED_BLOCK_BYTES: usize = 64;
 
-/// Begins every block of an object whose contents are verified.
+/// The first bytes of every block of an object whose contents are verified.
 const MAGIC: u32 = 0x504c_494d;
 
-/// Memory that begins with a page, as transfers past the page cache need it.
+/// Page-aligned memory, as direct I/O needs it.
 pub(super) struct Buffer {
     memory: MmapMut,
     /// Bytes in use: objects may have none, mappings may not.
@@ -19,7 +19,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Memory full of a byte, all of it there; `None` if there is not so much.
+    /// Memory filled with a byte; `None` if there is not enough.
     fn new(len: usize, byte: u8) -> Option<Self> {
         let mut memory = MmapMut::map_anon(len.max(1)).ok()?;
         memory.fill(byte);
@@ -45,17 +45,17 @@ impl DerefMut for Buffer {
 
 /// Buffers of a rank.
 pub(super) struct Contents {
-    /// What the next object that is made will hold; after a read, what it should have held.
+    /// The contents of the next object that is created; after a read, the expected contents.
     pub(super) to_write: Buffer,
-    /// What was read.
+    /// The contents that were read.
     pub(super) found: Buffer,
-    /// Tells runs apart whose objects have the same names.
+    /// Distinguishes runs whose objects have the same names.
     seed: u32,
-    /// What blocks are made of, if the pattern says what objects hold.
+    /// The source of blocks, if the pattern has a kind of content.
     pool: ContentPool,
 }
 
-/// Which object a block belongs to, and where in it.
+/// The object of a block, and the position in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     seed: u32,
@@ -66,7 +66,7 @@ struct Identity {
 }
 
 impl Contents {
-    /// Buffers for the pattern's objects; `None` without the memory.
+    /// Buffers for the pattern's objects; `None` if there is not enough memory.
     pub(super) fn new(pattern: &Pattern, rank: u32, seed: u64, pool: ContentPool) -> Option<Self> {
         let size = usize::try_from(pattern.object_size).ok()?;
         Some(Self {
@@ -77,8 +77,8 @@ impl Contents {
         })
     }
 
-    /// Sets what an object holds. Without verification and a content of its own every object of a
-    /// rank holds the same.
+    /// Generates the contents of an object. Without verification and a kind of content, all objects of
+    /// a rank have the same contents.
     #[inline]
     pub(super) fn fill(&mut self, pattern: &Pattern, owner: u32, set: u32, number: u64) {
         if let Some(content) = pattern.content {
@@ -94,8 +94,8 @@ impl Contents {
         }
     }
 
-    /// Sets what an object holds to blocks of a kind of content, which follow from the object. A
-    /// block that comes only once begins with who it belongs to.
+    /// Generates the contents of an object from blocks of a kind of content, which follow from the
+    /// object. A unique block begins with its identity.
     fn compose(&mut self, content: Content, owner: u32, set: u32, number: u64) {
         if content == Content::Zero {
             return self.to_write.fill(0);
@@ -114,7 +114,7 @@ impl Contents {
         }
     }
 
-    /// What is wrong with what was found, in words; `None` if it is what should have been there.
+    /// A description of the difference to the expected contents; `None` if there is none.
     pub(super) fn difference(&self, pattern: &Pattern) -> Option<String> {
         if *self.found == *self.to_write {
             return None;
@@ -138,39 +138,27 @@ impl Contents {
         Some(format!("from byte {offset} on, {share}; there is {what}"))
     }
 
-    /// What a block is that should have been another.
+    /// A description of a block in place of another.
     fn describe(&self, pattern: &Pattern, found: &[u8], wanted: &[u8]) -> String {
         if found.iter().all(|b| *b == 0) {
             return "nothing but zeros".into();
         }
         let (Some(is), Some(should)) = (Identity::of(found), Identity::of(wanted)) else {
-            // Blocks of a content do not say everywhere whose they are.
+            // Not every block of a kind of content has an identity.
             return match pattern.content {
                 Some(_) => "other data".into(),
                 None => "data that Plimsoll did not write".into(),
             };
         };
-        let name = |i: Identity| {
-            let mut path = Vec::new();
-            pattern.push_object(i.owner, i.set, i.number, &mut path);
-            String::from_utf8_lossy(&path).into_owned()
-        };
-        let same_object =
-            (is.owner, is.set, is.number) == (should.owner, should.set, should.number);
+        let mut path = Vec::new();
+        pattern.push_object(is.owner, is.set, is.number, &mut path);
+        let (path, offset) = (String::from_utf8_lossy(&path), is.offset);
         if is.seed != should.seed {
-            format!(
-                "stale data of a run with another seed, of byte {} of `{}`",
-                is.offset,
-                name(is)
-            )
-        } else if !same_object {
-            format!(
-                "misdirected or stale data, of byte {} of `{}`",
-                is.offset,
-                name(is)
-            )
+            format!("stale data of a run with another seed, of byte {offset} of `{path}`")
+        } else if is.at(0) != should.at(0) {
+            format!("misdirected or stale data, of byte {offset} of `{path}`")
         } else if is.offset != should.offset {
-            format!("data of byte {} of the same object", is.offset)
+            format!("data of byte {offset} of the same object")
         } else {
             "the right block with some of its bytes changed".into()
         }
@@ -178,7 +166,7 @@ impl Contents {
 }
 
 impl Identity {
-    /// Of the first byte of an object.
+    /// The identity of the first byte of an object.
     fn of_object(seed: u32, owner: u32, set: u32, number: u64) -> Self {
         Self {
             seed,
@@ -189,7 +177,7 @@ impl Identity {
         }
     }
 
-    /// Of another byte of the same object.
+    /// The identity of another byte of the same object.
     fn at(self, offset: usize) -> Self {
         Self {
             offset: offset as u64,
@@ -197,7 +185,7 @@ impl Identity {
         }
     }
 
-    /// The block: the identity itself with a checksum, then bytes that follow from it.
+    /// The block: the identity with a checksum, then bytes that follow from it.
     fn block(self) -> [u8; STAMPED_BLOCK_BYTES] {
         let mut block = [0; STAMPED_BLOCK_BYTES];
         block[0..4].copy_from_slice(&MAGIC.to_le_bytes());
@@ -221,8 +209,8 @@ impl Identity {
         mix(h ^ self.offset)
     }
 
-    /// The identity in a block, if it is one; a block that is cut short by the object's end is
-    /// recognised as long as it holds the identity and its checksum.
+    /// The identity in a block, if it has one. A block that is truncated by the object's end is
+    /// recognised if it has the identity and its checksum.
     fn of(block: &[u8]) -> Option<Self> {
         let u32_at = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_le_bytes(block.get(at..at + 8)?.try_into().ok()?));

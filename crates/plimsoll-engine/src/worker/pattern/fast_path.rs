@@ -1,21 +1,21 @@
-//! Stages on whole objects where the target answers at once: the same operations as in
-//! `objects`, as plain calls that are inlined into one loop, because a function that returns after
-//! a system call inside it costs a part of that call (see `Session::is_immediate`).
+//! Stages on whole objects of a target that completes at once: the operations of `objects` as plain
+//! calls, inlined into one loop (see `Session::is_immediate`).
 
-use super::super::WorkerExit;
 use super::Rank;
 use super::objects::{OBJECT_TOO_SHORT, Step};
+use crate::worker::WorkerExit;
+use crate::worker::context::replaced;
 use plimsoll_plan::{ObjectOp, Rounds};
-use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
+use plimsoll_target::{OpError, Session};
 use std::ops::Range;
 
 impl<S: Session> Rank<'_, S> {
-    /// Whether the stage can go this way: nothing in it waits.
+    /// Whether nothing in the stage waits.
     pub(super) fn is_immediate_stage(&self) -> bool {
         self.session.is_immediate() && self.stage.waiting_factor <= 0.0
     }
 
-    /// A round in all sets.
+    /// Executes a round in all sets.
     #[inline(never)]
     pub(super) fn round_now(
         &mut self,
@@ -30,7 +30,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// All rounds of a set.
+    /// Executes all rounds of a set.
     #[inline(never)]
     pub(super) fn set_now(
         &mut self,
@@ -57,7 +57,7 @@ impl<S: Session> Rank<'_, S> {
     ) -> Result<(), WorkerExit> {
         for Step { step, owners } in steps {
             let owner = owners[set as usize];
-            if rounds == Rounds::Made && round >= self.run.states.made[owner as usize] {
+            if self.is_missing(rounds, owner, round) {
                 continue;
             }
             let (row, number) = (step.row.0, number + step.offset);
@@ -65,12 +65,12 @@ impl<S: Session> Rank<'_, S> {
             let size = self.pattern.object_size;
             let went = match step.op {
                 ObjectOp::Stat => {
-                    let begun = self.begin(row);
+                    let begun = self.context.start(row);
                     let result = self.session.stat_now().map(|_| ());
                     self.finish(row, &begun, 0, result)?
                 }
                 ObjectOp::Read => {
-                    let begun = self.begin(row);
+                    let begun = self.context.start(row);
                     let result = self.read_now();
                     let went = self.finish(row, &begun, size, result)?;
                     if went && self.pattern.verify {
@@ -80,14 +80,14 @@ impl<S: Session> Rank<'_, S> {
                 }
                 ObjectOp::Delete => {
                     self.check_parent_now(row)?;
-                    let begun = self.begin(row);
+                    let begun = self.context.start(row);
                     let result = self.session.unlink_now();
                     self.finish(row, &begun, 0, result)?
                 }
                 ObjectOp::Create { sync } => {
                     self.check_parent_now(row)?;
                     self.contents.fill(self.pattern, owner, set, number);
-                    let begun = self.begin(row);
+                    let begun = self.context.start(row);
                     let result = self.create_now(sync);
                     self.finish(row, &begun, size, result)?
                 }
@@ -103,20 +103,13 @@ impl<S: Session> Rank<'_, S> {
     fn check_parent_now(&mut self, row: u32) -> Result<(), WorkerExit> {
         match self.session.check_parent_now() {
             Ok(()) => Ok(()),
-            Err(e) => Err(self.replaced(row, e)),
+            Err(e) => Err(self.exit(row, replaced(e))),
         }
     }
 
     #[inline(always)]
     fn create_now(&mut self, sync: bool) -> Result<(), OpError> {
-        let how = OpenHow {
-            create: true,
-            truncate: true,
-            direct: self.pattern.direct,
-            planned_size: self.pattern.object_size,
-            ..OpenHow::plain(OpenMode::Write)
-        };
-        let handle = self.session.open_now(how)?;
+        let handle = self.session.open_now(self.how_to_open(true))?;
         let bytes = &self.contents.to_write;
         let mut done = Ok(());
         if !bytes.is_empty() {
@@ -131,12 +124,7 @@ impl<S: Session> Rank<'_, S> {
 
     #[inline(always)]
     fn read_now(&mut self) -> Result<(), OpError> {
-        let how = OpenHow {
-            direct: self.pattern.direct,
-            planned_size: self.pattern.object_size,
-            ..OpenHow::plain(OpenMode::Read)
-        };
-        let handle = self.session.open_now(how)?;
+        let handle = self.session.open_now(self.how_to_open(false))?;
         let bytes = &mut self.contents.found;
         let mut done = Ok(());
         let mut at = 0;

@@ -5,27 +5,26 @@ mod fast_path;
 mod objects;
 mod transfers;
 
-use super::context::{ExitReason, WorkerExit, path_in};
+use super::context::{ExitReason, StartedOp, WorkerExit, replaced};
 use super::{Worker, WorkerContext};
 use crate::run_state::RunState;
-use crate::stage_state::{Sample, StageDone, StageRun};
+use crate::stage_state::{StageDone, StageRun};
 use crate::sync::lock;
 use content::Contents;
 use plimsoll_lane::LaneKind;
-use plimsoll_measure::Nanos;
-use plimsoll_plan::{Failure, OnError, Pattern, Samples, Stage, StageWork};
-use plimsoll_target::{ContentPool, OpError, Session};
+use plimsoll_measure::{Nanos, OpTimes};
+use plimsoll_plan::{Failure, Pattern, Rounds, Samples, Stage, StageWork};
+use plimsoll_target::{ContentPool, OpError, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
-use std::num::NonZeroU64;
 
-/// Waits shorter than this, in nanoseconds, are spun away: sleeping would make them longer. The
-/// limit is MD-Workbench's.
+/// Waits shorter than this, in nanoseconds, spin, because sleeping would prolong them. The limit is
+/// MD-Workbench's.
 const MAX_SPIN_NS: Nanos = 10_000_000;
 
-/// Contents that were not what was written, named one by one at most.
+/// Maximum number of objects with wrong contents that are named.
 const MAX_NAMED_MISMATCHES: usize = 16;
 
-/// A rank at work on a stage.
+/// A rank that executes a stage.
 struct Rank<'a, S: Session> {
     session: &'a mut S,
     context: &'a mut WorkerContext,
@@ -34,16 +33,11 @@ struct Rank<'a, S: Session> {
     pattern: &'a Pattern,
     stage: &'a Stage,
     rank: u32,
-    begun: Nanos,
-    /// Owner, set and number of the located object; a set without a number.
+    done: StageDone,
+    /// Owner, set and number of the located object; without a number, of the set.
     at: (u32, u32, Option<u64>),
     contents: Contents,
-    rounds: u64,
-    stonewall_rounds: Option<u64>,
-    stonewall: Option<Nanos>,
-    waited: Nanos,
-    samples: Vec<Vec<Sample>>,
-    /// Contents that were not what was written.
+    /// Objects with wrong contents.
     mismatches: usize,
 }
 
@@ -51,14 +45,12 @@ impl<S: Session> Worker<S> {
     /// Runs a stage of the pattern to its end.
     pub(crate) async fn run_stage(mut self, content: ContentPool) {
         let shared = self.context.shared.clone();
-        let halt = match shared.stage.as_ref() {
-            Some(run) => match self.stage(&shared, run, content).await {
-                Ok(()) => WorkerExit::new(ExitReason::Finished),
-                Err(halt) => halt,
-            },
-            None => WorkerExit::new(ExitReason::Finished),
+        let run = shared.stage.as_ref().expect("ranks run in a stage");
+        let exit = match self.stage(&shared, run, content).await {
+            Ok(()) => WorkerExit::new(ExitReason::Finished),
+            Err(exit) => exit,
         };
-        self.end(halt).await;
+        self.end(exit).await;
     }
 
     async fn stage(
@@ -67,13 +59,10 @@ impl<S: Session> Worker<S> {
         run: &StageRun,
         content: ContentPool,
     ) -> Result<(), WorkerExit> {
-        let Some((pattern, stage)) = run.of(&shared.plan) else {
-            return Ok(());
-        };
-        let rank = self.context.index;
+        let (pattern, stage) = run.of(&shared.plan);
+        let rank = self.context.id.index;
         let contents = Contents::new(pattern, rank, shared.plan.seed, content);
-        let no_memory = || self.misuse_of_run("there is no memory for the objects' contents");
-        let contents = contents.ok_or_else(no_memory)?;
+        let contents = contents.ok_or_else(|| no_memory("the objects' contents"))?;
         let mut worker = Rank {
             session: &mut self.session,
             context: &mut self.context,
@@ -82,48 +71,31 @@ impl<S: Session> Worker<S> {
             pattern,
             stage,
             rank,
-            begun: 0,
+            done: StageDone::default(),
             at: (rank, 0, None),
             contents,
-            rounds: 0,
-            stonewall_rounds: None,
-            stonewall: None,
-            waited: 0,
-            samples: Vec::new(),
             mismatches: 0,
         };
         worker.make_room_for_samples()?;
-        worker.begun = worker.context.lane.now();
+        worker.done.begun = worker.context.lane.now();
         let worked = match &stage.work {
             StageWork::Objects(work) => worker.objects(work).await,
             StageWork::Transfers(work) => worker.transfers(work).await,
         };
-        *lock(&run.done) = Some(StageDone {
-            begun: worker.begun,
-            ended: worker.context.lane.now(),
-            rounds: worker.rounds,
-            stonewall_rounds: worker.stonewall_rounds,
-            stonewall: worker.stonewall,
-            waited: worker.waited,
-            samples: worker.samples,
-        });
+        worker.done.ended = worker.context.lane.now();
+        let before = lock(&run.done).replace(worker.done);
+        assert!(before.is_none(), "a rank ends a stage once");
         worked
-    }
-
-    fn misuse_of_run(&self, error: &str) -> WorkerExit {
-        let failure = Failure::of("run", error.into());
-        WorkerExit::new(ExitReason::Failed(failure))
     }
 }
 
-/// An operation that has begun.
-struct StartedOp {
-    cpu: Option<Nanos>,
-    start: Nanos,
+fn no_memory(of: &str) -> WorkerExit {
+    let failure = Failure::of("run", format!("there is no memory for {of}"));
+    WorkerExit::new(ExitReason::Failed(failure))
 }
 
 impl<S: Session> Rank<'_, S> {
-    /// Room for the times of all operations, so that none is made while one is timed.
+    /// Allocates memory for the times of all operations before the first is timed.
     fn make_room_for_samples(&mut self) -> Result<(), WorkerExit> {
         let wanted = match self.pattern.samples {
             _ if self.stage.warm_up => false,
@@ -135,25 +107,22 @@ impl<S: Session> Rank<'_, S> {
             return Ok(());
         }
         let rows = self.shared.rows.len();
-        self.samples = vec![Vec::new(); rows];
+        self.done.samples = vec![Vec::new(); rows];
         for (row, operations) in self.expected_operations() {
-            let room = &mut self.samples[row as usize];
+            let room = &mut self.done.samples[row as usize];
             let operations = usize::try_from(operations).unwrap_or(usize::MAX);
-            if room.try_reserve_exact(room.len() + operations).is_err() {
-                let error = "there is no memory for the time of every operation";
-                let failure = Failure::of("run", error.into());
-                return Err(WorkerExit::new(ExitReason::Failed(failure)));
-            }
+            room.try_reserve_exact(room.len() + operations)
+                .map_err(|_| no_memory("the time of every operation"))?;
         }
         Ok(())
     }
 
-    /// Rows of the stage, and how often each is recorded at most.
+    /// The rows of the stage, and the maximum number of records of each.
     fn expected_operations(&self) -> Vec<(u32, u64)> {
         let sets = u64::from(self.pattern.sets);
         match &self.stage.work {
             StageWork::Objects(l) => {
-                let rounds = self.most_rounds(l.rounds);
+                let rounds = self.max_rounds(l.rounds);
                 let steps = l.steps.iter().map(|s| (s.row.0, rounds * sets));
                 let dirs = l.make_sets.into_iter().chain(l.remove_sets);
                 steps.chain(dirs.map(|r| (r.0, sets))).collect()
@@ -161,26 +130,14 @@ impl<S: Session> Rank<'_, S> {
             StageWork::Transfers(t) => {
                 let once = [Some(t.open), t.sync, Some(t.close)];
                 let once = once.into_iter().flatten().map(|r| (r.0, 1));
-                once.chain([(t.transfer.0, self.most_rounds(t.rounds))])
+                once.chain([(t.transfer.0, self.max_rounds(t.rounds))])
                     .collect()
             }
         }
     }
 
-    #[inline(always)]
-    fn begin(&mut self, row: u32) -> StartedOp {
-        self.context.recorded += 1;
-        let cpu = self.context.cpu.begin(&self.context.lane, row);
-        let start = self.context.lane.now();
-        self.context.under_way.begin(row, start);
-        StartedOp {
-            cpu: cpu.map(NonZeroU64::get),
-            start,
-        }
-    }
-
-    /// Records an operation that has come back; `false` if it failed and failures are only
-    /// counted. What comes first here is the reading of the clock.
+    /// Ends and records an operation; `false` if it failed and failures are counted. The first step
+    /// is the reading of the clock.
     #[inline(always)]
     fn finish(
         &mut self,
@@ -194,14 +151,14 @@ impl<S: Session> Rank<'_, S> {
             Ok(()) => {
                 self.context
                     .recorder
-                    .record(row, begun.start, end, None, bytes);
-                self.context.under_way.end();
+                    .record(row, OpTimes::unpaced(begun.start, end), bytes);
+                self.context.in_flight.end();
                 if let Some(before) = begun.cpu {
-                    self.sampled_cpu(row, before, end);
+                    self.sampled_cpu(row, before.get(), end);
                 }
-                if !self.samples.is_empty() {
-                    let sample = (begun.start - self.begun, end - begun.start);
-                    self.samples[row as usize].push(sample);
+                if !self.done.samples.is_empty() {
+                    let sample = (begun.start - self.done.begun, end - begun.start);
+                    self.done.samples[row as usize].push(sample);
                 }
                 if end >= self.context.lane.deadline() {
                     return Err(WorkerExit::new(ExitReason::Stopped));
@@ -209,7 +166,7 @@ impl<S: Session> Rank<'_, S> {
                 Ok(true)
             }
             Err(error) => {
-                self.context.under_way.end();
+                self.context.in_flight.end();
                 self.failed(row, begun.start, end, error).map(|()| false)
             }
         }
@@ -231,24 +188,17 @@ impl<S: Session> Rank<'_, S> {
         end: Nanos,
         error: OpError,
     ) -> Result<(), WorkerExit> {
-        let name = error.name();
-        self.context.recorder.record_error(row, start, end, &name);
-        if end >= self.context.lane.deadline() {
-            self.context.recorder.count_failed_at_end();
-            return Err(WorkerExit::new(ExitReason::Stopped));
+        let on_error = self.stage.on_error;
+        match self
+            .context
+            .record_failure(row, start, end, error, on_error)?
+        {
+            true => Err(self.exit(row, self.error_text(error))),
+            false => Ok(()),
         }
-        // Of a server that says nothing at all, each further operation would fail as late.
-        let is_lost = error == OpError(Errno::TIMEDOUT) && self.context.recorder.is_server_silent();
-        if self.stage.on_error == OnError::Count && !is_lost {
-            return Ok(());
-        }
-        if error == OpError(Errno::TIMEDOUT) {
-            self.context.recorder.note_lost_to_silence();
-        }
-        Err(self.exit(row, self.error_text(error)))
     }
 
-    /// An error in words, with what it may mean past the page cache.
+    /// The text of an error, with its probable cause if I/O is direct.
     fn error_text(&self, error: OpError) -> String {
         match self.pattern.direct && error == OpError(Errno::INVAL) {
             true => format!(
@@ -261,16 +211,12 @@ impl<S: Session> Rank<'_, S> {
 
     /// The end of the run because of an operation on the located name.
     #[cold]
-    fn exit(&mut self, row: u32, error: String) -> WorkerExit {
-        let failure = Failure {
-            path: self.path(),
-            ..self.context.failure(row, error)
-        };
-        WorkerExit::new(ExitReason::Failed(failure))
+    fn exit(&self, row: u32, error: String) -> WorkerExit {
+        self.context.failure(row, &self.path(), error)
     }
 
-    /// The located name.
-    fn path(&self) -> Option<String> {
+    /// The path of the located name.
+    fn path(&self) -> Vec<u8> {
         let mut path = Vec::new();
         match self.at {
             (owner, set, Some(number)) => {
@@ -278,24 +224,38 @@ impl<S: Session> Rank<'_, S> {
             }
             (owner, set, None) => self.pattern.push_set(owner, set, &mut path),
         }
-        path_in(&self.shared.plan, &path)
+        path
     }
 
-    /// Makes sure, before it is timed, that an operation cannot leave the work directory.
+    /// Checks, before an operation is timed, that its path does not leave the work directory.
     async fn check_parent(&mut self, row: u32) -> Result<(), WorkerExit> {
-        match self.session.check_parent().await {
-            Ok(()) => Ok(()),
-            Err(e) => Err(self.replaced(row, e)),
+        let checked = self.session.check_parent().await;
+        checked.map_err(|e| self.exit(row, replaced(e)))
+    }
+
+    /// How an object is opened to be read, or to be created and written.
+    #[inline(always)]
+    fn how_to_open(&self, create: bool) -> OpenHow {
+        OpenHow {
+            create,
+            truncate: create,
+            direct: self.pattern.direct,
+            planned_size: self.pattern.object_size,
+            ..OpenHow::plain(if create {
+                OpenMode::Write
+            } else {
+                OpenMode::Read
+            })
         }
     }
 
-    #[cold]
-    fn replaced(&mut self, row: u32, e: OpError) -> WorkerExit {
-        let error = format!("the directory was replaced while the run went on: {e}");
-        self.exit(row, error)
+    /// Whether a step of a round is left out, because the owner made no object in that round.
+    #[inline(always)]
+    fn is_missing(&self, rounds: Rounds, owner: u32, round: u64) -> bool {
+        rounds == Rounds::Made && round >= self.run.states.made[owner as usize]
     }
 
-    /// Waits as the stage asks for after an operation that began at `start`.
+    /// Waits after an operation that began at `start`, as long as the stage demands.
     #[inline]
     async fn wait_after(&mut self, start: Nanos) -> Result<(), WorkerExit> {
         if self.stage.waiting_factor > 0.0 {
@@ -320,26 +280,26 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// Whether the stonewall has come after `rounds` rounds.
+    /// Whether the time of the stonewall has passed.
     fn has_reached_stonewall(&self) -> bool {
         match self.stage.stonewall {
             Some(wall) => {
                 let after = wall.after.as_nanos() as Nanos;
-                self.context.lane.now() - self.begun >= after
+                self.context.lane.now() - self.done.begun >= after
             }
             None => false,
         }
     }
 
-    /// Rounds to be done in all, after `done` of `total` when the stonewall has come or all are
-    /// done: with wear-out as many as the fastest rank.
+    /// The number of rounds to execute, when the stonewall stops the rank after `done` of `total` or
+    /// all are completed: with wear-out that of the fastest rank.
     async fn agree(&mut self, done: u64, total: u64) -> Result<u64, WorkerExit> {
         let Some(wall) = self.stage.stonewall else {
             return Ok(done);
         };
         if done < total {
-            self.stonewall_rounds = Some(done);
-            self.stonewall = Some(self.context.lane.now() - self.begun);
+            self.done.stonewall_rounds = Some(done);
+            self.done.stonewall = Some(self.context.lane.now() - self.done.begun);
         }
         if !wall.wear_out {
             return Ok(done);
@@ -349,14 +309,13 @@ impl<S: Session> Rank<'_, S> {
             .run
             .agreed(&self.context.lane, &self.shared.idle, done)
             .await?;
-        // A rank that was done early is not slower for it.
-        self.waited += self.context.lane.now() - before;
+        // The wait does not count as the rank's own time.
+        self.done.waited += self.context.lane.now() - before;
         Ok(agreed.clamp(done, total.max(done)))
     }
 
-    /// Most rounds that a stage can do.
-    fn most_rounds(&self, rounds: plimsoll_plan::Rounds) -> u64 {
-        use plimsoll_plan::Rounds;
+    /// The maximum number of rounds of a stage.
+    fn max_rounds(&self, rounds: Rounds) -> u64 {
         let states = &self.run.states;
         let largest = |of: &[u64]| of.iter().copied().max().unwrap_or(0);
         match rounds {

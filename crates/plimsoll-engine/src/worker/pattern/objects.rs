@@ -1,9 +1,10 @@
 //! Stages that work on whole objects.
 
-use super::super::WorkerExit;
 use super::Rank;
+use crate::worker::WorkerExit;
+use crate::worker::context::path_in;
 use plimsoll_plan::{ObjectLoop, ObjectOp, ObjectStep, OperationId, Rounds};
-use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
+use plimsoll_target::{OpError, Session};
 use rustix::io::Errno;
 
 /// An object was shorter than it should be.
@@ -20,33 +21,29 @@ pub(super) struct Step<'a> {
 
 impl<S: Session> Rank<'_, S> {
     pub(super) async fn objects(&mut self, work: &ObjectLoop) -> Result<(), WorkerExit> {
-        let steps: Vec<Step<'_>> = work
-            .steps
-            .iter()
-            .map(|step| Step {
-                step,
-                owners: (0..self.pattern.sets)
-                    .map(|set| step.owner.of(self.rank, set, self.pattern.ranks))
-                    .collect(),
-            })
-            .collect();
+        let (rank, ranks, sets) = (self.rank, self.pattern.ranks, self.pattern.sets);
+        let mut steps: Vec<Step<'_>> = Vec::new();
+        // Rank 0 works on objects that all ranks share.
+        if rank == 0 || !self.pattern.shares_objects() {
+            steps.extend(work.steps.iter().map(|step| {
+                Step {
+                    step,
+                    owners: (0..sets)
+                        .map(|set| step.owner.of(rank, set, ranks))
+                        .collect(),
+                }
+            }));
+        }
         if let Some(row) = work.make_sets {
             self.each_set(row, true).await?;
         }
-        let steps = if self.rank > 0 && self.pattern.shares_objects() {
-            vec![]
-        } else {
-            steps
-        };
-        if work.set_by_set {
-            self.set_by_set(work, &steps).await?;
-        } else {
-            self.round_by_round(work, &steps).await?;
+        match work.set_by_set {
+            true => self.set_by_set(work, &steps).await,
+            false => self.round_by_round(work, &steps).await,
         }
-        Ok(())
     }
 
-    /// Makes or removes the sets of this rank. Sets that all share are rank 0's.
+    /// Creates or removes the sets of this rank. Sets that all ranks share belong to rank 0.
     async fn each_set(&mut self, row: OperationId, make: bool) -> Result<(), WorkerExit> {
         if self.rank > 0 && !self.pattern.set_name.has_rank() {
             return Ok(());
@@ -65,7 +62,7 @@ impl<S: Session> Rank<'_, S> {
         let (pattern, rank) = (self.pattern, self.rank);
         self.session.locate(|p| pattern.push_set(rank, set, p));
         self.check_parent(row.0).await?;
-        let begun = self.begin(row.0);
+        let begun = self.context.start(row.0);
         let result = if make {
             self.session.make_dir().await
         } else {
@@ -80,7 +77,7 @@ impl<S: Session> Rank<'_, S> {
         work: &ObjectLoop,
         steps: &[Step<'_>],
     ) -> Result<(), WorkerExit> {
-        let total = self.most_rounds(work.rounds);
+        let total = self.max_rounds(work.rounds);
         let first = self.run.states.position[self.rank as usize];
         let mut end = total;
         let mut f = 0;
@@ -104,7 +101,7 @@ impl<S: Session> Rank<'_, S> {
                 }
             }
             f += 1;
-            self.rounds = f;
+            self.done.rounds = f;
         }
         if let Some(row) = work.remove_sets {
             self.each_set(row, false).await?;
@@ -132,7 +129,7 @@ impl<S: Session> Rank<'_, S> {
                 }
                 rounds => {
                     let first = position(self.rank);
-                    first..first + self.most_rounds(rounds)
+                    first..first + self.max_rounds(rounds)
                 }
             };
             let first = numbers.start;
@@ -145,7 +142,7 @@ impl<S: Session> Rank<'_, S> {
                         .await?;
                 }
             }
-            self.rounds = self.most_rounds(work.rounds);
+            self.done.rounds = self.max_rounds(work.rounds);
             let mine = self.rank == 0 || self.pattern.set_name.has_rank();
             if let Some(row) = work.remove_sets.filter(|_| mine) {
                 self.set(row, set, false).await?;
@@ -154,7 +151,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// The steps of one round in one set; when one that gates fails, those after it are left out.
+    /// The steps of one round in one set; if one that gates fails, those after it are left out.
     #[inline]
     async fn steps(
         &mut self,
@@ -166,7 +163,7 @@ impl<S: Session> Rank<'_, S> {
     ) -> Result<(), WorkerExit> {
         for Step { step, owners } in steps {
             let owner = owners[set as usize];
-            if rounds == Rounds::Made && round >= self.run.states.made[owner as usize] {
+            if self.is_missing(rounds, owner, round) {
                 continue;
             }
             let went = self.object(step, owner, set, number + step.offset).await?;
@@ -177,7 +174,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// One operation on an object; `false` if it failed and failures are only counted.
+    /// One operation on an object; `false` if it failed and failures are counted.
     #[inline]
     async fn object(
         &mut self,
@@ -191,13 +188,13 @@ impl<S: Session> Rank<'_, S> {
         let size = self.pattern.object_size;
         let (begun, went) = match step.op {
             ObjectOp::Stat => {
-                let begun = self.begin(row);
+                let begun = self.context.start(row);
                 let result = self.session.stat().await.map(|_| ());
                 let went = self.finish(row, &begun, 0, result)?;
                 (begun, went)
             }
             ObjectOp::Read => {
-                let begun = self.begin(row);
+                let begun = self.context.start(row);
                 let result = self.read_object().await;
                 let went = self.finish(row, &begun, size, result)?;
                 if went && self.pattern.verify {
@@ -207,7 +204,7 @@ impl<S: Session> Rank<'_, S> {
             }
             ObjectOp::Delete => {
                 self.check_parent(row).await?;
-                let begun = self.begin(row);
+                let begun = self.context.start(row);
                 let result = self.session.unlink().await;
                 let went = self.finish(row, &begun, 0, result)?;
                 (begun, went)
@@ -215,7 +212,7 @@ impl<S: Session> Rank<'_, S> {
             ObjectOp::Create { sync } => {
                 self.check_parent(row).await?;
                 self.contents.fill(self.pattern, owner, set, number);
-                let begun = self.begin(row);
+                let begun = self.context.start(row);
                 let result = self.create_object(sync).await;
                 let went = self.finish(row, &begun, size, result)?;
                 (begun, went)
@@ -225,7 +222,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(went)
     }
 
-    /// Chooses the object that the next operation is on.
+    /// Chooses the object of the next operation.
     #[inline(always)]
     pub(super) fn locate(&mut self, owner: u32, set: u32, number: u64) {
         self.at = (owner, set, Some(number));
@@ -236,14 +233,7 @@ impl<S: Session> Rank<'_, S> {
 
     #[inline]
     async fn create_object(&mut self, sync: bool) -> Result<(), OpError> {
-        let how = OpenHow {
-            create: true,
-            truncate: true,
-            direct: self.pattern.direct,
-            planned_size: self.pattern.object_size,
-            ..OpenHow::plain(OpenMode::Write)
-        };
-        let handle = self.session.open(how).await?;
+        let handle = self.session.open(self.how_to_open(true)).await?;
         let bytes = &self.contents.to_write;
         let mut done = Ok(());
         if !bytes.is_empty() {
@@ -258,12 +248,7 @@ impl<S: Session> Rank<'_, S> {
 
     #[inline]
     async fn read_object(&mut self) -> Result<(), OpError> {
-        let how = OpenHow {
-            direct: self.pattern.direct,
-            planned_size: self.pattern.object_size,
-            ..OpenHow::plain(OpenMode::Read)
-        };
-        let handle = self.session.open(how).await?;
+        let handle = self.session.open(self.how_to_open(false)).await?;
         let bytes = &mut self.contents.found;
         let mut done = Ok(());
         let mut at = 0;
@@ -282,8 +267,7 @@ impl<S: Session> Rank<'_, S> {
         done.and(closed)
     }
 
-    /// Compares what was read with what was written, untimed. A difference is an error of the
-    /// read that it was found by.
+    /// Compares what was read with what was written, untimed. A difference is an error of the read.
     pub(super) fn verify(
         &mut self,
         row: u32,
@@ -297,7 +281,7 @@ impl<S: Session> Rank<'_, S> {
         };
         self.mismatches += 1;
         if self.mismatches <= super::MAX_NAMED_MISMATCHES {
-            let path = self.path().expect("an object has a path");
+            let path = path_in(&self.shared.plan, &self.path()).expect("an object has a path");
             self.shared
                 .note(format!("`{path}` does not hold what was written: {what}"));
         }

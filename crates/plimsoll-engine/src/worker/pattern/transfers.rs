@@ -1,16 +1,16 @@
 //! Stages that transfer within one object.
 
-use super::super::WorkerExit;
 use super::Rank;
-use plimsoll_plan::TransferLoop;
+use crate::worker::WorkerExit;
+use plimsoll_plan::{Rounds, TransferLoop};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
 impl<S: Session> Rank<'_, S> {
     pub(super) async fn transfers(&mut self, work: &TransferLoop) -> Result<(), WorkerExit> {
         let owner = work.owner.of(self.rank, 0, self.pattern.ranks);
         let total = match work.rounds {
-            plimsoll_plan::Rounds::Made => self.run.states.made[owner as usize],
-            rounds => self.most_rounds(rounds),
+            Rounds::Made => self.run.states.made[owner as usize],
+            rounds => self.max_rounds(rounds),
         };
         if let Err(e) = self.session.reserve(work.size) {
             return Err(self.exit(work.transfer.0, e.to_string()));
@@ -27,9 +27,8 @@ impl<S: Session> Rank<'_, S> {
                 OpenMode::Read
             })
         };
-        let begun = self.begin(work.open.0);
-        let opened = self.session.open(how).await;
-        let (handle, result) = match opened {
+        let begun = self.context.start(work.open.0);
+        let (handle, result) = match self.session.open(how).await {
             Ok(handle) => (Some(handle), Ok(())),
             Err(e) => (None, Err(e)),
         };
@@ -38,14 +37,14 @@ impl<S: Session> Rank<'_, S> {
             return Ok(());
         };
         let worked = self.body(work, owner, total, &handle).await;
-        let begun = self.begin(work.close.0);
+        let begun = self.context.start(work.close.0);
         let closed = self.session.close(handle).await;
         let closed = self.finish(work.close.0, &begun, 0, closed);
         worked?;
         closed.map(|_| ())
     }
 
-    /// Bytes the object has when all ranks have done so many transfers.
+    /// The size of the object when all ranks have executed this number of transfers, in bytes.
     fn planned(&self, work: &TransferLoop, rounds: u64) -> u64 {
         let ranks = if work.strided { self.pattern.ranks } else { 1 };
         rounds
@@ -92,7 +91,7 @@ impl<S: Session> Rank<'_, S> {
             {
                 return Err(self.exit(row, e.to_string()));
             }
-            let begun = self.begin(row);
+            let begun = self.context.start(row);
             let (moved, result) = if work.write {
                 let result = self.session.write(handle, offset, work.size).await;
                 (work.size, result)
@@ -106,10 +105,10 @@ impl<S: Session> Rank<'_, S> {
             self.finish(row, &begun, moved, result)?;
             self.wait_after(begun.start).await?;
             k += 1;
-            self.rounds = k;
+            self.done.rounds = k;
         }
         if let Some(row) = work.sync {
-            let begun = self.begin(row.0);
+            let begun = self.context.start(row.0);
             let result = self.session.fsync(handle).await;
             self.finish(row.0, &begun, 0, result)?;
         }
