@@ -42,7 +42,7 @@ const COPY: &str = "flowop openfile name=from,filesetname=old,fd=1
 const STAT_FLOWOP: &str = "flowop statfile name=look,filesetname=still";
 
 fn codes(outcome: &Outcome) -> Vec<&str> {
-    outcome.reasons.iter().map(|r| r.code).collect()
+    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
 }
 
 /// Length of the last window in milliseconds, to the nearest.
