@@ -1,7 +1,6 @@
 //! Annotations of results by the user: tags and a note, in a file of their own beside the figures.
 
-use crate::document::{self, Directory, Document};
-use crate::renames::Rename;
+use crate::document::{Directory, Document};
 use crate::whole_file::replace;
 use crate::{ANNOTATIONS_FILE, Kind, ResultsError};
 use schemars::JsonSchema;
@@ -10,9 +9,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
-
-/// Version of `annotations.json`; raised when a field changes meaning or goes.
-pub const ANNOTATIONS_SCHEMA: u32 = 2;
 
 /// Maximum number of characters of a tag.
 const MAX_TAG_BYTES: usize = 64;
@@ -33,15 +29,14 @@ pub struct Annotations {
 
 impl Document for Annotations {
     const FILE: &str = ANNOTATIONS_FILE;
-    const SCHEMA: u32 = ANNOTATIONS_SCHEMA;
+    const SCHEMA: u32 = 2;
     const KIND_NAME: &str = "`plimsoll tag`";
-    const RENAMES: &[&[Rename]] = &[];
 }
 
 impl Default for Annotations {
     fn default() -> Self {
         Self {
-            schema_version: ANNOTATIONS_SCHEMA,
+            schema_version: Self::SCHEMA,
             tags: BTreeSet::new(),
             note: String::new(),
         }
@@ -133,7 +128,7 @@ impl Annotations {
         if now == Self::default() && before != now {
             std::fs::remove_file(&path).map_err(ResultsError::io("remove", &path))?;
         } else if before != now {
-            replace(&path, &document::json(&now))?;
+            replace(&path, &now.to_json())?;
         }
         Ok(now)
     }

@@ -10,7 +10,7 @@ use crate::run::{
     VariableFigures, Verdict, Window,
 };
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
-use crate::{Environment, SCHEMA};
+use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
     ClockKind, Gap, InFlightAges, Latency, Nanos, OpTotals, ProcessCounts, RankStage, RankStall,
@@ -105,7 +105,7 @@ impl Run {
         });
         notes.extend(doubt.map(Note::from));
         Run {
-            schema_version: SCHEMA,
+            schema_version: Self::SCHEMA,
             workload: m.plan.name.clone(),
             seed: m.plan.seed,
             started_at: rfc3339(m.started),
@@ -263,22 +263,16 @@ fn operations(
     kept: &Percentiles,
 ) -> Vec<OperationFigures> {
     let hidden_if_unused = unused_implicit_opens(plan);
-    plan.operations
-        .iter()
-        .zip(rows)
-        .enumerate()
-        // Starts are not operations: their delays are in the figures of the mix.
-        .filter(|(_, (op, _))| !matches!(op.kind, OpKind::Start | OpKind::Rpc))
-        .filter(|(i, (op, t))| {
-            let id = OperationId(u32::try_from(*i).expect("a Plan has fewer than 2^32 rows"));
-            let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
-            t.ops + t.error_count() + t.in_flight.count() > 0 || !hidden
-        })
-        .map(|(i, (op, t))| operation(op, t, gaps.get(i).copied(), seconds, kept))
+    // Starts are not operations: their delays are in the figures of the mix.
+    let rows = rows_of(plan, rows, gaps, |id, op, is_used| {
+        let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
+        !matches!(op.kind, OpKind::Start | OpKind::Rpc) && (is_used || !hidden)
+    });
+    rows.map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
         .collect()
 }
 
-/// Figures of the procedures that the target called on a server; those that it called.
+/// Figures of the procedures that the target called on a server.
 fn procedures(
     plan: &Plan,
     rows: &[OpTotals],
@@ -286,11 +280,26 @@ fn procedures(
     seconds: f64,
     kept: &Percentiles,
 ) -> Vec<OperationFigures> {
-    let rows = plan.operations.iter().zip(rows).enumerate();
-    let called = |t: &OpTotals| t.ops + t.error_count() + t.in_flight.count() > 0;
-    rows.filter(|(_, (op, t))| op.kind == OpKind::Rpc && called(t))
-        .map(|(i, (op, t))| operation(op, t, gaps.get(i).copied(), seconds, kept))
+    let rows = rows_of(plan, rows, gaps, |_, op, is_used| {
+        op.kind == OpKind::Rpc && is_used
+    });
+    rows.map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
         .collect()
+}
+
+/// Rows of a window with their gaps. `is_wanted` gets whether a row has any operations.
+fn rows_of<'a>(
+    plan: &'a Plan,
+    rows: &'a [OpTotals],
+    gaps: &'a [Gap],
+    is_wanted: impl Fn(OperationId, &Operation, bool) -> bool,
+) -> impl Iterator<Item = (&'a Operation, &'a OpTotals, Option<Gap>)> {
+    let rows = (0..).map(OperationId).zip(plan.operations.iter().zip(rows));
+    rows.filter(move |(id, (op, t))| {
+        let is_used = t.ops + t.error_count() + t.in_flight.count() > 0;
+        is_wanted(*id, op, is_used)
+    })
+    .map(|(id, (op, t))| (op, t, gaps.get(id.0 as usize).copied()))
 }
 
 fn operation(

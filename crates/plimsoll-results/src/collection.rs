@@ -1,6 +1,6 @@
 //! Results that consist of several runs, and are written run by run.
 
-use crate::document::{self, Directory, Document};
+use crate::document::{Directory, Document};
 use crate::publish::{CreatedRoot, name_of, publish};
 use crate::staging::{StagingDir, lock};
 use crate::whole_file::{replace, write_new};
@@ -59,7 +59,7 @@ impl<D: Collection> CollectionWriter<D> {
     pub fn create_as(name: &str, root: &Path, document: D) -> Result<Self, ResultsError> {
         let created_root = CreatedRoot::make(root)?;
         let hidden = StagingDir::create(root)?;
-        write_new(&hidden.path().join(D::FILE), &document::json(&document))?;
+        write_new(&hidden.path().join(D::FILE), &document.to_json())?;
         let path = publish(hidden.path(), root, name)?;
         hidden.published(&path);
         Ok(Self {
@@ -113,7 +113,7 @@ impl<D: Collection> CollectionWriter<D> {
     pub fn change(&mut self, change: impl FnOnce(&mut D)) -> Result<(), ResultsError> {
         change(&mut self.document);
         self.document.recompute();
-        replace(&self.dir.file(), &document::json(&self.document))
+        replace(&self.dir.file(), &self.document.to_json())
     }
 
     /// Removes the directory of a document without runs, for instance because the first was refused.

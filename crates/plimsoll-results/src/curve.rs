@@ -1,7 +1,7 @@
 //! A load curve in `curve.json`, and its directory.
 
 use crate::collection::{Collection, CollectionWriter};
-use crate::document::{self, Directory, Document};
+use crate::document::{Directory, Document};
 use crate::load_test::{LoadPoints, LoadTest};
 use crate::renames::{self, Rename};
 use crate::{CURVE_FILE, ClockKind, CurvePoint, Reason, ResultsError, RunDir, RunWriter, Verdict};
@@ -12,9 +12,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::SystemTime;
-
-/// Version of `curve.json`; raised when a field changes meaning or is removed.
-pub const CURVE_SCHEMA: u32 = 3;
 
 /// A load curve: a workload measured at several loads, in increasing order, on one data set that
 /// grew with the load.
@@ -198,15 +195,9 @@ impl Collection for LoadCurve {
 
 impl Document for LoadCurve {
     const FILE: &str = CURVE_FILE;
-    const SCHEMA: u32 = CURVE_SCHEMA;
+    const SCHEMA: u32 = 3;
     const KIND_NAME: &str = "curve";
     const RENAMES: &[&[Rename]] = &[renames::POINT, renames::CURVE, renames::PLAN];
-}
-
-/// The JSON schema of `curve.json`, pretty-printed.
-#[must_use]
-pub fn curve_schema() -> String {
-    document::schema::<LoadCurve>()
 }
 
 /// A curve directory: `curve.json`, and the results directories of its points.

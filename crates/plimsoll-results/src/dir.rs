@@ -1,6 +1,6 @@
 //! The results directory.
 
-use crate::document::{self, Directory, Document};
+use crate::document::{Directory, Document};
 use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
@@ -10,8 +10,8 @@ use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
 use crate::whole_file::{replace, write_new};
 use crate::{
-    COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA,
-    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, recompute, upgrade,
+    COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveRun,
+    Percentiles, RUN_FILE, ResultsError, Run, recompute, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -88,7 +88,7 @@ impl RunWriter {
             tells_verdict,
             ..live_run(name, plan, started, clock)
         };
-        write_new(&dir.path().join(LIVE_FILE), &document::json(&live))?;
+        write_new(&dir.path().join(LIVE_FILE), &live.to_json())?;
         Ok(Self {
             root: root.to_owned(),
             name: name.to_owned(),
@@ -144,7 +144,7 @@ impl RunWriter {
 fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
     let started = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LiveRun {
-        schema_version: LIVE_SCHEMA,
+        schema_version: LiveRun::SCHEMA,
         workload: plan.name.clone(),
         name: name.to_owned(),
         started_at: started.to_string(),
@@ -219,7 +219,7 @@ impl Directory<Run> {
     /// Reads `histograms.hlog`.
     ///
     /// # Errors
-    /// [`ResultsError::Histogram`] with the line that is damaged, [`ResultsError::Io`] if it
+    /// [`ResultsError::Damaged`] with the line that is damaged, [`ResultsError::Io`] if it
     /// cannot be read.
     pub fn read_histograms(&self) -> Result<Vec<IntervalHistogram>, ResultsError> {
         histograms::read(&self.path().join(HISTOGRAMS_FILE))
@@ -240,7 +240,7 @@ impl Directory<Run> {
     /// Reads `intervals.csv`.
     ///
     /// # Errors
-    /// [`ResultsError::Intervals`] with the line that is damaged, [`ResultsError::Io`] if it
+    /// [`ResultsError::Damaged`] with the line that is damaged, [`ResultsError::Io`] if it
     /// cannot be read.
     pub fn read_intervals(&self) -> Result<Vec<IntervalRow>, ResultsError> {
         intervals::read(&self.intervals_path())
@@ -249,7 +249,7 @@ impl Directory<Run> {
 
 impl Document for Run {
     const FILE: &str = RUN_FILE;
-    const SCHEMA: u32 = SCHEMA;
+    const SCHEMA: u32 = 3;
     const KIND_NAME: &str = "run";
 
     const RENAMES: &[&[Rename]] = &[renames::RUN, renames::PLAN];
@@ -260,13 +260,5 @@ impl Document for Run {
             renames::upgrade(value, Self::RENAMES, Self::SCHEMA);
         }
         is_read
-    }
-}
-
-impl Run {
-    /// The run as `run.json` holds it: pretty-printed, with a newline at the end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        document::json(self)
     }
 }

@@ -18,7 +18,14 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     const KIND_NAME: &str;
 
     /// Fields that have another name in the previous version.
-    const RENAMES: &[&[Rename]];
+    const RENAMES: &[&[Rename]] = &[];
+
+    /// The document as its file holds it: pretty-printed, with a newline at the end.
+    #[must_use]
+    fn to_json(&self) -> String {
+        // Every field has a JSON form; only a map with keys that are not text could fail.
+        serde_json::to_string_pretty(self).expect("results always have a JSON form") + "\n"
+    }
 
     /// Converts a document of an older version to this one; `false` if that version is not read. `dir`
     /// is its directory.
@@ -32,14 +39,9 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     }
 }
 
-/// The form of a document in its file: pretty-printed, with a newline at the end.
-pub(crate) fn json<D: Document>(document: &D) -> String {
-    // Every field has a JSON form; only a map with keys that are not text could fail.
-    serde_json::to_string_pretty(document).expect("results always have a JSON form") + "\n"
-}
-
 /// The JSON schema of a document, pretty-printed.
-pub(crate) fn schema<D: Document>() -> String {
+#[must_use]
+pub fn schema<D: Document>() -> String {
     let schema = schemars::schema_for!(D);
     serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
 }

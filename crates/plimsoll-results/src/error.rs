@@ -77,23 +77,13 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
-    /// An `intervals.csv` is damaged.
+    /// A series is damaged.
     #[error("{}:{line}: {reason}", escaped_path(path))]
-    Intervals {
+    Damaged {
         /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// The defect.
-        reason: String,
-    },
-    /// A `histograms.hlog` is damaged.
-    #[error("{}:{line}: {reason}", escaped_path(path))]
-    Histogram {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
         /// The defect.
         reason: String,
     },

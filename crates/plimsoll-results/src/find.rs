@@ -1,7 +1,7 @@
 //! The search for a load line in `find.json`, run by run, and its directory.
 
 use crate::collection::{Collection, CollectionWriter};
-use crate::document::{self, Directory, Document};
+use crate::document::{Directory, Document};
 use crate::load_test::{LoadPoints, LoadTest};
 use crate::renames::{self, Rename};
 use crate::{
@@ -12,9 +12,6 @@ use plimsoll_points::{LoadLine, Purpose, Search, SearchEnd, TrialRun};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
-
-/// Version of `find.json`; raised when a field changes meaning or is removed.
-pub const FIND_SCHEMA: u32 = 3;
 
 /// Codes of reasons that are the measuring machine's fault.
 const CLIENT_REASONS: [&str; 2] = ["client_saturated", "client_start_delay"];
@@ -125,15 +122,9 @@ impl Collection for LoadSearch {
 
 impl Document for LoadSearch {
     const FILE: &str = FIND_FILE;
-    const SCHEMA: u32 = FIND_SCHEMA;
+    const SCHEMA: u32 = 3;
     const KIND_NAME: &str = "search";
     const RENAMES: &[&[Rename]] = &[renames::POINT, renames::FIND, renames::PLAN];
-}
-
-/// The JSON schema of `find.json`, pretty-printed.
-#[must_use]
-pub fn find_schema() -> String {
-    document::schema::<LoadSearch>()
 }
 
 /// The directory of a search: `find.json`, and the results directories of its runs.

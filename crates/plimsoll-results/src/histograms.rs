@@ -136,9 +136,9 @@ type LineVisitor<'a> =
 /// Calls `visit` line by line.
 fn for_each(path: &Path, visit: LineVisitor<'_>) -> Result<(), ResultsError> {
     let text = crate::read_regular(path).map_err(ResultsError::reading(path))?;
-    for_each_in(&text, &mut 0, visit).map_err(|(line, reason)| ResultsError::Histogram {
+    for_each_in(&text, &mut 0, visit).map_err(|(line, reason)| ResultsError::Damaged {
         path: path.to_owned(),
-        line,
+        line: line as u64,
         reason,
     })
 }

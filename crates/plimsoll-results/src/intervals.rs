@@ -84,7 +84,7 @@ fn rows<R: std::io::Read>(
         ];
         let wrong = |t: &f64| !t.is_finite() || *t < 0.0;
         if times.iter().flatten().any(wrong) {
-            return Err(ResultsError::Intervals {
+            return Err(ResultsError::Damaged {
                 path: path.to_owned(),
                 line: rows.len() as u64 + 2,
                 reason: "a time is negative or no number".into(),
@@ -100,7 +100,7 @@ fn wrong(e: csv::Error, path: &Path) -> ResultsError {
         csv::ErrorKind::Io(source) => ResultsError::io("read", path)(source),
         kind => {
             let (line, reason) = explain(&kind);
-            ResultsError::Intervals {
+            ResultsError::Damaged {
                 path: path.to_owned(),
                 line,
                 reason,

@@ -61,18 +61,17 @@ mod standstill;
 mod upgrade;
 mod whole_file;
 
-pub use annotations::{ANNOTATIONS_SCHEMA, Annotations, Tag};
+pub use annotations::{Annotations, Tag};
 pub use assemble::{MeasuredRun, figures};
 pub use catalog::{Entry, EntryAnnotations, Status, directories};
 pub use client_cache::ClientCache;
 pub use collection::{Collection, CollectionWriter};
 pub use curve::{
-    CURVE_SCHEMA, CurveDir, CurveLoads, CurveResults, CurveSettings, CurveState, CurveWriter,
-    LoadCurve, curve_schema,
+    CurveDir, CurveLoads, CurveResults, CurveSettings, CurveState, CurveWriter, LoadCurve,
 };
 pub use dir::{RunDir, RunWriter};
 pub use distribution::Distribution;
-pub use document::{Directory, Document};
+pub use document::{Directory, Document, schema};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
 pub(crate) use file_names::DRAFT_FILE;
@@ -81,17 +80,17 @@ pub use file_names::{
     LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE,
 };
 pub use find::{
-    FIND_SCHEMA, FindDir, FindWriter, LoadSearch, SearchRun, SearchRuns, SearchSettings,
-    SearchState, find_schema,
+    FindDir, FindWriter, LoadSearch, SearchRun, SearchRuns, SearchSettings, SearchState,
 };
 pub use histograms::{
-    Histograms, IntervalHistogram, SparseInterval, tag_of, tag_of_text, window_histograms,
+    Histograms, IntervalHistogram, LogInterval, SparseInterval, tag_of, tag_of_text,
+    window_histograms,
 };
 pub use hooks::{CommandRun, HookTime, Hooks};
 pub use intervals::IntervalRow;
 pub use kind::Kind;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
-pub use live::{LIVE_SCHEMA, LiveDir, LiveLocation, LiveReader, LiveRun};
+pub use live::{LiveDir, LiveLocation, LiveReader, LiveRun};
 pub use load_point::{CriterionResult, CurvePoint};
 pub use load_test::{LoadPoints, LoadTest};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};
@@ -99,29 +98,15 @@ pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigur
 pub use plimsoll_measure::{ClockKind, ProcessCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
 pub use plimsoll_points::StopRules;
-pub use profile::{
-    PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults, ProfileWriter,
-    profile_schema,
-};
+pub use profile::{ProfileCase, ProfileDir, ProfileNotRun, ProfileResults, ProfileWriter};
 pub use read_source::ReadSource;
 pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};
 pub use removal::Removal;
-pub use repeats::{
-    REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema, run_dirs,
-};
+pub use repeats::{Repeats, RepeatsDir, RepeatsWriter, read_runs, run_dirs};
 pub use run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};
-
-/// Version of `run.json`; raised when a field changes meaning or goes.
-pub const SCHEMA: u32 = 3;
-
-/// The JSON schema of `run.json`, pretty-printed.
-#[must_use]
-pub fn run_schema() -> String {
-    document::schema::<Run>()
-}

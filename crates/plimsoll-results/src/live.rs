@@ -4,7 +4,6 @@
 //! anyway. Whoever watches reads files; the run knows nothing of it.
 
 use crate::document::{Directory, Document};
-use crate::renames::Rename;
 use crate::staging;
 use crate::{ClockKind, INTERVALS_FILE, IntervalRow, LIVE_FILE, ResultsError};
 use schemars::JsonSchema;
@@ -13,9 +12,6 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-
-/// Version of `live.json`; raised when a field changes meaning or goes.
-pub const LIVE_SCHEMA: u32 = 2;
 
 /// Maximum number of bytes read at a time.
 const MAX_READ_BYTES: u64 = 1 << 22;
@@ -46,9 +42,8 @@ pub struct LiveRun {
 
 impl Document for LiveRun {
     const FILE: &str = LIVE_FILE;
-    const SCHEMA: u32 = LIVE_SCHEMA;
+    const SCHEMA: u32 = 2;
     const KIND_NAME: &str = "run in progress";
-    const RENAMES: &[&[Rename]] = &[];
 }
 
 /// The hidden directory of a run in progress.

@@ -3,7 +3,7 @@
 use crate::document::{Directory, Document};
 use crate::{
     ClockKind, CurvePoint, Environment, Hooks, Percentile, Percentiles, Program, ResultsError,
-    Target, document,
+    Target,
 };
 use plimsoll_plan::{Criteria, Note, Plan};
 use schemars::JsonSchema;
@@ -101,15 +101,6 @@ impl<L, R, S> LoadTest<L, R, S> {
     #[must_use]
     pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
-    }
-
-    /// The document as its file holds it: pretty-printed, with a newline at the end.
-    #[must_use]
-    pub fn to_json(&self) -> String
-    where
-        Self: Document,
-    {
-        document::json(self)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A profile's results: a directory with `profile.json`, and the results of each run below it.
 
 use crate::collection::{Collection, CollectionWriter};
-use crate::document::{self, Directory, Document};
+use crate::document::{Directory, Document};
 use crate::renames::{self, Rename};
 use crate::repeats::{Repeats, RepeatsWriter, read_runs};
 use crate::whole_file::replace;
@@ -14,9 +14,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
-
-/// Version of `profile.json`; raised when a field changes meaning or goes.
-pub const PROFILE_SCHEMA: u32 = 2;
 
 /// The content of `profile.json`: the runs of a profile and their state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,25 +118,13 @@ impl ProfileResults {
     pub fn missing(&self) -> usize {
         self.cases.iter().filter(|c| c.is_missing()).count()
     }
-
-    /// The profile as `profile.json` holds it: pretty-printed, with a newline at the end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        document::json(self)
-    }
 }
 
 impl Document for ProfileResults {
     const FILE: &str = PROFILE_FILE;
-    const SCHEMA: u32 = PROFILE_SCHEMA;
+    const SCHEMA: u32 = 2;
     const KIND_NAME: &str = "profile";
     const RENAMES: &[&[Rename]] = &[renames::PLAN];
-}
-
-/// The JSON schema of `profile.json`, pretty-printed.
-#[must_use]
-pub fn profile_schema() -> String {
-    document::schema::<ProfileResults>()
 }
 
 /// The directory of a profile's results.
@@ -305,7 +290,7 @@ mod tests {
 
     fn profile() -> ProfileResults {
         ProfileResults {
-            schema_version: PROFILE_SCHEMA,
+            schema_version: ProfileResults::SCHEMA,
             profile: "study".into(),
             file: "study.prof".into(),
             text: String::new(),

@@ -8,8 +8,8 @@ use crate::publish::{name_of, name_with_verdict, publish};
 use crate::staging::{self, forget_progress};
 use crate::whole_file::replace;
 use crate::{
-    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LiveDir, MeasuredRun, RUN_FILE,
-    ResultsError, Run, RunDir, document, open_regular,
+    DRAFT_FILE, Document, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LiveDir, MeasuredRun,
+    RUN_FILE, ResultsError, Run, RunDir, document, open_regular,
 };
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};

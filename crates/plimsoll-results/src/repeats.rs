@@ -1,7 +1,7 @@
 //! Repeated runs as one result: a directory with `repeats.json` and a results directory a run.
 
 use crate::collection::{Collection, CollectionWriter};
-use crate::document::{self, Directory, Document};
+use crate::document::{Directory, Document};
 use crate::renames::{self, Rename};
 use crate::{ClockKind, Percentiles, REPEATS_FILE, ResultsError, Run, RunDir, RunWriter};
 use plimsoll_plan::Plan;
@@ -9,9 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
 use std::time::SystemTime;
-
-/// Version of `repeats.json`; raised when a field changes meaning or goes.
-pub const REPEATS_SCHEMA: u32 = 2;
 
 /// The content of `repeats.json`: the runs that are one result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +28,7 @@ impl Repeats {
     #[must_use]
     pub fn new(workload: &str, requested_runs: u32) -> Self {
         Self {
-            schema_version: REPEATS_SCHEMA,
+            schema_version: Self::SCHEMA,
             workload: workload.to_owned(),
             requested_runs,
             runs: vec![],
@@ -39,15 +36,9 @@ impl Repeats {
     }
 }
 
-/// The JSON schema of `repeats.json`, pretty-printed.
-#[must_use]
-pub fn repeats_schema() -> String {
-    document::schema::<Repeats>()
-}
-
 impl Document for Repeats {
     const FILE: &str = REPEATS_FILE;
-    const SCHEMA: u32 = REPEATS_SCHEMA;
+    const SCHEMA: u32 = 2;
     const KIND_NAME: &str = "repeated runs";
     const RENAMES: &[&[Rename]] = &[renames::REPEATS];
 }
@@ -155,10 +146,11 @@ mod tests {
         writer.add(&RunDir::at(Path::new("/x/run-02"))).unwrap();
         let read = dir.read().unwrap();
         assert_eq!((read.requested_runs, read.runs.len()), (3, 2));
-        let foreign = crate::document::json(&Repeats {
+        let foreign = Repeats {
             runs: vec!["../other".into(), "/etc".into(), "run-01".into()],
             ..read
-        });
+        }
+        .to_json();
         std::fs::write(dir.path().join(REPEATS_FILE), foreign).unwrap();
         assert_eq!(
             dir.runs().unwrap(),

@@ -7,8 +7,8 @@ use plimsoll_plan::{
     Pacing, Plan, Program, SizeTable, WorkerGroup, WorkingSet,
 };
 use plimsoll_results::{
-    CURVE_FILE, CURVE_SCHEMA, ClockKind, Collection, CurveDir, CurveLoads, CurvePoint,
-    CurveResults, CurveSettings, CurveWriter, Environment, LoadCurve, LoadTest, MeasuredRun,
+    CURVE_FILE, ClockKind, Collection, CurveDir, CurveLoads, CurvePoint, CurveResults,
+    CurveSettings, CurveWriter, Document, Environment, LoadCurve, LoadTest, MeasuredRun,
     ProcessCounts, Reason, ResultsError, Run, RunWriter, StopRules, Target, Verdict,
 };
 use std::path::Path;
@@ -145,7 +145,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
 fn empty() -> LoadCurve {
     let run = run(10, 2000, 1, &[]);
     LoadTest {
-        schema_version: CURVE_SCHEMA,
+        schema_version: LoadCurve::SCHEMA,
         workload: "streams".into(),
         metric: "streams".into(),
         scale: 0.5,
@@ -454,7 +454,7 @@ fn what_is_not_a_curve_is_refused_and_left_as_it_is() {
 #[test]
 fn the_schema_in_the_documents_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/curve.schema.json");
-    let schema = plimsoll_results::curve_schema();
+    let schema = plimsoll_results::schema::<LoadCurve>();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(&path, &schema).unwrap();
     }

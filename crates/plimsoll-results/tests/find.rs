@@ -1,12 +1,12 @@
 //! The form of `find.json`.
 
-use plimsoll_results::{FIND_FILE, FindDir, ResultsError};
+use plimsoll_results::{FIND_FILE, FindDir, LoadSearch, ResultsError};
 use std::path::Path;
 
 #[test]
 fn the_schema_in_the_documents_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/find.schema.json");
-    let schema = plimsoll_results::find_schema();
+    let schema = plimsoll_results::schema::<LoadSearch>();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(&path, &schema).unwrap();
     }

@@ -446,7 +446,7 @@ fn the_series_has_a_line_for_every_operation_that_happened() {
 #[test]
 fn the_schema_in_the_documents_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.schema.json");
-    let schema = plimsoll_results::run_schema();
+    let schema = plimsoll_results::schema::<Run>();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(&path, &schema).unwrap();
     }

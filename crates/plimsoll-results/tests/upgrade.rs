@@ -1,6 +1,6 @@
 //! Results of older versions, as they were written, read by this one.
 
-use plimsoll_results::{CurveDir, Entry, LatencyKind, Percentiles, Run, RunDir, SCHEMA};
+use plimsoll_results::{CurveDir, Document, Entry, LatencyKind, Percentiles, Run, RunDir};
 use std::path::{Path, PathBuf};
 
 /// Where results are that a program of version 1 wrote.
@@ -31,7 +31,7 @@ fn copy(name: &str) -> tempfile::TempDir {
 #[test]
 fn an_unpaced_run_is_as_it_was() {
     let run = read(&stored("free"));
-    assert_eq!(run.schema_version, SCHEMA);
+    assert_eq!(run.schema_version, Run::SCHEMA);
     let s = &run.summary;
     assert_eq!((s.ops, s.mean_ms, s.p99_ms), (99, 10.0, 10.0));
     assert_eq!((s.paced_ops, s.service), (0, None));

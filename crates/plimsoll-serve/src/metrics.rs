@@ -220,7 +220,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_results::{ClockKind, LIVE_SCHEMA};
+    use plimsoll_results::{ClockKind, Document};
 
     fn row(interval: u64, ops: u64) -> IntervalRow {
         IntervalRow {
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn samples_are_sums_and_the_last_interval_and_names_are_quoted() {
         let run = LiveRun {
-            schema_version: LIVE_SCHEMA,
+            schema_version: LiveRun::SCHEMA,
             workload: "w".into(),
             name: "w-20260301-120000".into(),
             started_at: "2026-03-01T12:00:00.5Z".into(),

@@ -356,31 +356,25 @@ Exit codes: 0 valid, 1 failed, 2 refused, 3 operations failed, 130 interrupted."
 /// Arguments of `md`.
 #[derive(Debug, Args)]
 pub struct MdArgs {
-    /// The pattern and its options.
     #[command(flatten)]
     pub md: plimsoll_md::Arguments,
-    /// Directory of the results.
     #[command(flatten)]
     pub root: ResultsRoot,
     /// Output format; json prints run.json alone, and the lines of the phases go to standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
-    /// Percentiles in tables.
     #[command(flatten, next_help_heading = "Output")]
     pub percentiles: PercentilesArg,
     /// Print the Plan without running it
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
-    /// Processes of this machine that are the ranks.
     #[command(flatten)]
     pub ranks: RankArgs,
-    /// Commands around the phases.
     #[command(flatten)]
     pub hooks: HookArgs,
     /// Allow --before and --after to run shell commands
     #[arg(long, help_heading = "Commands")]
     pub allow_commands: bool,
-    /// What becomes of the exit code.
     #[command(flatten)]
     pub cleanup: CleanupArgs,
 }
@@ -388,13 +382,10 @@ pub struct MdArgs {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// What is run.
     #[command(flatten)]
     pub workload: WorkloadArgs,
-    /// Directory of the results.
     #[command(flatten)]
     pub root: ResultsRoot,
-    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
@@ -431,16 +422,12 @@ pub struct OutputArgs {
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
-    /// Percentiles in tables.
     #[command(flatten, next_help_heading = "Output")]
     pub percentiles: PercentilesArg,
-    /// Processes of this machine that make each run together.
     #[command(flatten)]
     pub ranks: RankArgs,
-    /// Commands around the phases of each run.
     #[command(flatten)]
     pub hooks: HookArgs,
-    /// What becomes of the exit code.
     #[command(flatten)]
     pub cleanup: CleanupArgs,
 }

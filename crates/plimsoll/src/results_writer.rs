@@ -7,7 +7,7 @@ use crate::{console, signals};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::Interval;
 use plimsoll_plan::{Failure, Note};
-use plimsoll_results::{CommandRun, MeasuredRun, ResultsError, Run, RunDir, RunWriter};
+use plimsoll_results::{CommandRun, Document, MeasuredRun, ResultsError, Run, RunDir, RunWriter};
 use std::path::Path;
 
 /// Writes the results of a run.

@@ -11,7 +11,7 @@ use crate::results_writer::{ResultsWriter, Written};
 use crate::{signals, workload};
 use plimsoll_engine::{ClockKind, EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Failure, Plan};
-use plimsoll_results::{Environment, Hooks, ReadSource, ResultsError, Run, RunWriter};
+use plimsoll_results::{Document, Environment, Hooks, ReadSource, ResultsError, Run, RunWriter};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

@@ -14,7 +14,6 @@ pub struct CurveArgs {
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub workload: Option<OsString>,
-    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -29,7 +28,6 @@ pub struct CurveArgs {
     #[arg(long, value_name = "LOAD", requires = "points", help_heading = "Load")]
     pub max_load: Option<u64>,
 
-    /// Criteria of a sustained load.
     #[command(flatten)]
     pub criteria: CriteriaArgs,
     /// Stop after N consecutive invalid points; 0 never stops
@@ -48,10 +46,8 @@ pub struct CurveArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
     pub resume: Option<PathBuf>,
 
-    /// Directory of the results.
     #[command(flatten)]
     pub root: ResultsRoot,
-    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }
@@ -81,7 +77,6 @@ pub struct FindArgs {
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub workload: Option<OsString>,
-    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -109,7 +104,6 @@ pub struct FindArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
     pub max_runs: u32,
 
-    /// Criteria of a sustained load.
     #[command(flatten)]
     pub criteria: CriteriaArgs,
 
@@ -117,10 +111,8 @@ pub struct FindArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
     pub resume: Option<PathBuf>,
 
-    /// Directory of the results.
     #[command(flatten)]
     pub root: ResultsRoot,
-    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }

@@ -19,7 +19,6 @@ pub struct ProfileArgs {
     /// Print the profile's source only
     #[arg(long, conflicts_with = "dry_run")]
     pub print_source: bool,
-    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -47,7 +46,6 @@ pub struct ProfileArgs {
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
-    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }

@@ -1,6 +1,6 @@
 //! Arguments of commands that read results.
 
-use super::Format;
+use super::{Format, PercentilesArg};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use plimsoll_report::compare::Condition;
 use plimsoll_results::Percentiles;
@@ -26,10 +26,8 @@ pub struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
-    /// 50,90,99,99.9,99.99,99.999
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
-    pub percentiles: Option<Percentiles>,
+    #[command(flatten)]
+    pub percentiles: PercentilesArg,
     /// First recover what killed runs left: RESULTS are their hidden directories, or parents of such
     /// directories
     #[arg(long)]

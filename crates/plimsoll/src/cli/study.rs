@@ -41,7 +41,6 @@ pub struct StudyArgs {
     )]
     #[arg(value_parser = duration, help_heading = "Target")]
     pub added_rtt: Vec<Duration>,
-    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -58,7 +57,6 @@ pub struct StudyArgs {
     /// Directory in which the results directory is created [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
-    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }

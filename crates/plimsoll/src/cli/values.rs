@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use plimsoll_plan::{Cold, OnError, OpsLimit, QuitMode, parse_duration};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Minimum interval of the series: every worker delivers its figures at the end of each, and more
@@ -152,11 +153,13 @@ pub(super) fn seed(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
+fn at_least_one<T: FromStr + From<u8> + PartialOrd>(text: &str, what: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|n| *n >= T::from(1));
+    number.ok_or_else(|| format!("expected a number of {what}, at least 1"))
+}
+
 pub(super) fn load(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("expected a number of business metrics, at least 1".into()),
-    }
+    at_least_one(text, "business metrics")
 }
 
 pub(super) fn scale(text: &str) -> Result<f64, String> {
@@ -191,17 +194,11 @@ fn from_to(text: &str, least: u32, most: u32) -> Result<u32, String> {
 }
 
 pub(super) fn some_runs(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("expected a number of runs, at least 1".into()),
-    }
+    at_least_one(text, "runs")
 }
 
 pub(super) fn lanes(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("expected a number of threads, at least 1".into()),
-    }
+    at_least_one(text, "threads")
 }
 
 pub(super) fn ops_limit(text: &str) -> Result<OpsLimit, String> {

@@ -18,7 +18,6 @@ pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: OsString,
-    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -129,7 +128,6 @@ pub struct CommonRunArgs {
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// The workload.
     #[command(flatten)]
     pub workload: WorkloadArgs,
     /// Output format; json prints the whole Plan

@@ -9,7 +9,7 @@ use crate::monitor::Monitor;
 use plimsoll_plan::Note;
 use plimsoll_points::CurveEnd;
 use plimsoll_results::{
-    CurvePoint, CurveState, CurveWriter, LoadCurve, Reason, ResultsError, Verdict,
+    CurvePoint, CurveState, CurveWriter, Document, LoadCurve, Reason, ResultsError, Verdict,
 };
 
 /// Measures the points, writes the results and prints the report.

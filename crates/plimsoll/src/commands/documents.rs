@@ -5,6 +5,7 @@ use crate::cli::{Cli, SchemaForm};
 use crate::exit::{CommandError, Exit};
 use clap::CommandFactory;
 use clap_complete::Shell;
+use plimsoll_results::{self as results, LoadCurve, LoadSearch, ProfileResults, Repeats, Run};
 use std::path::Path;
 
 /// Prints a completion script.
@@ -17,11 +18,11 @@ pub fn completions(shell: Shell) -> Result<Exit, CommandError> {
 /// Prints a JSON schema.
 pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
     print(&match form {
-        SchemaForm::Run => plimsoll_results::run_schema(),
-        SchemaForm::Curve => plimsoll_results::curve_schema(),
-        SchemaForm::Find => plimsoll_results::find_schema(),
-        SchemaForm::Repeats => plimsoll_results::repeats_schema(),
-        SchemaForm::Profile => plimsoll_results::profile_schema(),
+        SchemaForm::Run => results::schema::<Run>(),
+        SchemaForm::Curve => results::schema::<LoadCurve>(),
+        SchemaForm::Find => results::schema::<LoadSearch>(),
+        SchemaForm::Repeats => results::schema::<Repeats>(),
+        SchemaForm::Profile => results::schema::<ProfileResults>(),
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
         SchemaForm::Mix => plimsoll_mix::schema(),

@@ -7,7 +7,7 @@ use crate::exit::{CommandError, Exit};
 use crate::load_runner::{self, LoadRunner};
 use plimsoll_plan::Note;
 use plimsoll_points::{Purpose, SearchEnd, Step};
-use plimsoll_results::{FindWriter, LoadSearch, Reason, ResultsError, Verdict};
+use plimsoll_results::{Document, FindWriter, LoadSearch, Reason, ResultsError, Verdict};
 
 /// Searches for the load line, writes every run and prints what was found.
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {

@@ -20,7 +20,7 @@ use plimsoll_plan::Plan;
 use plimsoll_report::compare::{ProfileSet, of_profiles};
 use plimsoll_report::profile;
 use plimsoll_results::{
-    CommandRun, Hooks, ProfileCase, ProfileResults, ProfileWriter, RepeatsWriter, Verdict,
+    CommandRun, Document, Hooks, ProfileCase, ProfileResults, ProfileWriter, RepeatsWriter, Verdict,
 };
 use std::cell::Cell;
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_html::RunData;
 use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
 use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
+use plimsoll_results::Document;
 use results::{LoadedResult, ResultKind, subjects};
 use std::path::{Path, PathBuf};
 
@@ -30,12 +31,12 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Markdown,
         ReportFormat::Html,
     ];
-    if args.percentiles.is_some() && !tables.contains(&args.format) {
+    let percentiles = args.percentiles.percentiles.as_ref();
+    if percentiles.is_some() && !tables.contains(&args.format) {
         return Err(CommandError::usage(
             "--percentiles is for tables: it needs --format text, json, csv, markdown or html",
         ));
     }
-    let percentiles = args.percentiles.as_ref();
     let recovered = match args.recover {
         true => recovered(&args.results)?,
         false => args.results.clone(),

@@ -17,7 +17,7 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_engine::Settings;
 use plimsoll_plan::{Plan, show_duration};
 use plimsoll_report::terminal;
-use plimsoll_results::{RepeatsWriter, Run, RunDir, RunWriter};
+use plimsoll_results::{Document, RepeatsWriter, Run, RunDir, RunWriter};
 use std::path::Path;
 
 /// Runs the workload, writes the results and prints the report.

@@ -142,7 +142,7 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
         // All points are laid out alike.
         assert_eq!(run.plan.filesets, curve.plan.filesets);
     }
-    let schema = serde_json::from_str(&plimsoll_results::curve_schema()).unwrap();
+    let schema = serde_json::from_str(&plimsoll_results::schema::<LoadCurve>()).unwrap();
     let value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(schema::faults(&schema, &value), [""; 0]);
 

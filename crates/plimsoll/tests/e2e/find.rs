@@ -3,7 +3,7 @@
 use crate::common::load_tests::{self, FILES_PER_USER, USERS};
 use crate::common::{Bench, Ended, schema, started, tree};
 use plimsoll_points::{Agreement, Purpose, SearchEnd as End};
-use plimsoll_results::{FindDir, LoadSearch, SearchState, Verdict};
+use plimsoll_results::{Document, FindDir, LoadSearch, SearchState, Verdict};
 use std::ffi::OsStr;
 use std::process::Command;
 
@@ -126,7 +126,7 @@ fn what_is_written_is_what_is_printed_and_every_run_is_there() {
         assert_eq!(of_run.summary.ops_per_s, run.point.achieved_ops_per_s);
     }
     let printed = serde_json::from_str(&ended.stdout).unwrap();
-    let schema = serde_json::from_str(&plimsoll_results::find_schema()).unwrap();
+    let schema = serde_json::from_str(&plimsoll_results::schema::<LoadSearch>()).unwrap();
     assert_eq!(schema::faults(&schema, &printed), [""; 0]);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::schema::faults;
 use crate::common::{Bench, Ended};
-use plimsoll_results::{ProfileDir, ProfileResults, Run, Verdict};
+use plimsoll_results::{Document, ProfileDir, ProfileResults, Run, Verdict};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use crate::common::schema::faults;
 use crate::common::{Bench, Ended, started, tree};
 use plimsoll_plan::{Phase, Until};
-use plimsoll_results::{ProfileDir, ProfileResults, Verdict};
+use plimsoll_results::{Document, ProfileDir, ProfileResults, Verdict};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

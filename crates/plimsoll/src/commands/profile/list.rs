@@ -7,7 +7,7 @@ use crate::exit::{CommandError, Exit};
 use crate::load_runner;
 use crate::workload;
 use plimsoll_plan::{Bytes, counted, show_duration};
-use plimsoll_results::ProfileCase;
+use plimsoll_results::{Document, ProfileCase};
 
 /// Lists the runs; the reasons to refuse some, if there are any, end the command.
 pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {

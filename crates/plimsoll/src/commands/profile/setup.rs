@@ -16,7 +16,7 @@ use plimsoll_profile::{
     CaseFilesystem, CaseList, Profile, ProfileOverrides, SkippedConfiguration, library,
 };
 use plimsoll_results::{
-    ClockKind, Environment, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
+    ClockKind, Document, Environment, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
     ProfileWriter, Program,
 };
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ fn results(
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let stamp = jiff::Timestamp::now();
     ProfileResults {
-        schema_version: PROFILE_SCHEMA,
+        schema_version: ProfileResults::SCHEMA,
         profile: stem.into_owned(),
         file: profile.name().to_owned(),
         text: profile.text().to_owned(),
