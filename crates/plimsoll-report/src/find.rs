@@ -50,7 +50,10 @@ pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
 fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
     let paint = Paint(layout.color);
     let termination = search.selection.load_line.termination.to_string();
-    let state = match (search.selection.load_line.termination, &search.selection.failure) {
+    let state = match (
+        search.selection.load_line.termination,
+        &search.selection.failure,
+    ) {
         (_, Some(_)) => paint.bad("failed"),
         (SearchEnd::Found, None) => paint.good("found"),
         (SearchEnd::NoneSustained, None) => paint.bad(&termination),
@@ -135,7 +138,10 @@ fn load_line(out: &mut String, search: &LoadSearch, layout: Layout) {
             counted(u64::from(s.runs), "run", "runs")
         )
     };
-    let sustained = match (search.selection.load_line.sustained, search.selection.load_line.termination) {
+    let sustained = match (
+        search.selection.load_line.sustained,
+        search.selection.load_line.termination,
+    ) {
         (Some(s), SearchEnd::MaxLoadSustained) => {
             let supported = supported(s);
             format!("at least {supported}; --max-load is the highest load tried")

@@ -16,7 +16,8 @@ use end::HUNG_WORKER_TIMEOUT;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{
-    Clock, ClockKind, Collector, Interval, LaneProgress, Nanos, OpTotals, Recorder, WindowBounds, WindowState,
+    Clock, ClockKind, Collector, Interval, LaneProgress, Nanos, OpTotals, Recorder, WindowBounds,
+    WindowState,
 };
 use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::GroupStatus;

@@ -10,8 +10,8 @@ use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
 use super::team::{MergedPhase, RankTeam};
 use super::work_dir::ClaimedWorkDir;
 use super::{
-    EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, preflight,
-    rank_partition, setup_error, setup_pool,
+    EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, preflight, rank_partition,
+    setup_error, setup_pool,
 };
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;

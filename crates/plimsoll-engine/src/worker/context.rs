@@ -9,7 +9,9 @@ use crate::sync::Semaphore;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{InFlight, Nanos, OpTimes, Recorder};
-use plimsoll_plan::{DirId, Failure, FileId, FilesetId, OnError, Plan, Rng, Supply, SupplyKind, Value};
+use plimsoll_plan::{
+    DirId, Failure, FileId, FilesetId, OnError, Plan, Rng, Supply, SupplyKind, Value,
+};
 use plimsoll_target::OpError;
 use rustix::io::Errno;
 use std::num::NonZeroU64;

@@ -47,7 +47,12 @@ pub(crate) fn article(
 }
 
 fn headline(name: &str, curve: &LoadCurve, notes: &Annotations, style: &ArticleStyle) -> Markup {
-    let loads: Vec<String> = curve.selection.loads.iter().map(|l| Count(*l).to_string()).collect();
+    let loads: Vec<String> = curve
+        .selection
+        .loads
+        .iter()
+        .map(|l| Count(*l).to_string())
+        .collect();
     let many = loads.len();
     let requested = match (curve.selection.loads.first(), curve.selection.loads.last()) {
         (Some(first), Some(last)) if many > 1 => format!(

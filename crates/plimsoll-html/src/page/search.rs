@@ -11,10 +11,15 @@ use plimsoll_results::{Annotations, LoadSearch, SearchRun};
 
 /// State of the search.
 pub(crate) fn badge(search: &LoadSearch) -> Markup {
-    let (class, word) = match (search.selection.load_line.termination, &search.selection.failure) {
+    let (class, word) = match (
+        search.selection.load_line.termination,
+        &search.selection.failure,
+    ) {
         (_, Some(_)) => ("bad", "failed".to_owned()),
         (SearchEnd::Found, None) => ("good", "found".to_owned()),
-        (SearchEnd::NoneSustained, None) => ("bad", search.selection.load_line.termination.to_string()),
+        (SearchEnd::NoneSustained, None) => {
+            ("bad", search.selection.load_line.termination.to_string())
+        }
         (ended, None) => ("doubtful", ended.to_string()),
     };
     html! { span.verdict.(class) { (word) } }
@@ -73,7 +78,10 @@ fn achieved(search: &LoadSearch) -> Markup {
     let load = |s| points::agreement_text(s, &search.metric);
     let figures = [
         ("sustained", load(search.selection.load_line.sustained)),
-        ("not sustained", load(search.selection.load_line.not_sustained)),
+        (
+            "not sustained",
+            load(search.selection.load_line.not_sustained),
+        ),
         ("runs", Count(search.runs.len() as u64).to_string()),
     ];
     html! {

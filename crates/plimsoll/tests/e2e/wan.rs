@@ -107,7 +107,10 @@ fn wrong_lines_are_refused() {
             &["--rtt=5ms", "--jitter=6ms"],
             "a jitter of 6ms is more than the round trip of 5ms",
         ),
-        (&["--rtt=5ms", "--loss=2"], "a loss of 2 is not a probability"),
+        (
+            &["--rtt=5ms", "--loss=2"],
+            "a loss of 2 is not a probability",
+        ),
         (
             &["--rtt=5ms", "--loss=-0.5"],
             "a loss of -0.5 is not a probability",
