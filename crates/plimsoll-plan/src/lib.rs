@@ -8,8 +8,9 @@
 //! | --- | --- |
 //! | `plan` | the Plan and its checks; `ids`: its indices; `source`: source locations |
 //! | `options` | changes of the command line to a workload, options of a run |
-//! | `program` | groups of workers, steps and operations of sequences |
-//! | `mix` | operation mixes, business metrics, their checks, Plans of several loads |
+//! | `operation` | the rows of the results and their kinds |
+//! | `program` | groups of workers, steps of sequences |
+//! | `mix` | operation mixes, business metrics; `mix_check`: their checks; `load`: Plans of several loads |
 //! | `pattern` | generated programs of ranks; `needs`: their space and files |
 //! | `fileset`, `layout` | definitions of filesets; their trees |
 //! | `variable`, `seed`, `content` | random variables, random streams, contents of writes |
@@ -23,8 +24,11 @@ mod display;
 mod fileset;
 mod ids;
 mod layout;
+mod load;
 mod mix;
+mod mix_check;
 mod needs;
+mod operation;
 mod options;
 mod outcome;
 pub mod path_text;
@@ -52,6 +56,7 @@ pub use mix::{
     WorkingSet, scaled,
 };
 pub use needs::PatternNeeds;
+pub use operation::{OpClass, OpKind, Operation};
 pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
 pub use outcome::{Failure, PopulatedFileset, Reason};
 pub use pattern::{
@@ -59,9 +64,7 @@ pub use pattern::{
     Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
 };
 pub use plan::{CACHED_DATA, Note, Parameter, Plan, PlanError, Source, SourceKind, WorkDirSpec};
-pub use program::{
-    FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, Program, Step, WorkerGroup,
-};
+pub use program::{FileRef, Io, LimitKind, Op, Program, Step, WorkerGroup};
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use source::SourcePosition;

@@ -3,9 +3,10 @@
 use crate::fileset::{Fileset, MAX_NAME_LETTERS};
 use crate::ids::{FilesetId, OperationId, VariableId};
 use crate::mix::{BusinessMetric, Mix};
+use crate::operation::{OpKind, Operation};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
-use crate::program::{Op, OpKind, Operation, WorkerGroup};
+use crate::program::{Op, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
 use crate::source::SourcePosition;

@@ -216,8 +216,14 @@ mod tests {
 
     fn caller(dir: &Path, script: &str, limit: Duration) -> MonitorThread {
         let program = dir.join("monitor");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        // Another process writes it: a child that a test beside this one has just forked would hold
+        // the file open for writing, and then it cannot be executed.
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+        let written = std::process::Command::new("sh")
+            .args(["-c", write, "sh", script])
+            .arg(&program)
+            .status();
+        assert!(written.unwrap().success());
         MonitorThread {
             program,
             workload: "users".into(),

@@ -1,14 +1,13 @@
 //! Operation mixes: workers that draw their operations from a weighted table, each at its own rate, as
 //! load generators of business metrics do.
 
-mod check;
-mod load;
 mod metric;
 mod op;
 mod sizes;
 
 pub use metric::{BusinessMetric, Criteria, FailedCriterion, SCALED, scaled};
 pub use op::{MixOp, Pool};
+pub(crate) use sizes::TOLERANCE;
 pub use sizes::{SizeSlot, SizeTable};
 
 use crate::ids::{FilesetId, OperationId};

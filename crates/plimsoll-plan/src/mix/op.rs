@@ -1,6 +1,6 @@
 //! The operations a mix is made of.
 
-use crate::program::OpKind;
+use crate::operation::OpKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

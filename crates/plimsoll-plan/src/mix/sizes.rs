@@ -13,7 +13,7 @@ const MAX_TABLE_SLOTS: usize = 16;
 const MAX_SIZE_BYTES: u64 = 1 << 30;
 
 /// Tolerance of sums of percentages that must be 100.
-pub(super) const TOLERANCE: f64 = 0.01;
+pub(crate) const TOLERANCE: f64 = 0.01;
 
 /// A table of sizes: a slot is drawn by its percentage, then a size uniform within it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
