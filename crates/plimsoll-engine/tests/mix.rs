@@ -579,7 +579,7 @@ fn what_a_target_cannot_do_is_refused_by_name() {
     let plan = plan(dir.path(), 1, &nfs, |_| ());
     let error = try_run(&plan, "posix").err().unwrap().to_string();
     assert!(
-        error.contains("target `posix` cannot do `lookup`, `readdirplus`: procedures of NFS"),
+        error.contains("target `posix` cannot do `lookup`, `readdirplus`: NFS procedures"),
         "{error}"
     );
     let left = std::fs::read_dir(dir.path()).unwrap().count();

@@ -136,7 +136,7 @@ fn what_cannot_go_past_the_page_cache_is_refused() {
     }
     let refused = md(&bench, &["--drop-caches", "-i=dummy"]).refusal();
     assert!(
-        refused.contains("--drop-caches drops what this machine's"),
+        refused.contains("--drop-caches is for this machine's page cache"),
         "{refused}"
     );
 }
