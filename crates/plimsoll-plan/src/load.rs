@@ -1,0 +1,50 @@
+//! Plans of several loads on the same trees.
+
+use crate::ids::FilesetId;
+use crate::plan::Plan;
+use std::ops::Range;
+
+impl Plan {
+    /// The Plan of a smaller load on the same trees: fewer processes, which work on the first parts of
+    /// the files. `None` if the Plan has no business metric, or for a load of 0 or above its own.
+    #[must_use]
+    pub fn at_load(&self, load: u64) -> Option<Plan> {
+        let mut plan = self.clone();
+        let metric = plan.metric.as_mut()?;
+        let max_load = std::mem::replace(&mut metric.load, load);
+        if load == 0 || load > max_load {
+            return None;
+        }
+        for group in &mut plan.groups {
+            // A whole number of processes per metric.
+            let instances = u64::from(group.process_instances) / max_load * load;
+            group.process_instances = u32::try_from(instances).expect("no more than before");
+        }
+        Some(plan)
+    }
+
+    /// The entries of a fileset that the Plan's workers work on: all of them, unless the fileset
+    /// grows with the load.
+    #[must_use]
+    pub fn files_used(&self, id: FilesetId) -> Range<u64> {
+        self.used(id, self.fileset(id).entries)
+    }
+
+    /// The leaf directories of a fileset that the Plan's workers work on.
+    #[must_use]
+    pub fn leaf_dirs_used(&self, id: FilesetId) -> Range<u64> {
+        self.used(id, self.fileset(id).leaf_dirs)
+    }
+
+    fn used(&self, id: FilesetId, all: u64) -> Range<u64> {
+        if !self.fileset(id).grows {
+            return 0..all;
+        }
+        let ends = self.groups.iter().filter_map(|g| {
+            let mix = g.program.mix().filter(|m| m.filesets().any(|f| f == id))?;
+            let last = g.workers().checked_sub(1)?;
+            Some(mix.files.part(last, all).end)
+        });
+        0..ends.max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,175 @@
+//! Operations: the rows of the results, and their kinds.
+
+use crate::source::SourcePosition;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One row of the results: the operations that are counted and timed under one name and kind.
+///
+/// Steps of the same name and kind share a row, whichever worker executes them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Operation {
+    /// Name the workload gave it.
+    pub name: String,
+    /// Kind of operation.
+    pub kind: OpKind,
+    /// Source location of the first step.
+    pub location: Option<SourcePosition>,
+}
+
+/// Kinds of operation, the unit of statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the names are those of the flowops
+pub enum OpKind {
+    Read,
+    Write,
+    /// Queueing of an asynchronous write.
+    AioWrite,
+    /// Completion of an asynchronous write, from its queueing.
+    AioComplete,
+    AioWait,
+    Open,
+    Create,
+    /// Creation of a whole object: open with create, write, close.
+    ObjectCreate,
+    /// Read of a whole object: open, read, close.
+    ObjectRead,
+    Close,
+    ReadWhole,
+    WriteWhole,
+    Append,
+    Delete,
+    Stat,
+    Fsync,
+    FsyncSet,
+    MakeDir,
+    RemoveDir,
+    ListDir,
+    SemBlock,
+    SemPost,
+    Block,
+    Wakeup,
+    Hog,
+    Delay,
+    Limit,
+    Finish,
+    Print,
+    TestVariable,
+    MmapRead,
+    MmapWrite,
+    /// Read of a piece of a file and write at the same position.
+    Rmw,
+    /// Lock and unlock of a range.
+    Lock,
+    Access,
+    /// Stat of a name that does not exist.
+    NegStat,
+    Chmod,
+    CopyFile,
+    Rename,
+    StatFs,
+    PathConf,
+    Truncate,
+    /// NFS's LOOKUP alone.
+    Lookup,
+    /// NFS's READLINK alone.
+    ReadLink,
+    /// NFS's READDIRPLUS.
+    ListDirPlus,
+    /// Preparation of an operation of a mix, outside of the operation.
+    Prepare,
+    /// Start of an operation of a mix, timed from its intended start.
+    Start,
+    /// A procedure that the target called on a server.
+    Rpc,
+}
+
+/// Classes of operation; only [`OpClass::Io`] and [`OpClass::Aio`] count in the summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OpClass {
+    /// File operations.
+    Io,
+    /// Asynchronous writes and waits for them.
+    Aio,
+    /// Semaphores, blocks, limiters.
+    Sync,
+    /// Everything else.
+    Other,
+}
+
+impl OpKind {
+    /// The class the kind belongs to.
+    ///
+    /// A completion is `Other`: the write it belongs to was counted when it was queued.
+    #[must_use]
+    pub fn class(self) -> OpClass {
+        match self {
+            Self::AioWrite | Self::AioWait => OpClass::Aio,
+            Self::SemBlock | Self::SemPost | Self::Block | Self::Wakeup | Self::Limit => {
+                OpClass::Sync
+            }
+            Self::AioComplete
+            | Self::Hog
+            | Self::Delay
+            | Self::Finish
+            | Self::Print
+            | Self::TestVariable
+            | Self::Prepare
+            | Self::Start
+            | Self::Rpc => OpClass::Other,
+            _ => OpClass::Io,
+        }
+    }
+
+    /// Whether the summary counts it.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        matches!(self.class(), OpClass::Io | OpClass::Aio)
+    }
+
+    /// Whether it is an operation of the workload, not a procedure that serves one.
+    #[must_use]
+    pub fn is_of_workload(self) -> bool {
+        self != Self::Rpc
+    }
+
+    /// Whether it moves data from the target to the client.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        matches!(
+            self,
+            Self::Read
+                | Self::ReadWhole
+                | Self::MmapRead
+                | Self::Rmw
+                | Self::CopyFile
+                | Self::ObjectRead
+        )
+    }
+
+    /// Whether it moves data from the client to the target.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Write
+                | Self::WriteWhole
+                | Self::Append
+                | Self::AioWrite
+                | Self::MmapWrite
+                | Self::Rmw
+                | Self::CopyFile
+                | Self::ObjectCreate
+        )
+    }
+}
+
+impl fmt::Display for OpKind {
+    /// Writes the name in the JSON form.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
