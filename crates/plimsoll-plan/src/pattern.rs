@@ -417,10 +417,8 @@ impl StageWork {
         match self {
             Self::Objects(l) => {
                 let steps = l.steps.iter().map(|s| s.row);
-                steps
-                    .chain(l.make_sets)
-                    .chain(l.remove_sets)
-                    .for_each(visit);
+                let rows = l.make_sets.into_iter().chain(steps);
+                rows.chain(l.remove_sets).for_each(visit);
             }
             Self::Transfers(t) => {
                 let rows = [t.open, t.transfer, t.close];

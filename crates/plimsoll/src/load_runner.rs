@@ -75,6 +75,14 @@ impl LoadTestConfig {
     {
         let test = writer.document();
         check_resume(writer, can_resume, test.ranks, ranks)?;
+        // The file may have been damaged or edited since.
+        let damaged = |e| {
+            CommandError::usage(format!(
+                "the Plan in {}: {e}",
+                writer.dir().path().display()
+            ))
+        };
+        test.plan.check().map_err(damaged)?;
         Ok(Self {
             plan: test.plan.clone(),
             target: test.target.url.clone(),

@@ -78,9 +78,9 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
         let stage = self.stage.clone();
         let stage = stage
             .map(|(stage, states)| StageRun::new(stage, states, !team.is_alone(), bell.clone()));
-        let part = workers.len() as f64 / plan.workers().max(1) as f64;
+        let (own, all) = (workers.len() as f64, plan.workers().max(1) as f64);
         let limits = Limits {
-            events: plan.event_rate.map(|rate| rate * part),
+            events: plan.event_rate.map(|rate| rate * own / all),
             total: match plan.options.ops {
                 Some(OpsLimit::Total(n)) => Some(team.share_of(n)),
                 _ => None,

@@ -309,7 +309,7 @@ impl Scaled {
 fn terms(family: &[Vector], n: f64) -> Vector {
     let mut values = Vector::default();
     for (value, [a, b, c]) in values.iter_mut().zip(family) {
-        *value = a + b * n + c * n * n;
+        *value = a + n * (b + c * n);
     }
     values
 }

@@ -75,11 +75,8 @@ impl RankReport {
     pub(super) fn apply_to(self, outcome: &mut Outcome, windows: usize) {
         let own = outcome.windows[windows..].iter_mut();
         for (i, (window, totals)) in own.zip(self.windows).enumerate() {
-            assert_eq!(
-                (window.totals.number, window.totals.rows.len()),
-                (totals.number, totals.rows.len()),
-                "all ranks have the same windows"
-            );
+            let rows = (window.totals.rows.len(), totals.rows.len());
+            assert_eq!(rows.0, rows.1, "all ranks run the same Plan");
             // Clocks of different ranks are not comparable, only lengths are.
             let merged = WindowTotals {
                 start: window.totals.start,
@@ -132,10 +129,7 @@ impl RankReport {
             match self.windows.get_mut(i) {
                 None => self.windows.push(theirs),
                 Some(mine) => {
-                    assert_eq!(
-                        mine.number, theirs.number,
-                        "all ranks have the same windows"
-                    );
+                    // Numbers may differ: a rank that ran out skips the windows that follow.
                     assert_eq!(mine.slow.len(), theirs.slow.len(), "one entry per row");
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
