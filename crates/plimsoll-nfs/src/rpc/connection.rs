@@ -211,7 +211,7 @@ impl Connection {
             dropped: false,
         };
         let former = state.slots.insert(xid, slot);
-        debug_assert!(former.is_none(), "xid {xid} is in flight already");
+        assert!(former.is_none(), "xid {xid} is in flight already");
         if let Some(driver) = state.driver.take() {
             driver.wake();
         }

@@ -82,22 +82,28 @@ impl Deviations {
     /// Adds a deviation of a procedure's reply; of those that cannot be decoded only the first.
     #[cold]
     pub(crate) fn add(&self, procedure: ProcedureName, deviation: Deviation<'_>) {
-        let why = match deviation {
+        match deviation {
             Deviation::Surplus(bytes) => {
-                return self.add_surplus(procedure, TrailingBytes::of_reply(bytes));
+                self.add_surplus(procedure, TrailingBytes::of_reply(bytes));
             }
-            Deviation::Malformed(field, error) => malformed(procedure, field, error),
-            Deviation::Error(RpcError::NoReply(e)) => {
+            Deviation::Malformed(field, error) => {
+                self.add_malformed(procedure, || malformed(procedure, field, error));
+            }
+            Deviation::Error(RpcError::NoReply(e)) => self.add_malformed(procedure, || {
                 format!("the server sent something other than an RPC reply: {e}")
-            }
-            Deviation::Error(RpcError::GarbageArgs) => {
+            }),
+            Deviation::Error(RpcError::GarbageArgs) => self.add_malformed(procedure, || {
                 let ProcedureName { name, standard } = procedure;
                 format!("the server does not understand the arguments of {name} ({standard})")
-            }
-            Deviation::Error(_) => return,
-        };
+            }),
+            Deviation::Error(_) => {}
+        }
+    }
+
+    /// Adds a reply that could not be decoded; only the first of a procedure is put into words.
+    fn add_malformed(&self, procedure: ProcedureName, why: impl FnOnce() -> String) {
         self.with(procedure, |p| {
-            p.malformed.get_or_insert(why);
+            p.malformed.get_or_insert_with(why);
         });
     }
 

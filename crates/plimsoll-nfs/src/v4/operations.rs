@@ -241,16 +241,19 @@ structures! {
     BindArgs {
         /// The session.
         session: SessionId = "sessid",
-        /// The use of the connection, such as [`BACK_OR_BOTH`].
+        /// The use of the connection, such as [`FORE_OR_BOTH`].
         direction: u32 = "dir",
         /// Whether it uses RDMA.
         rdma: bool = "use_conn_in_rdma_mode",
     }
 }
 
-/// Value of [`BindArgs::direction`], `CDFC4_BACK_OR_BOTH`: callbacks, and calls if the server
-/// agrees (RFC 8881, 18.34).
-pub const BACK_OR_BOTH: u32 = 7;
+/// Value of [`BindArgs::direction`], `CDFC4_FORE_OR_BOTH`: calls, and callbacks if the server agrees
+/// (RFC 8881, 18.34). A connection that has carried calls cannot be bound for callbacks alone.
+pub const FORE_OR_BOTH: u32 = 3;
+
+/// Bit of the direction in a result that includes callbacks: `CDFS4_BACK`, also in `CDFS4_BOTH`.
+pub const BACK: u32 = 2;
 
 /// The type of an object that CREATE creates, `createtype4` (RFC 7530, 16.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -124,11 +124,13 @@ impl<B: NfsBackend> NfsSession<B> {
         buffer.truncate(read as usize);
         change(&mut buffer);
         let stability = to.open.stability;
-        transfer::write_bytes(&*self.client, &to.open, offset, &buffer, stability).await?;
-        self.note_write(to, offset, read);
+        let written = transfer::write_bytes(&*self.client, &to.open, offset, &buffer, stability);
+        let written = written.await;
         if buffer.capacity() <= RETAINED_BUFFER_BYTES {
             self.buffer = buffer;
         }
+        written?;
+        self.note_write(to, offset, read);
         Ok(read)
     }
 

@@ -300,13 +300,7 @@ impl NfsBackend for LaneClient {
 
     async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         let dir = self.walk(path).await?;
-        match self.named_entries(dir).await {
-            Err(OpError(Errno::STALE)) if !path.is_empty() => {
-                self.state.dirs.invalidate(path);
-                Err(OpError(Errno::NOENT))
-            }
-            entries => entries,
-        }
+        self.named_entries(path, dir).await
     }
 
     async fn read_link(&self, path: &[u8]) -> Result<(), OpError> {

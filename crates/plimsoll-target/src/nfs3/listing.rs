@@ -86,18 +86,22 @@ impl LaneClient {
     /// Names and kinds of a directory's entries. On a server without READDIRPLUS each is looked up.
     pub(super) async fn named_entries(
         &self,
+        path: &[u8],
         dir: Handle,
     ) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         let mut all: Vec<(Vec<u8>, Option<FileType>)> = Vec::new();
         let add = |entry: ListedEntry<'_>| all.push((entry.name.to_vec(), entry.kind));
-        match self.read_dir(dir, true, add).await {
-            Err(OpError(Errno::OPNOTSUPP)) => {
-                all.clear();
-                let add = |entry: ListedEntry<'_>| all.push((entry.name.to_vec(), None));
-                self.read_dir(dir, false, add).await?;
-            }
-            done => done?,
+        let mut listed = self.read_dir(dir, true, add).await;
+        if listed == Err(OpError(Errno::OPNOTSUPP)) {
+            all.clear();
+            let add = |entry: ListedEntry<'_>| all.push((entry.name.to_vec(), None));
+            listed = self.read_dir(dir, false, add).await;
         }
+        if listed == Err(OpError(Errno::STALE)) && !path.is_empty() {
+            self.state.dirs.invalidate(path);
+            return Err(OpError(Errno::NOENT));
+        }
+        listed?;
         let mut out = Vec::with_capacity(all.len());
         for (name, kind) in all {
             if !is_name(&name) {

@@ -10,7 +10,7 @@ use crate::rpc::RpcError;
 use crate::v4::blocking::{exchange_args, session_args, set_client_id_args, verifier};
 use crate::v4::compound::{Compound, NfsError, Results};
 use crate::v4::operations::{
-    BACK_OR_BOTH, BindArgs, BindConnToSession, CreateSession, DestroySession, ExchangeId,
+    BACK, BindArgs, BindConnToSession, CreateSession, DestroySession, ExchangeId, FORE_OR_BOTH,
     ReclaimComplete, Renew, SetClientId, SetClientIdConfirm,
 };
 use crate::v4::state::BACK_CHANNEL;
@@ -351,16 +351,17 @@ impl Client {
             let client = Self(inner);
             let args = BindArgs {
                 session: session.id,
-                direction: BACK_OR_BOTH,
+                direction: FORE_OR_BOTH,
                 rdma: false,
             };
             let bind = Call::BindConnToSession;
-            let bound = client.call_outside_session::<BindConnToSession, _>(bind, &args, |_| ());
+            let bound = client
+                .call_outside_session::<BindConnToSession, _>(bind, &args, |bound| bound.direction);
             match bound.await {
-                Ok(()) => session.status.set(0),
+                Ok(direction) if direction & BACK != 0 => session.status.set(0),
                 // The server revokes delegations when it cannot recall them. It must not be asked
                 // with every call.
-                Err(_) => {
+                Ok(_) | Err(_) => {
                     let lane = client.0.lane.clone();
                     drop(client);
                     lane.uncancellable_sleep_until(lane.now() + REBIND_PAUSE_NS)

@@ -44,14 +44,15 @@ impl Client {
         if let Some(e) = state.lost.get() {
             return Err(e);
         }
-        // The access of the last attempt.
-        let access = Cell::new(0);
         let build = |c: &mut Compound<'_>, seqid| {
-            access.set(state.needed().max(1));
+            // Given up before the server is asked: an open without the server must not rely on it.
+            let access = state.needed().max(1);
+            state.access.set(access);
+            state.modes.set(1 << access);
             let args = DowngradeArgs {
                 state: state.state.get(),
                 seqid,
-                access: access.get(),
+                access,
                 deny: 0,
             };
             c.add::<PutFh>(&state.file).add::<OpenDowngrade>(&args);
@@ -66,11 +67,7 @@ impl Client {
             .await;
         match done {
             Ok(new) => {
-                // An OPEN that the server executed later has added its access.
-                if state.renew(new) {
-                    state.access.set(access.get());
-                    state.modes.set(1 << access.get());
-                }
+                state.renew(new);
                 Ok(())
             }
             // The last of its files was closed meanwhile, and with it the open.
