@@ -87,7 +87,7 @@ pub struct Arguments {
     /// Run each iteration without waiting, then with waiting times from 0.0625 to 4
     #[arg(short = 'T', long, help_heading = "Pattern")]
     pub adaptive_waiting: bool,
-    /// Stat and read objects only in the benchmark phase
+    /// In the benchmark phase, only stat and read objects
     #[arg(long, help_heading = "Pattern")]
     pub read_only: bool,
     /// Number of the first object, instead of the one in the run-info file or 0
@@ -109,8 +109,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub transfer_size: Option<u64>,
-    /// Content of writes, instead of the number of the rank: random, zero, or parts with commas
-    /// between them, compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
+    /// Content of writes, instead of the number of the rank: random, zero, or comma-separated
+    /// parts: compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
     /// [default of IOR: random]
     #[arg(long, value_name = "KIND", help_heading = "Pattern")]
     pub content: Option<Content>,
@@ -158,7 +158,7 @@ pub struct Arguments {
     /// Parent of the root directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
-    /// Directory that holds everything; `-- -D=DIR` says the same [default: out, or the
+    /// Directory that holds everything; `-- -D=DIR` is equivalent [default: out, or the
     /// pattern's name]
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = "Target")]
@@ -175,11 +175,11 @@ pub struct Arguments {
         help_heading = "Target"
     )]
     pub target: Option<String>,
-    /// Allocate memory before the run until this many MiB are free, and hold it; 0 for none
+    /// Allocate memory before the run until this many MiB are free, and keep it allocated; 0 for none
     #[arg(short = 'm', long, value_name = "MIB", value_parser = mebibytes)]
     #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub lim_free_mem: Option<u64>,
-    /// Allocate memory between the phases until this many MiB are free, and free it; 0 for none
+    /// Allocate memory between the phases until this many MiB are free, then release it; 0 for none
     #[arg(short = 'M', long, value_name = "MIB", value_parser = mebibytes)]
     #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub lim_free_mem_phase: Option<u64>,
@@ -196,7 +196,7 @@ pub struct Arguments {
     /// List the operations that failed, with their errors
     #[arg(short = 'v', long, action = ArgAction::Count, help_heading = "Output")]
     pub verbose: u8,
-    /// Print counts separated by tabulators instead of the line of each phase
+    /// Print counts separated by tabs instead of the line of each phase
     #[arg(long, help_heading = "Output")]
     pub print_detailed_stats: bool,
     /// Print a line for each rank as well

@@ -51,7 +51,7 @@ Examples:
   plimsoll run webserver --dir /mnt/test     run one on a file system of your choice
   plimsoll plan my.f                         what running a file would do
 
-Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 ran but the result is invalid, \
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 the result is invalid, \
 130 interrupted (SIGINT, SIGTERM or SIGHUP).")]
 pub struct Cli {
     /// What to do.
@@ -87,16 +87,16 @@ Examples:
   plimsoll plan oltp --dir /mnt/test --set nshadows=20
   plimsoll plan my.f --format json
 
-Exits with 2 and the reason if `run` would refuse.")]
+Exits with 2 and prints the reason if `run` would reject the workload.")]
     Plan(Box<PlanArgs>),
-    /// Remove the files that an interrupted run left, as its marker lists them
+    /// Remove the files that an interrupted run left behind, as listed in its marker
     #[command(after_help = "\
 Examples:
   plimsoll clean /mnt/test
   plimsoll clean out
 
-Only what the marker lists is removed. A directory without a marker is searched for directories \
-with one, three levels down; if there is none, nothing is done and the exit code is 2.")]
+Removes only what the marker lists. If DIR has no marker, up to three levels below it are searched \
+for marked directories; if none is found, nothing is removed and the exit code is 2.")]
     Clean(CleanArgs),
     /// List the built-in workloads
     #[command(after_help = "\
@@ -118,22 +118,23 @@ Examples:
   plimsoll import report.txt --format json > report.json
 
 Reads the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports, and of \
-Plimsoll's own, with their line breaks or with all of them collapsed to spaces, and excerpts with the \
-title, the metric and all load points; sections that are missing are named. The overall response \
-time is computed again; a difference that rounding does not explain is a warning.
-Exits with 2 and the place if the text is not a report, or its load points are not whole.")]
+Plimsoll's own reports. Line breaks may have been collapsed to spaces, and an excerpt with the \
+title, the metric and all load points is enough; missing sections are listed. The overall response \
+time is recomputed; a difference too large to be rounding gives a warning.
+Exits with 2 and prints the source location if the text is not a report or its load points are \
+incomplete.")]
     Import(ImportArgs),
-    /// Report results as text, tables, a page or pictures
+    /// Report results as text, tables, a page or images
     #[command(after_help = "\
 Examples:
   plimsoll report plimsoll-results/fileserver-20260301-140502
   plimsoll report plimsoll-results/* --format html --output report.html
   plimsoll report plimsoll-results/* --format csv > figures.csv
-  plimsoll report plimsoll-results/vda-curve-20260301-140502 --format svg --output pictures
+  plimsoll report plimsoll-results/vda-curve-20260301-140502 --format svg --output images
   plimsoll report plimsoll-results/vda-curve-20260301-140502 --format disclosure --sut sut.toml
 
-A page is one file that needs no network. Pictures are one file a chart, in a directory. \
-Exits with 2 if a directory holds no results, or damaged ones.")]
+A page is one file that needs no network. Images are written one file per chart, in a directory. \
+Exits with 2 if a directory contains no results, or damaged results.")]
     Report(ReportArgs),
     /// Compare results, and test whether their differences are significant
     #[command(after_help = "\
@@ -145,17 +146,18 @@ Examples:
 
 Results are directories of a run, of repeated runs (run --repeat) or of a load curve, or published \
 disclosure reports; changes are relative to the first. Only repeated runs can be tested for \
-significance: for them, --fail-if ignores changes that may be chance.
-Exit codes: 0 nothing failed, 2 no such results or figures, 3 a condition of --fail-if is met.")]
+significance: for them, --fail-if ignores changes that may be due to chance.
+Exit codes: 0 no --fail-if condition is met, 2 results or figures not found, 3 a condition of \
+--fail-if is met.")]
     Compare(CompareArgs),
     /// Add tags to results, or remove them
     #[command(after_help = "\
 Examples:
   plimsoll tag plimsoll-results/fileserver-20260301-140502 --add baseline,nvme
   plimsoll tag plimsoll-results/* --remove baseline
-  plimsoll tag plimsoll-results/*            the tags there are
+  plimsoll tag plimsoll-results/*            lists the current tags
 
-Tags are kept in annotations.json beside the figures, which stay as they are.")]
+Tags are stored in annotations.json in the results directory; the results themselves do not change.")]
     Tag(TagArgs),
     /// Write or read a note on results
     #[command(after_help = "\
@@ -171,9 +173,9 @@ Examples:
   plimsoll prune --older-than 30d            lists them and asks
   plimsoll prune --older-than 8w --root /data/results --yes
 
-Only directories in which everything was written by Plimsoll are deleted, and none that a run is \
-writing to. Results with tags are kept unless --include-tagged is given.
-Exit codes: 0 done, or nothing to do; 1 something could not be deleted; 2 refused.")]
+Deletes only directories that contain nothing but files written by Plimsoll, and none that a run \
+is still writing to. Results with tags are kept unless --include-tagged is given.
+Exit codes: 0 deleted, or nothing to delete; 1 something could not be deleted; 2 refused.")]
     Prune(PruneArgs),
     /// Serve results and runs in progress to a browser
     #[command(after_help = SERVE_EXAMPLES)]
@@ -190,9 +192,9 @@ Examples:
 Examples:
   plimsoll convert export.txt --format toml > mine.toml
   plimsoll convert export.txt --format toml --output mine.toml
-  plimsoll run export.txt                    runs without being converted")]
+  plimsoll run export.txt                    runs the file without converting it")]
     Convert(ConvertArgs),
-    /// Serve files in memory over NFSv3, to try the nfs3 target
+    /// Serve files in memory over NFSv3, for trying out the nfs3 target
     #[command(name = "serve-nfs", after_help = SERVE_NFS_EXAMPLES)]
     ServeNfs(ServeNfsArgs),
     /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
@@ -204,8 +206,8 @@ Examples:
   plimsoll schema > run.schema.json
   plimsoll schema disclosure                 what `import --format json` prints")]
     Schema {
-        /// The document
-        #[arg(value_enum, default_value_t)]
+        /// Document
+        #[arg(value_enum, default_value_t, value_name = "DOCUMENT")]
         form: SchemaForm,
     },
     /// Print a completion script for a shell
@@ -238,44 +240,45 @@ Examples:
   plimsoll run varmail --ops 100000 --quit alldone
   plimsoll run randomread --drop-caches --cpus 0-3 --format json > run.json
   plimsoll run my.f --target 'null:?latency=10ms' --clock virtual
-      load on nothing at all, in virtual time
+      no real target: a fixed 10 ms latency, in virtual time
   mpiexec -n 8 plimsoll run fileserver --dir /shared/test
       the workers spread over eight ranks, on as many machines as mpiexec uses
 
-Without --dir, a workload file's own paths are used as they are written, and a built-in workload \
+Without --dir, a workload file's own paths are used unchanged, and a built-in workload \
 gets a fresh directory below the system's temporary directory.
-Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid, 130 interrupted (SIGINT, \
+SIGTERM or SIGHUP).";
 
 const CURVE_EXAMPLES: &str = "\
 Examples:
   plimsoll curve vda --load 10,20,30 --dir /mnt/test
-      ten minutes each: 5 of warm-up and 5 measured, besides making the files
+      10 minutes per load: 5 of warm-up and 5 measured, plus the time to create the files
   plimsoll curve swbuild --points 10 --max-load 50 --dir /mnt/test --latency-limit 20ms
   plimsoll curve vda --load 10..100/10 --scale 0.001 --time 10s --warmup 2s
-      a thousandth of data and rates; the result is marked as not comparable
+      a thousandth of the data and the rates; the result is marked as not comparable
   plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual
   plimsoll curve --resume plimsoll-results/vda-curve-20260101-120000
       resumes a curve that was interrupted or killed
 
 A point that fails a criterion is invalid; it is kept and shown with its reasons.
-Exit codes: 0 at least one point is valid, 1 failed, 2 refused, 3 no point is valid, 130 interrupted \
-(SIGINT, SIGTERM or SIGHUP).";
+Exit codes: 0 at least one point is valid, 1 failed, 2 bad usage or input, 3 no point is valid, 130 \
+interrupted (SIGINT, SIGTERM or SIGHUP).";
 
 const FIND_EXAMPLES: &str = "\
 Examples:
   plimsoll find vda --max-load 200 --dir /mnt/test
-      loads from 25 streams up, ten minutes each: 5 of warm-up and 5 measured
+      loads from 25 streams up, 10 minutes each: 5 of warm-up and 5 measured, plus the time to create the files
   plimsoll find swbuild --max-load 40 --start-load 4 --resolution 1 --latency-limit 20ms --dir /mnt/test
   plimsoll find vda --max-load 100 --scale 0.001 --time 10s --warmup 2s
-      a thousandth of data and rates; the result is marked as not comparable
+      a thousandth of the data and the rates; the result is marked as not comparable
   plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1' --clock virtual
   plimsoll find --resume plimsoll-results/vda-find-20260101-120000
       resumes a search that was interrupted or killed
 
 Loads are doubled until one is not sustained; then the interval is bisected. A load with a narrow \
-margin is run again, and both ends of the interval are confirmed.
-Exit codes: 0 a load is sustained, 1 failed, 2 refused, 3 no load is sustained, 130 interrupted (SIGINT, \
-SIGTERM or SIGHUP).";
+margin is repeated, and both ends of the interval are confirmed.
+Exit codes: 0 a load is sustained, 1 failed, 2 bad usage or input, 3 no load is sustained, 130 \
+interrupted (SIGINT, SIGTERM or SIGHUP).";
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -287,11 +290,12 @@ Examples:
   plimsoll profile fileio --filesystem 'nfs=nfs3://server/export' --only randomread2k
   plimsoll profile fileio --print-source > my.prof   a copy to change
   plimsoll profile --resume plimsoll-results/fileio-profile-20260101-120000
-      makes the remaining runs
+      completes the remaining runs
 
-A list of values runs once for each. A run that fails is shown, and the next one follows.
-Exit codes: 0 all runs are valid, 1 one failed, 2 refused, 3 one is invalid, 130 interrupted (SIGINT, \
-SIGTERM or SIGHUP).";
+A parameter with a list of values runs once per value. A failed run is reported, and the next one \
+starts.
+Exit codes: 0 all runs are valid, 1 a run failed, 2 bad usage or input, 3 a run is invalid, 130 \
+interrupted (SIGINT, SIGTERM or SIGHUP).";
 
 const STUDY_EXAMPLES: &str = "\
 Examples:
@@ -300,8 +304,8 @@ Examples:
   plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver --repeat 5
 
 A study is a profile (`plimsoll profile nfs4-opens --print-source`) over several access paths to one server: `report`, \
-`compare` and `profile --resume` take its results like those of any profile.
-Exit codes: as those of `profile`.";
+`compare` and `profile --resume` accept its results like those of any profile.
+Exit codes: the same as for `profile`.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -309,8 +313,8 @@ Examples:
   plimsoll serve --root /data/results --listen 127.0.0.1:0
   PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --allowed-host bench.example
 
-Prints its address and serves until Ctrl-C. Results change only \
-when they are tagged, annotated or deleted in the browser.";
+Prints its address and serves until Ctrl-C. It changes results only \
+when the user tags, annotates or deletes them in the browser.";
 
 const SERVE_NFS_EXAMPLES: &str = "\
 Examples:
@@ -319,24 +323,24 @@ Examples:
       in another terminal
   plimsoll serve-nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
 
-The URL of the target is printed. Files are lost when the server ends, by Ctrl-C. Permissions are \
+The URL of the target is printed. The server runs until Ctrl-C; its files are then lost. Permissions are \
 stored but not enforced.
-A fault is an NFS status, such as io, stale, nospc or jukebox; drop-reply: the call is executed but \
-never answered; close: the connection is closed; garbage: bytes are sent that are not a reply; \
+A fault is an NFS status, such as io, stale, nospc or jukebox; drop-reply: the call is executed, but \
+no reply is sent; close: the connection is closed; garbage: bytes are sent that are not a reply; \
 trailing-bytes: four bytes follow the reply; truncated: its last four bytes are missing.";
 
 const WAN_EXAMPLES: &str = "\
 Examples:
   plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
   plimsoll run webserver --target 'nfs3://127.0.0.1:22049/export?mountport=20048'
-      in another terminal; MOUNT goes past the relay
+      in another terminal; MOUNT calls bypass the relay
   plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
   plimsoll wan --tun self filer --rtt 100ms --loss 0.001
-      between this network namespace and that which `ip netns add filer` made
+      between this network namespace and the one that `ip netns add filer` created
 
 A relay terminates TCP on both sides: there is no slow start, and no window limits a connection. With \
---tun there are both. The ends of the tunnel are 198.19.0.1 and 198.19.0.2.
-Ctrl-C ends it and prints the traffic.";
+--tun, both apply. The ends of the tunnel are 198.19.0.1 and 198.19.0.2.
+Ctrl-C stops it and prints its traffic.";
 
 const MD_EXAMPLES: &str = "\
 Examples:
@@ -344,14 +348,14 @@ Examples:
       MD-Workbench's own defaults, in the directory `out`
   plimsoll md --processes 4 --dir /mnt/test -P=3000 -D=10 -I=1000 -R=3
   plimsoll md -i=posix -P=10 -D=5 -I=3 -S=3901 -- -D=/mnt/test/out
-      the same options as MD-Workbench, in its way of writing them
+      the same options in MD-Workbench's own syntax
   plimsoll md -1 && plimsoll md -2 -w=60 -W && plimsoll md -3
-      one phase after the other; mdtest.status keeps the position
+      one phase after the other; mdtest.status stores the position
   plimsoll md --pattern mdtest-hard -n 10000 -w 30 --processes 8
   plimsoll md --dry-run
       prints the Plan
 
-Exit codes: 0 valid, 1 failed, 2 refused, 3 operations failed, 130 interrupted.";
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid (operations failed), 130 interrupted.";
 
 /// Arguments of `md`.
 #[derive(Debug, Args)]
@@ -406,7 +410,7 @@ pub struct ResultsRoot {
 /// Percentiles in tables.
 #[derive(Debug, Args)]
 pub struct PercentilesArg {
-    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
+    /// Percentiles in tables, instead of the defaults: up to 16, above 0 and at most 100, such as
     /// 50,90,99,99.9,99.99,99.999
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub percentiles: Option<Percentiles>,
@@ -416,7 +420,7 @@ pub struct PercentilesArg {
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Output format of the report; json prints the results file (run.json, curve.json, ...) alone;
-    /// of repeated runs, the file of each run in turn
+    /// for repeated runs, the file of each run in order
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Print nothing but the report and errors
@@ -435,8 +439,8 @@ pub struct OutputArgs {
 /// Effect of an incomplete cleanup on the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub struct CleanupArgs {
-    /// Exit with 1 if files of a run cannot be removed; otherwise they are named, and the exit code is
-    /// that of the result
+    /// Exit with 1 if files of a run cannot be removed; by default they are only listed, and the exit
+    /// code is that of the result
     #[arg(long = "strict-cleanup", help_heading = "Behaviour")]
     pub strict: bool,
 }
@@ -458,10 +462,11 @@ pub struct CleanArgs {
     /// Directory that an interrupted run left, or a parent of such directories
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Clean even if the marker says that a run on another machine uses it: you know that it has ended
+    /// Clean even if the marker says that a run on another machine is using it; only if you know
+    /// that the run has ended
     #[arg(long)]
     pub force: bool,
-    /// Target of the directory; on a server, DIR is its path below the export
+    /// Target that holds the directory; on an NFS server, DIR is a path below the export
     #[arg(long, value_name = "URL", default_value = plimsoll_target::DEFAULT_TARGET)]
     pub target: String,
 }

@@ -12,14 +12,14 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 /// Commands of the user around the phases of each run.
 #[derive(Debug, Clone, Args)]
 pub struct HookArgs {
-    /// Shell command before each phase of a run (creation of files, load, a phase of md), which its
-    /// environment names; if it fails, the run fails; needs --allow-commands
+    /// Shell command before each phase of a run (file creation, load, a phase of md); its
+    /// environment variables name the phase; if it fails, the run fails; needs --allow-commands
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     pub before: Option<String>,
-    /// Shell command after each phase; a failure is noted; needs --allow-commands
+    /// Shell command after each phase; a failure is recorded as a note; needs --allow-commands
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     pub after: Option<String>,
-    /// Maximum duration of such a command [default: 10m]
+    /// Maximum duration of a --before or --after command [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Commands")]
     pub command_timeout: Option<Duration>,
@@ -38,7 +38,7 @@ impl HookArgs {
                 }
                 Some(_) if !allowed => {
                     return Err(CommandError::usage(format!(
-                        "{option} runs a command of yours: allow it with --allow-commands"
+                        "{option} runs a shell command: allow it with --allow-commands"
                     )));
                 }
                 _ => {}
@@ -47,7 +47,7 @@ impl HookArgs {
         let any = self.before.is_some() || self.after.is_some();
         if self.command_timeout.is_some() && !any {
             return Err(CommandError::usage(
-                "--command-timeout is for the commands of --before and --after: there are none",
+                "--command-timeout needs --before or --after",
             ));
         }
         let timeout = self.command_timeout.unwrap_or(COMMAND_TIMEOUT);

@@ -24,7 +24,7 @@ pub struct CurveArgs {
     /// Number of evenly spaced loads, up to --max-load
     #[arg(long, value_name = "N", requires = "max_load", help_heading = "Load")]
     pub points: Option<u64>,
-    /// Highest of the --points loads
+    /// Highest load of --points
     #[arg(long, value_name = "LOAD", requires = "points", help_heading = "Load")]
     pub max_load: Option<u64>,
 
@@ -33,16 +33,16 @@ pub struct CurveArgs {
     /// Stop after N consecutive invalid points; 0 never stops
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Criteria")]
     pub stop_after_invalid: u32,
-    /// Continue when an invalid point has achieved less than the point before it
+    /// Continue after an invalid point whose achieved rate is below the previous point's
     #[arg(long, help_heading = "Criteria")]
     pub continue_past_peak: bool,
 
-    /// Program that is called with workload, load, and INIT, WARM, RUN or END at each point; needs
-    /// --allow-commands
+    /// Program called at each point with the workload, the load and the phase (INIT, WARM, RUN or
+    /// END); needs --allow-commands
     #[arg(allow_hyphen_values = true, long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
     #[arg(help_heading = "Behaviour")]
     pub monitor: Option<PathBuf>,
-    /// Resume the curve in this directory, with its own settings
+    /// Resume the curve in this directory, with its original settings
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
     pub resume: Option<PathBuf>,
 
@@ -80,7 +80,7 @@ pub struct FindArgs {
     #[command(flatten)]
     pub how: CommonRunArgs,
 
-    /// Highest load that is tried; files are laid out for it, and created as far as they are needed
+    /// Highest load to try; the layout is for this load, but files are created only as needed
     #[arg(long, value_name = "LOAD", value_parser = load)]
     #[arg(required_unless_present = "resume")]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
@@ -89,13 +89,13 @@ pub struct FindArgs {
     #[arg(long, value_name = "LOAD", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
     pub start_load: Option<u64>,
-    /// Width at which the interval between sustained and not sustained loads is narrow enough
+    /// Width at which the interval between sustained and not sustained loads ends the search
     /// [default: 2 % of the sustained load]
     #[arg(long, value_name = "LOADS", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
     pub resolution: Option<u64>,
-    /// Runs at each end of the interval; a load is sustained if it passes in more than half of its
-    /// runs
+    /// Number of runs at each end of the interval; a load is sustained if it passes in more than half
+    /// of its runs
     #[arg(long, value_name = "N", default_value = "3", value_parser = some_runs)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
     pub confirm_runs: u32,
@@ -107,7 +107,7 @@ pub struct FindArgs {
     #[command(flatten)]
     pub criteria: CriteriaArgs,
 
-    /// Resume the search in this directory, with its own settings
+    /// Resume the search in this directory, with its original settings
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
     pub resume: Option<PathBuf>,
 

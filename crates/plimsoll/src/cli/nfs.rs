@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Arguments of `serve-nfs`.
 #[derive(Debug, Args)]
 pub struct ServeNfsArgs {
-    /// Address on which the server listens; port 0 takes a free one
+    /// Address on which the server listens; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
     /// Delay between a call and its reply; calls do not wait for each other
@@ -29,7 +29,7 @@ pub struct ServeNfsArgs {
 /// Arguments of `wan`.
 #[derive(Debug, Args)]
 pub struct WanArgs {
-    /// Address on which the relay listens; port 0 takes a free one
+    /// Address on which the relay listens; port 0 selects a free port
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -56,8 +56,8 @@ pub struct WanArgs {
     /// Maximum bits per second in each direction, of all connections together, such as 100mbit or 1gbit
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub bandwidth: Option<BitRate>,
-    /// Probability that a packet is lost. A relay loses none: what would be lost, and what follows it
-    /// on its connection, comes a round trip and 200 ms later, as if it had been sent again
+    /// Probability that a packet is lost. A relay loses none: data that would be lost, and what
+    /// follows it on that connection, arrives one round trip plus 200 ms late, as if retransmitted
     #[arg(
         long,
         value_name = "P",

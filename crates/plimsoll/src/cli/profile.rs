@@ -16,7 +16,7 @@ pub struct ProfileArgs {
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
-    /// Print the profile's source only
+    /// Print only the profile's source
     #[arg(long, conflicts_with = "dry_run")]
     pub print_source: bool,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "NAME=DIR|URL", value_parser = OsStringValueParser::new().try_map(file_system), conflicts_with = "dir")]
     #[arg(help_heading = "Target")]
     pub filesystem: Vec<FileSystem>,
-    /// Run this configuration only; repeatable
+    /// Run only this configuration; repeatable
     #[arg(long, value_name = "CONFIG", help_heading = "Load")]
     pub only: Vec<String>,
     /// Repeat each run N times, each with the next seed, to test differences for significance
@@ -38,7 +38,7 @@ pub struct ProfileArgs {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Make the runs that are left of the profile in this directory, as it was begun
+    /// Complete the remaining runs of the profile in this directory, with its original settings
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
     pub resume: Option<PathBuf>,
 

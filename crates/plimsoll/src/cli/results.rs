@@ -28,15 +28,15 @@ pub struct ReportArgs {
     pub format: ReportFormat,
     #[command(flatten)]
     pub percentiles: PercentilesArg,
-    /// First recover what killed runs left: RESULTS are their hidden directories, or parents of such
-    /// directories
+    /// First recover what killed runs left behind; RESULTS are their hidden directories or parents of
+    /// those
     #[arg(long)]
     pub recover: bool,
     /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` creates
     /// one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
-    /// Output file instead of standard output; for pictures, a directory
+    /// Output file instead of standard output; for images, a directory
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
 }
@@ -53,11 +53,11 @@ pub struct CompareArgs {
     /// Output file instead of standard output
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Percentiles to compare, instead of the usual ones: up to 16, above 0 and at most 100, such as
+    /// Percentiles to compare, instead of the defaults: up to 16, above 0 and at most 100, such as
     /// 50,90,99,99.9,99.99,99.999
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub percentiles: Option<Percentiles>,
-    /// Exit with 3 if a figure changed by more; repeatable
+    /// Exit with 3 if a figure changed by more than this; repeatable
     #[arg(long, value_name = "[OPERATION:]FIGURE<|>PERCENT")]
     pub fail_if: Vec<Condition>,
 }
@@ -92,9 +92,9 @@ pub enum ReportFormat {
     Markdown,
     /// A page with charts, in one file
     Html,
-    /// A picture of each chart, of any size
+    /// An image of each chart, of any size
     Svg,
-    /// A picture of each chart, in pixels
+    /// An image of each chart, in pixels
     Png,
 }
 
@@ -107,7 +107,7 @@ Examples:
   plimsoll sut init
   plimsoll sut init --output server7.toml --dir /mnt/test
 
-A file that exists is never overwritten.")]
+Existing files are never overwritten.")]
     Init {
         /// The file
         #[arg(
@@ -123,13 +123,13 @@ A file that exists is never overwritten.")]
         #[arg(allow_hyphen_values = true, long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },
-    /// Read a description and list what is not stated yet
+    /// Read a description and list the entries still missing
     #[command(after_help = "\
 Examples:
   plimsoll sut check
   plimsoll sut check server7.toml
 
-Exits with 2 and the place if the file is not what a disclosure report takes.")]
+Exits with 2 and prints the source location if the file is not a valid description.")]
     Check {
         /// The file
         #[arg(value_name = "FILE", default_value = "sut.toml", value_hint = ValueHint::FilePath)]

@@ -13,10 +13,10 @@ pub struct TagArgs {
     /// Results directories
     #[arg(value_name = "RESULTS", required = true, value_hint = ValueHint::DirPath)]
     pub results: Vec<PathBuf>,
-    /// Tags they get; several with commas between them
+    /// Tags to add, comma-separated
     #[arg(long, value_name = "TAG", value_delimiter = ',')]
     pub add: Vec<Tag>,
-    /// Tags they lose; one that they do not have is no error
+    /// Tags to remove, comma-separated; absent tags are ignored
     #[arg(long, value_name = "TAG", value_delimiter = ',')]
     pub remove: Vec<Tag>,
 }
@@ -27,7 +27,7 @@ pub struct NoteArgs {
     /// Results directory
     #[arg(value_name = "RESULTS", value_hint = ValueHint::DirPath)]
     pub results: PathBuf,
-    /// The note, instead of the one there is; '' removes it. Without a text, the note is printed
+    /// New note, replacing any existing one; '' removes it. Without TEXT, prints the note
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     pub text: Option<String>,
 }
@@ -35,7 +35,7 @@ pub struct NoteArgs {
 /// Arguments of `prune`.
 #[derive(Debug, Args)]
 pub struct PruneArgs {
-    /// Delete results that were begun longer ago than this, such as 12h, 30d or 8w
+    /// Delete results that started longer ago than this, such as 12h, 30d or 8w
     #[arg(long, value_name = "TIME", value_parser = age, allow_hyphen_values = true)]
     pub older_than: Duration,
     /// Directory that holds the results directories
@@ -61,8 +61,8 @@ pub struct PruneArgs {
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Address on which the server listens; port 0 takes a free one. An address that other machines
-    /// reach needs a token
+    /// Address on which the server listens; port 0 selects a free port. An address reachable from
+    /// other machines requires a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
     /// Directory that holds the results directories
@@ -74,14 +74,15 @@ pub struct ServeArgs {
     )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub root: PathBuf,
-    /// Access token, at least 16 characters. Other users of this machine see the arguments of a
-    /// program; they do not see the variable PLIMSOLL_TOKEN, which sets the same
+    /// Access token, at least 16 characters. Other users can see command-line arguments; the
+    /// environment variable PLIMSOLL_TOKEN, which they cannot see, sets it too
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// Host name by which clients reach this machine, besides addresses and localhost; repeatable
+    /// Host name that clients may use for this machine, in addition to addresses and localhost;
+    /// repeatable
     #[arg(long, value_name = "NAME", value_parser = host)]
     pub allowed_host: Vec<String>,
-    /// File of the index [default: one of its own in the user's cache directory]
+    /// File of the index [default: a file in the user's cache directory]
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub index: Option<PathBuf>,
     /// Rebuild the index from all results

@@ -9,10 +9,10 @@ use std::time::Duration;
 /// Arguments of `study`.
 #[derive(Debug, Args)]
 pub struct StudyArgs {
-    /// What is studied
+    /// Study to run
     #[arg(value_enum)]
     pub study: Study,
-    /// The server's export by NFS version 3: nfs3://host/export
+    /// The server's export over NFSv3: nfs3://host/export
     #[arg(
         long,
         value_name = "URL",
@@ -20,10 +20,10 @@ pub struct StudyArgs {
         help_heading = "Target"
     )]
     pub nfs3: Option<String>,
-    /// The same directory by NFS version 4: nfs4://host/path
+    /// The same directory over NFSv4: nfs4://host/path
     #[arg(long, value_name = "URL", help_heading = "Target")]
     pub nfs4: Option<String>,
-    /// Versions of NFS that are compared [default: all that there is a URL for]
+    /// NFS versions to compare [default: all whose URL is given]
     #[arg(
         long,
         value_name = "VERSION",
@@ -44,7 +44,7 @@ pub struct StudyArgs {
     #[command(flatten)]
     pub how: CommonRunArgs,
 
-    /// Run this workload only, fileserver or webserver; repeatable
+    /// Run only this workload, fileserver or webserver; repeatable
     #[arg(long, value_name = "WORKLOAD", help_heading = "Load")]
     pub only: Vec<String>,
     /// Repeat each run N times, each with the next seed, to test differences for significance
@@ -78,6 +78,7 @@ pub enum NfsVersion {
 /// Studies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Study {
-    /// Opens of NFS versions 3, 4.0 and 4.1: one open owner and many, with delegations and without
+    /// Opens of NFS versions 3, 4.0 and 4.1: with one and with many open owners, with and without
+    /// delegations
     Nfs4Opens,
 }

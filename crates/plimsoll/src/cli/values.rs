@@ -14,7 +14,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// Values of `--quit`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Quit {
-    /// By time; a worker without a file to work on is an error
+    /// When the time is up; an exhausted fileset is an error
     Timeout,
     /// When every worker is done
     Alldone,
@@ -35,10 +35,10 @@ impl From<Quit> for QuitMode {
 /// Values of `--on-error`.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub enum ErrorPolicy {
-    /// The run stops and has failed
+    /// Stop the run; its result is failed
     #[default]
     Stop,
-    /// Count it: the run continues, and its result is invalid
+    /// Count the error and continue; the result is invalid
     Count,
 }
 
@@ -89,14 +89,14 @@ pub(super) fn directory() -> impl TypedValueParser<Value = PathBuf> {
 
 pub(super) fn window(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
-        d if d.is_zero() => Err("nothing is measured in no time: expected a time above 0".into()),
+        d if d.is_zero() => Err("the measured window cannot be 0: expected a time above 0".into()),
         d => Ok(d),
     }
 }
 
 pub(super) fn limit(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
-        d if d.is_zero() => Err("no operation returns in no time: expected a limit above 0".into()),
+        d if d.is_zero() => Err("a limit of 0 can never be met: expected a limit above 0".into()),
         d => Ok(d),
     }
 }
@@ -133,7 +133,7 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
 pub(super) fn host(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     if text.is_empty() || !text.chars().all(plain) {
-        return Err("expected the name of a machine without a port, such as bench.example".into());
+        return Err("expected a host name without a port, such as bench.example".into());
     }
     Ok(text.to_owned())
 }
@@ -165,14 +165,14 @@ pub(super) fn load(text: &str) -> Result<u64, String> {
 pub(super) fn scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("expected a share above 0 and at most 1, such as 0.01".into()),
+        _ => Err("expected a fraction above 0 and at most 1, such as 0.01".into()),
     }
 }
 
 pub(super) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("expected a share from 0 to 1, such as 0.95".into()),
+        _ => Err("expected a fraction from 0 to 1, such as 0.95".into()),
     }
 }
 

@@ -21,18 +21,19 @@ pub struct WorkloadArgs {
     #[command(flatten)]
     pub how: CommonRunArgs,
 
-    /// Business metrics to carry, of workloads that have them, such as vda [default: 1]
+    /// Load in business metrics, for workloads that have them, such as vda [default: 1]
     #[arg(long, value_name = "N", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<u64>,
-    /// End after N operations in all, or of each worker
+    /// End after N operations in total, or N per worker
     #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub ops: Option<OpsLimit>,
-    /// When the run ends, instead of what the workload says
+    /// Quit mode: what ends the run, instead of the workload's
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
     pub quit: Option<Quit>,
-    /// Events a second for the limiters, instead of the workload's; 0 lifts the limit
+    /// Event rate for the limiters in events per second, instead of the workload's; 0 removes the
+    /// limit
     #[arg(long, value_name = "EVENTS", value_parser = rate)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub rate: Option<f64>,
@@ -59,7 +60,7 @@ pub struct CommonRunArgs {
         help_heading = "Target"
     )]
     pub target: String,
-    /// Keep the files
+    /// Keep the files after the run
     #[arg(long, help_heading = "Target")]
     pub keep: bool,
 
@@ -72,8 +73,7 @@ pub struct CommonRunArgs {
     #[arg(long, value_name = "TIME", value_parser = window)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub time: Option<Duration>,
-    /// Warm-up before measuring: in addition to a Filebench workload's own, instead of an operation
-    /// mix's
+    /// Warm-up: added to a Filebench workload's own, or replacing that of an operation mix
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub warmup: Option<Duration>,
@@ -85,12 +85,12 @@ pub struct CommonRunArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
 
-    /// What an unexpected error does: stop the run, or count and make the result invalid
-    /// [default: stop; of load points, count]
+    /// What an unexpected error does: stop the run, or count the error and make the result
+    /// invalid [default: stop; for load points: count]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
     pub on_error: Option<ErrorPolicy>,
-    /// Content of writes, instead of the workload's: random, zero, or parts with commas
-    /// between them, compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
+    /// Content of writes, instead of the workload's: random, zero, or comma-separated
+    /// parts: compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
     /// [default: random]
     #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
@@ -98,7 +98,7 @@ pub struct CommonRunArgs {
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Behaviour")]
     pub drop_caches: Option<ColdKind>,
-    /// Processors to which workers are bound in turn, such as 0-3,8
+    /// Processors to which workers are bound round-robin, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
     /// Allow the workload's `system` statements, --before, --after and --monitor to run commands
@@ -118,8 +118,8 @@ pub struct CommonRunArgs {
     #[arg(long, value_name = "N", value_parser = lanes)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub lanes: Option<u32>,
-    /// Length of an interval of the series in the results, at least 10ms; the latencies shown
-    /// during the run are those of the last whole interval
+    /// Length of an interval of the time series in the results, at least 10ms; the latencies shown
+    /// during the run are those of the last complete interval
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
@@ -149,7 +149,7 @@ pub struct ShowArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: OsString,
-    /// Print the workload's source only
+    /// Print only the workload's source
     #[arg(long)]
     pub print_source: bool,
 }
@@ -179,7 +179,7 @@ pub enum ConvertTo {
 /// Values of `--clock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ClockArg {
-    /// Time that passes
+    /// Real time
     #[default]
     Real,
     /// Time that jumps to the next event
