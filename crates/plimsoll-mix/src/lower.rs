@@ -186,7 +186,7 @@ impl Lowerer<'_> {
         if time.unwrap_or(self.workload.file.run.time.0).is_zero() {
             let whose = if time.is_some() { "--time" } else { "run.time" };
             self.refuse(format!(
-                "{whose} must be above 0: nothing is measured in no time"
+                "{whose} must be above 0"
             ));
         }
         if self.load == 0 {

@@ -114,7 +114,7 @@ impl ContentParts {
 fn expected(found: &str) -> String {
     format!(
         "expected random, zero, or one or more of compressible:RATIO (or compressible:PERCENT%), \
-         duplicate:PERCENT, block:SIZE and groups:N, with commas between them, not `{found}`"
+         duplicate:PERCENT, block:SIZE and groups:N, separated by commas, not `{found}`"
     )
 }
 

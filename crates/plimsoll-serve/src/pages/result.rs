@@ -175,7 +175,7 @@ fn annotations(results: &Results, form: &str) -> Markup {
             form method="post" action=(action) {
                 input type="hidden" name="form" value=(form);
                 p {
-                    label.field for="tags" { "Tags, with commas between them" }
+                    label.field for="tags" { "Tags, comma-separated" }
                     input id="tags" name="tags" value=(said.tags.join(", ")) size="50" autocomplete="off";
                 }
                 p {

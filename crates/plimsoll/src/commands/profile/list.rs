@@ -33,7 +33,7 @@ fn text(ready: &PreparedProfile) -> Result<String, CommandError> {
         n => format!(", each {n} times"),
     };
     let mut out = format!(
-        "profile {}: {}{each}, about {} besides making the files\n",
+        "profile {}: {}{each}, about {} plus the time to create the files\n",
         results.profile,
         counted(all.len() as u64, "run", "runs"),
         show_duration(length(results, &all))

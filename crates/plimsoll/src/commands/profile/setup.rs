@@ -245,7 +245,7 @@ pub(super) fn headline(results: &ProfileResults) -> String {
         ClockKind::Virtual => " of virtual time",
     };
     format!(
-        "profile {}: {}{left} on {systems}{each}: about {}{clock} besides making the files",
+        "profile {}: {}{left} on {systems}{each}: about {}{clock} plus the time to create the files",
         results.profile,
         counted(missing.len() as u64, "run", "runs"),
         show_duration(length(results, &missing))
