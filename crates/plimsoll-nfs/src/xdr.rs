@@ -17,7 +17,7 @@ pub enum XdrError {
     #[error("it announces a record of more than {0} bytes")]
     Record(u32),
     /// A number that stands for none of the choices.
-    #[error("{0} is none of the protocol's choices")]
+    #[error("{0} is not a value that the protocol allows")]
     NoSuchChoice(u32),
     /// Bytes that follow the last value.
     #[error("{0} bytes too many")]

@@ -325,11 +325,11 @@ fn unknown_attributes_are_refused() {
     // ACL is attribute 12, and none that we ask for.
     assert_eq!(
         refused(&[1, 1 << 12, 4, 0]).to_string(),
-        "12 is none of the protocol's choices"
+        "12 is not a value that the protocol allows"
     );
     assert_eq!(
         refused(&[3, 0, 0, 1, 0]).to_string(),
-        "64 is none of the protocol's choices"
+        "64 is not a value that the protocol allows"
     );
     let good = bytes_of(&[3, 1 << 4, 0, 0, 8, 0, 5]);
     assert_eq!(

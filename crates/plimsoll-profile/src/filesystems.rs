@@ -115,7 +115,7 @@ fn distinct(places: &[CaseFilesystem], span: Span) -> Result<(), Problem> {
             }
             if (&other.dir, &other.target) == (&place.dir, &place.target) {
                 let message = format!(
-                    "the file systems `{}` and `{}` are one directory",
+                    "the file systems `{}` and `{}` are the same directory",
                     other.label, place.label
                 );
                 let problem = Problem::new(span, message, "these are to be compared");

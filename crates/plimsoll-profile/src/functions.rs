@@ -159,7 +159,7 @@ impl RequiredValue<'_> {
     /// The maximum event rate of a sweep.
     pub(crate) fn rate(&self) -> Result<f64, Problem> {
         let Some(text) = &self.value else {
-            return Err(self.missing("maxrate", "the greatest event rate of its ten runs", "1000"));
+            return Err(self.missing("maxrate", "the maximum event rate of its ten runs", "1000"));
         };
         let rate = text.parse().ok();
         rate.filter(|r: &f64| r.is_finite() && *r > 0.0)

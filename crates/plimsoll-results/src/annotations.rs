@@ -87,8 +87,8 @@ impl FromStr for Tag {
         let plain = text.starts_with(may_begin) && text.chars().all(may_follow);
         if !plain || text.chars().count() > MAX_TAG_BYTES {
             return Err(format!(
-                "`{}` is no tag: expected at most {MAX_TAG_BYTES} letters, digits and . _ : / = + -, \
-                 of which the first is a letter or a digit",
+                "`{}` is not a tag: expected at most {MAX_TAG_BYTES} letters, digits and . _ : / = + \
+                 -, the first being a letter or a digit",
                 text.escape_debug()
             ));
         }

@@ -56,9 +56,9 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
-    /// A directory holds nothing that a killed run left.
+    /// A directory contains no remains of a killed run.
     #[error(
-        "{} holds nothing that a killed run left, or the run is still in progress",
+        "{} contains no remains of a killed run, or its run is still in progress",
         escaped_path(path)
     )]
     NothingLeft {

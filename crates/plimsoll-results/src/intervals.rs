@@ -87,7 +87,7 @@ fn rows<R: std::io::Read>(
             return Err(ResultsError::Damaged {
                 path: path.to_owned(),
                 line: rows.len() as u64 + 2,
-                reason: "a time is negative or no number".into(),
+                reason: "a time is negative or not a number".into(),
             });
         }
         rows.push(row);

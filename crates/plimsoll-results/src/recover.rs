@@ -328,7 +328,7 @@ impl CompleteIntervals {
         match (self.windows.is_empty(), self.has_dropped) {
             (false, _) if ranks > 1 => format!(
                 "the run was killed: the figures of its {ranks} processes {gathered}, and those of \
-                 the part that was under way were not"
+                 the part in progress were not"
             ),
             (true, _) if ranks > 1 => format!(
                 "the run was killed, and the figures of its {ranks} processes were not gathered: \

@@ -190,7 +190,7 @@ fn processes_that_recover_at_once_make_each_result_once() {
 fn a_run_of_several_processes_says_that_their_figures_were_not_gathered() {
     for (intervals, text) in [
         (&[][..], "the figures of its 3 processes were not gathered"),
-        (&[(2, 0)], "those of the part that was under way were not"),
+        (&[(2, 0)], "those of the part in progress were not"),
     ] {
         let root = tempfile::tempdir().unwrap();
         let left = killed(root.path(), ".plimsoll-aaaaaa", 3, intervals);

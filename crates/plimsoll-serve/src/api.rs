@@ -38,7 +38,7 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/compare", get(side_by_side))
         .route("/live", get(live))
         .route("/live/{id}", get(live_run))
-        .fallback(async || Failed(Problem::missing("there is nothing of that name")))
+        .fallback(async || Failed(Problem::missing("not found")))
         .method_not_allowed_fallback(async || {
             let status = StatusCode::METHOD_NOT_ALLOWED;
             Failed(Problem::new(status, "that cannot be done here"))

@@ -226,7 +226,7 @@ impl Refusal {
             ),
             Self::Unknown => Problem::new(
                 StatusCode::UNAUTHORIZED,
-                "This server wants its token: send it as `Authorization: Bearer TOKEN`.",
+                "This server requires a token: send it as `Authorization: Bearer TOKEN`.",
             ),
         }
     }

@@ -48,9 +48,9 @@ fn the_slides() {
     assert_eq!(
         notes(&plan),
         [
-            "`stats directory` means nothing here",
-            "`useism` means nothing here",
-            "`vars` means nothing here"
+            "`stats directory` has no effect here",
+            "`useism` has no effect here",
+            "`vars` has no effect here"
         ]
     );
 }
@@ -109,5 +109,5 @@ fn release_1_5() {
         .map(|o| (o.name.as_str(), o.kind))
         .collect();
     assert!(rows.contains(&("read", OpKind::Open)) && rows.contains(&("read", OpKind::ReadWhole)));
-    assert_eq!(notes(&plan), ["`enable lathist` means nothing here"]);
+    assert_eq!(notes(&plan), ["`enable lathist` has no effect here"]);
 }

@@ -543,6 +543,6 @@ fn threads_and_processes() {
     assert_eq!(plan.workers(), 12 + 3 + 1);
     let texts: Vec<&str> = plan.notes.iter().map(|n| n.text.as_str()).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
-    assert!(texts[0].starts_with("`useism` means nothing"));
+    assert!(texts[0].starts_with("`useism` has no effect"));
     assert!(texts[1].starts_with("memsize is 4096 bytes"));
 }

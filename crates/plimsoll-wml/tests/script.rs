@@ -300,16 +300,16 @@ fn what_means_nothing_any_more_is_noted_once_with_its_place() {
     let begins = |n: usize, with: &str| {
         assert!(notes[n].starts_with(with), "{}: {}", n, notes[n]);
     };
-    begins(0, "4 `debug` means nothing here");
-    begins(1, "5 `version` means nothing here");
-    begins(2, "6 `vars` means nothing here");
-    begins(3, "7 `list fileset` means nothing here");
-    begins(4, "8 `list flowop` means nothing here");
-    begins(5, "9 `enable lathist` means nothing here");
-    begins(6, "10 `enable multi` means nothing here");
-    begins(7, "11 `domultisync` means nothing here");
-    begins(8, "12 `stats directory` means nothing here");
-    begins(9, "13 `stats command` means nothing here");
+    begins(0, "4 `debug` has no effect here");
+    begins(1, "5 `version` has no effect here");
+    begins(2, "6 `vars` has no effect here");
+    begins(3, "7 `list fileset` has no effect here");
+    begins(4, "8 `list flowop` has no effect here");
+    begins(5, "9 `enable lathist` has no effect here");
+    begins(6, "10 `enable multi` has no effect here");
+    begins(7, "11 `domultisync` has no effect here");
+    begins(8, "12 `stats directory` has no effect here");
+    begins(9, "13 `stats command` has no effect here");
     begins(10, "16 `stats clear` has nothing to clear");
     begins(11, "17 `${stats.iops}` is not known");
     assert_eq!(notes.len(), 12);

@@ -215,7 +215,7 @@ fn the_source_of_random_numbers_is_noted() {
     assert!(
         plan.notes[0]
             .text
-            .starts_with("randsrc=urandom means nothing here")
+            .starts_with("randsrc=urandom has no effect here")
     );
 }
 

@@ -557,7 +557,8 @@ pub fn check_resume<D: Collection>(
         return Ok(());
     }
     Err(CommandError::usage(format!(
-        "the {kind} was begun by {} and there {}: --processes, or the launcher, has to start as many",
+        "the {kind} was started with {} and there {}: start the same number with --processes or \
+         the launcher",
         counted(u64::from(begun), "process", "processes"),
         match now {
             1 => "is 1 now".to_owned(),

@@ -92,8 +92,7 @@ impl Monitor {
         match meta.is_file() && meta.permissions().mode() & 0o111 != 0 {
             true => Ok(()),
             false => Err(format!(
-                "the monitor {shown} is no program: it must be a file that may be executed \
-                 (`chmod +x`)"
+                "the monitor {shown} is not a program: it must be an executable file (`chmod +x`)"
             )),
         }
     }

@@ -35,9 +35,9 @@ struct Published {
 }
 
 /// Note in results that are written before the run is over.
-const EARLY: &str = "this was written when all was measured and the run was not over: what came after \
-     it, such as the command after the last phase and the removal of the files, is missing, and the \
-     verdict knows nothing of it";
+const EARLY: &str = "written after measurement but before the run ended: later steps, such as \
+     the last --after command and the removal of the files, are missing and are not reflected in \
+     the verdict";
 
 /// Facts about a run besides its outcome.
 struct RunFrame<'a> {

@@ -180,16 +180,16 @@ fn await_results() {
 fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
     match (now.removes, now.are_written) {
         (true, true) => {
-            "interrupted: the results are written, and the files are being removed; once more leaves \
-             them where they are, a third time ends at once"
+            "interrupted: the results are written, and the files are being removed; interrupt \
+             again to leave them where they are, a third time to end immediately"
         }
         (true, false) => {
-            "interrupted: the files are being removed; once more leaves them where they are, a third \
-             time ends at once"
+            "interrupted: the files are being removed; interrupt again to leave them where they \
+             are, a third time to end immediately"
         }
         (false, _) => {
-            "interrupted: the run ends with what it has measured, and its files are removed; once more \
-             leaves them where they are, a third time ends at once"
+            "interrupted: the run ends with what it has measured, and its files are removed; \
+             interrupt again to leave them where they are, a third time to end immediately"
         }
     }
 }
@@ -204,7 +204,7 @@ fn second_interrupt_message(now: &InterruptStatus) -> String {
         true => "the rest of the files is left where it is",
         false => "the run ends with what it has measured, and its files are left where they are",
     };
-    format!("interrupted again: {what}{later}; once more ends at once")
+    format!("interrupted again: {what}{later}; interrupt once more to end immediately")
 }
 
 /// The message of the last interrupt.
@@ -214,9 +214,7 @@ fn last_interrupt_message(now: &InterruptStatus) -> String {
         let shown = results.display();
         text += &match now.are_written {
             true => format!("; the results are in {shown}"),
-            false => {
-                format!("; `plimsoll report --recover {shown}` makes results of what was measured")
-            }
+            false => format!("; `plimsoll report --recover {shown}` recovers its results"),
         };
     }
     if let Some(command) = &now.clean {

@@ -106,7 +106,7 @@ fn read(text: &str) -> Result<Imported, Problem> {
     if let Some(rest) = &table.rest {
         let first: String = flow.text[rest.clone()].chars().take(REST_SHOWN).collect();
         notes.push(format!(
-            "what follows the load points is no part of them and was ignored: `{first}`"
+            "text after the load points is not part of them and was ignored: `{first}`"
         ));
     }
     let end = end.unwrap_or(flow.text.len());

@@ -57,8 +57,7 @@ fn criteria(c: &Criteria) -> Vec<String> {
         "no operation fails".into(),
         "the target does not stand still at the end of the measured time, nor for more than a twentieth of it"
             .into(),
-        "the measuring machine has processor time left, and begins operations when they are due"
-            .into(),
+        "the measuring machine has processor time left, and starts operations on schedule".into(),
     ];
     if let Some(limit) = c.latency {
         let limit = limit.as_secs_f64() * 1e3;
@@ -72,12 +71,12 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
     let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
     let clock = match curve.clock {
         ClockKind::Real => "",
-        ClockKind::Virtual => ", of virtual time: nothing was really measured",
+        ClockKind::Virtual => ", of virtual time: simulated, not measured",
     };
     let mut notes = vec![format!(
         "Measured from {} on: {} of warm-up and {} of measuring at each load point{clock}. Target \
-         {} ({}), {}, seed {}. Latencies are response times: from when an operation was due to its \
-         return.",
+         {} ({}), {}, seed {}. Latencies are response times: from an operation's scheduled start \
+         to its return.",
         curve.started_at,
         length(curve.warmup_s),
         length(curve.measure_s),

@@ -145,7 +145,7 @@ fn an_excerpt_is_title_metric_and_table() {
         let ignored = read(&format!("{excerpt}\nsource: a web site\n"));
         assert_eq!(
             ignored.notes[1],
-            "what follows the load points is no part of them and was ignored: `source: a web site`"
+            "text after the load points is not part of them and was ignored: `source: a web site`"
         );
         // Nobody need be named.
         let who = format!("{} : {}\n", whole.vendor, whole.product);

@@ -105,17 +105,17 @@ impl Visitor for InspectVisitor<'_> {
             Err(EngineError::Refused(format!("`{dir}` {why}")))
         };
         if !target.exists() {
-            return nothing("does not exist: there is nothing to clean");
+            return nothing("does not exist: nothing to clean");
         }
         let pool = setup_pool(Arc::new(target), self.plan)?;
         match marker::look(&pool, self.plan, &RelPath::default(), self.others) {
             Ok(GuardState::Marked(marker)) => Ok(marker),
             Ok(GuardState::Nothing | GuardState::Empty) => {
-                nothing("carries no marker of Plimsoll: there is nothing to clean")
+                nothing("has no Plimsoll marker: nothing to clean")
             }
             Err(GuardError::Foreign(_)) => nothing(
-                "was not made by Plimsoll (there is no .plimsoll in it): name the directory that \
-                 the first line of the run named",
+                "was not created by Plimsoll (it has no .plimsoll): give the directory shown in \
+                 the first line of the run's output",
             ),
             Err(e) => Err(EngineError::refused(e)),
         }

@@ -36,7 +36,7 @@ pub enum CommandEnd {
 }
 
 /// The error of a command that would ask for a password.
-const WANTS_TERMINAL: &str = "it wants to use the terminal, which is the run's";
+const WANTS_TERMINAL: &str = "it tried to use the terminal, which belongs to the run";
 
 /// Process groups of the running commands.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());

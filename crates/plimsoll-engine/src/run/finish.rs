@@ -107,7 +107,7 @@ impl<'a, T: Target> CleanupStep<'a, '_, T> {
         for path in &cleanup.foreign {
             let path = self.plan.work_dir.dir.join(path);
             notes.push(format!(
-                "`{}` was left: Plimsoll did not make it, or something that lies in it",
+                "`{}` was not removed: it, or something in it, was not created by Plimsoll",
                 path.display()
             ));
         }

@@ -35,7 +35,7 @@ fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
         .chain(squeezed.map(|bytes| ("-M", bytes)))
         .find(|(_, leave)| *leave > available)?;
     Some(format!(
-        "{option} takes no memory: {} are to be left free, and {} are",
+        "{option} allocates no memory: {} must stay free, and only {} are available",
         Bytes(leave),
         Bytes(available)
     ))
@@ -72,8 +72,8 @@ fn rate(plan: &Plan) -> Option<String> {
     let rate = (rate * 1e6).round() / 1e6;
     (due < 1.0).then(|| {
         format!(
-            "fewer than one operation is scheduled: {rate} per second for {seconds} s; a longer --time or a \
-             higher rate measures some"
+            "fewer than one operation is scheduled: {rate} per second for {seconds} s; use a \
+             longer --time or a higher rate"
         )
     })
 }

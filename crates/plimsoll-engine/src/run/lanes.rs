@@ -230,7 +230,7 @@ impl<T: Target> LanePlan<T> {
         if let Some(cpu) = cpus.get(self.number % cpus.len().max(1))
             && let Err(e) = os::pin(*cpu)
         {
-            let text = format!("processor {cpu} was refused: {}", OpError(e));
+            let text = format!("cannot bind to processor {cpu}: {}", OpError(e));
             self.shared.note(text);
         }
         if self.kind != LaneKind::Blocking {
@@ -246,7 +246,7 @@ impl<T: Target> LanePlan<T> {
             let group = &plan.groups[worker.group as usize];
             let set = |what: &str, result: Result<(), rustix::io::Errno>| {
                 if let Err(e) = result {
-                    let text = format!("{what} of `{}` was refused: {}", group.thread, OpError(e));
+                    let text = format!("cannot set {what} of `{}`: {}", group.thread, OpError(e));
                     self.shared.note(text);
                 }
             };

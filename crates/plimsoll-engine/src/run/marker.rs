@@ -280,20 +280,20 @@ pub(crate) enum GuardState {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error(
-        "`{0}` is not empty and was not made by Plimsoll (there is no {MARKER} in it): choose an \
+        "`{0}` is not empty and was not created by Plimsoll (it has no {MARKER}): choose an \
          empty or a new directory"
     )]
     Foreign(String),
     #[error(
-        "`{0}` is not empty and Plimsoll did not make what is in it: a fileset of this workload \
-         would lie there"
+        "`{0}` is not empty: its content was not created by Plimsoll, and a fileset of this \
+         workload would be placed there"
     )]
     InTheWay(String),
     #[error("`{0}` is in use by another run (process {1})")]
     InUse(String, u32),
     #[error(
-        "`{0}` is in use by process {2} of machine `{1}`, unless that has died: `plimsoll clean` \
-         there removes what it left, or here with --force"
+        "`{0}` is in use by process {2} of machine `{1}`: if that process has ended, run \
+         `plimsoll clean` on that machine, or here with --force"
     )]
     Elsewhere(String, String, u32),
     #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]

@@ -383,8 +383,9 @@ pub(crate) fn setup_pool<T: Target>(
     target: Arc<T>,
     plan: &Plan,
 ) -> Result<SetupPool<T>, EngineError> {
-    let content = ContentPool::new(plan.options.content, plan.stream("content"))
-        .map_err(|e| EngineError::Failed(format!("no memory for what is written: {e}")))?;
+    let content = ContentPool::new(plan.options.content, plan.stream("content")).map_err(|e| {
+        EngineError::Failed(format!("not enough memory for the data to write: {e}"))
+    })?;
     Ok(SetupPool {
         target,
         content,

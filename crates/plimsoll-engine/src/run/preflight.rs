@@ -225,7 +225,7 @@ impl Preflight {
             }
         }
         if !pool.target.keeps_files() && plan.pattern().is_some_and(|p| p.verify) {
-            self.refuse("this target keeps no files: there is nothing to verify");
+            self.refuse("this target stores no files, so there is nothing to verify");
         }
         if pool.target.keeps_files()
             && let Err(e) = pool.target.writable()
@@ -374,8 +374,8 @@ impl Preflight {
         if settings.clock == ClockKind::Virtual {
             if !pool.target.can_be_virtual() {
                 self.refuse(format!(
-                    "target `{}` takes real time: --clock virtual needs one that takes none, \
-                     such as null:?latency=10ms",
+                    "target `{}` runs in real time: --clock virtual needs a target that supports \
+                     virtual time, such as null:?latency=10ms",
                     settings.target
                 ));
             }
@@ -384,7 +384,8 @@ impl Preflight {
             let windows = windows.count();
             if windows > 1 || script.any(|p| matches!(p, Phase::System { .. })) {
                 self.refuse(
-                    "--clock virtual takes one measured window a run and no shell commands",
+                    "--clock virtual supports only one measured window per run, and no shell \
+                     commands",
                 );
             }
         }

@@ -10,7 +10,7 @@ use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
 pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<String> {
     let mut refusals = Vec::new();
     if ranks > 1 && settings.clock == ClockKind::Virtual {
-        refusals.push("--clock virtual is one process's: run with one rank".into());
+        refusals.push("--clock virtual supports only one process: run with one rank".into());
     }
     if let Some(pattern) = plan.pattern() {
         if pattern.ranks != ranks {
@@ -50,8 +50,7 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<Stri
             };
             let name = &plan.operation(row).name;
             let text = format!(
-                "`{name}`: {what} do not reach from one process to another; run the workload with \
-                 one rank"
+                "`{name}`: {what} do not work across processes; run the workload with one rank"
             );
             if !refusals.contains(&text) {
                 refusals.push(text);

@@ -67,7 +67,7 @@ fn sentence(who: &str, stalls: &[Stall], part: &str) -> String {
         n => {
             let all: u64 = stalls.iter().map(|s| s.gap.length()).sum();
             format!(
-                ", the longest of {n} such times of {:.1} s in all",
+                ", the longest of {n} stalls, {:.1} s in total",
                 seconds(all)
             )
         }

@@ -56,8 +56,8 @@ fn pattern(
     };
     if !positions.is_empty() && positions.len() != ranks as usize {
         return Err(format!(
-            "{} has the positions of {} ranks, but there are {ranks}: --processes, or the \
-             launcher, has to start as many",
+            "{} has the positions of {} ranks, but there are {ranks}: start the same number \
+             with --processes or the launcher",
             w.run_info_file.display(),
             positions.len()
         ));

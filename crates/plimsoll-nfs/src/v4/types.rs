@@ -159,9 +159,9 @@ impl Status {
     #[must_use]
     pub fn says(self) -> &'static str {
         match self {
-            Self::Delay | Self::Grace => "The server asks to be asked later",
+            Self::Delay | Self::Grace => "The server requests a later retry",
             Self::BadHandle => "The server takes the handle for none",
-            Self::BadCookie => "The server cannot go on with the listing",
+            Self::BadCookie => "The server cannot resume the listing",
             Self::ServerFault => "The server failed",
             Self::Expired => "The lease has expired",
             Self::StaleClientId | Self::StaleStateId | Self::BadSession | Self::DeadSession => {

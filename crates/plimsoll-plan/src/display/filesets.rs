@@ -55,7 +55,7 @@ fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layo
     if first.files < all.files {
         writeln!(
             f,
-            "    {} of them made before the run, {}",
+            "    {} of them created before the run, {}",
             Count(first.files),
             Bytes(first.total)
         )?;
@@ -64,7 +64,7 @@ fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layo
         let made = (0..layout.leaf_dirs()).filter(|d| layout.starts_with_leaf_dir(*d));
         writeln!(
             f,
-            "    {}, {} made before the run",
+            "    {}, {} created before the run",
             leaf_directories(u64::from(layout.leaf_dirs())),
             Count(made.count() as u64)
         )?;
@@ -82,7 +82,7 @@ fn sizes(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, s: &SizeSummary)
     }
     writeln!(
         f,
-        "    sizes: {size}; mean {}, least {}, greatest {}",
+        "    sizes: {size}; mean {}, min {}, max {}",
         Bytes(s.mean.round() as u64),
         Bytes(s.min),
         Bytes(s.max)

@@ -54,7 +54,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
 /// Number of the first object, or the range of those of the ranks.
 fn first_objects(p: &Pattern) -> String {
     match (p.positions.iter().min(), p.positions.iter().max()) {
-        (Some(least), Some(greatest)) => format!("{least} to {greatest} by rank"),
+        (Some(min), Some(max)) => format!("{min} to {max} by rank"),
         _ => p.position.to_string(),
     }
 }

@@ -451,7 +451,7 @@ fn what_a_profile_cannot_ask_for_is_refused_at_its_place() {
         ),
         (
             defaults("filesystem = a, b; dir = /x;"),
-            "the file systems `a` and `b` are one directory",
+            "the file systems `a` and `b` are the same directory",
         ),
         (
             defaults("filesystem = a, b; dir = /x, /y, /z;"),

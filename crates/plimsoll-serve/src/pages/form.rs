@@ -17,8 +17,8 @@ pub(crate) fn require_own(app: &App, form: &str) -> Result<(), Problem> {
         true => Ok(()),
         false => Err(Problem::new(
             StatusCode::FORBIDDEN,
-            "This form is not of this server, or of one that has ended: go back and load the page \
-             again.",
+            "This form came from another server or from an earlier run of this one: go back and \
+             load the page again.",
         )),
     }
 }

@@ -131,7 +131,7 @@ fn nfs_port(server: &ServerUrl, host: IpAddr) -> u16 {
 fn mapped_mount_port(host: IpAddr, timeout: Duration) -> Result<u16, TargetError> {
     let reason = match portmap::port_of(host, mount::PROGRAM, mount::VERSION, timeout) {
         Ok(Some(port)) => return Ok(port),
-        Ok(None) => "the server's port mapper knows no MOUNT version 3".to_owned(),
+        Ok(None) => "the server's port mapper has no entry for MOUNT version 3".to_owned(),
         Err(e) => {
             let at = SocketAddr::new(host, portmap::PORT);
             format!("the port mapper at {at}: {e}")
@@ -172,7 +172,7 @@ impl NfsVersion for Nfs3 {
     type Backend = LaneClient;
 
     const NO_LOCKS: Option<&'static str> =
-        Some("NFSv3 locks by another protocol, NLM, which is not supported");
+        Some("NFSv3 locking uses a separate protocol, NLM, which is not supported");
 
     fn probe(&self) -> Result<Probe, OpError> {
         let ChannelSpec {

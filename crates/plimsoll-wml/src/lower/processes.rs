@@ -124,7 +124,7 @@ impl Lowerer<'_> {
         let nice = self.ranged(p, Key::Nice, -20..=19)?.unwrap_or(0);
         let io_priority = self.ranged(t, Key::IoPrio, 0..=7)?;
         if self.is_set(t, Key::UseIsm)? {
-            let text = "`useism` means nothing here: buffers are ordinary memory of each thread";
+            let text = "`useism` has no effect here: buffers are ordinary memory of each thread";
             self.note(self.value_span(t, Key::UseIsm), text);
         }
         self.check_slots(state)?;

@@ -138,7 +138,7 @@ impl Lowerer<'_> {
         }
         self.note(
             span,
-            format!("randsrc={source} means nothing here: all draws come from the Plan's seed"),
+            format!("randsrc={source} has no effect here: all draws come from the Plan's seed"),
         );
         Ok(())
     }
@@ -159,14 +159,14 @@ impl Lowerer<'_> {
         if kind == "tabular" {
             if let Some(gamma) = attrs.get(Key::Gamma) {
                 let span = gamma.name_span;
-                self.note(span, "`gamma` means nothing to a tabular random variable");
+                self.note(span, "`gamma` has no effect on a tabular random variable");
             }
             return self.tabular(attrs, min);
         }
         if let Some(table) = table {
             return self.fail(
                 table.name_span,
-                format!("`randtable` goes with type=tabular, not with type={kind}"),
+                format!("`randtable` requires type=tabular, not type={kind}"),
                 "not used by this type",
             );
         }

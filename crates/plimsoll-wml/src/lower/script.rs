@@ -228,7 +228,7 @@ impl Lowerer<'_> {
                 self.note(span, format!("`{title}` {why}"));
             }
             Stats::Setting => {
-                let why = "means nothing here: results go to the results directory";
+                let why = "has no effect here: results go to the results directory";
                 self.note(span, format!("`{title}` {why}"));
             }
         }

@@ -90,7 +90,7 @@ impl Lowerer<'_> {
             S::Nothing(why) => {
                 self.note(
                     span,
-                    format!("`{}` means nothing here: {why}", statement.title),
+                    format!("`{}` has no effect here: {why}", statement.title),
                 );
             }
         }

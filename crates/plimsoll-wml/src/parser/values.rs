@@ -142,10 +142,10 @@ impl Parser {
         loop {
             self.sign('{', "to begin a row: {percent, min, max}")?;
             let percent = self.expr("a percentage")?;
-            self.sign(',', "and the least value: {percent, min, max}")?;
-            let min = self.expr("the least value of the row")?;
-            self.sign(',', "and the greatest value: {percent, min, max}")?;
-            let max = self.expr("the greatest value of the row")?;
+            self.sign(',', "and the minimum value: {percent, min, max}")?;
+            let min = self.expr("the minimum value of the row")?;
+            self.sign(',', "and the maximum value: {percent, min, max}")?;
+            let max = self.expr("the maximum value of the row")?;
             self.sign('}', "to end the row: {percent, min, max}")?;
             rows.push([percent, min, max]);
             if !self.eat_sign(',') {

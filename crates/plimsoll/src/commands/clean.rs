@@ -27,8 +27,8 @@ pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
         .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", dir.display())))?;
     if marked.is_empty() {
         return Err(CommandError::usage(format!(
-            "neither `{0}` nor a directory up to {MAX_SEARCH_DEPTH} levels below it carries a marker of \
-             Plimsoll: there is nothing to clean",
+            "neither `{0}` nor a directory up to {MAX_SEARCH_DEPTH} levels below it has a Plimsoll \
+             marker: nothing to clean",
             dir.display()
         )));
     }

@@ -11,7 +11,7 @@ use plimsoll_plan::SourceKind;
 const HEAD: &str = "\
 # Converted from netmist's custom workload file. What such files do not say are Plimsoll's own
 # figures: processes, their rate (without one, an operation begins when the one before it has
-# ended), the number of files and directories, and when a load counts as carried.
+# ended), the number of files and directories, and when a load counts as sustained.
 ";
 
 /// Prints the workload, or writes it to a new file.
@@ -41,7 +41,7 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
         let place = path.display();
         match e.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                CommandError::usage(format!("{place} is there already and is not written over"))
+                CommandError::usage(format!("{place} already exists and is not overwritten"))
             }
             _ => CommandError::failed(format!("cannot write {place}: {e}")),
         }

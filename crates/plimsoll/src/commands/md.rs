@@ -223,8 +223,8 @@ fn keep_position(
         }
         None => {
             console::err(&format!(
-                "the run did not come to its end: {} is as it was, and does not fit the objects \
-                 there are; `plimsoll clean` removes them\n",
+                "the run did not finish: {} is unchanged and does not match the existing objects; \
+                 `plimsoll clean` removes them\n",
                 w.run_info_file.display()
             ));
             Ok(())

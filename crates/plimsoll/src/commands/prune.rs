@@ -28,7 +28,7 @@ pub fn run(args: &PruneArgs) -> Result<Exit, CommandError> {
     }
     let before = Timestamp::now()
         .checked_sub(args.older_than)
-        .map_err(|_| CommandError::usage("--older-than reaches back further than there is time"))?;
+        .map_err(|_| CommandError::usage("--older-than is too long"))?;
     let verdicts = decide(args, before).map_err(CommandError::usage)?;
     let (count, bytes) = (verdicts.old.len() as u64, verdicts.bytes());
     let sum = format!("{}, {}", counted(count, "result", "results"), Bytes(bytes));

@@ -41,11 +41,11 @@ const SERVER_WAYS: [(&str, NfsVersion, &str); 6] = [
 const OWN_OPTIONS: [(&str, &str); 4] = [
     (
         "minorversion",
-        "a study goes through the minor versions itself: --versions leaves some out",
+        "a study tests all minor versions itself: select with --versions",
     ),
-    ("open_owner", "a study goes through the open owners itself"),
-    ("delegations", "a study goes through delegations itself"),
-    ("added_rtt", "--added-rtt gives the round trips of a study"),
+    ("open_owner", "a study sets the open owners itself"),
+    ("delegations", "a study sets delegations itself"),
+    ("added_rtt", "set the round-trip times with --added-rtt"),
 ];
 
 /// Makes the runs of a study, and prints what they show.
@@ -55,7 +55,7 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
     };
     if args.how.target != plimsoll_target::DEFAULT_TARGET {
         return Err(CommandError::usage(
-            "a study has targets of its own: --nfs3 and --nfs4 say on which server",
+            "a study sets its own targets: name the server with --nfs3 and --nfs4",
         ));
     }
     let on = ways_to_server(&args)?;
@@ -104,7 +104,7 @@ fn ways_to_server(args: &StudyArgs) -> Result<Vec<FileSystem>, CommandError> {
             let version = version.to_possible_value();
             let version = version.as_ref().map_or("", |v| v.get_name());
             return Err(CommandError::usage(format!(
-                "--versions {version}: {option} says on which server"
+                "--versions {version} needs {option}"
             )));
         }
     }

@@ -44,7 +44,7 @@ fn relay(
     let taken = done.connections - done.refused;
     Ok(format!(
         "TCP relay: no slow start seen\n\
-         {} passed on, {} not taken by the server\n{}",
+         {} passed on, {} not accepted by the server\n{}",
         connections(taken),
         done.refused,
         ways(&done, ["to the server", "to the client"])

@@ -169,10 +169,7 @@ fn a_directory_without_a_marker_is_refused() {
     std::fs::create_dir_all(bench.path("a/b")).unwrap();
     std::fs::write(bench.path("a/b/00000001"), "mine").unwrap();
     let ended = clean(&bench, &["a"]).expect_code(2);
-    assert!(
-        ended.stderr.contains("there is nothing to clean"),
-        "{ended:?}"
-    );
+    assert!(ended.stderr.contains("nothing to clean"), "{ended:?}");
     assert!(bench.path("a/b/00000001").exists());
     // Somebody's file that has the marker's name is none.
     std::fs::write(bench.path("a/b").join(MARKER), "{}").unwrap();

@@ -192,7 +192,7 @@ fn plan_refuses_what_run_refuses() {
     for (args, reason) in [
         (
             &["--dir=theirs"][..],
-            "is not empty and was not made by Plimsoll",
+            "is not empty and was not created by Plimsoll",
         ),
         (&["--dir=no/such/dir"], "`no/such` does not exist"),
         (&["--dir=file"], "`file` is not a directory"),
@@ -205,7 +205,7 @@ fn plan_refuses_what_run_refuses() {
         (&["--lanes=2"], "--lanes is for targets that share lanes"),
         (
             &["--clock=virtual"],
-            "--clock virtual needs one that takes none",
+            "--clock virtual needs a target that supports virtual time",
         ),
         (
             &[virtual_on_null[0], virtual_on_null[1], "--lanes=2"],

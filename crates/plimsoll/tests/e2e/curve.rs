@@ -422,7 +422,7 @@ fn an_interrupted_curve_of_ranks_goes_on_with_as_many() {
     let dir = directory(&bench);
     let refused = resume(&bench, &dir).refusal();
     assert!(
-        refused.contains("begun by 2 processes and there is 1 now"),
+        refused.contains("started with 2 processes and there is 1 now"),
         "{refused}"
     );
     assert_eq!(dir.read().unwrap(), interrupted);
@@ -485,7 +485,8 @@ fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
             .contains("cannot use the monitor")
     );
     assert!(
-        refused(&["--load=1", "--monitor=plain.txt", "--allow-commands"]).contains("is no program")
+        refused(&["--load=1", "--monitor=plain.txt", "--allow-commands"])
+            .contains("is not a program")
     );
     assert!(refused(&["--load=1000000000000"]).contains("processes"));
     let many = refused(&["--load=1,100000", "--set=looker.files.size=1t"]);

@@ -170,7 +170,7 @@ fn what_the_description_lacks_is_named_and_nothing_is_invented() {
     for said in [
         "an open equivalent, not a SPEC result",
         "all processes together do at least 95 % of theirs",
-        "of virtual time: nothing was really measured",
+        "of virtual time: simulated, not measured",
         "1s of warm-up and 4s of measuring at each load point",
         "Target null:?latency=4ms&servers=8 (null, 8 servers, latency 4000 us), 1 process, seed 1.",
     ] {

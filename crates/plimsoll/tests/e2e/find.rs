@@ -353,7 +353,7 @@ fn what_cannot_go_on_is_refused() {
     std::fs::write(directory(&bench).path().join("find.json"), &json).unwrap();
     let two = resume(&bench, &["--processes=2"]).refusal();
     assert!(
-        two.contains("begun by 1 process and there are 2 now"),
+        two.contains("started with 1 process and there are 2 now"),
         "{two}"
     );
     let seed = resume(&bench, &["--seed=3"]).refusal();

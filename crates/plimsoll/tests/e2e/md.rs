@@ -397,7 +397,7 @@ fn an_interrupted_run_can_be_cleaned() {
     run.interrupt();
     let ended = run.end().expect_code(130);
     assert!(
-        ended.stderr.contains("the run did not come to its end"),
+        ended.stderr.contains("the run did not finish"),
         "{}",
         ended.stderr
     );

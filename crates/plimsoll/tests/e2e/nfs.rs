@@ -292,7 +292,7 @@ fn what_plimsoll_did_not_make_is_left() {
     let url = files.url();
     let more = ["--target", &url, "--dir=/home", "--time=1s"];
     let refused = bench.run("fileserver", &more).refusal();
-    assert!(refused.contains("was not made by Plimsoll"), "{refused}");
+    assert!(refused.contains("was not created by Plimsoll"), "{refused}");
     assert_eq!(files.names(), ["home"]);
     assert_eq!(
         files.server.calls(Proc::Remove) + files.server.calls(Proc::Write),

@@ -431,7 +431,7 @@ fn slips_of_the_hand_on_the_command_line_are_refused() {
             &["--filesystem=xfs"][..],
             "expected NAME=DIRECTORY or NAME=URL",
         ),
-        (&["--dir=d"][..], "are one directory"),
+        (&["--dir=d"][..], "are the same directory"),
         (&["--repeat=0"][..], "invalid value '0'"),
         (
             &["--results=files-xfs/r"][..],

@@ -284,7 +284,7 @@ fn what_several_ranks_cannot_do_is_refused_by_name() {
         (
             group("flowop semblock name=wait,value=1,highwater=1", 4),
             &["--processes=2"],
-            "`wait`: semaphores do not reach from one process to another",
+            "`wait`: semaphores do not work across processes",
         ),
         (
             group("flowop block name=gate", 4),
@@ -320,7 +320,7 @@ fn what_several_ranks_cannot_do_is_refused_by_name() {
                 "--target=null:?latency=1ms",
                 "--clock=virtual",
             ],
-            "--clock virtual is one process's",
+            "--clock virtual supports only one process",
         ),
     ];
     for (text, args, message) in cases {

@@ -277,7 +277,7 @@ fn a_killed_run_is_finished_and_not_deleted() {
     let (hidden, results) = found(&bench.path("results"));
     assert_eq!((hidden.len(), results.len()), (1, 1));
     let hint = report(&bench, &[], &left).refusal();
-    assert!(hint.contains("--recover makes results"), "{hint}");
+    assert!(hint.contains("--recover recovers its results"), "{hint}");
     let told = report(&bench, &["--recover", "--format=json"], &left).expect_code(0);
     let run = told.parsed().unwrap();
     assert_eq!(run.validity.verdict, Verdict::Interrupted);
@@ -313,7 +313,7 @@ fn a_killed_run_is_finished_and_not_deleted() {
     // There is nothing left to recover.
     let none = report(&bench, &["--recover"], &bench.path("results")).refusal();
     assert!(
-        none.contains("holds nothing that a killed run left"),
+        none.contains("contains no remains of a killed run"),
         "{none}"
     );
 }

@@ -46,7 +46,7 @@ fn what_cannot_be_tagged_is_refused_whole() {
     assert!(!a.join("annotations.json").exists(), "all or nothing");
     let bad = call(&bench, &["tag", "results/a", "--add=a b"]).refusal();
     assert!(
-        bad.contains("`a b` is no tag: expected at most 64 letters"),
+        bad.contains("`a b` is not a tag: expected at most 64 letters"),
         "{bad}"
     );
     let both = call(&bench, &["tag", "results/a", "--add=x", "--remove=x"]).refusal();

@@ -46,7 +46,7 @@ fn a_kept_tree_is_used_again_only_if_it_is_the_same() {
     std::fs::remove_file(bench.work().join(MARKER)).unwrap();
     let args = [&READER[..], &[]].concat();
     let said = bench.run_in_work("filemicro_rread", &args).refusal();
-    assert!(said.contains("was not made by Plimsoll"), "{said}");
+    assert!(said.contains("was not created by Plimsoll"), "{said}");
     assert!(path.exists(), "what is not provably Plimsoll's stays");
 }
 
@@ -127,7 +127,7 @@ fn a_file_that_appears_during_the_run_survives_and_is_named() {
         let path = path.display().to_string();
         notes
             .iter()
-            .any(|n| n.contains(&path) && n.contains("did not make it"))
+            .any(|n| n.contains(&path) && n.contains("was not created by Plimsoll"))
     };
     assert!(named(&deep), "{notes:?}");
     assert!(named(&top), "{notes:?}");

@@ -288,7 +288,7 @@ fn a_foreign_directory_is_refused_and_left_alone() {
     std::fs::write(theirs.join("letter"), "dear").unwrap();
     let out = bench.run("varmail", &["--dir", theirs.to_str().unwrap()]);
     assert_eq!(code(&out), 2);
-    assert!(text(&out.stderr).contains("is not empty and was not made by Plimsoll"));
+    assert!(text(&out.stderr).contains("is not empty and was not created by Plimsoll"));
     assert_eq!(
         std::fs::read_to_string(theirs.join("letter")).unwrap(),
         "dear"
@@ -356,7 +356,7 @@ fn a_plan_says_what_would_be_refused_and_touches_nothing() {
     let error = text(&out.stderr);
     let reason = "error: run would refuse: ";
     assert!(
-        error.starts_with(reason) && error.contains("was not made by Plimsoll"),
+        error.starts_with(reason) && error.contains("was not created by Plimsoll"),
         "{error}"
     );
     let new = bench.path("new");

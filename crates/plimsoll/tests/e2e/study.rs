@@ -122,7 +122,7 @@ fn what_cannot_be_studied_is_refused() {
     let wrong = refusal(&["--nfs4", "nfs3://h/x"]);
     assert!(wrong.contains("begins with nfs4://"), "{wrong}");
     let other = refusal(&["--nfs3", "nfs3://h/x", "--target", "null"]);
-    assert!(other.contains("targets of its own"), "{other}");
+    assert!(other.contains("its own targets"), "{other}");
     let far = refusal(&[
         "--nfs3",
         "nfs3://127.0.0.1:1/x?mountport=1",
@@ -138,7 +138,7 @@ fn what_cannot_be_studied_is_refused() {
     let minor = refusal(&["--nfs4", "nfs4://h/x?minorversion=0"]);
     assert!(minor.contains("`minorversion` cannot be given"), "{minor}");
     let trip = refusal(&["--nfs3", "nfs3://h/x?uid=1&added_rtt=5ms"]);
-    assert!(trip.contains("--added-rtt gives the round trips"), "{trip}");
+    assert!(trip.contains("round-trip times with --added-rtt"), "{trip}");
     let version = refusal(&["--nfs4", "nfs4://h/x", "--versions=3,4.1"]);
     assert!(version.contains("--versions 3: --nfs3 says"), "{version}");
     assert!(!bench.path("plimsoll-results").exists());

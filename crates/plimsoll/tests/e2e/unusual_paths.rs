@@ -197,7 +197,7 @@ fn one_directory_by_two_names_is_refused() {
     ] {
         let refused = profile(on).refusal();
         assert!(
-            refused.contains("`a` and `b` are one directory"),
+            refused.contains("`a` and `b` are the same directory"),
             "{refused}"
         );
     }
@@ -229,7 +229,7 @@ fn one_directory_by_a_bind_mount_is_refused() {
     command.current_dir(bench.root());
     let refused = Ended::of(command).refusal();
     assert!(
-        refused.contains("`a` and `b` are one directory"),
+        refused.contains("`a` and `b` are the same directory"),
         "{refused}"
     );
 }

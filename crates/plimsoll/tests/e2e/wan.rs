@@ -84,7 +84,7 @@ fn a_run_over_a_relay() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "TCP relay: no slow start seen");
     assert!(
-        lines[1].ends_with(" passed on, 0 not taken by the server"),
+        lines[1].ends_with(" passed on, 0 not accepted by the server"),
         "{said}"
     );
     for (line, way) in lines[2..]

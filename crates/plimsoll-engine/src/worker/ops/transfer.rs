@@ -33,7 +33,7 @@ impl<S: Session> Worker<S> {
         let offset = places as i64 as u64 * size;
         debug_assert!(
             offset + size <= set,
-            "{size} bytes at {offset} end behind {set}"
+            "{size} bytes at {offset} end beyond {set}"
         );
         Ok(offset)
     }

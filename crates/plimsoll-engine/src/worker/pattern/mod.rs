@@ -90,7 +90,7 @@ impl<S: Session> Worker<S> {
 }
 
 fn no_memory(of: &str) -> WorkerExit {
-    let failure = Failure::of("run", format!("there is no memory for {of}"));
+    let failure = Failure::of("run", format!("not enough memory for {of}"));
     WorkerExit::new(ExitReason::Failed(failure))
 }
 

@@ -35,7 +35,7 @@ fn a_rate_loop_says_what_it_needs() {
                  runtime = 1;\n warmuptime = 0;\n}";
     assert_eq!(listed(whole).cases.len(), 10);
     for (key, line, why) in [
-        ("maxrate = 9", 2, "the greatest event rate of its ten runs"),
+        ("maxrate = 9", 2, "the maximum event rate of its ten runs"),
         ("runtime = 1", 2, "as each of its runs is that long"),
         ("warmuptime = 0", 2, "which passes before each of its runs"),
     ] {

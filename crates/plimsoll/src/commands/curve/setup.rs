@@ -31,7 +31,7 @@ pub(super) fn ready(
     let config = LoadTestConfig::new(name, &args.how, &args.criteria, loads.greatest())?;
     if args.monitor.is_some() && !args.how.allow_commands {
         return Err(CommandError::usage(
-            "--monitor runs a program of yours at each point: allow it with --allow-commands",
+            "--monitor runs a program at each point: allow it with --allow-commands",
         ));
     }
     if let Some(program) = &args.monitor {

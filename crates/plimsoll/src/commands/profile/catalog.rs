@@ -115,7 +115,7 @@ impl WorkloadCatalog {
         if let Some((new, found)) =
             plimsoll_profile::renamed_personality(name).and_then(|new| Some((new, builtin(new)?)))
         {
-            let note = format!("the workload {name} is called {new} now");
+            let note = format!("the workload {name} has been renamed {new}");
             self.notes.borrow_mut().push(note);
             return Ok(found);
         }

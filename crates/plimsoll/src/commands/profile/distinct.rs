@@ -42,8 +42,8 @@ pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), CommandError> {
         let same = |(other, at): &&(&str, FilesLocation)| *other != label && *at == place;
         if let Some((other, _)) = seen.iter().find(same) {
             return Err(CommandError::usage(format!(
-                "the file systems `{other}` and `{label}` are one directory, {}: these are to be \
-                 compared, give each its own",
+                "the file systems `{other}` and `{label}` are the same directory, {}: they are \
+                 compared, so give each its own",
                 case.plan.work_dir.dir.display()
             )));
         }

@@ -126,7 +126,7 @@ impl LoadedResult {
 fn unreadable(dir: &Path, e: &ResultsError) -> CommandError {
     if AbandonedRun::at(dir).is_some() {
         return CommandError::usage(format!(
-            "{}: the run was killed; --recover makes results of what it left",
+            "{}: the run was killed; --recover recovers its results",
             dir.display()
         ));
     }
@@ -138,7 +138,7 @@ fn unreadable(dir: &Path, e: &ResultsError) -> CommandError {
     match left {
         0 => CommandError::usage(e),
         n => CommandError::usage(format!(
-            "{} holds no results, but what {} left: --recover makes results of that",
+            "{} holds no results, but the remains of {}: --recover recovers the results",
             dir.display(),
             counted(n, "killed run", "killed runs")
         )),

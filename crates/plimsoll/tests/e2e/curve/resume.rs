@@ -119,7 +119,7 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
     let stopped = curve.results.stop_reason.unwrap();
     assert_eq!(stopped.code, "refused");
     assert!(
-        stopped.text.contains("was not made by Plimsoll"),
+        stopped.text.contains("was not created by Plimsoll"),
         "{stopped:?}"
     );
     let thesis = std::fs::read_to_string(work.join("thesis.tex")).unwrap();

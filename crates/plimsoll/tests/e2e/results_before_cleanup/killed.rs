@@ -138,7 +138,7 @@ fn in_the_window_of_several_processes() {
     going.child.kill().unwrap();
     going.end();
     let hint = report(&bench, &[], &root).refusal();
-    let said = "holds no results, but what 1 killed run left: --recover makes results";
+    let said = "holds no results, but the remains of 1 killed run: --recover recovers the results";
     assert!(hint.contains(said), "{hint}");
     let told = report(&bench, &["--recover"], &root).expect_code(0);
     let said = "the figures of its 2 processes were not gathered";
