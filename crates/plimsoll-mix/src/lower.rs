@@ -185,9 +185,7 @@ impl Lowerer<'_> {
         let time = self.overrides.time;
         if time.unwrap_or(self.workload.file.run.time.0).is_zero() {
             let whose = if time.is_some() { "--time" } else { "run.time" };
-            self.refuse(format!(
-                "{whose} must be above 0"
-            ));
+            self.refuse(format!("{whose} must be above 0"));
         }
         if self.load == 0 {
             self.refuse("--load must be at least 1");

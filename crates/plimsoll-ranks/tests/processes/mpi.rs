@@ -95,7 +95,7 @@ fn hung() {
     ended.err.retain(|l| !l.starts_with("told: 2:"));
     ended.assert_all_told(4, &[2], "rank 0: out of luck");
     assert!(!ended.status.success(), "{ended:?}");
-    let said = "another rank has not ended within 20 s of a failure; all are ended";
+    let said = "another rank has not ended within 20 s of a failure; all ranks are aborted";
     assert!(ended.err.iter().any(|l| l.contains(said)), "{ended:?}");
 }
 
