@@ -10,7 +10,7 @@ use plimsoll_html::{RunData, page};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{Overrides, Plan};
-use plimsoll_results::{ClockKind, Environment, MeasuredRun, Run, RunDir, RunWriter, Target};
+use plimsoll_results::{ClockKind, MeasuredRun, Run, RunDir, RunWriter, Target};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -125,27 +125,14 @@ fn totals(ops: u64, second: u64, op: u64) -> OpTotals {
 
 fn run(plan: Plan, window: WindowTotals) -> Run {
     Run::assemble(MeasuredRun {
-        plan,
-        target: Target {
-            url: "null".into(),
-            description: "null".into(),
-        },
-        clock: ClockKind::Real,
-        lanes: 1,
-        started: SystemTime::UNIX_EPOCH,
         windows: vec![(window, SystemUse::default())],
-        ranks: 1,
-        stages: vec![],
-        processes: vec![],
-        populated: vec![],
-        commands: vec![],
-        percentiles: None,
-        failure: None,
-        interrupted: false,
-        reasons: vec![],
-        stuck: vec![],
-        notes: vec![],
-        variables: vec![],
-        environment: Environment::default(),
+        ..MeasuredRun::new(
+            plan,
+            Target {
+                url: "null".into(),
+                description: "null".into(),
+            },
+            SystemTime::UNIX_EPOCH,
+        )
     })
 }

@@ -129,27 +129,7 @@ fn measured() -> MeasuredRun {
         ..WindowTotals::default()
     };
     MeasuredRun {
-        plan: plan(),
-        target: Target {
-            url: "posix".into(),
-            description: "files of this machine".into(),
-        },
-        clock: ClockKind::Real,
-        lanes: 1,
-        started: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         windows: vec![(totals, system())],
-        ranks: 1,
-        stages: vec![],
-        percentiles: None,
-        processes: vec![],
-        populated: vec![],
-        commands: vec![],
-        failure: None,
-        interrupted: false,
-        reasons: vec![],
-        stuck: vec![],
-        notes: vec![],
-        variables: vec![],
         environment: Environment {
             work_dir: Some(WorkDir {
                 path: "/mnt/test".into(),
@@ -159,6 +139,14 @@ fn measured() -> MeasuredRun {
             }),
             ..Environment::default()
         },
+        ..MeasuredRun::new(
+            plan(),
+            Target {
+                url: "posix".into(),
+                description: "files of this machine".into(),
+            },
+            SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        )
     }
 }
 

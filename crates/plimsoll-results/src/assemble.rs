@@ -65,6 +65,34 @@ pub struct MeasuredRun {
     pub environment: Environment,
 }
 
+impl MeasuredRun {
+    /// A run of one process and one lane, in real time, of which nothing is measured yet.
+    #[must_use]
+    pub fn new(plan: Plan, target: Target, started: SystemTime) -> Self {
+        Self {
+            plan,
+            target,
+            clock: ClockKind::Real,
+            lanes: 1,
+            started,
+            windows: vec![],
+            ranks: 1,
+            stages: vec![],
+            percentiles: None,
+            processes: vec![],
+            populated: vec![],
+            commands: vec![],
+            failure: None,
+            interrupted: false,
+            reasons: vec![],
+            stuck: vec![],
+            notes: vec![],
+            variables: vec![],
+            environment: Environment::default(),
+        }
+    }
+}
+
 impl Run {
     /// Computes all figures of a run and judges it.
     ///

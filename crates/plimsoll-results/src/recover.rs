@@ -147,26 +147,18 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     truncate_to_complete(&log, whole.lines_end)?;
     let stages = stages(&draft.plan, whole.windows.len());
     let text = whole.said(draft.ranks);
+    let began = started(&draft);
     Ok(Run::assemble(MeasuredRun {
-        started: started(&draft),
         windows: whole.windows,
         stages,
-        target: draft.target,
         clock: draft.clock,
         lanes: draft.lanes,
         ranks: draft.ranks,
         percentiles: draft.percentiles_shown,
-        processes: vec![],
-        populated: vec![],
-        commands: vec![],
-        failure: None,
         interrupted: true,
-        reasons: vec![],
-        stuck: vec![],
         notes: vec![text.into()],
-        variables: vec![],
         environment: draft.environment,
-        plan: draft.plan,
+        ..MeasuredRun::new(draft.plan, draft.target, began)
     }))
 }
 

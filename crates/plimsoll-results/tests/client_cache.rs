@@ -48,19 +48,7 @@ fn measured(
         ..WindowTotals::default()
     };
     MeasuredRun {
-        plan,
-        target: Target {
-            url: "posix".into(),
-            description: "files of this machine".into(),
-        },
-        clock: ClockKind::Real,
-        lanes: 1,
-        started: SystemTime::UNIX_EPOCH,
         windows: vec![(window, system)],
-        ranks: 1,
-        stages: vec![],
-        percentiles: None,
-        processes: vec![],
         populated: vec![PopulatedFileset {
             fileset: "s".into(),
             files: 1,
@@ -69,13 +57,6 @@ fn measured(
             seconds: 1.0,
             reused: false,
         }],
-        commands: vec![],
-        failure: None,
-        interrupted: false,
-        reasons: vec![],
-        stuck: vec![],
-        notes: vec![],
-        variables: vec![],
         environment: Environment {
             read_source: source,
             memory_bytes: Some(1024 * MIB),
@@ -85,6 +66,14 @@ fn measured(
             }),
             ..Environment::default()
         },
+        ..MeasuredRun::new(
+            plan,
+            Target {
+                url: "posix".into(),
+                description: "files of this machine".into(),
+            },
+            SystemTime::UNIX_EPOCH,
+        )
     }
 }
 

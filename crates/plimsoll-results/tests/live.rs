@@ -4,8 +4,8 @@ use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{OpKind, Operation, Plan};
 use plimsoll_results::{
-    ClockKind, Environment, INTERVALS_FILE, LIVE_FILE, LiveDir, LiveLocation, MeasuredRun, Run,
-    RunWriter, Target,
+    ClockKind, INTERVALS_FILE, LIVE_FILE, LiveDir, LiveLocation, MeasuredRun, Run, RunWriter,
+    Target,
 };
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -73,28 +73,15 @@ fn run() -> Run {
         ..WindowTotals::default()
     };
     Run::assemble(MeasuredRun {
-        plan: plan(),
-        target: Target {
-            url: "posix".into(),
-            description: String::new(),
-        },
-        clock: ClockKind::Real,
-        lanes: 1,
-        started: started(),
         windows: vec![(window, SystemUse::default())],
-        ranks: 1,
-        stages: vec![],
-        percentiles: None,
-        processes: vec![],
-        populated: vec![],
-        commands: vec![],
-        failure: None,
-        interrupted: false,
-        reasons: vec![],
-        stuck: vec![],
-        notes: vec![],
-        variables: vec![],
-        environment: Environment::default(),
+        ..MeasuredRun::new(
+            plan(),
+            Target {
+                url: "posix".into(),
+                description: String::new(),
+            },
+            started(),
+        )
     })
 }
 

@@ -3,8 +3,8 @@
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals};
 use plimsoll_plan::{OpKind, Operation, Phase, Plan};
 use plimsoll_results::{
-    ClockKind, Environment, HISTOGRAMS_FILE, INTERVALS_FILE, MeasuredRun, Run, RunDir, RunWriter,
-    Target, Verdict, recover,
+    ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, MeasuredRun, Run, RunDir, RunWriter, Target,
+    Verdict, recover,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -35,28 +35,16 @@ fn plan() -> Plan {
 
 fn draft(plan: &Plan, ranks: u32) -> Run {
     Run::assemble(MeasuredRun {
-        plan: plan.clone(),
-        target: Target {
-            url: "posix".into(),
-            description: String::new(),
-        },
-        clock: ClockKind::Real,
-        lanes: 1,
-        started: SystemTime::UNIX_EPOCH,
-        windows: vec![],
         ranks,
-        stages: vec![],
-        percentiles: None,
-        processes: vec![],
-        populated: vec![],
-        commands: vec![],
-        failure: None,
         interrupted: true,
-        reasons: vec![],
-        stuck: vec![],
-        notes: vec![],
-        variables: vec![],
-        environment: Environment::default(),
+        ..MeasuredRun::new(
+            plan.clone(),
+            Target {
+                url: "posix".into(),
+                description: String::new(),
+            },
+            SystemTime::UNIX_EPOCH,
+        )
     })
 }
 

@@ -7,8 +7,8 @@ use plimsoll_plan::{
     WorkerGroup,
 };
 use plimsoll_results::{
-    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, MeasuredRun, PercentileFigure,
-    Percentiles, ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
+    ClockKind, Failure, LatencyFigures, LatencyKind, MeasuredRun, PercentileFigure, Percentiles,
+    ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -102,28 +102,15 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> MeasuredRun {
         (totals, SystemUse::default())
     });
     MeasuredRun {
-        plan,
-        target: Target {
-            url: "posix".into(),
-            description: "files of this machine".into(),
-        },
-        clock: ClockKind::Real,
-        lanes: 1,
-        started: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250),
         windows: windows.collect(),
-        ranks: 1,
-        stages: vec![],
-        percentiles: None,
-        processes: vec![],
-        populated: vec![],
-        commands: vec![],
-        failure: None,
-        interrupted: false,
-        reasons: vec![],
-        stuck: vec![],
-        notes: vec![],
-        variables: vec![],
-        environment: Environment::default(),
+        ..MeasuredRun::new(
+            plan,
+            Target {
+                url: "posix".into(),
+                description: "files of this machine".into(),
+            },
+            SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250),
+        )
     }
 }
 

@@ -49,7 +49,7 @@ fn stamp(dir: &Path) -> Option<Stamp> {
 pub(crate) mod tests {
     use super::*;
     use plimsoll_plan::Plan;
-    use plimsoll_results::{ClockKind, Environment, MeasuredRun, Run, RunWriter, Target};
+    use plimsoll_results::{ClockKind, MeasuredRun, Run, RunWriter, Target};
     use std::time::SystemTime;
 
     /// Makes what a killed run leaves: its writer holds a lock, but not on copies.
@@ -59,28 +59,15 @@ pub(crate) mod tests {
         let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real);
         let mut writer = writer.unwrap();
         let draft = Run::assemble(MeasuredRun {
-            plan,
-            target: Target {
-                url: "posix".into(),
-                description: String::new(),
-            },
-            clock: ClockKind::Real,
-            lanes: 1,
-            started,
-            windows: vec![],
-            ranks: 1,
-            stages: vec![],
-            percentiles: None,
-            processes: vec![],
-            populated: vec![],
-            commands: vec![],
-            failure: None,
             interrupted: true,
-            reasons: vec![],
-            stuck: vec![],
-            notes: vec![],
-            variables: vec![],
-            environment: Environment::default(),
+            ..MeasuredRun::new(
+                plan,
+                Target {
+                    url: "posix".into(),
+                    description: String::new(),
+                },
+                started,
+            )
         });
         writer.draft(&draft).unwrap();
         let left = root.join(format!(".plimsoll-{id}"));
