@@ -477,7 +477,7 @@ fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
     assert!(refused(&["--points=5"]).contains("--max-load <LOAD>"));
     assert!(refused(&["--points=5", "--max-load=4"]).contains("no 5 different loads up to 4"));
     assert!(refused(&["--load=1", "--max-load=4"]).contains("cannot be used with"));
-    assert!(refused(&["--load=1", "--min-total-rate=95"]).contains("a share from 0 to 1"));
+    assert!(refused(&["--load=1", "--min-total-rate=95"]).contains("a fraction from 0 to 1"));
     assert!(refused(&["--load=1", "--target=nulll"]).contains("did you mean `null`?"));
     assert!(refused(&["--load=1", "--monitor=x"]).contains("allow it with --allow-commands"));
     assert!(

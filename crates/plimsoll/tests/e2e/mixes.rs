@@ -340,7 +340,7 @@ fn custom_workload_files_run_and_are_converted() {
     // It is not written over.
     let ended = Ended::of(bench.plimsoll(convert)).expect_code(2);
     assert!(
-        ended.stderr.contains("is there already"),
+        ended.stderr.contains("already exists"),
         "{}",
         ended.stderr
     );

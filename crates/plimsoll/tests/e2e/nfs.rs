@@ -219,7 +219,7 @@ fn mapped_files_and_locks_are_refused_by_name() {
         .refusal();
     assert!(refused.contains("cannot do `mmap_read`"), "{refused}");
     assert!(
-        refused.contains("cannot do `lock`: NFSv3 locks"),
+        refused.contains("cannot do `lock`: NFSv3 locking"),
         "{refused}"
     );
     assert_eq!(files.names(), Vec::<String>::new());
