@@ -339,11 +339,7 @@ fn custom_workload_files_run_and_are_converted() {
     assert!(figures(first).eq(figures(second)));
     // It is not written over.
     let ended = Ended::of(bench.plimsoll(convert)).expect_code(2);
-    assert!(
-        ended.stderr.contains("already exists"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("already exists"), "{}", ended.stderr);
     let ended = Ended::of(bench.plimsoll(["convert", own])).expect_code(2);
     assert!(
         ended.stderr.contains("is not a custom workload file"),

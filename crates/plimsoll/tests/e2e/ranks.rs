@@ -289,12 +289,12 @@ fn what_several_ranks_cannot_do_is_refused_by_name() {
         (
             group("flowop block name=gate", 4),
             &["--processes=2"],
-            "`gate`: block and wakeup do not reach",
+            "`gate`: block and wakeup do not work across processes",
         ),
         (
             group("flowop finishoncount name=enough,value=5", 4),
             &["--processes=2"],
-            "`enough`: finishoncount and finishonbytes do not reach",
+            "`enough`: finishoncount and finishonbytes do not work across",
         ),
         (
             group("flowop deletefile name=d,filesetname=s", 4),

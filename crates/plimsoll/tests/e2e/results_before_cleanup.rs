@@ -324,7 +324,7 @@ fn a_run_that_goes_on_is_not_recovered() {
     let args = ["--time=1h", "--set=nfiles=50", "--set=nthreads=2"];
     let going = started(bench.command_in_work("varmail", &args), "measuring");
     let none = report(&bench, &["--recover"], &bench.path("results")).refusal();
-    assert!(none.contains("or the run is still in progress"), "{none}");
+    assert!(none.contains("or its run is still in progress"), "{none}");
     going.interrupt();
     going.end().result(130);
 }

@@ -62,7 +62,7 @@ fn numbers_of_windows_after_one_was_dropped() {
 }
 
 /// What is said of results that were written early.
-const EARLY: &str = "the run was not over";
+const EARLY: &str = "before the run ended";
 
 fn says(run: &Run, text: &str) -> bool {
     run.notes.iter().any(|n| n.text.contains(text))
