@@ -60,7 +60,7 @@ const OF_NFS: &[(i32, &str, &str)] = &[
 ];
 
 impl OpError {
-    /// The symbol of the error, such as `ENOSPC`; `errno N` for one that is not in [`SYMBOLS`].
+    /// The symbol of the error, such as `ENOSPC`; `errno N` for one that is not in `SYMBOLS`.
     #[must_use]
     pub fn name(self) -> String {
         if let Some((name, _)) = self.of_nfs() {
