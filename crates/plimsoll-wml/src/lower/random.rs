@@ -272,7 +272,7 @@ impl Lowerer<'_> {
                 format!(
                     "the table's own mean ({own}) is not above min ({min}): it cannot be stretched to a mean of {mean}"
                 ),
-                "asked for here");
+                "requested here");
         };
         let factor = (mean - min) / (own - min);
         let moved = |x: f64| min + (x - min) * factor;

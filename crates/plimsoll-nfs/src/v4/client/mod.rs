@@ -97,7 +97,7 @@ pub struct Permit(Option<Slot>);
 /// The retries of a call, and the pause before the next one (RFC 7530, 13.1.1.3).
 pub struct RetryState {
     pause: Nanos,
-    /// The number of retries, without those that the server asked for.
+    /// The number of retries, without those that the server requested.
     tries: u32,
 }
 
