@@ -1,0 +1,381 @@
+//! Caches: which blocks are held, found by real lookups of the references that happen.
+//!
+//! A cache that holds more blocks than [`MAX_TRACKED_BLOCKS`] is sampled as in SHARDS (Waldspurger et
+//! al., FAST 2015): blocks whose hash is below a threshold are followed in a cache smaller by the same
+//! factor, and every other reference is a hit with the hit ratio of those that are followed.
+
+use crate::hash::mix;
+use hashlink::{LinkedHashMap, LruCache};
+use plimsoll_plan::Rng;
+use rand::RngExt as _;
+
+/// Blocks that one instance of a cache follows at the most; each takes about 50 bytes.
+pub(crate) const MAX_TRACKED_BLOCKS: u64 = 1 << 18;
+
+/// Parts of a 2Q cache that Johnson and Shasha (VLDB 1994) recommend: a quarter of the blocks for those
+/// referenced once, and the names of half as many blocks as fit for those that were.
+const IN_SHARE: f64 = 0.25;
+const OUT_SHARE: f64 = 0.5;
+
+/// References with which the hit ratio of a sampled cache begins, so that the first few do not decide it.
+const PRIOR_REFERENCES: f64 = 16.0;
+
+/// Which block is given up for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    Lru,
+    TwoQueue,
+}
+
+/// Followed references of which the hit ratio of the others is taken: its standard error is at most
+/// 0.5 / √8192, half a percent.
+const RATIO_REFERENCES: f64 = 16_384.0;
+
+/// What a cache counted from the beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheTotals {
+    /// Blocks that were looked up.
+    pub references: u64,
+    /// Those that were held.
+    pub hits: u64,
+    /// Lookups that were decided by following the block; fewer than `references` if sampled.
+    pub followed: u64,
+}
+
+impl CacheTotals {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.references += other.references;
+        self.hits += other.hits;
+        self.followed += other.followed;
+    }
+
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self {
+            references: self.references - before.references,
+            hits: self.hits - before.hits,
+            followed: self.followed - before.followed,
+        }
+    }
+}
+
+/// The blocks held before the first reference: some of the data set, no one knows which, older than every
+/// block referenced since.
+#[derive(Debug, Clone, Copy)]
+struct Residents {
+    /// Blocks of them still held.
+    held: f64,
+    /// Blocks of the data set that were not referenced yet.
+    unreferenced: f64,
+}
+
+/// One instance of a cache.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    blocks: Blocks,
+    /// Followed blocks that fit.
+    capacity: u64,
+    residents: Residents,
+    /// Blocks with a hash up to this are followed.
+    threshold: u64,
+    followed_hits: f64,
+    followed_references: f64,
+    pub(crate) totals: CacheTotals,
+}
+
+#[derive(Debug)]
+enum Blocks {
+    Lru(LruCache<u64, ()>),
+    TwoQueue {
+        once: LinkedHashMap<u64, ()>,
+        once_capacity: u64,
+        forgotten: LinkedHashMap<u64, ()>,
+        forgotten_capacity: u64,
+        often: LruCache<u64, ()>,
+    },
+}
+
+impl Cache {
+    /// A cache of `capacity` blocks that holds `resident` blocks of a data set of `dataset` blocks.
+    pub(crate) fn new(policy: Policy, capacity: u64, resident: u64, dataset: u64) -> Self {
+        let sampled = (MAX_TRACKED_BLOCKS as f64 / capacity.max(1) as f64).min(1.0);
+        let scaled = |blocks: u64| blocks as f64 * sampled;
+        let capacity = (scaled(capacity) as u64).max(1);
+        let blocks = match policy {
+            Policy::Lru => Blocks::Lru(LruCache::new_unbounded()),
+            Policy::TwoQueue => Blocks::TwoQueue {
+                once: LinkedHashMap::new(),
+                once_capacity: ((capacity as f64 * IN_SHARE) as u64).max(1),
+                forgotten: LinkedHashMap::new(),
+                forgotten_capacity: ((capacity as f64 * OUT_SHARE) as u64).max(1),
+                often: LruCache::new_unbounded(),
+            },
+        };
+        let residents = Residents {
+            held: scaled(resident.min(dataset)).min(capacity as f64),
+            unreferenced: scaled(dataset),
+        };
+        let begin = match dataset {
+            0 => 0.0,
+            _ => residents.held / residents.unreferenced,
+        };
+        Self {
+            blocks,
+            capacity,
+            residents,
+            threshold: (sampled * u64::MAX as f64) as u64,
+            followed_hits: PRIOR_REFERENCES * begin,
+            followed_references: PRIOR_REFERENCES,
+            totals: CacheTotals::default(),
+        }
+    }
+
+    /// Looks a block up, and holds it from now on. Returns whether it was held.
+    pub(crate) fn reference(&mut self, block: u64, rng: &mut Rng) -> bool {
+        self.totals.references += 1;
+        let hit = if mix(block) <= self.threshold {
+            self.totals.followed += 1;
+            let hit = self.follow(block, rng);
+            self.note(hit);
+            hit
+        } else {
+            rng.random::<f64>() * self.followed_references < self.followed_hits
+        };
+        self.totals.hits += u64::from(hit);
+        hit
+    }
+
+    /// Counts a followed reference; after [`RATIO_REFERENCES`] the older ones count half, so that the
+    /// ratio is that of the present and not of a cold cache.
+    fn note(&mut self, hit: bool) {
+        self.followed_references += 1.0;
+        self.followed_hits += f64::from(u8::from(hit));
+        if self.followed_references >= RATIO_REFERENCES {
+            self.followed_references /= 2.0;
+            self.followed_hits /= 2.0;
+        }
+    }
+
+    /// Gives up every block: the node lost its memory.
+    pub(crate) fn clear(&mut self) {
+        self.residents.held = 0.0;
+        match &mut self.blocks {
+            Blocks::Lru(held) => held.clear(),
+            Blocks::TwoQueue {
+                once,
+                forgotten,
+                often,
+                ..
+            } => {
+                once.clear();
+                forgotten.clear();
+                often.clear();
+            }
+        }
+    }
+
+    fn follow(&mut self, block: u64, rng: &mut Rng) -> bool {
+        let known = match &mut self.blocks {
+            Blocks::Lru(held) => held.get(&block).is_some(),
+            Blocks::TwoQueue {
+                once,
+                forgotten,
+                often,
+                ..
+            } => {
+                if often.get(&block).is_some() || once.contains_key(&block) {
+                    true
+                } else if forgotten.remove(&block).is_some() {
+                    often.insert(block, ());
+                    self.make_room();
+                    return false;
+                } else {
+                    false
+                }
+            }
+        };
+        if known {
+            return true;
+        }
+        let resident = self.was_resident(rng);
+        match &mut self.blocks {
+            Blocks::Lru(held) => drop(held.insert(block, ())),
+            Blocks::TwoQueue { once, .. } => drop(once.insert(block, ())),
+        }
+        self.make_room();
+        resident
+    }
+
+    /// Whether a block that is referenced for the first time was held from before the beginning: each of
+    /// those not referenced yet is equally likely to be.
+    fn was_resident(&mut self, rng: &mut Rng) -> bool {
+        let Residents { held, unreferenced } = &mut self.residents;
+        if *held <= 0.0 || *unreferenced <= 0.0 {
+            return false;
+        }
+        let resident = rng.random::<f64>() * *unreferenced < *held;
+        *unreferenced -= 1.0;
+        if resident {
+            *held -= 1.0;
+        }
+        resident
+    }
+
+    fn make_room(&mut self) {
+        let known = match &self.blocks {
+            Blocks::Lru(held) => held.len(),
+            Blocks::TwoQueue { once, often, .. } => once.len() + often.len(),
+        } as f64;
+        let excess = known + self.residents.held - self.capacity as f64;
+        if excess <= 0.0 {
+            return;
+        }
+        // Those held from before are the oldest of all.
+        if self.residents.held > 0.0 {
+            self.residents.held = (self.residents.held - excess).max(0.0);
+            if known <= self.capacity as f64 {
+                return;
+            }
+        }
+        match &mut self.blocks {
+            Blocks::Lru(held) => drop(held.remove_lru()),
+            Blocks::TwoQueue {
+                once,
+                once_capacity,
+                forgotten,
+                forgotten_capacity,
+                often,
+            } => {
+                if once.len() as u64 > *once_capacity || often.is_empty() {
+                    if let Some((block, ())) = once.pop_front() {
+                        forgotten.insert(block, ());
+                    }
+                    if forgotten.len() as u64 > *forgotten_capacity {
+                        forgotten.pop_front();
+                    }
+                } else {
+                    often.remove_lru();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::Stream;
+    use rand_distr::{Distribution, Zipf};
+
+    /// Hit ratio by Che's approximation (Che, Tung and Wang 2002) of an LRU cache of `capacity` objects
+    /// whose popularities are `p`.
+    fn che(p: &[f64], capacity: f64) -> f64 {
+        let held = |t: f64| p.iter().map(|q| 1.0 - (-q * t).exp()).sum::<f64>();
+        let (mut low, mut high) = (0.0, 1e12);
+        for _ in 0..200 {
+            let t = f64::midpoint(low, high);
+            match held(t) < capacity {
+                true => low = t,
+                false => high = t,
+            }
+        }
+        p.iter().map(|q| q * (1.0 - (-q * low).exp())).sum()
+    }
+
+    fn zipf(objects: u32, exponent: f64) -> Vec<f64> {
+        let weights: Vec<f64> = (1..=objects)
+            .map(|k| f64::from(k).powf(-exponent))
+            .collect();
+        let sum: f64 = weights.iter().sum();
+        weights.iter().map(|w| w / sum).collect()
+    }
+
+    #[test]
+    fn lru_hits_as_che_s_approximation_says() {
+        let (objects, capacity) = (20_000, 2_000);
+        for exponent in [0.6, 0.9, 1.2] {
+            let mut rng = Stream::new(3).rng();
+            let draw = Zipf::new(f64::from(objects), exponent).unwrap();
+            let mut cache = Cache::new(Policy::Lru, capacity, 0, 0);
+            let reference = |cache: &mut Cache, rng: &mut Rng| {
+                let block = draw.sample(rng) as u64;
+                cache.reference(block, rng)
+            };
+            for _ in 0..200_000 {
+                reference(&mut cache, &mut rng);
+            }
+            let n = 400_000;
+            let hits = (0..n).filter(|_| reference(&mut cache, &mut rng)).count();
+            let found = hits as f64 / f64::from(n);
+            let expected = che(&zipf(objects, exponent), capacity as f64);
+            // Four standard errors of the share, and a hundredth that the approximation may be off.
+            let error = 4.0 * (expected * (1.0 - expected) / f64::from(n)).sqrt() + 0.01 * expected;
+            assert!(
+                (found - expected).abs() < error,
+                "{exponent}: {found} instead of {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_queues_resist_a_scan_that_empties_an_lru_cache() {
+        let hits_after_scan = |policy| {
+            let mut rng = Stream::new(4).rng();
+            let mut cache = Cache::new(policy, 1000, 0, 0);
+            for _ in 0..20 {
+                for block in 0..500 {
+                    cache.reference(block, &mut rng);
+                    // Something else between two references, so that 2Q sees that they come back.
+                    cache.reference(1_000_000 + rng.random::<u64>() % 5000, &mut rng);
+                }
+            }
+            for block in 10_000..12_000 {
+                cache.reference(block, &mut rng);
+            }
+            (0..500)
+                .filter(|&block| cache.reference(block, &mut rng))
+                .count()
+        };
+        assert_eq!(hits_after_scan(Policy::Lru), 0);
+        assert!(hits_after_scan(Policy::TwoQueue) > 400);
+    }
+
+    #[test]
+    fn a_full_cache_begins_with_the_share_of_the_data_that_fits() {
+        let mut rng = Stream::new(5).rng();
+        let mut cache = Cache::new(Policy::Lru, 30_000, 30_000, 100_000);
+        let hits = (0..10_000u64)
+            .filter(|&b| cache.reference(b, &mut rng))
+            .count() as f64;
+        // Each of the 10 000 blocks is there with a probability that falls from 0.3 as 0.7 of each
+        // newcomer takes the place of a resident: held(n) falls by 1 a reference, of 100 000 − n.
+        let expected: f64 = (0..10_000)
+            .map(|n| (30_000.0 - f64::from(n)) / (100_000.0 - f64::from(n)))
+            .sum();
+        assert!(
+            (hits - expected).abs() < 4.0 * (10_000.0f64 * 0.25 * 0.75).sqrt(),
+            "{hits} of {expected}"
+        );
+        // What was referenced is held.
+        assert!((0..10_000u64).all(|b| cache.reference(b, &mut rng)));
+    }
+
+    #[test]
+    fn a_sampled_cache_hits_as_often_as_a_whole_one() {
+        // Four times as many blocks as are followed; uniform references to twice as many.
+        let capacity = 4 * MAX_TRACKED_BLOCKS;
+        let mut rng = Stream::new(6).rng();
+        let mut cache = Cache::new(Policy::Lru, capacity, 0, 0);
+        let mut reference = || {
+            let block = rng.random::<u64>() % (2 * capacity);
+            cache.reference(block, &mut rng)
+        };
+        for _ in 0..6 * capacity {
+            reference();
+        }
+        let n = 1_000_000;
+        let found = (0..n).filter(|_| reference()).count() as f64 / f64::from(n);
+        // 250 000 followed references: 0.5 ± 0.001; the mean of some twenty ratios adds as much.
+        assert!((found - 0.5).abs() < 0.006, "{found}");
+        assert!(cache.totals.followed * 3 < cache.totals.references);
+    }
+}

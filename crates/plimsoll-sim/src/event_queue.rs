@@ -1,0 +1,172 @@
+//! Events in the order of their times.
+
+use std::collections::VecDeque;
+
+/// Nanoseconds of virtual time.
+pub type Nanos = u64;
+
+/// Buckets beside that of the present: one per bit of a time.
+const BUCKETS: usize = Nanos::BITS as usize;
+
+/// A monotone priority queue: no event may be earlier than the last one taken. Events of one time
+/// are taken in the order they were added.
+///
+/// This is a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990). An event lies in the
+/// bucket of the highest bit in which its time differs from that of the last event taken, and moves to
+/// lower buckets as time approaches it. All events of one time lie in one bucket, in their order.
+#[derive(Debug)]
+pub struct EventQueue<E> {
+    /// Time of the last event taken.
+    last: Nanos,
+    /// Events at `last`.
+    present: VecDeque<E>,
+    buckets: [Vec<(Nanos, E)>; BUCKETS],
+    /// Earliest time of each bucket; `Nanos::MAX` if it is empty.
+    earliest: [Nanos; BUCKETS],
+    /// Bit `b` is set if bucket `b` has events.
+    occupied: u64,
+    len: usize,
+}
+
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self {
+            last: 0,
+            present: VecDeque::new(),
+            buckets: std::array::from_fn(|_| Vec::new()),
+            earliest: [Nanos::MAX; BUCKETS],
+            occupied: 0,
+            len: 0,
+        }
+    }
+}
+
+impl<E> EventQueue<E> {
+    /// The number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no events.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds an event.
+    ///
+    /// # Panics
+    /// If it is earlier than the last event taken.
+    #[inline]
+    pub fn push(&mut self, at: Nanos, event: E) {
+        assert!(
+            at >= self.last,
+            "an event at {at} ns lies before the present, {} ns",
+            self.last
+        );
+        self.len += 1;
+        self.place(at, event);
+    }
+
+    /// Time of the earliest event.
+    #[inline]
+    #[must_use]
+    pub fn next_at(&self) -> Option<Nanos> {
+        if !self.present.is_empty() {
+            return Some(self.last);
+        }
+        (self.occupied != 0).then(|| self.earliest[self.occupied.trailing_zeros() as usize])
+    }
+
+    /// Takes the earliest event if its time is at most `until`.
+    #[inline]
+    pub fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, E)> {
+        if self.next_at()? > until {
+            return None;
+        }
+        if self.present.is_empty() {
+            self.advance();
+        }
+        let event = self
+            .present
+            .pop_front()
+            .expect("the lowest bucket had an event of its earliest time");
+        self.len -= 1;
+        Some((self.last, event))
+    }
+
+    #[inline]
+    fn place(&mut self, at: Nanos, event: E) {
+        let difference = at ^ self.last;
+        if difference == 0 {
+            self.present.push_back(event);
+            return;
+        }
+        let bucket = difference.ilog2() as usize;
+        self.buckets[bucket].push((at, event));
+        self.earliest[bucket] = self.earliest[bucket].min(at);
+        self.occupied |= 1 << bucket;
+    }
+
+    /// Makes the earliest time the present, and spreads its bucket over the lower ones.
+    fn advance(&mut self) {
+        let lowest = self.occupied.trailing_zeros() as usize;
+        self.last = std::mem::replace(&mut self.earliest[lowest], Nanos::MAX);
+        self.occupied &= !(1 << lowest);
+        let mut events = std::mem::take(&mut self.buckets[lowest]);
+        for (at, event) in events.drain(..) {
+            self.place(at, event);
+        }
+        // The bucket keeps its memory.
+        debug_assert!(
+            self.buckets[lowest].is_empty(),
+            "events move to lower buckets only"
+        );
+        self.buckets[lowest] = events;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    proptest! {
+        #[test]
+        fn events_come_in_the_order_of_time_and_then_of_addition(
+            steps in prop::collection::vec((0u64..4, 0u64..5000, 0u32..40), 1..300)
+        ) {
+            let mut queue = EventQueue::default();
+            let mut model = BinaryHeap::new();
+            let mut now = 0;
+            for (i, (pops, delay, shift)) in steps.into_iter().enumerate() {
+                let at = now + (delay << shift) / 7;
+                queue.push(at, i);
+                model.push(Reverse((at, i)));
+                for _ in 0..pops {
+                    prop_assert_eq!(queue.next_at(), model.peek().map(|Reverse((at, _))| *at));
+                    let expected = model.pop().map(|Reverse(e)| e);
+                    prop_assert_eq!(queue.pop_until(Nanos::MAX), expected);
+                    now = expected.map_or(now, |(at, _)| at);
+                }
+                prop_assert_eq!(queue.len(), model.len());
+            }
+        }
+    }
+
+    #[test]
+    fn only_events_that_are_due_are_taken() {
+        let mut queue = EventQueue::default();
+        queue.push(10, 'a');
+        queue.push(20, 'b');
+        assert_eq!(queue.pop_until(9), None);
+        assert_eq!(queue.pop_until(10), Some((10, 'a')));
+        // An event between the present and the next one is still possible.
+        assert_eq!(queue.pop_until(15), None);
+        queue.push(15, 'c');
+        assert_eq!(queue.next_at(), Some(15));
+    }
+}

@@ -1,0 +1,184 @@
+//! Figures of a system file: times, sizes and rates, with where they come from.
+
+use plimsoll_plan::{parse_duration, parse_size};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Where a figure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Provenance {
+    /// Published.
+    P,
+    /// Derived from published figures by arithmetic.
+    D,
+    /// Assumed, and free to be fitted.
+    A,
+}
+
+/// A figure: a value alone, or `{ value, source, free, note }`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure<T> {
+    /// The value.
+    pub value: T,
+    /// Where it comes from.
+    pub source: Option<Provenance>,
+    /// Least and greatest value when it is fitted; a figure without bounds is fixed.
+    pub free: Option<(T, T)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Marked<T> {
+    value: T,
+    source: Option<Provenance>,
+    free: Option<(T, T)>,
+    #[serde(rename = "note")]
+    _note: Option<String>,
+}
+
+impl<'de, T: Deserialize<'de> + PartialOrd> Deserialize<'de> for Figure<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(FigureVisitor(PhantomData))
+    }
+}
+
+struct FigureVisitor<T>(PhantomData<T>);
+
+impl<T> FigureVisitor<T> {
+    fn plain<'de, E: Error>(value: impl IntoDeserializer<'de, E>) -> Result<Figure<T>, E>
+    where
+        T: Deserialize<'de>,
+    {
+        let value = T::deserialize(value.into_deserializer())?;
+        Ok(Figure {
+            value,
+            source: None,
+            free: None,
+        })
+    }
+}
+
+impl<'de, T: Deserialize<'de> + PartialOrd> Visitor<'de> for FigureVisitor<T> {
+    type Value = Figure<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a figure, or a table such as { value = \"1ms\", source = \"A\", free = [\"0.5ms\", \"4ms\"] }")
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Figure<T>, E> {
+        Self::plain(n)
+    }
+
+    fn visit_f64<E: Error>(self, n: f64) -> Result<Figure<T>, E> {
+        Self::plain(n)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Figure<T>, E> {
+        Self::plain(text.to_owned())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Figure<T>, A::Error> {
+        let marked = Marked::<T>::deserialize(MapAccessDeserializer::new(map))?;
+        let free = marked.free;
+        if free
+            .as_ref()
+            .is_some_and(|(low, high)| !(*low <= marked.value && marked.value <= *high))
+        {
+            return Err(A::Error::custom("the value must lie within `free`"));
+        }
+        if free.is_some() && marked.source.is_some_and(|s| s != Provenance::A) {
+            return Err(A::Error::custom(
+                "only an assumed figure (source = \"A\") may be free",
+            ));
+        }
+        Ok(Figure {
+            value: marked.value,
+            source: marked.source,
+            free,
+        })
+    }
+}
+
+/// Makes a type of a number with a unit, read from a TOML text or number.
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, $parse:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+        pub struct $name(pub f64);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                struct Read;
+                impl Visitor<'_> for Read {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expected)
+                    }
+
+                    fn visit_str<E: Error>(self, text: &str) -> Result<$name, E> {
+                        let parse: fn(&str) -> Result<f64, String> = $parse;
+                        parse(text).map($name).map_err(E::custom)
+                    }
+                }
+                d.deserialize_str(Read)
+            }
+        }
+    };
+}
+
+quantity!(
+    /// A time, in nanoseconds.
+    Time,
+    "a time such as \"140us\" or \"75ms\"",
+    |text| parse_duration(text).map(|t| t.as_nanos() as f64)
+);
+
+quantity!(
+    /// A size, in bytes.
+    Size,
+    "a size such as \"64k\" or \"80g\"",
+    |text| parse_size(text).map(|bytes| bytes as f64)
+);
+
+quantity!(
+    /// A rate, in bytes per second.
+    Rate,
+    "a rate such as \"457 MB/s\" or \"10 Gbit/s\"",
+    parse_rate
+);
+
+/// Units of rates, in bytes per second.
+const RATE_UNITS: [(&str, f64); 8] = [
+    ("kB/s", 1e3),
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
+    ("TB/s", 1e12),
+    ("kbit/s", 125.0),
+    ("Mbit/s", 125e3),
+    ("Gbit/s", 125e6),
+    ("Tbit/s", 125e9),
+];
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let expected = || {
+        format!(
+            "`{text}` is not a rate: expected a number and a unit, as in \"457 MB/s\" or \"10 Gbit/s\""
+        )
+    };
+    let (unit, factor) = RATE_UNITS
+        .iter()
+        .find(|(unit, _)| text.ends_with(unit))
+        .ok_or_else(expected)?;
+    let number: f64 = text[..text.len() - unit.len()]
+        .trim_end()
+        .parse()
+        .map_err(|_| expected())?;
+    match number.is_finite() && number > 0.0 {
+        true => Ok(number * factor),
+        false => Err(expected()),
+    }
+}

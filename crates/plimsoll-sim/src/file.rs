@@ -1,0 +1,352 @@
+//! A system as it is written in TOML.
+
+use crate::figures::{Figure, Rate, Size, Time};
+use crate::system::{Acknowledgement, Choice, WhenDown};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use toml::Spanned;
+
+/// A figure with its place in the text.
+type At<T> = Spanned<Figure<T>>;
+
+/// Elements by name.
+pub(crate) type Elements<T> = BTreeMap<Spanned<String>, T>;
+
+/// A system file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemFile {
+    /// One line that says what it is.
+    pub title: String,
+    /// Where its figures come from, in sentences.
+    #[serde(default)]
+    pub description: String,
+    /// Groups of like nodes.
+    #[serde(default)]
+    pub node: Elements<Node>,
+    /// Queues with servers.
+    #[serde(default)]
+    pub station: Elements<Station>,
+    /// Links, with a queue in each direction.
+    #[serde(default)]
+    pub link: Elements<Link>,
+    /// Caches.
+    #[serde(default)]
+    pub cache: Elements<Cache>,
+    /// Buffers that acknowledge what they have taken, and are drained behind it.
+    #[serde(default)]
+    pub log: Elements<Log>,
+    /// Limits of operations in flight.
+    #[serde(default)]
+    pub limit: Elements<Limit>,
+    /// Copies on the nodes of a group.
+    #[serde(default)]
+    pub replicas: Elements<Replicas>,
+    /// Pieces of an operation that are handled at once.
+    #[serde(default)]
+    pub stripe: Elements<Stripe>,
+    /// Rights to change a file that clients hold.
+    #[serde(default)]
+    pub tokens: Elements<Tokens>,
+    /// What operations do, step by step: one path for each class of operation, and those that elements name.
+    pub path: Elements<Vec<Spanned<PathStep>>>,
+    /// What happens when.
+    #[serde(default)]
+    pub event: Vec<Event>,
+}
+
+/// A group of like nodes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Number of nodes.
+    pub count: Spanned<u32>,
+    /// What operations do that meet one that is down.
+    #[serde(default)]
+    pub when_down: WhenDown,
+    /// Time after which an operation that was in flight at a node that went down is sent to another.
+    pub retry_after: Option<Time>,
+    /// How a node that missed writes is brought up to date.
+    pub rebuild: Option<Rebuild>,
+}
+
+/// How a node that missed writes is brought up to date.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rebuild {
+    /// Path of each piece.
+    pub path: Spanned<String>,
+    /// Bytes of a piece.
+    pub chunk: Spanned<Size>,
+    /// Pieces in flight.
+    pub in_flight: Spanned<u32>,
+}
+
+/// A queue with servers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Station {
+    /// Group whose nodes each have it.
+    pub node: Option<Spanned<String>>,
+    /// Number of like stations, of each node if it belongs to one.
+    pub count: Option<Spanned<u32>>,
+    /// Which of them serves an operation.
+    pub choose: Option<Spanned<Choice>>,
+    /// Servers of each.
+    pub servers: Option<Spanned<u32>>,
+    /// Order of service.
+    #[serde(default)]
+    pub queue: QueueKind,
+    /// Mean time of service.
+    pub service: Option<At<Time>>,
+    /// Distribution of the time of service.
+    pub distribution: Option<Spanned<Distribution>>,
+    /// Variance of a log-normal time divided by the square of its mean.
+    pub squared_cv: Option<At<f64>>,
+    /// Stages of an Erlang time.
+    pub stages: Option<Spanned<u32>>,
+    /// Times of a table, each with a weight.
+    pub table: Option<Spanned<Vec<(Time, f64)>>>,
+    /// Rate that the bytes of the operation are served at, on top of `service`.
+    pub bandwidth: Option<At<Rate>>,
+    /// What operations do that meet it while it is down.
+    pub when_down: Option<WhenDown>,
+}
+
+/// Orders of service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueKind {
+    /// First come, first served.
+    #[default]
+    Fifo,
+    /// All present share the servers.
+    ProcessorSharing,
+    /// No queue: each has a server of its own.
+    Delay,
+}
+
+/// Distributions of service times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// The same time for all.
+    #[default]
+    Constant,
+    /// Exponential.
+    Exponential,
+    /// Log-normal, with `squared_cv`.
+    LogNormal,
+    /// The sum of `stages` exponential times.
+    Erlang,
+    /// Times and weights in `table`.
+    Table,
+}
+
+/// A link, with a queue in each direction.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Group whose nodes each have it.
+    pub node: Option<Spanned<String>>,
+    /// Number of like links, of each node if it belongs to one.
+    pub count: Option<Spanned<u32>>,
+    /// Which of them carries an operation.
+    pub choose: Option<Spanned<Choice>>,
+    /// Time from one end to the other.
+    pub latency: Option<At<Time>>,
+    /// The latency of each message differs by up to this.
+    pub jitter: Option<At<Time>>,
+    /// Rate of each direction, shared by all messages in their order.
+    pub bandwidth: Option<At<Rate>>,
+    /// Bytes of a message beside its data.
+    pub header: Option<Spanned<Size>>,
+    /// What operations do that meet it while it is down.
+    pub when_down: Option<WhenDown>,
+}
+
+/// A cache.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Group whose nodes each have one.
+    pub node: Option<Spanned<String>>,
+    /// Its size in bytes.
+    pub bytes: Option<At<Size>>,
+    /// Its size in files, for caches of whole files or attributes.
+    pub files: Option<Spanned<u64>>,
+    /// Size of a block.
+    pub block: Option<Spanned<Size>>,
+    /// What is given up for something new.
+    #[serde(default)]
+    pub policy: CachePolicy,
+    /// Path of what it does not hold.
+    pub miss: Spanned<String>,
+    /// What a write does.
+    #[serde(default)]
+    pub write: CacheWrite,
+    /// Bytes of a write-back cache that may be dirty.
+    pub dirty_limit: Option<At<Size>>,
+    /// Path by which dirty bytes are written back.
+    pub flush: Option<Spanned<String>>,
+    /// Writes of dirty bytes in flight, of each cache.
+    pub flush_in_flight: Option<Spanned<u32>>,
+    /// Whether it begins with as much of the data set as fits.
+    #[serde(default)]
+    pub begins: CacheBegins,
+    /// Whether its contents are lost with its node.
+    #[serde(default)]
+    pub volatile: bool,
+}
+
+/// Replacement policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum CachePolicy {
+    /// Least recently used.
+    #[default]
+    #[serde(rename = "lru")]
+    Lru,
+    /// 2Q.
+    #[serde(rename = "2q")]
+    TwoQueue,
+}
+
+/// What a write does to a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheWrite {
+    /// The written blocks are held, and the write goes on.
+    #[default]
+    Through,
+    /// The written blocks are held, and written back behind it.
+    Back,
+    /// The cache is passed by.
+    Around,
+}
+
+/// Contents of a cache at the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheBegins {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// As much of the data set as fits.
+    Full,
+}
+
+/// A buffer that acknowledges what it has taken.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    /// Group whose nodes each have one.
+    pub node: Option<Spanned<String>>,
+    /// Its size; operations wait while it is full.
+    pub bytes: At<Size>,
+    /// Path by which it is drained.
+    pub drain: Spanned<String>,
+    /// Operations of each that are drained at once.
+    pub in_flight: Spanned<u32>,
+}
+
+/// A limit of operations in flight.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Group whose nodes each have one.
+    pub node: Option<Spanned<String>>,
+    /// Operations within the path at once.
+    pub in_flight: Spanned<u32>,
+    /// The path.
+    pub path: Spanned<String>,
+}
+
+/// Copies on the nodes of a group.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replicas {
+    /// The group.
+    pub node: Spanned<String>,
+    /// Path of each copy.
+    pub path: Spanned<String>,
+    /// Copies that are waited for.
+    pub wait: Acknowledgement,
+}
+
+/// Pieces of an operation that are handled at once.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stripe {
+    /// Bytes of a piece.
+    pub unit: Spanned<Size>,
+    /// Path of each piece.
+    pub path: Spanned<String>,
+}
+
+/// Rights to change a file that clients hold.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tokens {
+    /// Path of an operation whose file another client changed last.
+    pub path: Spanned<String>,
+}
+
+/// A step of a path.
+#[derive(Debug, Clone)]
+pub enum PathStep {
+    /// The name of an element, or of another path.
+    Name(String),
+    /// A node of a group.
+    Node(NodeStep),
+}
+
+impl<'de> Deserialize<'de> for PathStep {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct StepVisitor;
+        impl<'de> Visitor<'de> for StepVisitor {
+            type Value = PathStep;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of an element or a path, or a table such as { node = \"edge\", choose = \"file\" }")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<PathStep, E> {
+                Ok(PathStep::Name(name.into()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PathStep, A::Error> {
+                NodeStep::deserialize(MapAccessDeserializer::new(map)).map(PathStep::Node)
+            }
+        }
+        d.deserialize_any(StepVisitor)
+    }
+}
+
+/// A step to a node of a group.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeStep {
+    /// The group.
+    pub node: String,
+    /// Which node of it.
+    pub choose: Choice,
+}
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// Time from the beginning.
+    pub at: Spanned<Time>,
+    /// What goes down: `edge.3` for the fourth node of a group, a station or a link.
+    pub down: Option<Spanned<String>>,
+    /// What comes up.
+    pub up: Option<Spanned<String>>,
+    /// What becomes slower.
+    pub slow: Option<Spanned<String>>,
+    /// How many times slower.
+    pub factor: Option<Spanned<f64>>,
+}

@@ -1,0 +1,197 @@
+//! Operations on their way, and what they fork into.
+
+use crate::event_queue::Nanos;
+use crate::instance::FlowId;
+use crate::system::{MAX_CACHE_DEPTH, MAX_GROUPS, OperationClass};
+
+/// An operation that a client issues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// What it does, which decides its path.
+    pub class: OperationClass,
+    /// Number of the client that issues it.
+    pub client: u32,
+    /// Number of the file or name.
+    pub file: u64,
+    /// Number of its directory.
+    pub directory: u64,
+    /// Position in the file, in bytes.
+    pub offset: u64,
+    /// Bytes that are read or written.
+    pub bytes: u64,
+}
+
+/// An operation that has come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// The number that it was submitted with.
+    pub ticket: u32,
+    /// Whether it succeeded; an operation fails if what it needs is down.
+    pub succeeded: bool,
+}
+
+/// Why a flow exists, and so what its end means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A client waits for it.
+    Operation { ticket: u32 },
+    /// Another flow forked it; that flow may have gone on without it.
+    Branch { parent: FlowRef, fork: u32 },
+    /// It drains bytes of this instance of a buffer.
+    Drain {
+        buffer: u16,
+        instance: u32,
+        bytes: u64,
+    },
+    /// It brings a node up to date.
+    Rebuild { group: u8, node: u32 },
+}
+
+/// A flow that may have ended since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FlowRef {
+    pub(crate) id: FlowId,
+    pub(crate) generation: u32,
+}
+
+/// Marks a flow that is at no station.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// One operation, or a part of one, on its way.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) operation: Operation,
+    pub(crate) purpose: Purpose,
+    pub(crate) generation: u32,
+    pub(crate) is_live: bool,
+    pub(crate) step: u32,
+    /// Bytes that count at present: those of the operation, or those that a cache did not hold.
+    pub(crate) bytes: u64,
+    pub(crate) saved_bytes: [u64; MAX_CACHE_DEPTH],
+    /// Node of each group that it is at.
+    pub(crate) nodes: [u32; MAX_GROUPS],
+    /// Step at which it chose that node.
+    pub(crate) chosen_at: [u32; MAX_GROUPS],
+    /// Instance of a station it is at, or [`NOWHERE`].
+    pub(crate) instance: u32,
+    /// Element it is at, and since when.
+    pub(crate) element: u16,
+    pub(crate) arrived: Nanos,
+    /// Scheduled events of an earlier visit are void.
+    pub(crate) visit: u32,
+    /// Branches that have not ended, and how many of them have to succeed before it goes on.
+    pub(crate) outstanding: u16,
+    pub(crate) needed: u16,
+    pub(crate) succeeded_branches: u16,
+    pub(crate) after_join: u32,
+    /// How often it has forked, so that a late branch of an earlier fork is known.
+    pub(crate) forks: u32,
+    /// Instances of limits that it has passed.
+    pub(crate) held: Vec<u32>,
+    /// Where its time went: element and nanoseconds of each wait.
+    pub(crate) trail: Vec<(u16, Nanos)>,
+}
+
+/// All flows; those that have ended are used again.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    flows: Vec<Flow>,
+    free: Vec<FlowId>,
+}
+
+impl Flows {
+    /// A new flow at a step.
+    pub(crate) fn begin(&mut self, operation: Operation, purpose: Purpose, step: u32) -> FlowId {
+        if let Some(id) = self.free.pop() {
+            let flow = &mut self.flows[id as usize];
+            debug_assert!(!flow.is_live, "a free flow is in use");
+            flow.operation = operation;
+            flow.purpose = purpose;
+            flow.is_live = true;
+            flow.step = step;
+            flow.bytes = operation.bytes;
+            flow.trail.clear();
+            return id;
+        }
+        let id = FlowId::try_from(self.flows.len()).expect("flows in flight fit 32 bits");
+        self.flows.push(Flow {
+            operation,
+            purpose,
+            generation: 0,
+            is_live: true,
+            step,
+            bytes: operation.bytes,
+            saved_bytes: [0; MAX_CACHE_DEPTH],
+            nodes: [0; MAX_GROUPS],
+            chosen_at: [0; MAX_GROUPS],
+            instance: NOWHERE,
+            element: 0,
+            arrived: 0,
+            visit: 0,
+            outstanding: 0,
+            needed: 0,
+            succeeded_branches: 0,
+            after_join: 0,
+            forks: 0,
+            held: Vec::new(),
+            trail: Vec::new(),
+        });
+        id
+    }
+
+    /// Ends a flow; its number may be given to another.
+    pub(crate) fn end(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id as usize];
+        debug_assert!(flow.is_live, "a flow ends twice");
+        debug_assert!(flow.instance == NOWHERE, "a flow ends at a station");
+        flow.is_live = false;
+        flow.generation = flow.generation.wrapping_add(1);
+        flow.visit = flow.visit.wrapping_add(1);
+        self.free.push(id);
+    }
+
+    /// The flow, if it has not ended since the reference was taken.
+    pub(crate) fn get(&self, flow: FlowRef) -> Option<FlowId> {
+        let found = &self.flows[flow.id as usize];
+        (found.is_live && found.generation == flow.generation).then_some(flow.id)
+    }
+
+    pub(crate) fn reference(&self, id: FlowId) -> FlowRef {
+        FlowRef {
+            id,
+            generation: self.flows[id as usize].generation,
+        }
+    }
+
+    /// Numbers of all flows that are at a station for which `is_there` holds of its instance.
+    pub(crate) fn at(&self, is_there: impl Fn(u32) -> bool) -> Vec<FlowId> {
+        let ids = 0..self.flows.len() as FlowId;
+        let flows = &self.flows;
+        ids.filter(|&id| {
+            let flow = &flows[id as usize];
+            flow.is_live && flow.instance != NOWHERE && is_there(flow.instance)
+        })
+        .collect()
+    }
+
+    /// The number of flows that have not ended.
+    pub(crate) fn live(&self) -> usize {
+        self.flows.len() - self.free.len()
+    }
+}
+
+impl std::ops::Index<FlowId> for Flows {
+    type Output = Flow;
+
+    #[inline]
+    fn index(&self, id: FlowId) -> &Flow {
+        &self.flows[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<FlowId> for Flows {
+    #[inline]
+    fn index_mut(&mut self, id: FlowId) -> &mut Flow {
+        &mut self.flows[id as usize]
+    }
+}

@@ -1,0 +1,29 @@
+//! Models of storage systems in virtual time: stations, links, caches, buffers, limits and replicas,
+//! composed into a path for each class of operation.
+
+mod buffer;
+mod cache;
+mod event_queue;
+mod failures;
+mod figures;
+mod file;
+mod flow;
+mod hash;
+mod instance;
+mod limit;
+mod parse;
+mod resolve;
+mod service;
+mod simulation;
+mod steps;
+mod system;
+mod tally;
+mod tokens;
+
+pub use cache::CacheTotals;
+pub use event_queue::{EventQueue, Nanos};
+pub use flow::{Completion, Operation};
+pub use parse::parse;
+pub use simulation::Simulation;
+pub use system::{Acknowledgement, Choice, OperationClass, System, WhenDown};
+pub use tally::StationTotals;

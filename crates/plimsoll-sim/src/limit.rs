@@ -1,0 +1,45 @@
+//! Limits of operations in flight.
+
+use crate::instance::FlowId;
+use std::collections::VecDeque;
+
+/// One instance of a limit.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    maximum: u32,
+    in_flight: u32,
+    waiting: VecDeque<FlowId>,
+}
+
+impl Limit {
+    pub(crate) fn new(maximum: u32) -> Self {
+        Self {
+            maximum,
+            in_flight: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Lets a flow pass, or has it wait for its turn.
+    pub(crate) fn acquire(&mut self, flow: FlowId) -> bool {
+        if self.in_flight < self.maximum {
+            self.in_flight += 1;
+            return true;
+        }
+        self.waiting.push_back(flow);
+        false
+    }
+
+    /// A flow leaves; the first of those that wait, which takes its place, is returned.
+    pub(crate) fn release(&mut self) -> Option<FlowId> {
+        assert!(
+            self.in_flight > 0,
+            "a flow leaves a limit that none has passed"
+        );
+        let next = self.waiting.pop_front();
+        if next.is_none() {
+            self.in_flight -= 1;
+        }
+        next
+    }
+}

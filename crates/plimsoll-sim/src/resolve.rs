@@ -1,0 +1,784 @@
+//! From a system file to a system: names resolved, figures checked, paths written out.
+
+mod paths;
+
+use crate::cache::Policy;
+use crate::figures::{Figure, Time};
+use crate::file::{CacheBegins, CachePolicy, Distribution, Link, QueueKind, Station, SystemFile};
+use crate::instance::Discipline;
+use crate::service::{Service, ServiceTime};
+use crate::system::{
+    BufferSpec, CacheSpec, Change, Choice, GroupSpec, LimitSpec, MAX_GROUPS, Placement,
+    StationSpec, Subject, System, WhenDown,
+};
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::Spanned;
+
+/// Instances that all stations of a system may have together.
+const MAX_INSTANCES: u64 = 1 << 20;
+
+/// Bytes of a message beside its data, where a link does not say.
+const DEFAULT_HEADER_BYTES: u32 = 150;
+
+/// Time after which an operation is sent elsewhere, where a group does not say, in nanoseconds.
+const DEFAULT_RETRY_NS: u64 = 1_000_000_000;
+
+/// What a name in a path stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Element {
+    Station(u16),
+    /// A direction of a link: its stations for transmission and latency.
+    Link {
+        transmission: Option<u16>,
+        latency: Option<u16>,
+        header: u32,
+    },
+    Cache(u16),
+    Log(u16),
+    Limit(u16),
+    Replicas,
+    Stripe,
+    Tokens(u16),
+    Path,
+}
+
+struct Resolver<'a> {
+    file: &'a SystemFile,
+    text: &'a str,
+    system: System,
+    problems: Vec<Problem>,
+    /// Elements and paths, and where each is named.
+    names: BTreeMap<&'a str, (Element, Span)>,
+    /// Names that some path uses.
+    used: Vec<&'a str>,
+    groups: BTreeMap<&'a str, u8>,
+    /// Request and reply of each link.
+    links: BTreeMap<&'a str, [Element; 2]>,
+    /// Buffers of caches that write back, by cache.
+    cache_buffers: BTreeMap<u16, u16>,
+    /// Groups that the path which drains a buffer takes from what filled it, a bit each.
+    inherited: BTreeMap<u16, u8>,
+    /// Whether it was said that the paths are too long.
+    too_long: bool,
+}
+
+/// Resolves the names of a system and checks its figures.
+///
+/// # Errors
+/// Everything that is wrong, each with its place.
+pub(crate) fn resolve(file: &SystemFile, source: &Arc<Source>) -> Result<System, Diagnostics> {
+    let mut resolver = Resolver {
+        file,
+        text: &source.text,
+        system: System {
+            name: source.name.clone(),
+            ..System::default()
+        },
+        problems: vec![],
+        names: BTreeMap::new(),
+        used: vec![],
+        groups: BTreeMap::new(),
+        links: BTreeMap::new(),
+        cache_buffers: BTreeMap::new(),
+        inherited: BTreeMap::new(),
+        too_long: false,
+    };
+    resolver.groups();
+    resolver.stations();
+    resolver.holders();
+    resolver.limits();
+    resolver.paths();
+    resolver.events();
+    match resolver.problems.is_empty() {
+        true => Ok(resolver.system),
+        false => Err(Diagnostics::new(vec![source.clone()], resolver.problems)),
+    }
+}
+
+impl<'a> Resolver<'a> {
+    fn span<T>(&self, at: &Spanned<T>) -> Span {
+        let range = at.span();
+        let start = self.text.floor_char_boundary(range.start);
+        let end = self.text.floor_char_boundary(range.end).max(start);
+        Span {
+            file: 0,
+            start: start as u32,
+            end: end as u32,
+        }
+    }
+
+    fn problem<T>(&mut self, at: &Spanned<T>, message: impl Into<String>, label: &str) {
+        let problem = Problem::new(self.span(at), message, label);
+        self.problems.push(problem);
+    }
+
+    /// Gives a name to an element; no two may have the same.
+    fn name(&mut self, name: &'a Spanned<String>, element: Element) {
+        let span = self.span(name);
+        let text = name.get_ref().as_str();
+        if text.is_empty() || text.contains('.') {
+            self.problem(
+                name,
+                format!("`{text}` is not a name: it must not be empty or have a dot"),
+                "this name",
+            );
+        }
+        if self.names.insert(text, (element, span)).is_some() {
+            self.problem(
+                name,
+                format!("the name `{text}` is given twice"),
+                "elements and paths have names of their own",
+            );
+        }
+    }
+
+    /// A number that must be at least 1.
+    fn positive(&mut self, number: &Spanned<u32>, what: &str) -> u32 {
+        if *number.get_ref() == 0 {
+            self.problem(number, format!("{what} must be at least 1"), "this number");
+        }
+        (*number.get_ref()).max(1)
+    }
+
+    fn group(&mut self, node: Option<&Spanned<String>>) -> Option<u8> {
+        let node = node?;
+        let found = self.groups.get(node.get_ref().as_str()).copied();
+        if found.is_none() {
+            let problem = Problem::new(
+                self.span(node),
+                format!("there is no group of nodes `{}`", node.get_ref()),
+                "not the name of a table [node.…]",
+            );
+            let problem = problem.suggest(node.get_ref(), self.groups.keys().copied());
+            self.problems.push(problem);
+        }
+        found
+    }
+
+    fn groups(&mut self) {
+        for (i, (name, node)) in self.file.node.iter().enumerate() {
+            if i == MAX_GROUPS {
+                self.problem(
+                    name,
+                    format!("a system has at most {MAX_GROUPS} groups of nodes"),
+                    "one too many",
+                );
+                return;
+            }
+            let count = self.positive(&node.count, "the number of nodes");
+            self.groups.insert(name.get_ref(), i as u8);
+            self.system.groups.push(GroupSpec {
+                name: name.get_ref().clone(),
+                count,
+                when_down: node.when_down,
+                retry_after: node.retry_after.map_or(DEFAULT_RETRY_NS, |t| t.0 as u64),
+                rebuild: None,
+                element: 0,
+            });
+        }
+    }
+
+    /// Room for `count` instances at each node of a group.
+    fn place(
+        &mut self,
+        group: Option<u8>,
+        count: u32,
+        of: impl Fn(&System) -> Option<Placement>,
+    ) -> Placement {
+        let base =
+            of(&self.system).map_or(0, |last| last.base + last.count * self.system.nodes(last));
+        Placement { group, count, base }
+    }
+
+    fn stations(&mut self) {
+        for (name, station) in &self.file.station {
+            let service = self.service(name, station);
+            let discipline = match station.queue {
+                QueueKind::Fifo => Discipline::Fifo,
+                QueueKind::ProcessorSharing => Discipline::ProcessorSharing,
+                QueueKind::Delay => Discipline::Delay,
+            };
+            if let (Discipline::Delay, Some(servers)) = (discipline, &station.servers) {
+                self.problem(
+                    servers,
+                    "a delay has no servers: each operation has its own",
+                    "leave this out",
+                );
+            }
+            let servers = station
+                .servers
+                .as_ref()
+                .map_or(1, |n| self.positive(n, "the number of servers"));
+            let like = Like {
+                node: &station.node,
+                count: &station.count,
+                choose: &station.choose,
+                when_down: station.when_down,
+            };
+            let number = self.station(name.get_ref().clone(), &like, servers, discipline, service);
+            self.name(name, Element::Station(number));
+        }
+        for (name, link) in &self.file.link {
+            self.link(name, link);
+        }
+    }
+
+    fn station(
+        &mut self,
+        name: String,
+        like: &Like<'_>,
+        servers: u32,
+        discipline: Discipline,
+        service: Service,
+    ) -> u16 {
+        let group = self.group(like.node.as_ref());
+        let count = like
+            .count
+            .as_ref()
+            .map_or(1, |n| self.positive(n, "the number of stations"));
+        if let (1, Some(choose)) = (count, like.choose) {
+            self.problem(
+                choose,
+                "there is one to choose from: give a `count` too",
+                "leave this out",
+            );
+        }
+        let placement = self.place(group, count, |s| s.stations.last().map(|s| s.placement));
+        let instances =
+            u64::from(placement.base) + u64::from(count) * u64::from(self.system.nodes(placement));
+        if let (true, Some(count)) = (instances > MAX_INSTANCES, like.count) {
+            self.problem(
+                count,
+                format!("a system has at most {MAX_INSTANCES} stations"),
+                "too many",
+            );
+        }
+        let of_group = group.map(|g| self.system.groups[g as usize].when_down);
+        let number = self.system.stations.len() as u16;
+        self.system.stations.push(StationSpec {
+            name: name.clone(),
+            placement,
+            choose: like
+                .choose
+                .as_ref()
+                .map_or(Choice::RoundRobin, |c| *c.get_ref()),
+            servers,
+            discipline,
+            service,
+            when_down: like.when_down.or(of_group).unwrap_or_default(),
+        });
+        self.system.elements.push(name);
+        number
+    }
+
+    /// A time that must be above 0, in nanoseconds.
+    fn above_zero(&mut self, figure: &Spanned<Figure<Time>>, what: &str) -> f64 {
+        let value = figure.get_ref().value.0;
+        if value <= 0.0 {
+            self.problem(figure, format!("{what} must be above 0"), "this time");
+        }
+        value.max(1.0)
+    }
+
+    fn service(&mut self, name: &Spanned<String>, station: &Station) -> Service {
+        let per_byte = station
+            .bandwidth
+            .as_ref()
+            .map_or(0.0, |rate| 1e9 / rate.get_ref().value.0);
+        let distribution = station
+            .distribution
+            .as_ref()
+            .map_or(Distribution::Constant, |d| *d.get_ref());
+        for (given, of, key) in [
+            (
+                station.squared_cv.as_ref().map(|at| self.span(at)),
+                Distribution::LogNormal,
+                "squared_cv",
+            ),
+            (
+                station.stages.as_ref().map(|at| self.span(at)),
+                Distribution::Erlang,
+                "stages",
+            ),
+            (
+                station.table.as_ref().map(|at| self.span(at)),
+                Distribution::Table,
+                "table",
+            ),
+        ] {
+            match given {
+                Some(span) if distribution != of => {
+                    let message = format!("`{key}` does nothing with this distribution");
+                    self.problems.push(Problem::new(
+                        span,
+                        message,
+                        "leave this out, or change `distribution`",
+                    ));
+                }
+                None if distribution == of => {
+                    let at = station
+                        .distribution
+                        .as_ref()
+                        .expect("it is not the default");
+                    self.problem(
+                        at,
+                        format!("this distribution needs `{key}`"),
+                        "give it too",
+                    );
+                }
+                _ => {}
+            }
+        }
+        let time = match (&station.service, distribution) {
+            (Some(mean), Distribution::Constant) => ServiceTime::Constant(mean.get_ref().value.0),
+            (Some(mean), Distribution::Exponential) => ServiceTime::Exponential {
+                mean: self.above_zero(mean, "a mean"),
+            },
+            (Some(mean), Distribution::LogNormal) => {
+                let mean = self.above_zero(mean, "a mean");
+                ServiceTime::log_normal(mean, self.squared_cv(station))
+            }
+            (Some(mean), Distribution::Erlang) => {
+                let stages = station
+                    .stages
+                    .as_ref()
+                    .map_or(1, |n| self.positive(n, "the number of stages"));
+                ServiceTime::erlang(self.above_zero(mean, "a mean"), stages)
+            }
+            (Some(mean), Distribution::Table) => {
+                self.problem(mean, "the times are those of `table`", "leave this out");
+                ServiceTime::Constant(0.0)
+            }
+            (None, Distribution::Table) => self.table(station),
+            (None, Distribution::Constant) => {
+                if per_byte == 0.0 {
+                    self.problem(
+                        name,
+                        "a station needs `service`, `bandwidth` or both",
+                        "this station takes no time",
+                    );
+                }
+                ServiceTime::Constant(0.0)
+            }
+            (None, _) => {
+                self.problem(
+                    name,
+                    "a distribution needs its mean: give `service`",
+                    "this station",
+                );
+                ServiceTime::Constant(0.0)
+            }
+        };
+        Service { time, per_byte }
+    }
+
+    fn squared_cv(&mut self, station: &Station) -> f64 {
+        let Some(at) = &station.squared_cv else {
+            return 1.0;
+        };
+        let value = at.get_ref().value;
+        if !(value > 0.0 && value <= 1e6) {
+            self.problem(
+                at,
+                "a squared coefficient of variation must be above 0 and at most 1000000",
+                "this number",
+            );
+            return 1.0;
+        }
+        value
+    }
+
+    fn table(&mut self, station: &Station) -> ServiceTime {
+        let Some(table) = &station.table else {
+            return ServiceTime::Constant(0.0);
+        };
+        let rows: Vec<_> = table
+            .get_ref()
+            .iter()
+            .map(|(time, weight)| (time.0, *weight))
+            .collect();
+        let are_weights = rows.iter().all(|(_, w)| w.is_finite() && *w >= 0.0);
+        if !are_weights || rows.iter().map(|(_, w)| w).sum::<f64>() <= 0.0 {
+            self.problem(
+                table,
+                "weights must be numbers of at least 0, and one of them above 0",
+                "this table",
+            );
+            return ServiceTime::Constant(0.0);
+        }
+        ServiceTime::table(&rows)
+    }
+
+    /// A link is a station for transmission and one for the latency, in each direction.
+    fn link(&mut self, name: &'a Spanned<String>, link: &'a Link) {
+        if link.latency.is_none() && link.bandwidth.is_none() {
+            self.problem(
+                name,
+                "a link needs `latency`, `bandwidth` or both",
+                "this link takes no time",
+            );
+        }
+        let latency = link.latency.as_ref().map_or(0.0, |t| t.get_ref().value.0);
+        let jitter = link.jitter.as_ref().map_or(0.0, |t| t.get_ref().value.0);
+        if let (true, Some(at)) = (jitter > latency, &link.jitter) {
+            self.problem(at, "the jitter must not exceed the latency", "this time");
+        }
+        let like = Like {
+            node: &link.node,
+            count: &link.count,
+            choose: &link.choose,
+            when_down: link.when_down,
+        };
+        let header = link
+            .header
+            .as_ref()
+            .map_or(DEFAULT_HEADER_BYTES, |size| size.get_ref().0 as u32);
+        let direction = |resolver: &mut Self, suffix: &str| {
+            let full = |what: &str| format!("{}.{suffix}{what}", name.get_ref());
+            let transmission = link.bandwidth.as_ref().map(|rate| {
+                let service = Service {
+                    time: ServiceTime::Constant(0.0),
+                    per_byte: 1e9 / rate.get_ref().value.0,
+                };
+                resolver.station(full(""), &like, 1, Discipline::Fifo, service)
+            });
+            let latency = (latency > 0.0).then(|| {
+                let time = match jitter {
+                    0.0 => ServiceTime::Constant(latency),
+                    _ => ServiceTime::Uniform {
+                        low: latency - jitter,
+                        high: latency + jitter,
+                    },
+                };
+                resolver.station(
+                    full(" latency"),
+                    &like,
+                    1,
+                    Discipline::Delay,
+                    Service {
+                        time,
+                        per_byte: 0.0,
+                    },
+                )
+            });
+            Element::Link {
+                transmission,
+                latency,
+                header,
+            }
+        };
+        let request = direction(self, "request");
+        let reply = direction(self, "reply");
+        self.name(name, request);
+        self.links.insert(name.get_ref(), [request, reply]);
+    }
+
+    /// Caches and logs.
+    fn holders(&mut self) {
+        for (name, cache) in &self.file.cache {
+            let group = self.group(cache.node.as_ref());
+            let placement = self.place(group, 1, |s| s.caches.last().map(|c| c.placement));
+            let block = cache.block.as_ref().map(|b| b.get_ref().0 as u64);
+            if let (Some(0), Some(at)) = (block, &cache.block) {
+                self.problem(at, "a block must have at least 1 byte", "this size");
+            }
+            let capacity = match (&cache.bytes, &cache.files, block) {
+                (Some(bytes), None, Some(block)) => bytes.get_ref().value.0 as u64 / block.max(1),
+                (None, Some(files), None) => *files.get_ref(),
+                _ => {
+                    self.problem(
+                        name,
+                        "a cache has `bytes` and `block`, or `files`",
+                        "this cache",
+                    );
+                    1
+                }
+            };
+            if capacity == 0 {
+                self.problem(name, "the cache does not hold one block", "this cache");
+            }
+            let number = self.system.caches.len() as u16;
+            self.system.caches.push(CacheSpec {
+                name: name.get_ref().clone(),
+                placement,
+                policy: match cache.policy {
+                    CachePolicy::Lru => Policy::Lru,
+                    CachePolicy::TwoQueue => Policy::TwoQueue,
+                },
+                capacity: capacity.max(1),
+                block,
+                begins_full: cache.begins == CacheBegins::Full,
+                volatile: cache.volatile,
+            });
+            self.name(name, Element::Cache(number));
+            self.write_back(name, cache, number, group);
+        }
+        for (name, log) in &self.file.log {
+            let group = self.group(log.node.as_ref());
+            let in_flight = self.positive(&log.in_flight, "operations in flight");
+            let number = self.buffer(
+                name.get_ref().clone(),
+                group,
+                log.bytes.get_ref().value.0 as u64,
+                in_flight,
+            );
+            self.name(name, Element::Log(number));
+        }
+    }
+
+    fn write_back(
+        &mut self,
+        name: &Spanned<String>,
+        cache: &crate::file::Cache,
+        number: u16,
+        group: Option<u8>,
+    ) {
+        use crate::file::CacheWrite;
+        let given = [
+            cache
+                .dirty_limit
+                .as_ref()
+                .map(|at| (self.span(at), "dirty_limit")),
+            cache.flush.as_ref().map(|at| (self.span(at), "flush")),
+            cache
+                .flush_in_flight
+                .as_ref()
+                .map(|at| (self.span(at), "flush_in_flight")),
+        ];
+        if cache.write != CacheWrite::Back {
+            for (span, key) in given.into_iter().flatten() {
+                let message = format!("`{key}` needs write = \"back\"");
+                self.problems
+                    .push(Problem::new(span, message, "does nothing here"));
+            }
+            return;
+        }
+        let (Some(limit), Some(_), Some(in_flight)) =
+            (&cache.dirty_limit, &cache.flush, &cache.flush_in_flight)
+        else {
+            self.problem(
+                name,
+                "a cache that writes back needs `dirty_limit`, `flush` and `flush_in_flight`",
+                "this cache",
+            );
+            return;
+        };
+        let in_flight = self.positive(in_flight, "writes in flight");
+        let buffer = self.buffer(
+            format!("{} dirty", name.get_ref()),
+            group,
+            limit.get_ref().value.0 as u64,
+            in_flight,
+        );
+        self.cache_buffers.insert(number, buffer);
+    }
+
+    fn buffer(&mut self, name: String, group: Option<u8>, capacity: u64, in_flight: u32) -> u16 {
+        let placement = self.place(group, 1, |s| s.buffers.last().map(|b| b.placement));
+        let number = self.system.buffers.len() as u16;
+        // The path that drains it and the element are filled in when those are known.
+        self.system.buffers.push(BufferSpec {
+            name,
+            placement,
+            capacity,
+            drain: 0,
+            in_flight,
+            element: 0,
+        });
+        number
+    }
+
+    fn limits(&mut self) {
+        for (name, limit) in &self.file.limit {
+            let group = self.group(limit.node.as_ref());
+            let in_flight = self.positive(&limit.in_flight, "operations in flight");
+            let placement = self.place(group, 1, |s| s.limits.last().map(|l| l.placement));
+            let number = self.system.limits.len() as u16;
+            let name_text = name.get_ref().clone();
+            self.system.limits.push(LimitSpec {
+                name: name_text,
+                placement,
+                in_flight,
+                element: 0,
+            });
+            self.name(name, Element::Limit(number));
+        }
+        for name in self.file.replicas.keys() {
+            self.name(name, Element::Replicas);
+        }
+        for name in self.file.stripe.keys() {
+            self.name(name, Element::Stripe);
+        }
+        for (i, name) in self.file.tokens.keys().enumerate() {
+            self.system.tokens.push(name.get_ref().clone());
+            self.name(name, Element::Tokens(i as u16));
+        }
+        self.elements();
+    }
+
+    /// Numbers for what time is attributed to besides stations.
+    fn elements(&mut self) {
+        let System {
+            elements,
+            groups,
+            buffers,
+            limits,
+            ..
+        } = &mut self.system;
+        let mut element = |name: String| {
+            elements.push(name);
+            elements.len() as u16 - 1
+        };
+        groups
+            .iter_mut()
+            .for_each(|g| g.element = element(format!("{} down", g.name)));
+        buffers
+            .iter_mut()
+            .for_each(|b| b.element = element(b.name.clone()));
+        limits
+            .iter_mut()
+            .for_each(|l| l.element = element(l.name.clone()));
+    }
+
+    fn events(&mut self) {
+        for event in &self.file.event {
+            let given = [
+                (&event.down, "down"),
+                (&event.up, "up"),
+                (&event.slow, "slow"),
+            ];
+            let mut given = given
+                .into_iter()
+                .filter_map(|(subject, what)| Some((subject.as_ref()?, what)));
+            let (Some((subject, what)), None) = (given.next(), given.next()) else {
+                self.problem(
+                    &event.at,
+                    "an event has one of `down`, `up` and `slow`",
+                    "this event",
+                );
+                continue;
+            };
+            let change = match (what, &event.factor) {
+                ("down", None) => Change::Down,
+                ("up", None) => Change::Up,
+                ("slow", Some(factor))
+                    if *factor.get_ref() > 0.0 && factor.get_ref().is_finite() =>
+                {
+                    Change::Slow(*factor.get_ref())
+                }
+                ("slow", Some(factor)) => {
+                    self.problem(factor, "a factor must be above 0", "this number");
+                    continue;
+                }
+                ("slow", None) => {
+                    self.problem(
+                        subject,
+                        "say how many times slower: factor = 10",
+                        "this event",
+                    );
+                    continue;
+                }
+                (_, Some(factor)) => {
+                    self.problem(factor, "a `factor` needs `slow`", "leave this out");
+                    continue;
+                }
+                _ => unreachable!("the three kinds of events are matched"),
+            };
+            for subject in self.subjects(subject) {
+                self.system
+                    .changes
+                    .push((event.at.get_ref().0 as u64, subject, change));
+            }
+        }
+        self.system.changes.sort_by_key(|(at, ..)| *at);
+    }
+
+    /// What `edge.3`, `edge`, `disk.0` or `wan` stands for.
+    fn subjects(&mut self, at: &Spanned<String>) -> Vec<Subject> {
+        let text = at.get_ref().as_str();
+        let (name, number) = match text.split_once('.') {
+            Some((name, number)) => match number.parse::<u32>() {
+                Ok(number) => (name, Some(number)),
+                Err(_) => {
+                    self.problem(
+                        at,
+                        format!("`{number}` is not a number"),
+                        "expected a name, or a name, a dot and a number",
+                    );
+                    return vec![];
+                }
+            },
+            None => (text, None),
+        };
+        let too_large = |count: u32| format!("the numbers of `{name}` are 0 to {}", count - 1);
+        if let Some(&group) = self.groups.get(name) {
+            let count = self.system.groups[group as usize].count;
+            if number.is_some_and(|n| n >= count) {
+                self.problem(at, too_large(count), "this number");
+                return vec![];
+            }
+            let nodes = number.map_or(0..count, |n| n..n + 1);
+            return nodes.map(|node| Subject::Node { group, node }).collect();
+        }
+        let stations: Vec<u16> = match (self.names.get(name), self.links.get(name)) {
+            (_, Some(directions)) => directions.iter().flat_map(|d| d.stations()).collect(),
+            (Some((Element::Station(station), _)), None) => vec![*station],
+            _ => {
+                let stations = self.file.station.keys().map(|name| name.get_ref().as_str());
+                let known: Vec<_> = self
+                    .groups
+                    .keys()
+                    .chain(self.links.keys())
+                    .copied()
+                    .chain(stations)
+                    .collect();
+                let problem = Problem::new(
+                    self.span(at),
+                    format!("no node, station or link is called `{name}`"),
+                    "not a name",
+                );
+                self.problems.push(problem.suggest(name, known));
+                return vec![];
+            }
+        };
+        let mut subjects = vec![];
+        for station in stations {
+            let placement = self.system.stations[station as usize].placement;
+            let count = placement.count * self.system.nodes(placement);
+            if number.is_some_and(|n| n >= count) {
+                self.problem(at, too_large(count), "this number");
+                return vec![];
+            }
+            subjects.push(Subject::Station {
+                station,
+                instance: number,
+            });
+        }
+        subjects
+    }
+}
+
+impl Element {
+    /// The stations of a direction of a link.
+    fn stations(self) -> impl Iterator<Item = u16> {
+        let (transmission, latency) = match self {
+            Self::Link {
+                transmission,
+                latency,
+                ..
+            } => (transmission, latency),
+            _ => (None, None),
+        };
+        transmission.into_iter().chain(latency)
+    }
+}
+
+/// What stations and links say of where they are.
+struct Like<'a> {
+    node: &'a Option<Spanned<String>>,
+    count: &'a Option<Spanned<u32>>,
+    choose: &'a Option<Spanned<Choice>>,
+    when_down: Option<WhenDown>,
+}

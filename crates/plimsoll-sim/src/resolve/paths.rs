@@ -1,0 +1,495 @@
+//! Paths, written out as steps.
+
+use super::{Element, Resolver};
+use crate::file::{CacheWrite, PathStep};
+use crate::steps::carries_data;
+use crate::system::{Choice, MAX_CACHE_DEPTH, OperationClass, Payload, RebuildSpec, Step};
+use plimsoll_diagnostics::{Problem, Span};
+use toml::Spanned;
+
+/// Steps that all paths of a system may have together, written out.
+const MAX_STEPS: usize = 10_000;
+
+/// What is known while a path is written out.
+struct Context<'a> {
+    class: OperationClass,
+    /// Paths that are being written out, the outermost first.
+    open: Vec<&'a str>,
+    caches: u8,
+    /// Groups of which a node is chosen, a bit each.
+    chosen: u8,
+    /// Groups that a path in the background takes from what began it; `None` elsewhere.
+    inherited: Option<u8>,
+}
+
+/// A path in the background: its first step, and the groups of which its beginner must have chosen a node.
+#[derive(Clone, Copy)]
+struct Background {
+    step: u32,
+    inherited: u8,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn paths(&mut self) {
+        let file = self.file;
+        for name in file.path.keys() {
+            if self.class(name.get_ref()).is_none() {
+                self.name(name, Element::Path);
+            }
+        }
+        // Background paths first: what begins them refers to their first steps.
+        for (name, log) in &file.log {
+            if let Some(Element::Log(number)) = self.element(name.get_ref()) {
+                self.drain(number, &log.drain);
+            }
+        }
+        for (name, cache) in &file.cache {
+            if let (Some(Element::Cache(number)), Some(flush)) =
+                (self.element(name.get_ref()), &cache.flush)
+                && let Some(&buffer) = self.cache_buffers.get(&number)
+            {
+                self.drain(buffer, flush);
+            }
+        }
+        for (i, node) in file
+            .node
+            .values()
+            .enumerate()
+            .take(self.system.groups.len())
+        {
+            let Some(rebuild) = &node.rebuild else {
+                continue;
+            };
+            let in_flight = self.positive(&rebuild.in_flight, "pieces in flight");
+            let chunk = (rebuild.chunk.get_ref().0 as u64).max(1);
+            let background = self.background(&rebuild.path);
+            if background.inherited & !(1 << i) != 0 {
+                self.problem(
+                    &rebuild.path,
+                    "a path that rebuilds knows its own node only",
+                    "this path needs another",
+                );
+            }
+            self.system.groups[i].rebuild = Some(RebuildSpec {
+                step: background.step,
+                chunk,
+                in_flight,
+            });
+        }
+        for class in OperationClass::ALL {
+            self.entry(class);
+        }
+        self.unused();
+    }
+
+    fn class(&self, name: &str) -> Option<OperationClass> {
+        OperationClass::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    fn element(&self, name: &str) -> Option<Element> {
+        self.names.get(name).map(|(element, _)| *element)
+    }
+
+    fn drain(&mut self, buffer: u16, path: &'a Spanned<String>) {
+        let Background { step, inherited } = self.background(path);
+        self.system.buffers[buffer as usize].drain = step;
+        self.inherited.insert(buffer, inherited);
+    }
+
+    /// Writes out a path that nothing waits for.
+    fn background(&mut self, path: &'a Spanned<String>) -> Background {
+        let step = self.system.steps.len() as u32;
+        let mut context = Context {
+            class: OperationClass::DataWrite,
+            open: vec![],
+            caches: 0,
+            chosen: 0,
+            inherited: Some(0),
+        };
+        self.path(path.get_ref(), self.span(path), &mut context);
+        self.system.steps.push(Step::End);
+        Background {
+            step,
+            inherited: context.inherited.expect("it was given above"),
+        }
+    }
+
+    /// Writes out the path of a class. One that is missing is that of the class nearest to it.
+    fn entry(&mut self, class: OperationClass) {
+        let nearest = match class {
+            OperationClass::Open => OperationClass::MetadataRead,
+            OperationClass::Commit => OperationClass::MetadataChange,
+            other => other,
+        };
+        let names = [class, nearest].map(OperationClass::name);
+        let Some(name) = names
+            .into_iter()
+            .find(|n| self.file.path.keys().any(|k| k.get_ref() == n))
+        else {
+            let message = format!(
+                "the path of `{}` is missing: give [path] a key `{}`",
+                class.name(),
+                class.name()
+            );
+            self.problems.push(Problem::of_text(0, message));
+            return;
+        };
+        self.system.entries[class as usize] = self.system.steps.len() as u32;
+        let mut context = Context {
+            class,
+            open: vec![],
+            caches: 0,
+            chosen: 0,
+            inherited: None,
+        };
+        self.path(name, Span::default(), &mut context);
+        self.system.steps.push(Step::End);
+    }
+
+    /// Writes out the path of a name, which is used at `span`.
+    fn path(&mut self, name: &str, span: Span, context: &mut Context<'a>) {
+        let found = self.file.path.iter().find(|(key, _)| key.get_ref() == name);
+        let Some((key, steps)) = found else {
+            let known = self.file.path.keys().map(|k| k.get_ref().as_str());
+            let problem = Problem::new(
+                span,
+                format!("there is no path `{name}`"),
+                "not a key of [path]",
+            );
+            self.problems.push(problem.suggest(name, known));
+            return;
+        };
+        let key = key.get_ref().as_str();
+        if context.open.contains(&key) {
+            let way = context.open.join("` → `");
+            let message = format!("the path `{key}` leads to itself: `{way}` → `{key}`");
+            self.problems
+                .push(Problem::new(span, message, "here the loop closes"));
+            return;
+        }
+        if self.system.steps.len() > MAX_STEPS {
+            return;
+        }
+        self.used.push(key);
+        context.open.push(key);
+        for step in steps {
+            self.step(step, context);
+        }
+        context.open.pop();
+        if self.system.steps.len() > MAX_STEPS && !self.too_long {
+            self.too_long = true;
+            let message = format!("the paths have more than {MAX_STEPS} steps, written out");
+            self.problems.push(Problem::of_text(0, message));
+        }
+    }
+
+    fn step(&mut self, at: &'a Spanned<PathStep>, context: &mut Context<'a>) {
+        let span = self.span(at);
+        let name = match at.get_ref() {
+            PathStep::Node(step) => {
+                let Some(&group) = self.groups.get(step.node.as_str()) else {
+                    let known: Vec<_> = self.groups.keys().copied().collect();
+                    let problem = Problem::new(
+                        span,
+                        format!("there is no group of nodes `{}`", step.node),
+                        "not a table [node.…]",
+                    );
+                    self.problems.push(problem.suggest(&step.node, known));
+                    return;
+                };
+                if step.choose == Choice::LeastBusy
+                    && !self.file.station.values().any(|s| s.node.is_some())
+                {
+                    let message =
+                        "no station belongs to a node of this group, so that none is busy";
+                    self.problems
+                        .push(Problem::new(span, message, "choose in another way"));
+                }
+                context.chosen |= 1 << group;
+                self.system.steps.push(Step::Choose {
+                    group,
+                    choose: step.choose,
+                });
+                return;
+            }
+            PathStep::Name(name) => name.as_str(),
+        };
+        if let Some((link, direction)) = name.split_once('.') {
+            self.link_step(link, direction, span, context);
+            return;
+        }
+        match self.names.get(name).copied() {
+            Some((element, _)) => {
+                self.use_name(name);
+                self.element_step(name, element, span, context);
+            }
+            None => {
+                let known: Vec<_> = self.names.keys().copied().collect();
+                let problem = Problem::new(
+                    span,
+                    format!("no element or path is called `{name}`"),
+                    "not a name",
+                );
+                self.problems.push(problem.suggest(name, known));
+            }
+        }
+    }
+
+    fn use_name(&mut self, name: &str) {
+        if let Some((&known, _)) = self.names.get_key_value(name) {
+            self.used.push(known);
+        }
+    }
+
+    fn link_step(&mut self, link: &str, direction: &str, span: Span, context: &mut Context<'a>) {
+        let Some(&[request, reply]) = self.links.get(link) else {
+            let known: Vec<_> = self.links.keys().copied().collect();
+            let problem = Problem::new(
+                span,
+                format!("there is no link `{link}`"),
+                "not a table [link.…]",
+            );
+            self.problems.push(problem.suggest(link, known));
+            return;
+        };
+        self.use_name(link);
+        let (element, carries) = match direction {
+            "request" => (request, carries_data(context.class)),
+            "reply" => (reply, context.class == OperationClass::DataRead),
+            _ => {
+                let message =
+                    format!("a link has the directions `{link}.request` and `{link}.reply`");
+                self.problems
+                    .push(Problem::new(span, message, "not one of these"));
+                return;
+            }
+        };
+        let Element::Link {
+            transmission,
+            latency,
+            header,
+        } = element
+        else {
+            unreachable!("directions of links are links");
+        };
+        for station in transmission.into_iter().chain(latency) {
+            self.needs_group(
+                self.system.stations[station as usize].placement.group,
+                link,
+                span,
+                context,
+            );
+            let payload = Payload::Request {
+                header,
+                data: carries,
+            };
+            self.system.steps.push(Step::Visit { station, payload });
+        }
+    }
+
+    /// A node of the group of an element must have been chosen before the element is reached.
+    fn needs_group(
+        &mut self,
+        group: Option<u8>,
+        name: &str,
+        span: Span,
+        context: &mut Context<'a>,
+    ) {
+        let Some(group) = group.filter(|g| context.chosen & 1 << g == 0) else {
+            return;
+        };
+        if let Some(inherited) = &mut context.inherited {
+            *inherited |= 1 << group;
+            return;
+        }
+        let node = &self.system.groups[group as usize].name;
+        let message = format!("`{name}` belongs to the nodes of `{node}`, and none is chosen yet");
+        let problem = Problem::new(
+            span,
+            message,
+            format!("put a step {{ node = \"{node}\", choose = … }} before it"),
+        );
+        self.problems.push(problem);
+    }
+
+    fn element_step(
+        &mut self,
+        name: &str,
+        element: Element,
+        span: Span,
+        context: &mut Context<'a>,
+    ) {
+        let file = self.file;
+        match element {
+            Element::Station(station) => {
+                self.needs_group(
+                    self.system.stations[station as usize].placement.group,
+                    name,
+                    span,
+                    context,
+                );
+                self.system.steps.push(Step::Visit {
+                    station,
+                    payload: Payload::Data,
+                });
+            }
+            Element::Link { .. } => {
+                let message =
+                    format!("a link is passed in a direction: `{name}.request` or `{name}.reply`");
+                self.problems
+                    .push(Problem::new(span, message, "which one?"));
+            }
+            Element::Cache(cache) => self.cache_step(name, cache, span, context),
+            Element::Log(buffer) => self.append(name, buffer, span, context),
+            Element::Limit(limit) => {
+                self.needs_group(
+                    self.system.limits[limit as usize].placement.group,
+                    name,
+                    span,
+                    context,
+                );
+                let path = &file.limit[name].path;
+                self.system.steps.push(Step::Acquire { limit });
+                self.path(path.get_ref(), self.span(path), context);
+                self.system.steps.push(Step::Release);
+            }
+            Element::Replicas => {
+                let replicas = &file.replicas[name];
+                let Some(&group) = self.groups.get(replicas.node.get_ref().as_str()) else {
+                    self.group(Some(&replicas.node));
+                    return;
+                };
+                let chosen = context.chosen;
+                context.chosen |= 1 << group;
+                let at = self.body(&replicas.path, context, true);
+                context.chosen = chosen;
+                let after = self.system.steps.len() as u32;
+                self.system.steps[at] = Step::Replicate {
+                    group,
+                    wait: replicas.wait,
+                    after,
+                };
+            }
+            Element::Stripe => {
+                let stripe = &file.stripe[name];
+                let unit = stripe.unit.get_ref().0 as u64;
+                if unit == 0 {
+                    self.problem(
+                        &stripe.unit,
+                        "a piece must have at least 1 byte",
+                        "this size",
+                    );
+                }
+                let at = self.body(&stripe.path, context, true);
+                let after = self.system.steps.len() as u32;
+                self.system.steps[at] = Step::Stripe {
+                    unit: unit.max(1),
+                    after,
+                };
+            }
+            Element::Tokens(table) => {
+                let at = self.body(&file.tokens[name].path, context, false);
+                let after = self.system.steps.len() as u32;
+                self.system.steps[at] = Step::Token { table, after };
+            }
+            Element::Path => self.path(name, span, context),
+        }
+    }
+
+    /// Writes out a path behind a step that is filled in afterwards, whose number is returned.
+    fn body(&mut self, path: &'a Spanned<String>, context: &mut Context<'a>, ends: bool) -> usize {
+        let at = self.system.steps.len();
+        self.system.steps.push(Step::End);
+        let chosen = context.chosen;
+        self.path(path.get_ref(), self.span(path), context);
+        context.chosen = chosen;
+        if ends {
+            self.system.steps.push(Step::End);
+        }
+        at
+    }
+
+    fn cache_step(&mut self, name: &str, cache: u16, span: Span, context: &mut Context<'a>) {
+        use OperationClass::{Commit, DataRead, DataWrite, MetadataChange, MetadataRead, Open};
+        let file = self.file;
+        let written = &file.cache[name];
+        self.needs_group(
+            self.system.caches[cache as usize].placement.group,
+            name,
+            span,
+            context,
+        );
+        match (context.class, written.write) {
+            (DataRead | MetadataRead | Open, _) => {
+                if context.caches as usize == MAX_CACHE_DEPTH {
+                    let message = format!("at most {MAX_CACHE_DEPTH} caches lie behind each other");
+                    self.problems
+                        .push(Problem::new(span, message, "one too many"));
+                    return;
+                }
+                let depth = context.caches;
+                context.caches += 1;
+                let at = self.body(&written.miss, context, false);
+                context.caches -= 1;
+                self.system.steps.push(Step::Restore { depth });
+                let after = self.system.steps.len() as u32;
+                self.system.steps[at] = Step::Lookup {
+                    cache,
+                    depth,
+                    after,
+                };
+            }
+            (DataWrite | MetadataChange, CacheWrite::Through) => {
+                self.system.steps.push(Step::Store { cache })
+            }
+            (DataWrite | MetadataChange, CacheWrite::Back) => {
+                self.system.steps.push(Step::Store { cache });
+                if let Some(&buffer) = self.cache_buffers.get(&cache) {
+                    self.append(name, buffer, span, context);
+                }
+            }
+            (DataWrite | MetadataChange, CacheWrite::Around) | (Commit, _) => {}
+        }
+    }
+
+    fn append(&mut self, name: &str, buffer: u16, span: Span, context: &mut Context<'a>) {
+        self.needs_group(
+            self.system.buffers[buffer as usize].placement.group,
+            name,
+            span,
+            context,
+        );
+        let inherited = self.inherited.get(&buffer).copied().unwrap_or(0);
+        for group in 0..self.system.groups.len() as u8 {
+            if inherited & 1 << group != 0 {
+                self.needs_group(Some(group), name, span, context);
+            }
+        }
+        self.system.steps.push(Step::Append { buffer });
+    }
+
+    /// Names what no path uses.
+    fn unused(&mut self) {
+        if !self.problems.is_empty() {
+            return;
+        }
+        for (name, (_, span)) in &self.names {
+            if !self.used.contains(name) {
+                let message = format!("no path uses `{name}`");
+                self.problems.push(Problem::new(
+                    *span,
+                    message,
+                    "leave it out, or name it in a path",
+                ));
+            }
+        }
+        for (name, group) in &self.groups {
+            let is_chosen = |step: &Step| matches!(step, Step::Choose { group: g, .. } | Step::Replicate { group: g, .. } if g == group);
+            if !self.system.steps.iter().any(is_chosen) {
+                let message = format!("no path goes to a node of `{name}`");
+                self.problems.push(Problem::of_text(0, message));
+            }
+        }
+        self.problems.sort_by_key(|p| p.span.start);
+    }
+}

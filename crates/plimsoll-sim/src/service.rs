@@ -1,0 +1,159 @@
+//! Service times.
+
+use crate::event_queue::Nanos;
+use plimsoll_plan::Rng;
+use rand::RngExt as _;
+use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
+
+/// The distribution of a service time, in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ServiceTime {
+    Constant(f64),
+    Exponential {
+        mean: f64,
+    },
+    LogNormal {
+        mean: f64,
+        draw: LogNormal<f64>,
+    },
+    Erlang {
+        mean: f64,
+        draw: Gamma<f64>,
+    },
+    Uniform {
+        low: f64,
+        high: f64,
+    },
+    /// Times and the sum of the probabilities up to each, ascending to 1.
+    Table(Vec<(f64, f64)>),
+}
+
+impl ServiceTime {
+    /// A log-normal time of this mean (ns) and squared coefficient of variation, both above 0.
+    ///
+    /// With σ² = ln(1 + c²) and μ = ln m − σ²/2 the mean is m and the variance c²·m².
+    pub(crate) fn log_normal(mean: f64, squared_cv: f64) -> Self {
+        let variance = squared_cv.ln_1p();
+        let draw = LogNormal::new(mean.ln() - variance / 2.0, variance.sqrt())
+            .expect("the logarithm of a checked variation is finite and not negative");
+        Self::LogNormal { mean, draw }
+    }
+
+    /// An Erlang time: the sum of `stages` exponential times, of this mean (ns) in all.
+    pub(crate) fn erlang(mean: f64, stages: u32) -> Self {
+        let shape = f64::from(stages);
+        let draw = Gamma::new(shape, mean / shape)
+            .expect("a checked mean and number of stages are above 0");
+        Self::Erlang { mean, draw }
+    }
+
+    /// A time drawn from a table of times (ns) and weights, whose sum is above 0.
+    pub(crate) fn table(rows: &[(f64, f64)]) -> Self {
+        let total: f64 = rows.iter().map(|(_, weight)| weight).sum();
+        let mut sum = 0.0;
+        let rows = rows.iter().map(|&(time, weight)| {
+            sum += weight / total;
+            (time, sum)
+        });
+        Self::Table(rows.collect())
+    }
+
+    /// Draws a time, in nanoseconds.
+    #[inline]
+    pub(crate) fn draw(&self, rng: &mut Rng) -> f64 {
+        match self {
+            Self::Constant(time) => *time,
+            Self::Exponential { mean } => {
+                let unit: f64 = Exp1.sample(rng);
+                mean * unit
+            }
+            Self::Uniform { low, high } => low + (high - low) * rng.random::<f64>(),
+            Self::LogNormal { draw, .. } => draw.sample(rng),
+            Self::Erlang { draw, .. } => draw.sample(rng),
+            Self::Table(rows) => {
+                let at: f64 = rng.random();
+                let row = rows
+                    .partition_point(|(_, sum)| *sum <= at)
+                    .min(rows.len() - 1);
+                rows[row].0
+            }
+        }
+    }
+
+    /// The mean, in nanoseconds.
+    pub(crate) fn mean(&self) -> f64 {
+        match self {
+            Self::Constant(mean)
+            | Self::Exponential { mean }
+            | Self::LogNormal { mean, .. }
+            | Self::Erlang { mean, .. } => *mean,
+            Self::Uniform { low, high } => f64::midpoint(*low, *high),
+            Self::Table(rows) => {
+                let mut before = 0.0;
+                let weighted = rows
+                    .iter()
+                    .map(|(time, sum)| time * (sum - std::mem::replace(&mut before, *sum)));
+                weighted.sum()
+            }
+        }
+    }
+}
+
+/// What a visit to a station takes: a time, and a part per byte.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Service {
+    pub(crate) time: ServiceTime,
+    /// Nanoseconds per byte.
+    pub(crate) per_byte: f64,
+}
+
+impl Service {
+    /// Draws the time of a visit with `bytes`, rounded to whole nanoseconds.
+    #[inline]
+    pub(crate) fn draw(&self, bytes: u64, rng: &mut Rng) -> Nanos {
+        (self.time.draw(rng) + self.per_byte * bytes as f64).round() as Nanos
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::Stream;
+
+    /// Mean and squared coefficient of variation of a million draws.
+    fn moments(time: &ServiceTime) -> (f64, f64) {
+        let mut rng = Stream::new(7).rng();
+        let n = 1_000_000;
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..n {
+            let x = time.draw(&mut rng);
+            sum += x;
+            squares += x * x;
+        }
+        let mean = sum / f64::from(n);
+        (mean, squares / f64::from(n) / (mean * mean) - 1.0)
+    }
+
+    #[test]
+    fn distributions_have_their_moments() {
+        for (time, squared_cv) in [
+            (ServiceTime::Constant(1000.0), 0.0),
+            (ServiceTime::Exponential { mean: 1000.0 }, 1.0),
+            (ServiceTime::log_normal(1000.0, 2.0), 2.0),
+            (ServiceTime::erlang(1000.0, 4), 0.25),
+            (ServiceTime::table(&[(500.0, 3.0), (2500.0, 1.0)]), 0.75),
+        ] {
+            let (mean, found) = moments(&time);
+            // Standard error of the mean of 10⁶ draws is cv/1000; five of them and a bit for cv² itself.
+            assert!(
+                (mean / 1000.0 - 1.0).abs() < 0.005 * (1.0 + squared_cv),
+                "{time:?}: {mean}"
+            );
+            assert!(
+                (found - squared_cv).abs() < 0.05 * (0.01 + squared_cv),
+                "{time:?}: {found}"
+            );
+            assert!((time.mean() - 1000.0).abs() < 1e-9, "{time:?}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! A system at work in virtual time.
+
+use crate::buffer::Buffer;
+use crate::cache::{Cache, CacheTotals};
+use crate::event_queue::{EventQueue, Nanos};
+use crate::flow::{Completion, Flows, Operation, Purpose};
+use crate::instance::{FlowId, Instance};
+use crate::limit::Limit;
+use crate::system::{OperationClass, System};
+use crate::tally::StationTotals;
+use crate::tokens::Tokens;
+use plimsoll_plan::{Rng, Stream};
+use std::collections::VecDeque;
+
+/// What is scheduled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Event {
+    /// The service of a flow is over, unless its visit has been cut short.
+    Served { flow: FlowId, visit: u32 },
+    /// A shared station has to be looked at.
+    WakeUp { instance: u32, epoch: u32 },
+    /// A flow tries again, unless it has gone on meanwhile.
+    Resume { flow: FlowId, visit: u32 },
+    /// A change of the script.
+    Change(u32),
+}
+
+/// A node, or an instance of a station, as events have left it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Condition {
+    pub(crate) is_down: bool,
+    /// Service times are multiplied by this.
+    pub(crate) slowness: f64,
+}
+
+impl Default for Condition {
+    fn default() -> Self {
+        Self {
+            is_down: false,
+            slowness: 1.0,
+        }
+    }
+}
+
+/// State of one node of a group.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) condition: Condition,
+    /// Flows that wait until it is up.
+    pub(crate) parked: Vec<FlowId>,
+    /// Bytes that it has missed while it was down.
+    pub(crate) missed_bytes: u64,
+    /// Flows that bring it up to date.
+    pub(crate) rebuilding: u32,
+}
+
+/// A system with operations in it.
+///
+/// The caller submits operations, and advances the time to that of the next event; operations that
+/// end meanwhile are returned with the number that they were submitted with.
+#[derive(Debug)]
+pub struct Simulation {
+    pub(crate) system: System,
+    pub(crate) now: Nanos,
+    pub(crate) rng: Rng,
+    pub(crate) events: EventQueue<Event>,
+    pub(crate) flows: Flows,
+    pub(crate) nodes: Vec<Vec<Node>>,
+    pub(crate) instances: Vec<Instance>,
+    /// Condition of each instance by itself; that of its node comes on top.
+    pub(crate) conditions: Vec<Condition>,
+    /// Flows that wait until an instance is up.
+    pub(crate) parked: Vec<(u32, FlowId)>,
+    /// The next one of each station and each group, for [`Choice::RoundRobin`].
+    pub(crate) turns: Vec<u32>,
+    pub(crate) caches: Vec<Cache>,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) tokens: Vec<Tokens>,
+    pub(crate) completions: Vec<Completion>,
+    /// Time of operations by class and element, in nanoseconds, and operations by class.
+    pub(crate) time_by: Vec<[u128; OperationClass::ALL.len()]>,
+    pub(crate) operations: [u64; OperationClass::ALL.len()],
+    /// Flows that can go on now.
+    pub(crate) runnable: VecDeque<FlowId>,
+}
+
+impl Simulation {
+    /// The system at time 0, with random choices from `seed`. Caches that begin full hold what fits of
+    /// `dataset` bytes in `files` files.
+    #[must_use]
+    pub fn new(system: System, seed: u64, dataset: u64, files: u64) -> Self {
+        let mut events = EventQueue::default();
+        for (i, (at, ..)) in system.changes.iter().enumerate() {
+            events.push(*at, Event::Change(i as u32));
+        }
+        let nodes = system
+            .groups
+            .iter()
+            .map(|g| (0..g.count).map(|_| Node::default()).collect())
+            .collect();
+        let mut instances = Vec::new();
+        for station in &system.stations {
+            assert_eq!(
+                station.placement.base as usize,
+                instances.len(),
+                "instances follow each other"
+            );
+            let count = station.placement.count * system.nodes(station.placement);
+            instances
+                .extend((0..count).map(|_| Instance::new(station.discipline, station.servers)));
+        }
+        let caches = system.caches.iter().flat_map(|c| {
+            let count = c.placement.count * system.nodes(c.placement);
+            let blocks = match c.block {
+                Some(block) => dataset.div_ceil(block),
+                None => files,
+            } / u64::from(count);
+            let resident = if c.begins_full {
+                blocks.min(c.capacity)
+            } else {
+                0
+            };
+            (0..count).map(move |_| Cache::new(c.policy, c.capacity, resident, blocks))
+        });
+        let buffers = system.buffers.iter().flat_map(|b| {
+            (0..b.placement.count * system.nodes(b.placement)).map(move |_| Buffer::new(b.capacity))
+        });
+        let limits = system.limits.iter().flat_map(|l| {
+            (0..l.placement.count * system.nodes(l.placement)).map(move |_| Limit::new(l.in_flight))
+        });
+        Self {
+            now: 0,
+            rng: Stream::new(seed).named("simulation").rng(),
+            events,
+            flows: Flows::default(),
+            nodes,
+            conditions: vec![Condition::default(); instances.len()],
+            parked: Vec::new(),
+            turns: vec![0; system.stations.len() + system.groups.len()],
+            caches: caches.collect(),
+            buffers: buffers.collect(),
+            limits: limits.collect(),
+            tokens: system.tokens.iter().map(|_| Tokens::default()).collect(),
+            completions: Vec::new(),
+            time_by: vec![Default::default(); system.elements.len()],
+            operations: Default::default(),
+            runnable: VecDeque::new(),
+            instances,
+            system,
+        }
+    }
+
+    /// Time of the next event; none if nothing is in flight and nothing is scheduled.
+    #[inline]
+    #[must_use]
+    pub fn next_event(&self) -> Option<Nanos> {
+        if !self.completions.is_empty() {
+            return Some(self.now);
+        }
+        self.events.next_at()
+    }
+
+    /// An operation enters the system at `now`; `ticket` is returned with its completion.
+    ///
+    /// # Panics
+    /// If `now` is earlier than the time that the simulation was advanced to.
+    pub fn submit(&mut self, now: Nanos, operation: Operation, ticket: u32) {
+        assert!(now >= self.now, "an operation was submitted in the past");
+        self.process(now);
+        self.now = now;
+        let step = self.system.entries[operation.class as usize];
+        let flow = self
+            .flows
+            .begin(operation, Purpose::Operation { ticket }, step);
+        self.runnable.push_back(flow);
+        self.run_flows();
+    }
+
+    /// Advances the time to `until`, and gives the operations that ended to `completed`.
+    pub fn advance(&mut self, until: Nanos, completed: &mut Vec<Completion>) {
+        self.process(until);
+        self.now = until.max(self.now);
+        completed.append(&mut self.completions);
+    }
+
+    fn process(&mut self, until: Nanos) {
+        while let Some((at, event)) = self.events.pop_until(until) {
+            debug_assert!(at >= self.now, "virtual time only goes forward");
+            self.now = at;
+            match event {
+                Event::Served { flow, visit } => self.served(flow, visit),
+                Event::WakeUp { instance, epoch } => self.wake_up(instance, epoch),
+                Event::Resume { flow, visit } => self.try_again(flow, visit),
+                Event::Change(number) => self.change(number),
+            }
+            self.run_flows();
+        }
+    }
+
+    /// Lets every flow that can go on do so until it waits.
+    fn run_flows(&mut self) {
+        while let Some(flow) = self.runnable.pop_front() {
+            self.run(flow);
+        }
+    }
+
+    /// Operations and flows of the system itself that have not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.flows.live()
+    }
+
+    /// Figures of every station from the beginning to now, in the order of the system's stations.
+    ///
+    /// # Panics
+    /// If Little's law does not hold at an instance.
+    #[must_use]
+    pub fn station_totals(&self) -> Vec<(&str, StationTotals)> {
+        let stations = self.system.stations.iter();
+        let totals = stations.map(|s| {
+            let count = s.placement.count * self.system.nodes(s.placement);
+            let mut sum = StationTotals::default();
+            for i in s.placement.base..s.placement.base + count {
+                sum.add(&self.instances[i as usize].tally.totals(self.now));
+            }
+            (s.name.as_str(), sum)
+        });
+        totals.collect()
+    }
+
+    /// Figures of every cache from the beginning to now.
+    #[must_use]
+    pub fn cache_totals(&self) -> Vec<(&str, CacheTotals)> {
+        let caches = self.system.caches.iter();
+        let totals = caches.map(|c| {
+            let count = (c.placement.count * self.system.nodes(c.placement)) as usize;
+            let base = c.placement.base as usize;
+            let mut sum = CacheTotals::default();
+            self.caches[base..base + count]
+                .iter()
+                .for_each(|c| sum.add(&c.totals));
+            (c.name.as_str(), sum)
+        });
+        totals.collect()
+    }
+}

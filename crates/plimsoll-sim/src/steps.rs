@@ -1,0 +1,556 @@
+//! What flows do, step by step.
+
+use crate::event_queue::Nanos;
+use crate::flow::{Completion, FlowRef, Purpose};
+use crate::hash::{mix, pair};
+use crate::instance::{Begun, FlowId, Schedule};
+use crate::simulation::{Event, Simulation};
+use crate::system::{Acknowledgement, Choice, OperationClass, Payload, Placement, Step, WhenDown};
+use rand::RngExt as _;
+
+/// Blocks by which [`Choice::Block`] spreads a file.
+const CHOICE_BLOCK_BYTES: u64 = 1 << 20;
+
+/// What becomes of a flow after a step.
+enum Then {
+    /// It goes on with its next step.
+    GoOn,
+    /// It waits for an event or another flow.
+    Wait,
+}
+
+impl Simulation {
+    /// Lets a flow go on until it waits or ends.
+    pub(crate) fn run(&mut self, id: FlowId) {
+        loop {
+            let step = self.flows[id].step;
+            let then = match self.system.steps[step as usize] {
+                Step::Choose { group, choose } => self.choose_node(id, group, choose),
+                Step::Visit { station, payload } => self.visit(id, station, payload),
+                Step::Lookup {
+                    cache,
+                    depth,
+                    after,
+                } => self.look_up(id, cache, depth, after),
+                Step::Restore { depth } => {
+                    let flow = &mut self.flows[id];
+                    flow.bytes = flow.saved_bytes[depth as usize];
+                    Then::GoOn
+                }
+                Step::Store { cache } => {
+                    self.count_missing(id, cache);
+                    Then::GoOn
+                }
+                Step::Append { buffer } => self.append(id, buffer),
+                Step::Acquire { limit } => self.acquire(id, limit),
+                Step::Release => self.release(id),
+                Step::Replicate { group, wait, after } => self.replicate(id, group, wait, after),
+                Step::Stripe { unit, after } => self.stripe(id, unit, after),
+                Step::Token { table, after } => self.take_token(id, table, after),
+                Step::End => {
+                    self.end(id, true);
+                    return;
+                }
+            };
+            match then {
+                // Jumps set the step before the one they go to.
+                Then::GoOn => self.flows[id].step += 1,
+                Then::Wait => return,
+            }
+        }
+    }
+
+    /// A number below `count` for this flow. `load` tells how busy each is, `turn` counts for round robin.
+    fn choose(
+        &mut self,
+        id: FlowId,
+        choose: Choice,
+        count: u32,
+        turn: usize,
+        load: impl Fn(&Self, u32) -> u32,
+    ) -> u32 {
+        if count == 1 {
+            return 0;
+        }
+        let operation = self.flows[id].operation;
+        let hashed = match choose {
+            Choice::Client => return operation.client % count,
+            Choice::RoundRobin => {
+                let next = &mut self.turns[turn];
+                *next = (*next + 1) % count;
+                return *next;
+            }
+            Choice::LeastBusy => {
+                let least = (0..count).min_by_key(|&i| load(self, i));
+                return least.expect("there is at least one to choose");
+            }
+            Choice::Random => self.rng.random::<u64>(),
+            Choice::File => mix(operation.file),
+            Choice::Directory => mix(operation.directory ^ 0x5851_f42d_4c95_7f2d),
+            Choice::Block => pair(operation.file, operation.offset / CHOICE_BLOCK_BYTES),
+        };
+        // The upper half of hash times count: as even as the hash, without a division.
+        ((u128::from(hashed) * u128::from(count)) >> 64) as u32
+    }
+
+    fn choose_node(&mut self, id: FlowId, group: u8, choose: Choice) -> Then {
+        let g = group as usize;
+        let count = self.system.groups[g].count;
+        let turn = self.system.stations.len() + g;
+        let mut node = self.choose(id, choose, count, turn, |s, i| s.operations_at(group, i));
+        if self.nodes[g][node as usize].condition.is_down {
+            match self.when_down(id, self.system.groups[g].when_down) {
+                WhenDown::Fail => {
+                    self.end(id, false);
+                    return Then::Wait;
+                }
+                WhenDown::Wait => {
+                    self.park_at_node(id, group, node);
+                    return Then::Wait;
+                }
+                WhenDown::Retry => {
+                    let others = (1..count).map(|k| (node + k) % count);
+                    let mut up = others.filter(|&i| !self.nodes[g][i as usize].condition.is_down);
+                    let Some(other) = up.next() else {
+                        self.park_at_node(id, group, node);
+                        return Then::Wait;
+                    };
+                    node = other;
+                }
+            }
+        }
+        let flow = &mut self.flows[id];
+        flow.nodes[g] = node;
+        flow.chosen_at[g] = flow.step;
+        Then::GoOn
+    }
+
+    /// What a flow does that meets something that is down: those of the system itself wait.
+    pub(crate) fn when_down(&self, id: FlowId, of_operations: WhenDown) -> WhenDown {
+        match self.flows[id].purpose {
+            Purpose::Operation { .. } | Purpose::Branch { .. } => of_operations,
+            Purpose::Drain { .. } | Purpose::Rebuild { .. } => WhenDown::Wait,
+        }
+    }
+
+    /// The number of operations at the stations of a node.
+    fn operations_at(&self, group: u8, node: u32) -> u32 {
+        let of_group = self
+            .system
+            .stations
+            .iter()
+            .filter(|s| s.placement.group == Some(group));
+        let instances = of_group.flat_map(|s| {
+            let first = s.placement.base + node * s.placement.count;
+            first..first + s.placement.count
+        });
+        instances
+            .map(|i| self.instances[i as usize].present())
+            .sum()
+    }
+
+    /// The flow does its present step again when the node is up.
+    pub(crate) fn park_at_node(&mut self, id: FlowId, group: u8, node: u32) {
+        let element = self.system.groups[group as usize].element;
+        self.arrive_at(id, element);
+        self.nodes[group as usize][node as usize].parked.push(id);
+    }
+
+    fn arrive_at(&mut self, id: FlowId, element: u16) {
+        let now = self.now;
+        let flow = &mut self.flows[id];
+        flow.element = element;
+        flow.arrived = now;
+    }
+
+    /// Notes the time that a flow spent at its element.
+    pub(crate) fn leave(&mut self, id: FlowId) -> Nanos {
+        let now = self.now;
+        let flow = &mut self.flows[id];
+        let since = flow.arrived;
+        if now > since {
+            flow.trail.push((flow.element, now - since));
+        }
+        since
+    }
+
+    /// First instance of an element's at the node that the flow is at.
+    fn base(&self, id: FlowId, placement: Placement) -> u32 {
+        let node = placement
+            .group
+            .map_or(0, |g| self.flows[id].nodes[g as usize]);
+        placement.base + node * placement.count
+    }
+
+    fn visit(&mut self, id: FlowId, station: u16, payload: Payload) -> Then {
+        let spec = &self.system.stations[station as usize];
+        let (placement, choose, when_down) = (spec.placement, spec.choose, spec.when_down);
+        let base = self.base(id, placement);
+        let chosen = self.choose(id, choose, placement.count, station as usize, |s, i| {
+            s.instances[(base + i) as usize].present()
+        });
+        let mut instance = base + chosen;
+        if self.conditions[instance as usize].is_down {
+            let others = (1..placement.count).map(|k| base + (chosen + k) % placement.count);
+            let up = { others }.find(|&i| !self.conditions[i as usize].is_down);
+            match (self.when_down(id, when_down), up) {
+                (WhenDown::Fail, _) => {
+                    self.end(id, false);
+                    return Then::Wait;
+                }
+                (WhenDown::Retry, Some(other)) => instance = other,
+                _ => {
+                    self.arrive_at(id, station);
+                    self.parked.push((instance, id));
+                    return Then::Wait;
+                }
+            }
+        }
+        let bytes = match payload {
+            Payload::Data => self.flows[id].bytes,
+            Payload::Request { header, data } => {
+                u64::from(header) + if data { self.flows[id].bytes } else { 0 }
+            }
+        };
+        let drawn = self.system.stations[station as usize]
+            .service
+            .draw(bytes, &mut self.rng);
+        let service = match self.slowness(instance, placement) {
+            1.0 => drawn,
+            factor => (drawn as f64 * factor).round() as Nanos,
+        };
+        self.arrive_at(id, station);
+        self.flows[id].instance = instance;
+        let schedule = self.instances[instance as usize].arrive(self.now, id, service);
+        self.schedule(instance, schedule);
+        Then::Wait
+    }
+
+    fn slowness(&self, instance: u32, placement: Placement) -> f64 {
+        let own = self.conditions[instance as usize].slowness;
+        placement.group.map_or(own, |g| {
+            let node = (instance - placement.base) / placement.count;
+            own * self.nodes[g as usize][node as usize].condition.slowness
+        })
+    }
+
+    pub(crate) fn schedule(&mut self, instance: u32, schedule: Schedule) {
+        match schedule {
+            Schedule::Nothing => {}
+            Schedule::End(Begun { flow, ends_at }) => {
+                let visit = self.flows[flow].visit;
+                self.events.push(ends_at, Event::Served { flow, visit });
+            }
+            Schedule::WakeUp { at, epoch } => {
+                self.events.push(at, Event::WakeUp { instance, epoch })
+            }
+        }
+    }
+
+    /// The service of a flow at its station is over.
+    pub(crate) fn served(&mut self, id: FlowId, visit: u32) {
+        if !self.flows[id].is_live || self.flows[id].visit != visit {
+            return;
+        }
+        let since = self.leave(id);
+        let instance = std::mem::replace(&mut self.flows[id].instance, crate::flow::NOWHERE);
+        let schedule = self.instances[instance as usize].depart(self.now, since);
+        self.schedule(instance, schedule);
+        self.flows[id].step += 1;
+        self.runnable.push_back(id);
+    }
+
+    /// A shared station has operations whose service may be over.
+    pub(crate) fn wake_up(&mut self, instance: u32, epoch: u32) {
+        if !self.instances[instance as usize].is_current(epoch) {
+            return;
+        }
+        while let Some(id) = self.instances[instance as usize].take_ended(self.now) {
+            let since = self.leave(id);
+            self.flows[id].instance = crate::flow::NOWHERE;
+            self.instances[instance as usize].leave_shared(self.now, since);
+            self.flows[id].step += 1;
+            self.runnable.push_back(id);
+        }
+        let schedule = self.instances[instance as usize].wake_up();
+        self.schedule(instance, schedule);
+    }
+
+    fn look_up(&mut self, id: FlowId, cache: u16, depth: u8, after: u32) -> Then {
+        let missing = self.count_missing(id, cache);
+        let flow = &mut self.flows[id];
+        flow.saved_bytes[depth as usize] = flow.bytes;
+        if missing == 0 {
+            flow.step = after - 1;
+            return Then::GoOn;
+        }
+        flow.bytes = missing;
+        Then::GoOn
+    }
+
+    /// References the blocks of an operation. Returns the bytes of those that were not held; at least
+    /// one byte for a block, so that an operation without bytes can miss too.
+    fn count_missing(&mut self, id: FlowId, cache: u16) -> u64 {
+        let instance = self.base(id, self.system.caches[cache as usize].placement);
+        let spec = &self.system.caches[cache as usize];
+        let held = &mut self.caches[instance as usize];
+        let flow = &self.flows[id];
+        let file = flow.operation.file;
+        let Some(block) = spec.block else {
+            let hit = held.reference(mix(file), &mut self.rng);
+            return if hit { 0 } else { flow.bytes.max(1) };
+        };
+        let first = flow.operation.offset / block;
+        let last = (flow.operation.offset + flow.bytes.saturating_sub(1)) / block;
+        let rng = &mut self.rng;
+        let missing = (first..=last)
+            .filter(|&b| !held.reference(pair(file, b), rng))
+            .count() as u64;
+        match missing == last - first + 1 {
+            true => flow.bytes.max(1),
+            false => missing * block,
+        }
+    }
+
+    fn append(&mut self, id: FlowId, buffer: u16) -> Then {
+        let spec = &self.system.buffers[buffer as usize];
+        let element = spec.element;
+        let instance = self.base(id, spec.placement);
+        self.arrive_at(id, element);
+        let bytes = self.flows[id].bytes;
+        let held = &mut self.buffers[instance as usize];
+        // Those that wait go first.
+        if !held.waiting.is_empty() || !held.reserve(self.now, bytes) {
+            held.waiting.push_back(id);
+            return Then::Wait;
+        }
+        self.drain_later(id, buffer, instance);
+        Then::GoOn
+    }
+
+    /// The bytes of a flow lie in a buffer now: they are drained behind it.
+    fn drain_later(&mut self, id: FlowId, buffer: u16, instance: u32) {
+        let flow = &self.flows[id];
+        let entry = (flow.operation, flow.bytes, flow.nodes);
+        self.buffers[instance as usize].undrained.push_back(entry);
+        self.drain(buffer, instance);
+    }
+
+    /// Begins to drain as much as may be drained at once.
+    pub(crate) fn drain(&mut self, buffer: u16, instance: u32) {
+        let spec = &self.system.buffers[buffer as usize];
+        let (step, in_flight) = (spec.drain, spec.in_flight);
+        while self.buffers[instance as usize].draining < in_flight {
+            let held = &mut self.buffers[instance as usize];
+            let Some((operation, bytes, nodes)) = held.undrained.pop_front() else {
+                return;
+            };
+            held.draining += 1;
+            let id = self.flows.begin(
+                operation,
+                Purpose::Drain {
+                    buffer,
+                    instance,
+                    bytes,
+                },
+                step,
+            );
+            let flow = &mut self.flows[id];
+            flow.bytes = bytes;
+            flow.nodes = nodes;
+            self.runnable.push_back(id);
+        }
+    }
+
+    fn acquire(&mut self, id: FlowId, limit: u16) -> Then {
+        let spec = &self.system.limits[limit as usize];
+        let element = spec.element;
+        let instance = self.base(id, spec.placement);
+        self.arrive_at(id, element);
+        self.flows[id].held.push(instance);
+        match self.limits[instance as usize].acquire(id) {
+            true => Then::GoOn,
+            false => Then::Wait,
+        }
+    }
+
+    /// Leaves the limit that it passed last.
+    fn release(&mut self, id: FlowId) -> Then {
+        let instance = self.flows[id]
+            .held
+            .pop()
+            .expect("paths leave the limits that they pass");
+        if let Some(next) = self.limits[instance as usize].release() {
+            self.resume(next);
+        }
+        Then::GoOn
+    }
+
+    /// A flow that waited at an element has what it waited for.
+    fn resume(&mut self, id: FlowId) {
+        self.leave(id);
+        self.flows[id].step += 1;
+        self.runnable.push_back(id);
+    }
+
+    fn replicate(&mut self, id: FlowId, group: u8, wait: Acknowledgement, after: u32) -> Then {
+        let g = group as usize;
+        let count = self.system.groups[g].count;
+        let bytes = self.flows[id].bytes;
+        let mut up = Vec::with_capacity(count as usize);
+        for node in 0..count {
+            match self.nodes[g][node as usize].condition.is_down {
+                true => self.nodes[g][node as usize].missed_bytes += bytes,
+                false => up.push(node),
+            }
+        }
+        if up.is_empty() {
+            match self.system.groups[g].when_down {
+                WhenDown::Fail => self.end(id, false),
+                WhenDown::Wait | WhenDown::Retry => self.park_at_node(id, group, 0),
+            }
+            return Then::Wait;
+        }
+        let all = up.len() as u16;
+        let needed = match wait {
+            Acknowledgement::All => all,
+            Acknowledgement::Quorum => (count as u16 / 2 + 1).min(all),
+            Acknowledgement::Primary => 1,
+        };
+        // The primary copy is acknowledged by itself: it is the first node that is up.
+        self.fork(id, all, needed, after, |flow, branch| {
+            flow.nodes[g] = up[branch as usize];
+        })
+    }
+
+    fn stripe(&mut self, id: FlowId, unit: u64, after: u32) -> Then {
+        let (offset, bytes) = (self.flows[id].operation.offset, self.flows[id].bytes);
+        // Pieces end at multiples of the unit.
+        let pieces = (offset % unit + bytes)
+            .div_ceil(unit)
+            .clamp(1, u64::from(u16::MAX)) as u16;
+        self.fork(id, pieces, pieces, after, |flow, piece| {
+            let begin = (offset / unit + u64::from(piece)) * unit;
+            let from = begin.max(offset);
+            flow.operation.offset = from;
+            flow.bytes = (begin + unit).min(offset + bytes).saturating_sub(from);
+        })
+    }
+
+    /// Begins `branches` flows at the next step; this one goes on at `after` when `needed` succeeded.
+    fn fork(
+        &mut self,
+        id: FlowId,
+        branches: u16,
+        needed: u16,
+        after: u32,
+        prepare: impl Fn(&mut crate::flow::Flow, u16),
+    ) -> Then {
+        let parent: FlowRef = self.flows.reference(id);
+        let flow = &mut self.flows[id];
+        flow.forks = flow.forks.wrapping_add(1);
+        flow.outstanding = branches;
+        flow.needed = needed;
+        flow.succeeded_branches = 0;
+        flow.after_join = after;
+        let (operation, bytes, step, fork) =
+            (flow.operation, flow.bytes, flow.step + 1, flow.forks);
+        let (nodes, chosen_at, saved_bytes) = (flow.nodes, flow.chosen_at, flow.saved_bytes);
+        for branch in 0..branches {
+            let child = self
+                .flows
+                .begin(operation, Purpose::Branch { parent, fork }, step);
+            let flow = &mut self.flows[child];
+            (flow.bytes, flow.nodes, flow.chosen_at, flow.saved_bytes) =
+                (bytes, nodes, chosen_at, saved_bytes);
+            prepare(flow, branch);
+            self.runnable.push_back(child);
+        }
+        Then::Wait
+    }
+
+    fn take_token(&mut self, id: FlowId, table: u16, after: u32) -> Then {
+        let flow = &mut self.flows[id];
+        if self.tokens[table as usize].take(flow.operation.file, flow.operation.client) {
+            flow.step = after - 1;
+        }
+        Then::GoOn
+    }
+
+    /// A flow has come to its end.
+    pub(crate) fn end(&mut self, id: FlowId, succeeded: bool) {
+        match self.flows[id].purpose {
+            Purpose::Operation { ticket } => {
+                let flow = &self.flows[id];
+                let class = flow.operation.class as usize;
+                if succeeded {
+                    self.operations[class] += 1;
+                    for &(element, time) in &flow.trail {
+                        self.time_by[element as usize][class] += u128::from(time);
+                    }
+                }
+                self.completions.push(Completion { ticket, succeeded });
+            }
+            Purpose::Branch { parent, fork } => self.end_branch(id, parent, fork, succeeded),
+            Purpose::Drain {
+                buffer,
+                instance,
+                bytes,
+            } => self.drained(buffer, instance, bytes),
+            Purpose::Rebuild { group, node } => self.rebuilt(group, node),
+        }
+        while !self.flows[id].held.is_empty() {
+            // A flow that fails leaves its limits on the way out.
+            self.release(id);
+        }
+        self.flows.end(id);
+    }
+
+    fn end_branch(&mut self, id: FlowId, parent: FlowRef, fork: u32, succeeded: bool) {
+        let Some(parent) = self.flows.get(parent) else {
+            // It has gone on without this branch.
+            return;
+        };
+        let trail = std::mem::take(&mut self.flows[id].trail);
+        let flow = &mut self.flows[parent];
+        if flow.forks != fork || flow.outstanding == 0 {
+            return;
+        }
+        flow.outstanding -= 1;
+        flow.succeeded_branches += u16::from(succeeded);
+        let is_enough = flow.succeeded_branches == flow.needed;
+        let is_last = flow.outstanding == 0;
+        if is_enough || (is_last && flow.succeeded_branches > 0) {
+            // The branch that was waited for longest has the time.
+            flow.trail.extend_from_slice(&trail);
+            flow.outstanding = 0;
+            flow.step = flow.after_join;
+            self.runnable.push_back(parent);
+        } else if is_last {
+            self.end(parent, false);
+        }
+        self.flows[id].trail = trail;
+    }
+
+    /// Bytes of a buffer have been drained: operations that wait for room go on.
+    fn drained(&mut self, buffer: u16, instance: u32, bytes: u64) {
+        let held = &mut self.buffers[instance as usize];
+        held.draining -= 1;
+        held.release(self.now, bytes);
+        while let Some(&next) = self.buffers[instance as usize].waiting.front() {
+            let bytes = self.flows[next].bytes;
+            if !self.buffers[instance as usize].reserve(self.now, bytes) {
+                break;
+            }
+            self.buffers[instance as usize].waiting.pop_front();
+            self.drain_later(next, buffer, instance);
+            self.resume(next);
+        }
+        self.drain(buffer, instance);
+    }
+}
+
+/// Classes whose requests carry data.
+pub(crate) fn carries_data(class: OperationClass) -> bool {
+    class == OperationClass::DataWrite
+}

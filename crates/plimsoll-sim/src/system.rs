@@ -1,0 +1,291 @@
+//! A system ready to be simulated: tables of its elements, and the steps that operations take.
+
+use crate::cache::Policy;
+use crate::event_queue::Nanos;
+use crate::instance::Discipline;
+use crate::service::Service;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Groups of nodes a system may have: each operation remembers which node of each it is at.
+pub(crate) const MAX_GROUPS: usize = 4;
+
+/// Caches that may lie behind each other on one path.
+pub(crate) const MAX_CACHE_DEPTH: usize = 4;
+
+/// Classes of operations, each with a path of its own.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum OperationClass {
+    /// Attributes, lookups, listings.
+    MetadataRead,
+    /// Creation, removal, renaming, setting of attributes.
+    MetadataChange,
+    /// Reading of file data.
+    DataRead,
+    /// Writing of file data.
+    DataWrite,
+    /// Flushing of written data to stable storage.
+    Commit,
+    /// Opening and closing.
+    Open,
+}
+
+impl OperationClass {
+    /// All classes.
+    pub const ALL: [Self; 6] = [
+        Self::MetadataRead,
+        Self::MetadataChange,
+        Self::DataRead,
+        Self::DataWrite,
+        Self::Commit,
+        Self::Open,
+    ];
+
+    /// Name of its path in a system file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MetadataRead => "metadata_read",
+            Self::MetadataChange => "metadata_change",
+            Self::DataRead => "data_read",
+            Self::DataWrite => "data_write",
+            Self::Commit => "commit",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// How one of several like elements is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// One after the other.
+    RoundRobin,
+    /// By the client that issued the operation.
+    Client,
+    /// By a hash of the file.
+    File,
+    /// By a hash of the directory.
+    Directory,
+    /// By a hash of file and block of 1 MiB.
+    Block,
+    /// At random.
+    Random,
+    /// The one with the fewest operations; the first among equals.
+    LeastBusy,
+}
+
+/// What operations do that meet something that is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenDown {
+    /// They fail.
+    Fail,
+    /// They wait until it is up.
+    #[default]
+    Wait,
+    /// They are sent to another one, those in flight after a timeout.
+    Retry,
+}
+
+/// Which copies a replicated operation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Acknowledgement {
+    /// Every copy.
+    All,
+    /// More than half of them.
+    Quorum,
+    /// The first one: the others follow asynchronously.
+    Primary,
+}
+
+/// Bytes that a visit to a station is charged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Payload {
+    /// Those of the operation.
+    Data,
+    /// A header, and the data if it is written.
+    Request { header: u32, data: bool },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct GroupSpec {
+    pub(crate) name: String,
+    pub(crate) count: u32,
+    pub(crate) when_down: WhenDown,
+    pub(crate) retry_after: Nanos,
+    /// Flows that bring a node up to date that missed writes: first step, bytes of each, in flight.
+    pub(crate) rebuild: Option<RebuildSpec>,
+    /// Number of the element that time spent waiting for a node of it is attributed to.
+    pub(crate) element: u16,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RebuildSpec {
+    pub(crate) step: u32,
+    pub(crate) chunk: u64,
+    pub(crate) in_flight: u32,
+}
+
+/// Where the instances of an element are: `count` for each node of its group, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placement {
+    pub(crate) group: Option<u8>,
+    pub(crate) count: u32,
+    /// Number of the first instance in the table of its kind.
+    pub(crate) base: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct StationSpec {
+    pub(crate) name: String,
+    pub(crate) placement: Placement,
+    pub(crate) choose: Choice,
+    pub(crate) servers: u32,
+    pub(crate) discipline: Discipline,
+    pub(crate) service: Service,
+    /// Of its own; otherwise that of its group.
+    pub(crate) when_down: WhenDown,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CacheSpec {
+    pub(crate) name: String,
+    pub(crate) placement: Placement,
+    pub(crate) policy: Policy,
+    /// Blocks that fit.
+    pub(crate) capacity: u64,
+    /// Bytes of a block; a whole file without it.
+    pub(crate) block: Option<u64>,
+    /// Whether it begins with as much of the data set as fits.
+    pub(crate) begins_full: bool,
+    /// Whether what it holds is lost with its node.
+    pub(crate) volatile: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct BufferSpec {
+    pub(crate) name: String,
+    pub(crate) placement: Placement,
+    pub(crate) capacity: u64,
+    pub(crate) drain: u32,
+    pub(crate) in_flight: u32,
+    pub(crate) element: u16,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LimitSpec {
+    pub(crate) name: String,
+    pub(crate) placement: Placement,
+    pub(crate) in_flight: u32,
+    pub(crate) element: u16,
+}
+
+/// One step of an operation. Paths are written out where they are used, so that steps only go on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    /// Goes to a node of a group.
+    Choose {
+        group: u8,
+        choose: Choice,
+    },
+    /// Is served by a station.
+    Visit {
+        station: u16,
+        payload: Payload,
+    },
+    /// Looks its blocks up; goes to `after` if all are held, otherwise on with those that are not.
+    Lookup {
+        cache: u16,
+        depth: u8,
+        after: u32,
+    },
+    /// Has its whole payload again.
+    Restore {
+        depth: u8,
+    },
+    /// Puts its blocks into a cache.
+    Store {
+        cache: u16,
+    },
+    /// Puts its bytes into a buffer that is drained behind it; waits while it is full.
+    Append {
+        buffer: u16,
+    },
+    Acquire {
+        limit: u16,
+    },
+    /// Leaves the limit that it passed last.
+    Release,
+    /// Does the steps that follow, up to [`Step::End`], on every node of a group at once.
+    Replicate {
+        group: u8,
+        wait: Acknowledgement,
+        after: u32,
+    },
+    /// Does the steps that follow, up to [`Step::End`], for each piece of `unit` bytes at once.
+    Stripe {
+        unit: u64,
+        after: u32,
+    },
+    /// Goes to `after` if the client was the last to change the file.
+    Token {
+        table: u16,
+        after: u32,
+    },
+    /// The end of an operation, or of one of several that it forked into.
+    End,
+}
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Change {
+    Down,
+    Up,
+    /// Service times are multiplied by this from now on.
+    Slow(f64),
+}
+
+/// What a change happens to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Node {
+        group: u8,
+        node: u32,
+    },
+    /// Every instance of a station, or one.
+    Station {
+        station: u16,
+        instance: Option<u32>,
+    },
+}
+
+/// A system whose names are resolved and whose figures are checked.
+#[derive(Debug, Clone, Default)]
+pub struct System {
+    pub(crate) name: String,
+    pub(crate) groups: Vec<GroupSpec>,
+    pub(crate) stations: Vec<StationSpec>,
+    pub(crate) caches: Vec<CacheSpec>,
+    pub(crate) buffers: Vec<BufferSpec>,
+    pub(crate) limits: Vec<LimitSpec>,
+    /// Names of the token tables.
+    pub(crate) tokens: Vec<String>,
+    pub(crate) steps: Vec<Step>,
+    /// First step of each class, in the order of [`OperationClass::ALL`].
+    pub(crate) entries: [u32; OperationClass::ALL.len()],
+    pub(crate) changes: Vec<(Nanos, Subject, Change)>,
+    /// Names of what time is attributed to: the stations in their order, then the others.
+    pub(crate) elements: Vec<String>,
+}
+
+impl System {
+    /// Nodes of a group; 1 without a group.
+    pub(crate) fn nodes(&self, placement: Placement) -> u32 {
+        placement.group.map_or(1, |g| self.groups[g as usize].count)
+    }
+}

@@ -1,0 +1,141 @@
+//! What happens at the stations, as sums from the beginning: figures of a window are differences.
+
+use crate::event_queue::Nanos;
+
+/// Sums over the operations and the time of one instance of a station.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Time of the last change.
+    changed_at: Nanos,
+    present: u32,
+    busy: u32,
+    /// ∫ operations present dt, in nanoseconds.
+    present_ns: u128,
+    /// ∫ busy servers dt, in nanoseconds.
+    busy_ns: u128,
+    /// Σ arrival times of the operations present.
+    present_since: u128,
+    completed: u64,
+    /// Σ time from arrival to departure, in nanoseconds.
+    residence_ns: u128,
+    most_waiting: u32,
+}
+
+/// Figures of a station between two instants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StationTotals {
+    /// Operations that departed.
+    pub completed: u64,
+    /// ∫ operations present dt, in nanoseconds.
+    pub present_ns: u128,
+    /// ∫ busy servers dt, in nanoseconds.
+    pub busy_ns: u128,
+    /// Σ time from arrival to departure of those that departed, in nanoseconds.
+    pub residence_ns: u128,
+    /// The largest number that waited at one instance.
+    pub max_waiting: u32,
+}
+
+impl StationTotals {
+    /// Adds the figures of another instance over the same time.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.completed += other.completed;
+        self.present_ns += other.present_ns;
+        self.busy_ns += other.busy_ns;
+        self.residence_ns += other.residence_ns;
+        self.max_waiting = self.max_waiting.max(other.max_waiting);
+    }
+
+    /// What came after `before`, which are figures of the same station at an earlier instant.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self {
+            completed: self.completed - before.completed,
+            present_ns: self.present_ns - before.present_ns,
+            busy_ns: self.busy_ns - before.busy_ns,
+            residence_ns: self.residence_ns - before.residence_ns,
+            max_waiting: self.max_waiting,
+        }
+    }
+}
+
+impl Tally {
+    #[inline]
+    fn advance(&mut self, now: Nanos) {
+        debug_assert!(now >= self.changed_at, "virtual time only goes forward");
+        let elapsed = u128::from(now - self.changed_at);
+        self.present_ns += elapsed * u128::from(self.present);
+        self.busy_ns += elapsed * u128::from(self.busy);
+        self.changed_at = now;
+    }
+
+    /// The number of operations that are here.
+    #[inline]
+    pub(crate) fn present(&self) -> u32 {
+        self.present
+    }
+
+    /// An operation arrives; `busy` servers are at work from now on.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Nanos, busy: u32) {
+        self.advance(now);
+        self.present += 1;
+        self.present_since += u128::from(now);
+        self.set_busy(busy);
+    }
+
+    /// An operation that arrived at `since` departs; `busy` servers are at work from now on.
+    #[inline]
+    pub(crate) fn depart(&mut self, now: Nanos, since: Nanos, busy: u32) {
+        self.advance(now);
+        debug_assert!(self.present > 0, "an operation departs that never arrived");
+        self.present -= 1;
+        self.present_since -= u128::from(since);
+        self.completed += 1;
+        self.residence_ns += u128::from(now - since);
+        self.set_busy(busy);
+    }
+
+    /// An operation that arrived at `since` leaves without having been served, and all servers are idle.
+    pub(crate) fn abandon(&mut self, now: Nanos, since: Nanos) {
+        self.depart(now, since, 0);
+        self.completed -= 1;
+    }
+
+    fn set_busy(&mut self, busy: u32) {
+        debug_assert!(
+            busy <= self.present,
+            "a server without an operation is idle"
+        );
+        self.busy = busy;
+        self.most_waiting = self.most_waiting.max(self.present - busy);
+    }
+
+    /// The sums up to now.
+    ///
+    /// # Panics
+    /// If Little's law does not hold: the integral of the number present must be the time that all
+    /// operations, departed and present, have spent here.
+    pub(crate) fn totals(&self, now: Nanos) -> StationTotals {
+        let mut at = *self;
+        at.advance(now);
+        let waited = u128::from(now) * u128::from(at.present) - at.present_since;
+        assert!(
+            at.present_ns == at.residence_ns + waited,
+            "Little's law: {} ns in the system, {} ns of operations",
+            at.present_ns,
+            at.residence_ns + waited
+        );
+        StationTotals {
+            completed: at.completed,
+            present_ns: at.present_ns,
+            busy_ns: at.busy_ns,
+            residence_ns: at.residence_ns,
+            max_waiting: at.most_waiting,
+        }
+    }
+
+    /// Forgets the largest number that waited: a window begins.
+    pub(crate) fn begin_window(&mut self) {
+        self.most_waiting = self.present - self.busy;
+    }
+}
