@@ -1,25 +1,30 @@
 //! Events in the order of their times.
 
-use std::collections::VecDeque;
-
 /// Nanoseconds of virtual time.
 pub type Nanos = u64;
 
-/// Buckets beside that of the present: one per bit of a time.
+/// Buckets: one per bit of a time.
 const BUCKETS: usize = Nanos::BITS as usize;
+
+/// Events of a bucket that are sorted at once instead of being spread over lower buckets.
+const MAX_SORTED: usize = 64;
 
 /// A monotone priority queue: no event may be earlier than the last one taken. Events of one time
 /// are taken in the order they were added.
 ///
 /// This is a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990). An event lies in the
-/// bucket of the highest bit in which its time differs from that of the last event taken, and moves to
-/// lower buckets as time approaches it. All events of one time lie in one bucket, in their order.
+/// bucket of the highest bit in which its time differs from a time of reference, and moves to lower
+/// buckets as the present approaches it; the earliest bucket is sorted as soon as it is small. All
+/// events of one time lie in one bucket, in their order.
 #[derive(Debug)]
 pub struct EventQueue<E> {
     /// Time of the last event taken.
     last: Nanos,
-    /// Events at `last`.
-    present: VecDeque<E>,
+    /// What the times of the buckets are compared with; not after `last`.
+    reference: Nanos,
+    /// Events before `near_end`, the earliest at the end; of one time, the first added at the end.
+    near: Vec<(Nanos, E)>,
+    near_end: Nanos,
     buckets: [Vec<(Nanos, E)>; BUCKETS],
     /// Earliest time of each bucket; `Nanos::MAX` if it is empty.
     earliest: [Nanos; BUCKETS],
@@ -28,11 +33,13 @@ pub struct EventQueue<E> {
     len: usize,
 }
 
-impl<E> Default for EventQueue<E> {
+impl<E: Copy> Default for EventQueue<E> {
     fn default() -> Self {
         Self {
             last: 0,
-            present: VecDeque::new(),
+            reference: 0,
+            near: Vec::new(),
+            near_end: 1,
             buckets: std::array::from_fn(|_| Vec::new()),
             earliest: [Nanos::MAX; BUCKETS],
             occupied: 0,
@@ -41,7 +48,7 @@ impl<E> Default for EventQueue<E> {
     }
 }
 
-impl<E> EventQueue<E> {
+impl<E: Copy> EventQueue<E> {
     /// The number of events.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -66,15 +73,20 @@ impl<E> EventQueue<E> {
             self.last
         );
         self.len += 1;
-        self.place(at, event);
+        if at < self.near_end {
+            let later = self.near.partition_point(|(time, _)| *time > at);
+            self.near.insert(later, (at, event));
+        } else {
+            self.place(at, event);
+        }
     }
 
     /// Time of the earliest event.
     #[inline]
     #[must_use]
     pub fn next_at(&self) -> Option<Nanos> {
-        if !self.present.is_empty() {
-            return Some(self.last);
+        if let Some((at, _)) = self.near.last() {
+            return Some(*at);
         }
         (self.occupied != 0).then(|| self.earliest[self.occupied.trailing_zeros() as usize])
     }
@@ -82,48 +94,58 @@ impl<E> EventQueue<E> {
     /// Takes the earliest event if its time is at most `until`.
     #[inline]
     pub fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, E)> {
-        if self.next_at()? > until {
-            return None;
-        }
-        if self.present.is_empty() {
+        if self.near.is_empty() {
+            if self.next_at()? > until {
+                return None;
+            }
             self.advance();
         }
-        let event = self
-            .present
-            .pop_front()
-            .expect("the lowest bucket had an event of its earliest time");
+        if self.near.last()?.0 > until {
+            return None;
+        }
         self.len -= 1;
-        Some((self.last, event))
+        let (at, event) = self.near.pop()?;
+        self.last = at;
+        Some((at, event))
     }
 
+    /// Puts an event that is not near into its bucket.
     #[inline]
     fn place(&mut self, at: Nanos, event: E) {
-        let difference = at ^ self.last;
-        if difference == 0 {
-            self.present.push_back(event);
-            return;
-        }
-        let bucket = difference.ilog2() as usize;
+        let bucket = (at ^ self.reference).ilog2() as usize;
         self.buckets[bucket].push((at, event));
         self.earliest[bucket] = self.earliest[bucket].min(at);
         self.occupied |= 1 << bucket;
     }
 
-    /// Makes the earliest time the present, and spreads its bucket over the lower ones.
+    /// Makes the earliest events near.
+    #[inline(never)]
     fn advance(&mut self) {
+        debug_assert!(self.near.is_empty(), "near events come first");
         let lowest = self.occupied.trailing_zeros() as usize;
-        self.last = std::mem::replace(&mut self.earliest[lowest], Nanos::MAX);
+        let earliest = std::mem::replace(&mut self.earliest[lowest], Nanos::MAX);
         self.occupied &= !(1 << lowest);
-        let mut events = std::mem::take(&mut self.buckets[lowest]);
-        for (at, event) in events.drain(..) {
-            self.place(at, event);
+        self.reference = earliest;
+        if self.buckets[lowest].len() <= MAX_SORTED {
+            std::mem::swap(&mut self.near, &mut self.buckets[lowest]);
+            self.near.sort_by_key(|(at, _)| *at);
+            // The bucket's times agree in all higher bits, and have this one set.
+            self.near_end = ((earliest >> lowest) << lowest).saturating_add(1 << lowest);
+        } else {
+            // The bucket keeps its memory.
+            let mut events = std::mem::take(&mut self.buckets[lowest]);
+            for &(at, event) in &events {
+                match at == earliest {
+                    true => self.near.push((at, event)),
+                    false => self.place(at, event),
+                }
+            }
+            events.clear();
+            self.buckets[lowest] = events;
+            self.near_end = earliest + 1;
         }
-        // The bucket keeps its memory.
-        debug_assert!(
-            self.buckets[lowest].is_empty(),
-            "events move to lower buckets only"
-        );
-        self.buckets[lowest] = events;
+        self.near.reverse();
+        debug_assert!(!self.near.is_empty(), "one event has the earliest time");
     }
 }
 

@@ -111,7 +111,7 @@ impl Service {
     /// Draws the time of a visit with `bytes`, rounded to whole nanoseconds.
     #[inline]
     pub(crate) fn draw(&self, bytes: u64, rng: &mut Rng) -> Nanos {
-        (self.time.draw(rng) + self.per_byte * bytes as f64).round() as Nanos
+        (self.time.draw(rng) + self.per_byte * bytes as f64 + 0.5) as Nanos
     }
 }
 

@@ -1,0 +1,383 @@
+//! What each element does, against times computed by hand.
+
+use plimsoll_sim::{Completion, Operation, OperationClass, Simulation, parse};
+
+const MS: u64 = 1_000_000;
+
+/// The four paths that a system must have, all of them `path`.
+fn paths(path: &str) -> String {
+    format!(
+        "[path]\nmetadata_read = [{path}]\nmetadata_change = [{path}]\ndata_read = [{path}]\ndata_write = [{path}]\n"
+    )
+}
+
+fn simulation(text: &str) -> Simulation {
+    with_data(text, 0)
+}
+
+fn with_data(text: &str, dataset: u64) -> Simulation {
+    let text = format!("title = \"test\"\n{text}");
+    let system = parse(&text, "test.toml").unwrap_or_else(|e| panic!("{}\n{text}", messages(&e)));
+    Simulation::new(system, 1, dataset, 1)
+}
+
+fn messages(e: &plimsoll_diagnostics::Diagnostics) -> String {
+    let messages: Vec<_> = e.findings().into_iter().map(|f| f.message).collect();
+    messages.join("\n")
+}
+
+fn operation(class: OperationClass, file: u64, offset: u64, bytes: u64) -> Operation {
+    Operation {
+        class,
+        client: 0,
+        file,
+        directory: 0,
+        offset,
+        bytes,
+    }
+}
+
+fn write(file: u64, bytes: u64) -> Operation {
+    operation(OperationClass::DataWrite, file, 0, bytes)
+}
+
+fn read(file: u64, offset: u64, bytes: u64) -> Operation {
+    operation(OperationClass::DataRead, file, offset, bytes)
+}
+
+/// Runs until nothing is left. Returns when each ticket ended, in milliseconds, and whether it succeeded.
+fn run(sim: &mut Simulation) -> Vec<(u32, f64, bool)> {
+    let mut ended = Vec::new();
+    let mut completed: Vec<Completion> = Vec::new();
+    while let Some(at) = sim.next_event() {
+        sim.advance(at, &mut completed);
+        ended.extend(
+            completed
+                .drain(..)
+                .map(|c| (c.ticket, at as f64 / 1e6, c.succeeded)),
+        );
+    }
+    assert_eq!(sim.in_flight(), 0, "everything ends");
+    // Little's law is asserted here.
+    let _ = sim.station_totals();
+    ended
+}
+
+#[test]
+fn a_link_takes_header_and_data_one_message_after_the_other() {
+    // 1 MB/s: a byte takes 1 µs. Requests of writes carry their data, replies of reads.
+    let link = "[link.wan]\nlatency = \"10ms\"\nbandwidth = \"1 MB/s\"\nheader = \"1000\"\n";
+    let mut sim = simulation(&format!(
+        "{link}{}",
+        paths("\"wan.request\", \"wan.reply\"")
+    ));
+    sim.submit(0, write(1, 4000), 0);
+    sim.submit(0, write(2, 4000), 1);
+    // 5 ms to send, 10 ms to arrive, 1 ms to reply, 10 ms to arrive; the second waits 5 ms to be sent.
+    assert_eq!(run(&mut sim), [(0, 26.0, true), (1, 31.0, true)]);
+    sim.submit(100 * MS, read(1, 0, 9000), 2);
+    assert_eq!(run(&mut sim), [(2, 100.0 + 1.0 + 10.0 + 10.0 + 10.0, true)]);
+}
+
+#[test]
+fn nodes_have_stations_of_their_own() {
+    let text = format!(
+        "[node.server]\ncount = 2\n[station.cpu]\nnode = \"server\"\nservice = \"1ms\"\n{}",
+        paths("{ node = \"server\", choose = \"round_robin\" }, \"cpu\"")
+    );
+    let mut sim = simulation(&text);
+    (0..4).for_each(|t| sim.submit(0, write(u64::from(t), 0), t));
+    assert_eq!(
+        run(&mut sim),
+        [
+            (0, 1.0, true),
+            (1, 1.0, true),
+            (2, 2.0, true),
+            (3, 2.0, true)
+        ]
+    );
+}
+
+#[test]
+fn choices_by_hash_are_even_and_stay() {
+    let text = format!(
+        "[node.server]\ncount = 4\n[station.cpu]\nnode = \"server\"\nservice = \"1us\"\n{}",
+        paths("{ node = \"server\", choose = \"file\" }, \"cpu\"")
+    );
+    let mut sim = simulation(&text);
+    (0..4000).for_each(|t| sim.submit(0, write(u64::from(t), 0), t));
+    let last = run(&mut sim).last().unwrap().1;
+    // A thousand each, give or take four times the root of 750.
+    assert!((0.95..1.115).contains(&last), "{last} ms");
+    // All of one file go to one node.
+    let mut sim = simulation(&text);
+    (0..1000).for_each(|t| sim.submit(0, write(7, 0), t));
+    assert_eq!(run(&mut sim).last().unwrap().1, 1.0);
+}
+
+#[test]
+fn the_least_busy_of_several_serves() {
+    let text = format!(
+        "[station.disk]\ncount = 2\nchoose = \"least_busy\"\nbandwidth = \"1 MB/s\"\n{}",
+        paths("\"disk\"")
+    );
+    let mut sim = simulation(&text);
+    sim.submit(0, write(1, 10_000), 0);
+    (1..4).for_each(|t| sim.submit(u64::from(t), write(2, 1000), t));
+    let ended = run(&mut sim);
+    // The second disk serves two small ones while the first is at the large one; then both have one.
+    assert_eq!(ended.iter().map(|e| e.0).collect::<Vec<_>>()[..2], [1, 3]);
+}
+
+#[test]
+fn a_cache_serves_what_it_holds_and_fetches_the_rest() {
+    let text = format!(
+        "[station.memory]\nservice = \"1ms\"\n[station.disk]\nbandwidth = \"1 MB/s\"\n\
+         [cache.pool]\nbytes = \"8k\"\nblock = \"1k\"\nmiss = \"from_disk\"\n{}from_disk = [\"disk\"]\n",
+        paths("\"memory\", \"pool\"")
+    );
+    let mut sim = simulation(&text);
+    sim.submit(0, read(1, 0, 4096), 0);
+    assert_eq!(run(&mut sim), [(0, 1.0 + 4.096, true)]);
+    // Half of it is held now, and only the other half is fetched.
+    sim.submit(10 * MS, read(1, 2048, 4096), 1);
+    assert_eq!(run(&mut sim), [(1, 11.0 + 2.048, true)]);
+    sim.submit(20 * MS, read(1, 0, 6144), 2);
+    assert_eq!(run(&mut sim), [(2, 21.0, true)]);
+    // Writes pass through and leave their blocks, which take the place of the oldest.
+    sim.submit(30 * MS, write(2, 4096), 3);
+    assert_eq!(run(&mut sim), [(3, 31.0, true)]);
+    sim.submit(40 * MS, read(2, 0, 4096), 4);
+    assert_eq!(run(&mut sim), [(4, 41.0, true)]);
+    let (_, totals) = sim.cache_totals()[0];
+    assert_eq!((totals.references, totals.hits), (22, 12));
+}
+
+#[test]
+fn a_log_acknowledges_until_it_is_full() {
+    let text = format!(
+        "[station.disk]\nbandwidth = \"1 MB/s\"\n[station.nvram]\nservice = \"100us\"\n\
+         [log.nv]\nbytes = \"10000\"\ndrain = \"to_disk\"\nin_flight = 1\n{}to_disk = [\"disk\"]\n",
+        paths("\"nvram\", \"nv\"")
+    );
+    let mut sim = simulation(&text);
+    (0..4).for_each(|t| sim.submit(0, write(u64::from(t), 4000), t));
+    // Two fit. The third waits until the first is on disk, 4 ms after it was logged; the fourth for the second.
+    assert_eq!(
+        run(&mut sim),
+        [
+            (0, 0.1, true),
+            (1, 0.2, true),
+            (2, 4.1, true),
+            (3, 8.1, true)
+        ]
+    );
+}
+
+#[test]
+fn a_cache_writes_back_behind_its_writers() {
+    let text = format!(
+        "[station.disk]\nbandwidth = \"1 MB/s\"\n[station.memory]\nservice = \"1us\"\n\
+         [cache.pool]\nbytes = \"100k\"\nblock = \"1000\"\nmiss = \"disk_path\"\nwrite = \"back\"\n\
+         dirty_limit = \"5000\"\nflush = \"disk_path\"\nflush_in_flight = 1\n{}disk_path = [\"disk\"]\n",
+        paths("\"memory\", \"pool\"")
+    );
+    let mut sim = simulation(&text);
+    (0..2).for_each(|t| sim.submit(0, write(u64::from(t), 4000), t));
+    assert_eq!(run(&mut sim), [(0, 0.001, true), (1, 4.001, true)]);
+    sim.submit(20 * MS, read(1, 0, 4000), 2);
+    assert_eq!(run(&mut sim), [(2, 20.001, true)]);
+}
+
+#[test]
+fn a_limit_holds_back_what_is_too_much() {
+    let text = format!(
+        "[limit.slots]\nin_flight = 2\npath = \"work\"\n[station.work_time]\nqueue = \"delay\"\nservice = \"10ms\"\n{}work = [\"work_time\"]\n",
+        paths("\"slots\"")
+    );
+    let mut sim = simulation(&text);
+    (0..5).for_each(|t| sim.submit(0, write(1, 0), t));
+    let ends: Vec<_> = run(&mut sim).into_iter().map(|e| e.1).collect();
+    assert_eq!(ends, [10.0, 10.0, 20.0, 20.0, 30.0]);
+}
+
+fn replicas(wait: &str, when_down: &str, events: &str) -> String {
+    format!(
+        "[node.server]\ncount = 3\nwhen_down = \"{when_down}\"\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
+         [replicas.copies]\nnode = \"server\"\npath = \"store\"\nwait = \"{wait}\"\n{events}\n{}store = [\"disk\"]\n",
+        paths("\"copies\"")
+    )
+}
+
+#[test]
+fn replicas_are_waited_for_as_they_say() {
+    // The disks take 2, 3 and 4 ms.
+    for (wait, expected) in [("all", 4.0), ("quorum", 3.0), ("primary", 2.0)] {
+        let slow = "[[event]]\nat = \"0s\"\nslow = \"server.0\"\nfactor = 2\n\
+                    [[event]]\nat = \"0s\"\nslow = \"server.1\"\nfactor = 3\n\
+                    [[event]]\nat = \"0s\"\nslow = \"server.2\"\nfactor = 4\n";
+        let mut sim = simulation(&replicas(wait, "wait", slow));
+        sim.submit(0, write(1, 1000), 0);
+        let ended = run(&mut sim);
+        assert_eq!(ended, [(0, expected, true)], "{wait}");
+        assert_eq!(sim.station_totals()[0].1.completed, 3, "every copy is made");
+    }
+}
+
+#[test]
+fn what_is_in_flight_at_a_node_that_goes_down_fails_waits_or_goes_elsewhere() {
+    let system = |policy: &str| {
+        format!(
+            "[node.server]\ncount = 2\nwhen_down = \"{policy}\"\nretry_after = \"5ms\"\n\
+             [station.disk]\nnode = \"server\"\nservice = \"10ms\"\n\
+             [[event]]\nat = \"4ms\"\ndown = \"server.1\"\n[[event]]\nat = \"50ms\"\nup = \"server.1\"\n{}",
+            paths("{ node = \"server\", choose = \"round_robin\" }, \"disk\"")
+        )
+    };
+    for (policy, expected) in [
+        ("fail", [(0, 4.0, false), (1, 10.0, true)]),
+        ("wait", [(1, 10.0, true), (0, 60.0, true)]),
+        // It is sent again 5 ms later, to the other node, which is busy until 10 ms.
+        ("retry", [(1, 10.0, true), (0, 20.0, true)]),
+    ] {
+        let mut sim = simulation(&system(policy));
+        (0..2).for_each(|t| sim.submit(0, write(u64::from(t), 0), t));
+        assert_eq!(run(&mut sim), expected, "{policy}");
+    }
+}
+
+#[test]
+fn a_node_that_missed_writes_is_brought_up_to_date() {
+    let text = "[node.server]\ncount = 2\nrebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
+         [replicas.copies]\nnode = \"server\"\npath = \"store\"\nwait = \"all\"\n\
+         [[event]]\nat = \"0s\"\ndown = \"server.1\"\n[[event]]\nat = \"100ms\"\nup = \"server.1\"\n";
+    let mut sim = simulation(&format!(
+        "{text}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+        paths("\"copies\"")
+    ));
+    (0..3).for_each(|t| sim.submit(MS, write(u64::from(t), 2500), t));
+    assert_eq!(
+        run(&mut sim),
+        [(0, 3.5, true), (1, 6.0, true), (2, 8.5, true)]
+    );
+    // 3 writes at one node, and 7500 bytes in 8 pieces at the other.
+    let (_, disk) = sim.station_totals()[0];
+    assert_eq!(disk.completed, 3 + 8);
+    assert_eq!(disk.busy_ns, (7500 + 7500) * 1000);
+}
+
+#[test]
+fn tokens_cost_a_round_trip_when_another_client_had_them() {
+    let text = format!(
+        "[station.disk]\nservice = \"1ms\"\n[link.lan]\nlatency = \"5ms\"\n[tokens.files]\npath = \"recall\"\n{}recall = [\"lan.request\", \"lan.reply\"]\n",
+        paths("\"files\", \"disk\"")
+    );
+    let mut sim = simulation(&text);
+    let from = |client| Operation {
+        client,
+        ..write(1, 0)
+    };
+    for (ticket, (client, took)) in [(1, 1.0), (1, 1.0), (2, 11.0), (1, 11.0)]
+        .into_iter()
+        .enumerate()
+    {
+        let begin = ticket as u64 * 100;
+        sim.submit(begin * MS, from(client), ticket as u32);
+        assert_eq!(run(&mut sim), [(ticket as u32, begin as f64 + took, true)]);
+    }
+}
+
+#[test]
+fn a_stripe_handles_its_pieces_at_once() {
+    let text = format!(
+        "[station.lun]\ncount = 4\nbandwidth = \"1 MB/s\"\n[stripe.blocks]\nunit = \"1000\"\npath = \"piece\"\n{}piece = [\"lun\"]\n",
+        paths("\"blocks\"")
+    );
+    let mut sim = simulation(&text);
+    sim.submit(0, operation(OperationClass::DataWrite, 1, 500, 3000), 0);
+    // Pieces of 500, 1000, 1000 and 500 bytes on four stations.
+    assert_eq!(run(&mut sim), [(0, 1.0, true)]);
+    assert_eq!(sim.station_totals()[0].1.completed, 4);
+}
+
+#[test]
+fn bad_systems_are_refused_with_their_place() {
+    let good = "title = \"x\"\n[station.cpu]\nservice = \"1ms\"\n";
+    for (text, expected) in [
+        (
+            format!("{good}{}", paths("\"cup\"")),
+            "no element or path is called `cup`",
+        ),
+        (
+            format!(
+                "{good}{}a = [\"b\"]\nb = [\"a\"]\n",
+                paths("\"cpu\", \"a\"")
+            ),
+            "leads to itself: `data_read` → `a` → `b` → `a`",
+        ),
+        (
+            format!(
+                "{good}[station.disk]\nservice = \"1ms\"\n{}",
+                paths("\"cpu\"")
+            ),
+            "no path uses `disk`",
+        ),
+        (
+            format!(
+                "{good}[[event]]\nat = \"1s\"\ndown = \"cpx\"\n{}",
+                paths("\"cpu\"")
+            ),
+            "no node, station or link is called `cpx`",
+        ),
+        (
+            format!(
+                "{good}[[event]]\nat = \"1s\"\ndown = \"cpu.1\"\n{}",
+                paths("\"cpu\"")
+            ),
+            "the numbers of `cpu` are 0 to 0",
+        ),
+        (
+            format!("{good}[path]\nmetadata_read = [\"cpu\"]\n"),
+            "the path of `data_read` is missing",
+        ),
+        (
+            format!(
+                "{good}[node.n]\ncount = 2\n[station.disk]\nnode = \"n\"\nservice = \"1ms\"\n{}",
+                paths("\"cpu\", \"disk\"")
+            ),
+            "none is chosen yet",
+        ),
+        (
+            format!("{good}servers = 0\n{}", paths("\"cpu\"")),
+            "the number of servers must be at least 1",
+        ),
+        (
+            format!("{good}distribution = \"log_normal\"\n{}", paths("\"cpu\"")),
+            "this distribution needs `squared_cv`",
+        ),
+        (
+            format!("{good}stages = 3\n{}", paths("\"cpu\"")),
+            "`stages` does nothing with this distribution",
+        ),
+        (
+            format!("title = \"x\"\n[station.cpu]\n{}", paths("\"cpu\"")),
+            "a station needs `service`, `bandwidth` or both",
+        ),
+        (
+            format!(
+                "title = \"x\"\n[station.cpu]\nservice = {{ value = \"1ms\", source = \"P\", free = [\"1us\", \"1s\"] }}\n{}",
+                paths("\"cpu\"")
+            ),
+            "only an assumed figure",
+        ),
+    ] {
+        let found = parse(&text, "x.toml").expect_err(&text);
+        let found = messages(&found);
+        assert!(
+            found.contains(expected),
+            "{found}\ninstead of: {expected}\n{text}"
+        );
+    }
+}
