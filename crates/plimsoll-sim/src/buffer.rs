@@ -18,7 +18,7 @@ pub(crate) struct Buffer {
     pub(crate) draining: u32,
     changed_at: Nanos,
     /// ∫ bytes used dt.
-    pub(crate) used_byte_ns: u128,
+    used_byte_ns: u128,
     pub(crate) most_used: u64,
 }
 
@@ -54,8 +54,13 @@ impl Buffer {
         self.used -= bytes;
     }
 
+    /// ∫ bytes used dt up to now.
+    pub(crate) fn used_byte_ns(&self, now: Nanos) -> u128 {
+        self.used_byte_ns + u128::from(now - self.changed_at) * u128::from(self.used)
+    }
+
     fn advance(&mut self, now: Nanos) {
-        self.used_byte_ns += u128::from(now - self.changed_at) * u128::from(self.used);
+        self.used_byte_ns = self.used_byte_ns(now);
         self.changed_at = now;
     }
 }

@@ -19,6 +19,7 @@ mod steps;
 mod system;
 mod tally;
 mod tokens;
+mod window;
 
 pub use cache::CacheTotals;
 pub use event_queue::{EventQueue, Nanos};
@@ -27,3 +28,7 @@ pub use parse::parse;
 pub use simulation::Simulation;
 pub use system::{Acknowledgement, Choice, OperationClass, System, WhenDown};
 pub use tally::StationTotals;
+pub use window::{
+    Bottleneck, BufferFigures, CacheFigures, ClassTime, ElementTime, Snapshot, StationFigures,
+    SystemFigures,
+};

@@ -152,6 +152,13 @@ pub(crate) struct StationSpec {
     pub(crate) when_down: WhenDown,
 }
 
+impl StationSpec {
+    /// Servers of each instance; none of a delay.
+    pub(crate) fn servers(&self) -> Option<u32> {
+        (self.discipline != Discipline::Delay).then_some(self.servers)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct CacheSpec {
     pub(crate) name: String,
