@@ -42,12 +42,6 @@ pub struct SystemFile {
     /// Limits of operations in flight.
     #[serde(default)]
     pub limit: Elements<Limit>,
-    /// Copies on the nodes of a group.
-    #[serde(default)]
-    pub replicas: Elements<Replicas>,
-    /// Pieces of an operation that are handled at once.
-    #[serde(default)]
-    pub stripe: Elements<Stripe>,
     /// Rights to change a file that clients hold.
     #[serde(default)]
     pub tokens: Elements<Tokens>,
@@ -258,49 +252,22 @@ pub struct Log {
 pub struct Limit {
     /// Group whose nodes each have one.
     pub node: Option<Spanned<String>>,
-    /// Operations within the path at once.
+    /// Operations that may be within it at once.
     pub in_flight: Spanned<u32>,
-    /// The path.
-    pub path: Spanned<String>,
 }
 
-/// Copies on the nodes of a group.
+/// Rights to change a file, each held by the client that changed it last.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Replicas {
-    /// The group.
-    pub node: Spanned<String>,
-    /// Path of each copy.
-    pub path: Spanned<String>,
-    /// Copies that are waited for.
-    pub wait: Acknowledgement,
-}
+pub struct Tokens {}
 
-/// Pieces of an operation that are handled at once.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stripe {
-    /// Bytes of a piece.
-    pub unit: Spanned<Size>,
-    /// Path of each piece.
-    pub path: Spanned<String>,
-}
-
-/// Rights to change a file that clients hold.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tokens {
-    /// Path of an operation whose file another client changed last.
-    pub path: Spanned<String>,
-}
-
-/// A step of a path.
+/// A step of a path: the name of an element or of another path, or a table.
 #[derive(Debug, Clone)]
 pub enum PathStep {
-    /// The name of an element, or of another path.
+    /// The name of an element, of a direction of a link, or of another path.
     Name(String),
-    /// A node of a group.
-    Node(NodeStep),
+    /// A table.
+    Table(Box<StepTable>),
 }
 
 impl<'de> Deserialize<'de> for PathStep {
@@ -310,7 +277,9 @@ impl<'de> Deserialize<'de> for PathStep {
             type Value = PathStep;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of an element or a path, or a table such as { node = \"edge\", choose = \"file\" }")
+                f.write_str(
+                    "the name of an element or a path, or a table such as { node = \"edge\", choose = \"file\" }",
+                )
             }
 
             fn visit_str<E: Error>(self, name: &str) -> Result<PathStep, E> {
@@ -318,21 +287,34 @@ impl<'de> Deserialize<'de> for PathStep {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PathStep, A::Error> {
-                NodeStep::deserialize(MapAccessDeserializer::new(map)).map(PathStep::Node)
+                let table = StepTable::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(PathStep::Table(Box::new(table)))
             }
         }
         d.deserialize_any(StepVisitor)
     }
 }
 
-/// A step to a node of a group.
+/// A step that is a table: it has one of `node`, `replicate`, `stripe`, `limit` and `tokens`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NodeStep {
-    /// The group.
-    pub node: String,
-    /// Which node of it.
-    pub choose: Choice,
+pub struct StepTable {
+    /// Goes to a node of this group, which `choose` tells.
+    pub node: Option<Spanned<String>>,
+    /// Which node.
+    pub choose: Option<Spanned<Choice>>,
+    /// Does `path` on every node of this group at once.
+    pub replicate: Option<Spanned<String>>,
+    /// Copies that are waited for.
+    pub wait: Option<Spanned<Acknowledgement>>,
+    /// Does `path` for each piece of this many bytes at once.
+    pub stripe: Option<Spanned<Size>>,
+    /// Does `path` within this limit.
+    pub limit: Option<Spanned<String>>,
+    /// Does `path` if another client changed the file last.
+    pub tokens: Option<Spanned<String>>,
+    /// The path.
+    pub path: Option<Spanned<String>>,
 }
 
 /// Something that happens at a time.

@@ -38,8 +38,6 @@ enum Element {
     Cache(u16),
     Log(u16),
     Limit(u16),
-    Replicas,
-    Stripe,
     Tokens(u16),
     Path,
 }
@@ -604,12 +602,6 @@ impl<'a> Resolver<'a> {
                 element: 0,
             });
             self.name(name, Element::Limit(number));
-        }
-        for name in self.file.replicas.keys() {
-            self.name(name, Element::Replicas);
-        }
-        for name in self.file.stripe.keys() {
-            self.name(name, Element::Stripe);
         }
         for (i, name) in self.file.tokens.keys().enumerate() {
             self.system.tokens.push(name.get_ref().clone());

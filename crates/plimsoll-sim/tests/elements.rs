@@ -192,8 +192,8 @@ fn a_cache_writes_back_behind_its_writers() {
 #[test]
 fn a_limit_holds_back_what_is_too_much() {
     let text = format!(
-        "[limit.slots]\nin_flight = 2\npath = \"work\"\n[station.work_time]\nqueue = \"delay\"\nservice = \"10ms\"\n{}work = [\"work_time\"]\n",
-        paths("\"slots\"")
+        "[limit.slots]\nin_flight = 2\n[station.work_time]\nqueue = \"delay\"\nservice = \"10ms\"\n{}work = [\"work_time\"]\n",
+        paths("{ limit = \"slots\", path = \"work\" }")
     );
     let mut sim = simulation(&text);
     (0..5).for_each(|t| sim.submit(0, write(1, 0), t));
@@ -205,8 +205,10 @@ fn replicas(wait: &str, when_down: &str, events: &str) -> String {
     format!(
         "[node.server]\ncount = 3\nwhen_down = \"{when_down}\"\n\
          [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
-         [replicas.copies]\nnode = \"server\"\npath = \"store\"\nwait = \"{wait}\"\n{events}\n{}store = [\"disk\"]\n",
-        paths("\"copies\"")
+         {events}\n{}store = [\"disk\"]\n",
+        paths(&format!(
+            "{{ replicate = \"server\", path = \"store\", wait = \"{wait}\" }}"
+        ))
     )
 }
 
@@ -251,11 +253,10 @@ fn what_is_in_flight_at_a_node_that_goes_down_fails_waits_or_goes_elsewhere() {
 fn a_node_that_missed_writes_is_brought_up_to_date() {
     let text = "[node.server]\ncount = 2\nrebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
          [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
-         [replicas.copies]\nnode = \"server\"\npath = \"store\"\nwait = \"all\"\n\
          [[event]]\nat = \"0s\"\ndown = \"server.1\"\n[[event]]\nat = \"100ms\"\nup = \"server.1\"\n";
     let mut sim = simulation(&format!(
         "{text}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
-        paths("\"copies\"")
+        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
     ));
     (0..3).for_each(|t| sim.submit(MS, write(u64::from(t), 2500), t));
     assert_eq!(
@@ -271,8 +272,8 @@ fn a_node_that_missed_writes_is_brought_up_to_date() {
 #[test]
 fn tokens_cost_a_round_trip_when_another_client_had_them() {
     let text = format!(
-        "[station.disk]\nservice = \"1ms\"\n[link.lan]\nlatency = \"5ms\"\n[tokens.files]\npath = \"recall\"\n{}recall = [\"lan.request\", \"lan.reply\"]\n",
-        paths("\"files\", \"disk\"")
+        "[station.disk]\nservice = \"1ms\"\n[link.lan]\nlatency = \"5ms\"\n[tokens.files]\n{}recall = [\"lan.request\", \"lan.reply\"]\n",
+        paths("{ tokens = \"files\", path = \"recall\" }, \"disk\"")
     );
     let mut sim = simulation(&text);
     let from = |client| Operation {
@@ -292,8 +293,8 @@ fn tokens_cost_a_round_trip_when_another_client_had_them() {
 #[test]
 fn a_stripe_handles_its_pieces_at_once() {
     let text = format!(
-        "[station.lun]\ncount = 4\nbandwidth = \"1 MB/s\"\n[stripe.blocks]\nunit = \"1000\"\npath = \"piece\"\n{}piece = [\"lun\"]\n",
-        paths("\"blocks\"")
+        "[station.lun]\ncount = 4\nbandwidth = \"1 MB/s\"\n{}piece = [\"lun\"]\n",
+        paths("{ stripe = \"1000\", path = \"piece\" }")
     );
     let mut sim = simulation(&text);
     sim.submit(0, operation(OperationClass::DataWrite, 1, 500, 3000), 0);

@@ -1,7 +1,7 @@
 //! Paths, written out as steps.
 
 use super::{Element, Resolver};
-use crate::file::{CacheWrite, PathStep};
+use crate::file::{CacheWrite, PathStep, StepTable};
 use crate::steps::carries_data;
 use crate::system::{Choice, MAX_CACHE_DEPTH, OperationClass, Payload, RebuildSpec, Step};
 use plimsoll_diagnostics::{Problem, Span};
@@ -186,30 +186,8 @@ impl<'a> Resolver<'a> {
     fn step(&mut self, at: &'a Spanned<PathStep>, context: &mut Context<'a>) {
         let span = self.span(at);
         let name = match at.get_ref() {
-            PathStep::Node(step) => {
-                let Some(&group) = self.groups.get(step.node.as_str()) else {
-                    let known: Vec<_> = self.groups.keys().copied().collect();
-                    let problem = Problem::new(
-                        span,
-                        format!("there is no group of nodes `{}`", step.node),
-                        "not a table [node.…]",
-                    );
-                    self.problems.push(problem.suggest(&step.node, known));
-                    return;
-                };
-                if step.choose == Choice::LeastBusy
-                    && !self.file.station.values().any(|s| s.node.is_some())
-                {
-                    let message =
-                        "no station belongs to a node of this group, so that none is busy";
-                    self.problems
-                        .push(Problem::new(span, message, "choose in another way"));
-                }
-                context.chosen |= 1 << group;
-                self.system.steps.push(Step::Choose {
-                    group,
-                    choose: step.choose,
-                });
+            PathStep::Table(table) => {
+                self.table_step(table, span, context);
                 return;
             }
             PathStep::Name(name) => name.as_str(),
@@ -233,6 +211,131 @@ impl<'a> Resolver<'a> {
                 self.problems.push(problem.suggest(name, known));
             }
         }
+    }
+
+    /// A step that is a table.
+    fn table_step(&mut self, table: &'a StepTable, span: Span, context: &mut Context<'a>) {
+        let kinds = [
+            table.node.is_some(),
+            table.replicate.is_some(),
+            table.stripe.is_some(),
+            table.limit.is_some(),
+            table.tokens.is_some(),
+        ];
+        let wrong = match kinds.into_iter().filter(|is_given| *is_given).count() {
+            1 if table.choose.is_some() != table.node.is_some() => {
+                "`node` and `choose` belong together"
+            }
+            1 if table.wait.is_some() != table.replicate.is_some() => {
+                "`replicate` and `wait` belong together"
+            }
+            1 if table.path.is_some() == table.node.is_some() => {
+                "`replicate`, `stripe`, `limit` and `tokens` have a `path`, `node` has none"
+            }
+            1 => return self.valid_table_step(table, span, context),
+            _ => "a step has one of `node`, `replicate`, `stripe`, `limit` and `tokens`",
+        };
+        self.problems.push(Problem::new(span, wrong, "this step"));
+    }
+
+    fn valid_table_step(&mut self, table: &'a StepTable, span: Span, context: &mut Context<'a>) {
+        if let (Some(node), Some(choose)) = (&table.node, &table.choose) {
+            let Some(group) = self.group(Some(node)) else {
+                return;
+            };
+            let choose = *choose.get_ref();
+            if choose == Choice::LeastBusy
+                && !self
+                    .system
+                    .stations
+                    .iter()
+                    .any(|s| s.placement.group == Some(group))
+            {
+                self.problem(
+                    node,
+                    "no station belongs to a node of this group, so that none is busy",
+                    "choose in another way",
+                );
+            }
+            context.chosen |= 1 << group;
+            self.system.steps.push(Step::Choose { group, choose });
+            return;
+        }
+        let Some(path) = &table.path else {
+            unreachable!("every step but `node` has a path")
+        };
+        if let (Some(node), Some(wait)) = (&table.replicate, &table.wait) {
+            let Some(group) = self.group(Some(node)) else {
+                return;
+            };
+            let before = context.chosen;
+            context.chosen |= 1 << group;
+            let at = self.body(path, context, true);
+            context.chosen = before;
+            let after = self.system.steps.len() as u32;
+            self.system.steps[at] = Step::Replicate {
+                group,
+                wait: *wait.get_ref(),
+                after,
+            };
+        } else if let Some(unit) = &table.stripe {
+            let at = self.body(path, context, true);
+            if unit.get_ref().0 < 1.0 {
+                self.problem(unit, "a piece must have at least 1 byte", "this size");
+            }
+            let after = self.system.steps.len() as u32;
+            self.system.steps[at] = Step::Stripe {
+                unit: (unit.get_ref().0 as u64).max(1),
+                after,
+            };
+        } else if let Some(name) = &table.limit {
+            let Some(Element::Limit(limit)) =
+                self.named(name, "limit", |e| matches!(e, Element::Limit(_)))
+            else {
+                return;
+            };
+            self.needs_group(
+                self.system.limits[limit as usize].placement.group,
+                name.get_ref(),
+                span,
+                context,
+            );
+            self.system.steps.push(Step::Acquire { limit });
+            self.path(path.get_ref(), self.span(path), context);
+            self.system.steps.push(Step::Release);
+        } else if let Some(name) = &table.tokens {
+            let Some(Element::Tokens(table)) =
+                self.named(name, "tokens", |e| matches!(e, Element::Tokens(_)))
+            else {
+                return;
+            };
+            let at = self.body(path, context, false);
+            let after = self.system.steps.len() as u32;
+            self.system.steps[at] = Step::Token { table, after };
+        }
+    }
+
+    /// The element of a name, if it is of the kind that a step needs.
+    fn named(
+        &mut self,
+        name: &'a Spanned<String>,
+        table: &str,
+        is_kind: impl Fn(&Element) -> bool,
+    ) -> Option<Element> {
+        let found = self.element(name.get_ref()).filter(&is_kind);
+        if found.is_none() {
+            let known: Vec<_> = self
+                .names
+                .iter()
+                .filter(|(_, (e, _))| is_kind(e))
+                .map(|(n, _)| *n)
+                .collect();
+            let message = format!("there is no [{table}.{}]", name.get_ref());
+            let problem = Problem::new(self.span(name), message, "not the name of such a table");
+            self.problems.push(problem.suggest(name.get_ref(), known));
+        }
+        self.use_name(name.get_ref());
+        found
     }
 
     fn use_name(&mut self, name: &str) {
@@ -341,56 +444,18 @@ impl<'a> Resolver<'a> {
             }
             Element::Cache(cache) => self.cache_step(name, cache, span, context),
             Element::Log(buffer) => self.append(name, buffer, span, context),
-            Element::Limit(limit) => {
-                self.needs_group(
-                    self.system.limits[limit as usize].placement.group,
-                    name,
-                    span,
-                    context,
+            Element::Limit(_) => {
+                let message =
+                    format!("a limit holds back a path: {{ limit = \"{name}\", path = … }}");
+                self.problems
+                    .push(Problem::new(span, message, "which path?"));
+            }
+            Element::Tokens(_) => {
+                let message = format!(
+                    "tokens need the path of a recall: {{ tokens = \"{name}\", path = … }}"
                 );
-                let path = &file.limit[name].path;
-                self.system.steps.push(Step::Acquire { limit });
-                self.path(path.get_ref(), self.span(path), context);
-                self.system.steps.push(Step::Release);
-            }
-            Element::Replicas => {
-                let replicas = &file.replicas[name];
-                let Some(&group) = self.groups.get(replicas.node.get_ref().as_str()) else {
-                    self.group(Some(&replicas.node));
-                    return;
-                };
-                let chosen = context.chosen;
-                context.chosen |= 1 << group;
-                let at = self.body(&replicas.path, context, true);
-                context.chosen = chosen;
-                let after = self.system.steps.len() as u32;
-                self.system.steps[at] = Step::Replicate {
-                    group,
-                    wait: replicas.wait,
-                    after,
-                };
-            }
-            Element::Stripe => {
-                let stripe = &file.stripe[name];
-                let unit = stripe.unit.get_ref().0 as u64;
-                if unit == 0 {
-                    self.problem(
-                        &stripe.unit,
-                        "a piece must have at least 1 byte",
-                        "this size",
-                    );
-                }
-                let at = self.body(&stripe.path, context, true);
-                let after = self.system.steps.len() as u32;
-                self.system.steps[at] = Step::Stripe {
-                    unit: unit.max(1),
-                    after,
-                };
-            }
-            Element::Tokens(table) => {
-                let at = self.body(&file.tokens[name].path, context, false);
-                let after = self.system.steps.len() as u32;
-                self.system.steps[at] = Step::Token { table, after };
+                self.problems
+                    .push(Problem::new(span, message, "which path?"));
             }
             Element::Path => self.path(name, span, context),
         }
