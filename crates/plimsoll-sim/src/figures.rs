@@ -163,7 +163,7 @@ const RATE_UNITS: [(&str, f64); 8] = [
     ("Tbit/s", 125e9),
 ];
 
-fn parse_rate(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let expected = || {
         format!(
             "`{text}` is not a rate: expected a number and a unit, as in \"457 MB/s\" or \"10 Gbit/s\""

@@ -7,6 +7,7 @@ mod event_queue;
 mod failures;
 mod figures;
 mod file;
+mod fit;
 mod flow;
 mod hash;
 mod instance;
@@ -23,6 +24,7 @@ mod window;
 
 pub use cache::CacheTotals;
 pub use event_queue::{EventQueue, Nanos};
+pub use fit::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures};
 pub use flow::{Completion, Operation};
 pub use parse::parse;
 pub use simulation::Simulation;
