@@ -179,7 +179,7 @@ pub enum FitError<E> {
 struct Problem<'a, F, E> {
     figures: &'a [FreeFigure],
     residuals: &'a RefCell<F>,
-    failed: &'a RefCell<Option<E>>,
+    failed: &'a RefCell<Option<(E, f64)>>,
 }
 
 impl<F, E> Problem<'_, F, E> {
@@ -211,11 +211,16 @@ where
     type Output = f64;
 
     fn cost(&self, at: &Vec<f64>) -> Result<f64, argmin::core::Error> {
+        // The solver panics when one of its first costs is an error: after a failure costs only rise.
+        if let Some((_, failures)) = &mut *self.failed.borrow_mut() {
+            *failures += 1.0;
+            return Ok(f64::MAX.sqrt() + *failures);
+        }
         match (self.residuals.borrow_mut())(&self.factors(at)) {
             Ok(residuals) => Ok(residuals.iter().map(|r| r * r).sum()),
             Err(e) => {
-                *self.failed.borrow_mut() = Some(e);
-                Err(argmin::core::Error::msg("a trial could not be made"))
+                *self.failed.borrow_mut() = Some((e, 0.0));
+                Ok(f64::MAX.sqrt())
             }
         }
     }
@@ -272,13 +277,10 @@ pub fn fit<E>(
     let outcome = Executor::new(problem, solver)
         .configure(|s| s.max_iters(max_trials))
         .run();
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(e) => match failed.take() {
-            Some(e) => return Err(FitError::Trial(e)),
-            None => panic!("the solver failed by itself: {e}"),
-        },
-    };
+    if let Some((e, _)) = failed.take() {
+        return Err(FitError::Trial(e));
+    }
+    let outcome = outcome.unwrap_or_else(|e| panic!("the solver failed by itself: {e}"));
     let best = outcome
         .state()
         .get_best_param()
