@@ -141,7 +141,7 @@ quantity!(
     /// A size, in bytes.
     Size,
     "a size such as \"64k\" or \"80g\"",
-    |text| parse_size(text).map(|bytes| bytes as f64)
+    fractional_size
 );
 
 quantity!(
@@ -150,6 +150,18 @@ quantity!(
     "a rate such as \"457 MB/s\" or \"10 Gbit/s\"",
     parse_rate
 );
+
+/// A size that may have a fraction, as fitted ones do.
+pub(crate) fn fractional_size(text: &str) -> Result<f64, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    match (number.contains('.'), number.parse::<f64>()) {
+        (true, Ok(number)) => parse_size(&format!("1{unit}")).map(|unit| number * unit as f64),
+        _ => parse_size(text).map(|bytes| bytes as f64),
+    }
+}
 
 /// Units of rates, in bytes per second.
 const RATE_UNITS: [(&str, f64); 8] = [

@@ -188,9 +188,12 @@ pub struct Cache {
     pub flush: Option<Spanned<String>>,
     /// Writes of dirty bytes in flight, of each cache.
     pub flush_in_flight: Option<Spanned<u32>>,
-    /// Whether it begins with as much of the data set as fits.
+    /// What it holds at the beginning.
     #[serde(default)]
     pub begins: CacheBegins,
+    /// Bytes that references fall on, if it begins full: a smaller part of the data set, of all its
+    /// instances together. The whole data set without it.
+    pub working_set: Option<At<Size>>,
     /// Whether its contents are lost with its node.
     #[serde(default)]
     pub volatile: bool,

@@ -7,7 +7,7 @@
 
 use argmin::core::{CostFunction, Executor, State};
 use argmin::solver::neldermead::NelderMead;
-use plimsoll_plan::{parse_duration, parse_size};
+use plimsoll_plan::parse_duration;
 use std::cell::RefCell;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -88,7 +88,7 @@ fn bounds(value: &DeValue<'_>, free: &DeValue<'_>) -> Option<(f64, f64)> {
     quantity(&|t| t.parse().ok())
         .or_else(|| quantity(&|t| crate::figures::parse_rate(t).ok()))
         .or_else(|| quantity(&|t| parse_duration(t).ok().map(|d| d.as_secs_f64())))
-        .or_else(|| quantity(&|t| parse_size(t).ok().map(|b| b as f64)))
+        .or_else(|| quantity(&|t| crate::figures::fractional_size(t).ok()))
         .filter(|(low, high)| *low > 0.0 && low < high && high.is_finite())
 }
 

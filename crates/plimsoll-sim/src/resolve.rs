@@ -497,6 +497,15 @@ impl<'a> Resolver<'a> {
             if capacity == 0 {
                 self.problem(name, "the cache does not hold one block", "this cache");
             }
+            if let Some(at) = &cache.working_set
+                && (cache.begins == CacheBegins::Empty || block.is_none())
+            {
+                self.problem(
+                    at,
+                    "`working_set` needs begins = \"full\" and `block`",
+                    "does nothing here",
+                );
+            }
             let number = self.system.caches.len() as u16;
             self.system.caches.push(CacheSpec {
                 name: name.get_ref().clone(),
@@ -508,6 +517,10 @@ impl<'a> Resolver<'a> {
                 capacity: capacity.max(1),
                 block,
                 begins_full: cache.begins == CacheBegins::Full,
+                working_set: cache
+                    .working_set
+                    .as_ref()
+                    .map(|size| size.get_ref().value.0 as u64),
                 volatile: cache.volatile,
             });
             self.name(name, Element::Cache(number));

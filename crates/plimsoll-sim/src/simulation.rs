@@ -113,7 +113,7 @@ impl Simulation {
         let caches = system.caches.iter().flat_map(|c| {
             let count = c.placement.count * system.nodes(c.placement);
             let blocks = match c.block {
-                Some(block) => dataset.div_ceil(block),
+                Some(block) => c.working_set.unwrap_or(dataset).div_ceil(block),
                 None => files,
             } / u64::from(count);
             let resident = if c.begins_full {

@@ -170,6 +170,8 @@ pub(crate) struct CacheSpec {
     pub(crate) block: Option<u64>,
     /// Whether it begins with as much of the data set as fits.
     pub(crate) begins_full: bool,
+    /// Bytes that references fall on, if not the whole data set.
+    pub(crate) working_set: Option<u64>,
     /// Whether what it holds is lost with its node.
     pub(crate) volatile: bool,
 }
