@@ -9,8 +9,10 @@ use crate::worker_ends::WorkerEnds;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, ProcessCounts, WindowState};
-use plimsoll_plan::{Failure, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable};
-use plimsoll_target::OpError;
+use plimsoll_plan::{
+    Failure, FilesetId, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable,
+};
+use plimsoll_target::{DataSet, OpError};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -145,6 +147,18 @@ impl RunState {
         let own = of_row.find(|(owner, _)| *owner == worker);
         let (_, semaphore) = own.expect("each worker with a semblock has a semaphore");
         semaphore.clone()
+    }
+
+    /// The files that the workers of this process work on.
+    pub(crate) fn data_set(&self) -> DataSet {
+        let summaries = self.filesets.iter().enumerate().map(|(i, set)| {
+            let used = self.plan.files_used(FilesetId(i as u32));
+            set.layout.size_summary_of(used, false)
+        });
+        summaries.fold(DataSet::default(), |sum, s| DataSet {
+            files: sum.files + s.files,
+            bytes: sum.bytes.saturating_add(s.total),
+        })
     }
 
     /// Sizes of the files of a mix.

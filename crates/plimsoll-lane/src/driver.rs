@@ -165,6 +165,7 @@ impl<'a, 'f> Driver<'a, 'f> {
             last = Some(timer);
             self.make_ready(timer.2);
         }
+        self.handle_events(now);
         if now >= self.state.deadline.at() && !self.stopped {
             self.stopped = true;
             for task in 0..self.tasks.len() as u32 {
@@ -172,6 +173,16 @@ impl<'a, 'f> Driver<'a, 'f> {
             }
         }
         !self.ready.is_empty() || !self.state.background_tasks.borrow().is_empty()
+    }
+
+    /// Makes the tasks ready that the events up to `now` let proceed.
+    fn handle_events(&mut self, now: Nanos) {
+        if let Some(source) = &*self.state.timed_events.borrow() {
+            let mut woken = std::mem::take(&mut self.woken);
+            source.advance(now, &mut woken);
+            woken.drain(..).for_each(|task| self.make_ready(task));
+            self.woken = woken;
+        }
     }
 
     /// No task is ready: sleeps, spins or jumps in time until one may be.
@@ -182,7 +193,13 @@ impl<'a, 'f> Driver<'a, 'f> {
             true => Nanos::MAX,
             false => state.deadline.at(),
         };
-        let next = timer.unwrap_or(Nanos::MAX).min(deadline);
+        let source = state.timed_events.borrow();
+        let event = source.as_ref().and_then(|source| source.next_event());
+        drop(source);
+        let next = [timer, event]
+            .into_iter()
+            .flatten()
+            .fold(deadline, Nanos::min);
         if state.is_virtual() {
             if state.waker.has_pending() {
                 // A worker may proceed at this instant.

@@ -3,6 +3,7 @@
 use crate::deadline::Deadline;
 use crate::driver::{Deadlock, Driver};
 use crate::state::{LaneKind, LaneState, Task};
+use crate::timed_events::TimedEvents;
 use crate::waits::{FdWatch, Readable, Sleep, Timer, Yield};
 use plimsoll_measure::{Clock, Nanos};
 use std::any::Any;
@@ -156,6 +157,25 @@ impl Lane {
     /// is not awaited: it is dropped when the last worker has ended.
     pub fn spawn_background(&self, task: Task<'static>) {
         self.state.background_tasks.borrow_mut().push(task);
+    }
+
+    /// Number of the task that is being polled, by which an [`TimedEvents`] makes it ready.
+    #[must_use]
+    pub fn current_task(&self) -> u32 {
+        self.state.current.get()
+    }
+
+    /// Adds the events of `source` to those of the lane, as long as it lives.
+    ///
+    /// # Panics
+    /// If time is real, or another source was attached before.
+    pub fn attach(&self, source: Rc<dyn TimedEvents>) {
+        assert!(
+            self.state.is_virtual(),
+            "events of real time come from the system"
+        );
+        let before = self.state.timed_events.replace(Some(source));
+        assert!(before.is_none(), "a lane has one source of events");
     }
 
     /// The value that the lane's workers share under a key that is the same for all of them, such as

@@ -7,7 +7,8 @@
 //! - **blocking**: one worker, whose operations block the thread. The compiled worker is a plain
 //!   loop; the lane only matters when the worker waits for another worker or for the time.
 //! - **reactor**: many workers; operations wait for readiness ([`Lane::readable`]) or timers.
-//! - **virtual**: many workers; when none can proceed, time jumps to the next timer.
+//! - **virtual**: many workers; when none can proceed, time jumps to the next timer or
+//!   to the next event of an [`TimedEvents`].
 //!
 //! [`Deadline`] is the instant at which all lanes of a run stop: it ends their waits.
 
@@ -17,10 +18,12 @@ mod lane;
 mod lane_waker;
 pub mod os;
 mod state;
+mod timed_events;
 mod waits;
 
 pub use deadline::{Deadline, Stopped};
 pub use driver::Deadlock;
 pub use lane::Lane;
 pub use state::{LaneKind, Task};
+pub use timed_events::TimedEvents;
 pub use waits::{FdWatch, Readable, Sleep, Timer, Yield};

@@ -2,6 +2,7 @@
 
 use crate::deadline::Deadline;
 use crate::lane_waker::LaneWaker;
+use crate::timed_events::TimedEvents;
 use plimsoll_measure::{Clock, Nanos};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -9,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Weak;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// Kinds of lane.
@@ -48,6 +49,8 @@ pub(crate) struct LaneState {
     pub(crate) background_tasks: RefCell<Vec<Task<'static>>>,
     /// Values that workers of this lane share, by a key that their owner chose.
     pub(crate) shared_by_key: RefCell<Vec<(usize, Weak<dyn Any>)>>,
+    /// Events in virtual time that belong to no worker.
+    pub(crate) timed_events: RefCell<Option<Rc<dyn TimedEvents>>>,
 }
 
 impl LaneState {
@@ -68,6 +71,7 @@ impl LaneState {
             stores_target: RefCell::default(),
             background_tasks: RefCell::default(),
             shared_by_key: RefCell::default(),
+            timed_events: RefCell::default(),
         }
     }
 

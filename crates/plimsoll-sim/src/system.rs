@@ -293,6 +293,12 @@ pub struct System {
 }
 
 impl System {
+    /// Its name: that of the file it was read from, or of the built-in system.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Nodes of a group; 1 without a group.
     pub(crate) fn nodes(&self, placement: Placement) -> u32 {
         placement.group.map_or(1, |g| self.groups[g as usize].count)

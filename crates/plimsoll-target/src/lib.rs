@@ -11,6 +11,7 @@
 //! | `content`, `write_data`, `block_composer` | the bytes that writes store |
 //! | `posix` | system calls: open files, names, asynchronous writes, operations of mixes |
 //! | `null` | nothing, or a fixed latency |
+//! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
 //! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
 //! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
 //! | `registry` | the table of targets, and all that follows from a URL's scheme |
@@ -32,6 +33,7 @@ pub mod registry;
 mod scheme;
 mod session;
 mod session_types;
+mod sim;
 mod url_options;
 mod write_data;
 
@@ -47,6 +49,6 @@ pub use registry::{
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};
 pub use session_types::{
-    AioDone, Attributes, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows, SessionSpec,
-    Space,
+    AioDone, Attributes, DataSet, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows,
+    SessionSpec, Space,
 };

@@ -22,6 +22,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "null",
     form: "null:?latency=TIME",
     storage: FileStorage::None,
+    is_virtual: false,
     row_names: no_rows,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::connect::{Purpose, TargetError, Visitor};
 use crate::scheme::{FileStorage, TargetScheme};
-use crate::{nfs3, nfs4, null, posix};
+use crate::{nfs3, nfs4, null, posix, sim};
 use plimsoll_plan::WorkDirSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,7 +32,7 @@ macro_rules! targets {
     };
 }
 
-targets!(posix, null, nfs3, nfs4);
+targets!(posix, null, sim, nfs3, nfs4);
 
 /// The target of a run for which none is given.
 pub const DEFAULT_TARGET: &str = posix::SCHEME.name;

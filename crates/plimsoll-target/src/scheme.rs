@@ -9,6 +9,8 @@ pub struct TargetScheme {
     pub form: &'static str,
     /// The storage of its files.
     pub storage: FileStorage,
+    /// Whether it exists in virtual time only.
+    pub is_virtual: bool,
     /// Names of the rows for the procedures that it calls on a server.
     pub(crate) row_names: fn() -> Vec<&'static str>,
 }

@@ -8,6 +8,7 @@ use crate::session_types::{
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{OpKind, Stream};
+use plimsoll_sim::SystemFigures;
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::pin;
@@ -27,6 +28,11 @@ pub trait Target: Send + Sync + 'static {
     /// Whether its sessions wait only through their lane, so that time may be virtual.
     fn can_be_virtual(&self) -> bool {
         false
+    }
+
+    /// Figures of a simulated system in each measured window that has ended, by its number.
+    fn system_figures(&self) -> Vec<(u32, SystemFigures)> {
+        vec![]
     }
 
     /// Whether created files exist afterwards; if not, nothing is populated.

@@ -2,7 +2,7 @@
 
 use crate::content::ContentPool;
 use crate::error::OpError;
-use plimsoll_measure::{Clock, Nanos, Recorder};
+use plimsoll_measure::{Clock, Nanos, Recorder, WindowState};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,11 +33,26 @@ pub struct SessionSpec {
     pub number: u64,
     /// The process of the workload that the worker belongs to.
     pub process: u64,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The files that the workload works on.
+    pub data_set: DataSet,
+    /// The measured windows of the run.
+    pub window: Arc<WindowState>,
     /// The rows in which a target that calls procedures of a server records them.
     pub rpc: Option<RpcRows>,
     /// Time without a reply of the server after which all calls fail; without it, each call fails after
     /// the target's own time limit.
     pub silence: Option<std::time::Duration>,
+}
+
+/// The files that a workload works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DataSet {
+    /// Number of files.
+    pub files: u64,
+    /// Sum of their sizes in bytes.
+    pub bytes: u64,
 }
 
 /// Rows of the results for the procedures that a target calls on a server.

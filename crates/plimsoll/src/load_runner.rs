@@ -54,7 +54,7 @@ impl LoadTestConfig {
         workload::make_absolute(&mut plan, &how.target)?;
         Ok(Self {
             target: how.target.clone(),
-            clock: how.clock.into(),
+            clock: how.clock(),
             lanes: how.lanes.map(u64::from),
             interval_s: how.interval.as_secs_f64(),
             plan,

@@ -173,7 +173,7 @@ pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> 
 pub fn settings(args: &CommonRunArgs) -> Settings {
     Settings {
         target: args.target.clone(),
-        clock: args.clock.into(),
+        clock: args.clock(),
         lanes: args.lanes.map(|n| n as usize),
         interval: args.interval,
         holds: false,

@@ -2,8 +2,8 @@
 
 use crate::sync::lock;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
-use plimsoll_measure::Clock;
-use plimsoll_target::{ContentPool, OpError, Session, SessionSpec, Target};
+use plimsoll_measure::{Clock, WindowState};
+use plimsoll_target::{ContentPool, DataSet, OpError, Session, SessionSpec, Target};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -140,6 +140,9 @@ impl<T: Target> SetupPool<T> {
             clock: time.clock.clone(),
             number,
             process: 0,
+            seed: 0,
+            data_set: DataSet::default(),
+            window: Arc::new(WindowState::new(1)),
             rpc: None,
             silence: self.silence,
         }

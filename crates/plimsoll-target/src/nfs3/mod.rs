@@ -38,6 +38,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "nfs3",
     form: "nfs3://host[:port]/export",
     storage: FileStorage::Server,
+    is_virtual: false,
     row_names: lane_client::row_names,
 };
 

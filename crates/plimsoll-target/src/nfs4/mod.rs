@@ -39,6 +39,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "nfs4",
     form: "nfs4://host[:port]/path",
     storage: FileStorage::Server,
+    is_virtual: false,
     row_names: lane_client::row_names,
 };
 

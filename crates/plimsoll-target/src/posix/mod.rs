@@ -28,6 +28,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "posix",
     form: "posix",
     storage: FileStorage::Local,
+    is_virtual: false,
     row_names: no_rows,
 };
 

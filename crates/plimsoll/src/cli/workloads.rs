@@ -186,11 +186,13 @@ pub enum ClockArg {
     Virtual,
 }
 
-impl From<ClockArg> for ClockKind {
-    fn from(clock: ClockArg) -> Self {
-        match clock {
-            ClockArg::Real => Self::Real,
-            ClockArg::Virtual => Self::Virtual,
+impl CommonRunArgs {
+    /// The clock of the run: that of `--clock`, or virtual time for a target that exists in no other.
+    pub fn clock(&self) -> ClockKind {
+        let is_virtual = plimsoll_target::scheme_of(&self.target).is_some_and(|s| s.is_virtual);
+        match self.clock {
+            ClockArg::Real if !is_virtual => ClockKind::Real,
+            _ => ClockKind::Virtual,
         }
     }
 }

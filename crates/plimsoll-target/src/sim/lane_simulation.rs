@@ -1,0 +1,193 @@
+//! The simulation that the workers of a lane share.
+
+use crate::session_types::SessionSpec;
+use plimsoll_lane::TimedEvents;
+use plimsoll_measure::{Nanos, WindowState};
+use plimsoll_sim::{Completion, Operation, Simulation, Snapshot, System, SystemFigures};
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+/// An operation that a worker has submitted.
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    /// In the system; this task waits for it.
+    InFlight { task: u32 },
+    /// Ended at this time.
+    Ended { at: Nanos, succeeded: bool },
+    /// In the system, but its worker has gone.
+    Abandoned,
+    /// Not in use.
+    Free,
+}
+
+/// A simulated system and the operations that the lane's workers have in it.
+pub(super) struct LaneSimulation {
+    simulation: RefCell<Simulation>,
+    slots: RefCell<Slots>,
+    completed: RefCell<Vec<Completion>>,
+    windows: RefCell<Windows>,
+}
+
+#[derive(Default)]
+struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+/// The measured windows of the run.
+struct Windows {
+    state: Arc<WindowState>,
+    /// Number of the window that is open, its end, and the sums at its beginning.
+    open: Option<(u32, Nanos, Snapshot)>,
+    /// Number of the last window that was looked at.
+    last: u32,
+    figures: Arc<Mutex<Vec<(u32, SystemFigures)>>>,
+}
+
+impl LaneSimulation {
+    pub(super) fn new(
+        system: &System,
+        spec: &SessionSpec,
+        figures: Arc<Mutex<Vec<(u32, SystemFigures)>>>,
+    ) -> Self {
+        let data_set = spec.data_set;
+        Self {
+            simulation: RefCell::new(Simulation::new(
+                system.clone(),
+                spec.seed,
+                data_set.bytes,
+                data_set.files,
+            )),
+            slots: RefCell::default(),
+            completed: RefCell::default(),
+            windows: RefCell::new(Windows {
+                state: spec.window.clone(),
+                open: None,
+                last: 0,
+                figures,
+            }),
+        }
+    }
+
+    /// Submits an operation at `now`, for which `task` waits.
+    pub(super) fn submit(self: &Rc<Self>, now: Nanos, operation: Operation, task: u32) -> InSystem {
+        self.observe_windows(now);
+        let slot = self.slots.borrow_mut().take(Slot::InFlight { task });
+        self.simulation.borrow_mut().submit(now, operation, slot);
+        InSystem {
+            simulation: self.clone(),
+            slot,
+        }
+    }
+
+    /// Takes the sums at the beginning and the end of each window, at their exact instants: no event
+    /// between the last one and `now` has been handled yet.
+    fn observe_windows(&self, now: Nanos) {
+        let mut windows = self.windows.borrow_mut();
+        if let Some((number, end, begin)) = &windows.open {
+            let bounds = windows.state.bounds();
+            let end = if bounds.number == *number {
+                bounds.end
+            } else {
+                *end
+            };
+            if now < end {
+                return;
+            }
+            let mut simulation = self.simulation.borrow_mut();
+            simulation.advance(end, &mut self.completed.borrow_mut());
+            let figures = (*number, simulation.figures_since(begin));
+            windows
+                .figures
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(figures);
+            windows.open = None;
+        }
+        let bounds = windows.state.bounds();
+        if bounds.number > windows.last && now >= bounds.start {
+            let mut simulation = self.simulation.borrow_mut();
+            simulation.advance(bounds.start, &mut self.completed.borrow_mut());
+            windows.last = bounds.number;
+            windows.open = Some((bounds.number, bounds.end, simulation.begin_window()));
+        }
+    }
+}
+
+impl TimedEvents for LaneSimulation {
+    fn next_event(&self) -> Option<Nanos> {
+        self.simulation.borrow().next_event()
+    }
+
+    fn advance(&self, now: Nanos, ready: &mut Vec<u32>) {
+        self.observe_windows(now);
+        let mut completed = self.completed.borrow_mut();
+        self.simulation.borrow_mut().advance(now, &mut completed);
+        let mut slots = self.slots.borrow_mut();
+        for Completion { ticket, succeeded } in completed.drain(..) {
+            match slots.slots[ticket as usize] {
+                Slot::InFlight { task } => {
+                    slots.slots[ticket as usize] = Slot::Ended { at: now, succeeded };
+                    ready.push(task);
+                }
+                Slot::Abandoned => slots.free(ticket),
+                Slot::Ended { .. } | Slot::Free => unreachable!("an operation ends once"),
+            }
+        }
+    }
+}
+
+impl Slots {
+    fn take(&mut self, slot: Slot) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.slots[number as usize] = slot;
+            return number;
+        }
+        self.slots.push(slot);
+        u32::try_from(self.slots.len() - 1).expect("operations in flight fit 32 bits")
+    }
+
+    fn free(&mut self, slot: u32) {
+        self.slots[slot as usize] = Slot::Free;
+        self.free.push(slot);
+    }
+}
+
+/// An operation in the system. Ends with the time at which it left, and whether it succeeded.
+pub(super) struct InSystem {
+    simulation: Rc<LaneSimulation>,
+    slot: u32,
+}
+
+impl InSystem {
+    /// When the operation left the system and whether it succeeded, if it has left.
+    pub(super) fn ended(&self) -> Option<(Nanos, bool)> {
+        match self.simulation.slots.borrow().slots[self.slot as usize] {
+            Slot::Ended { at, succeeded } => Some((at, succeeded)),
+            _ => None,
+        }
+    }
+}
+
+impl Future for InSystem {
+    type Output = (Nanos, bool);
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        // The simulation makes the task ready when the operation has ended.
+        self.ended().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl Drop for InSystem {
+    fn drop(&mut self) {
+        let mut slots = self.simulation.slots.borrow_mut();
+        match slots.slots[self.slot as usize] {
+            Slot::InFlight { .. } => slots.slots[self.slot as usize] = Slot::Abandoned,
+            _ => slots.free(self.slot),
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! A client of a simulated system.
+
+use crate::error::OpError;
+use crate::session::Session;
+use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
+use crate::sim::lane_simulation::{InSystem, LaneSimulation};
+use plimsoll_lane::{Lane, Stopped};
+use plimsoll_measure::Nanos;
+use plimsoll_sim::OperationClass::{
+    Commit, DataRead, DataWrite, MetadataChange, MetadataRead, Open,
+};
+use plimsoll_sim::{Operation, OperationClass};
+use rustix::io::Errno;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// A client of a simulated system. Files have the sizes that the workload planned.
+pub(crate) struct SimSession {
+    lane: Lane,
+    simulation: Rc<LaneSimulation>,
+    client: u32,
+    /// Path of the located name, of which its number is a hash.
+    path: Vec<u8>,
+    file: u64,
+    directory: u64,
+    /// Asynchronous writes that were not taken yet, in the order they were queued.
+    queued: Vec<QueuedWrite>,
+}
+
+/// An asynchronous write that was not taken yet.
+struct QueuedWrite {
+    tag: u32,
+    start: Nanos,
+    bytes: u64,
+    in_system: InSystem,
+}
+
+/// An open file.
+pub(crate) struct SimHandle {
+    file: u64,
+    directory: u64,
+    size: u64,
+}
+
+impl SimSession {
+    pub(super) fn new(lane: Lane, simulation: Rc<LaneSimulation>, spec: &SessionSpec) -> Self {
+        Self {
+            lane,
+            simulation,
+            client: spec.process as u32,
+            path: Vec::new(),
+            file: 0,
+            directory: 0,
+            queued: Vec::new(),
+        }
+    }
+
+    fn submit(
+        &self,
+        class: OperationClass,
+        handle: &SimHandle,
+        offset: u64,
+        bytes: u64,
+    ) -> InSystem {
+        let operation = Operation {
+            class,
+            client: self.client,
+            file: handle.file,
+            directory: handle.directory,
+            offset,
+            bytes,
+        };
+        self.simulation
+            .submit(self.lane.now(), operation, self.lane.current_task())
+    }
+
+    async fn perform(
+        &self,
+        class: OperationClass,
+        handle: &SimHandle,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(), OpError> {
+        match self.submit(class, handle, offset, bytes).await {
+            (_, true) => Ok(()),
+            (_, false) => Err(OpError(Errno::IO)),
+        }
+    }
+
+    /// An operation on the located name.
+    async fn on_name(&self, class: OperationClass) -> Result<(), OpError> {
+        self.perform(class, &self.handle(0), 0, 0).await
+    }
+
+    fn handle(&self, size: u64) -> SimHandle {
+        SimHandle {
+            file: self.file,
+            directory: self.directory,
+            size,
+        }
+    }
+
+    /// Bytes that a file has from `offset`, of `len` that are wanted.
+    fn available(handle: &SimHandle, offset: u64, len: u64) -> u64 {
+        handle.size.saturating_sub(offset).min(len)
+    }
+}
+
+/// A number of a path, and one of the directory that holds it: FNV-1a hashes of their bytes (Fowler, Noll
+/// and Vo), the same on every machine.
+fn numbers(path: &[u8]) -> (u64, u64) {
+    let (mut hash, mut directory) = (0xcbf2_9ce4_8422_2325u64, 0);
+    for &byte in path {
+        if byte == b'/' {
+            directory = hash;
+        }
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    (hash, directory)
+}
+
+impl Session for SimSession {
+    type Handle = SimHandle;
+
+    fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.path.clear();
+        push(&mut self.path);
+        (self.file, self.directory) = numbers(&self.path);
+    }
+
+    fn reserve(&mut self, _: u64) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    async fn check_parent(&mut self) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    async fn open(&mut self, how: OpenHow) -> Result<SimHandle, OpError> {
+        let class = if how.create { MetadataChange } else { Open };
+        self.on_name(class).await?;
+        Ok(self.handle(how.planned_size))
+    }
+
+    async fn close(&mut self, handle: SimHandle) -> Result<(), OpError> {
+        self.perform(Open, &handle, 0, 0).await
+    }
+
+    async fn read(&mut self, handle: &SimHandle, offset: u64, len: u64) -> Result<u64, OpError> {
+        let len = Self::available(handle, offset, len);
+        self.perform(DataRead, handle, offset, len)
+            .await
+            .map(|()| len)
+    }
+
+    async fn write(&mut self, handle: &SimHandle, offset: u64, len: u64) -> Result<(), OpError> {
+        self.perform(DataWrite, handle, offset, len).await
+    }
+
+    async fn read_bytes(
+        &mut self,
+        handle: &SimHandle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<u64, OpError> {
+        self.read(handle, offset, bytes.len() as u64).await
+    }
+
+    async fn write_bytes(
+        &mut self,
+        handle: &SimHandle,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        self.write(handle, offset, bytes.len() as u64).await
+    }
+
+    async fn append(&mut self, handle: &SimHandle, len: u64) -> Result<(), OpError> {
+        self.write(handle, handle.size, len).await
+    }
+
+    async fn fsync(&mut self, handle: &SimHandle) -> Result<(), OpError> {
+        self.perform(Commit, handle, 0, 0).await
+    }
+
+    async fn stat_handle(&mut self, handle: &SimHandle) -> Result<Attributes, OpError> {
+        self.perform(MetadataRead, handle, 0, 0).await?;
+        Ok(Attributes {
+            kind: EntryKind::File,
+            size: handle.size,
+        })
+    }
+
+    async fn drop_cache(&mut self, _: &SimHandle) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    async fn stat(&mut self) -> Result<Attributes, OpError> {
+        self.on_name(MetadataRead).await?;
+        Ok(Attributes {
+            kind: EntryKind::File,
+            size: 0,
+        })
+    }
+
+    async fn unlink(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataChange).await
+    }
+
+    async fn make_dir(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataChange).await
+    }
+
+    async fn remove_dir(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataChange).await
+    }
+
+    async fn list(&mut self) -> Result<ListTotals, OpError> {
+        self.on_name(MetadataRead).await?;
+        Ok(ListTotals::default())
+    }
+
+    fn locate_second(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
+
+    async fn check_second_parent(&mut self) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    async fn rename(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataChange).await
+    }
+
+    async fn stat_missing(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataRead).await
+    }
+
+    async fn access(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataRead).await
+    }
+
+    async fn chmod(&mut self, _: u32) -> Result<(), OpError> {
+        self.on_name(MetadataChange).await
+    }
+
+    async fn statfs(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataRead).await
+    }
+
+    async fn pathconf(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataRead).await
+    }
+
+    async fn truncate(&mut self, handle: &SimHandle, _: u64) -> Result<(), OpError> {
+        self.perform(MetadataChange, handle, 0, 0).await
+    }
+
+    async fn lock(&mut self, handle: &SimHandle, _: u64, _: u64) -> Result<(), OpError> {
+        self.perform(MetadataChange, handle, 0, 0).await
+    }
+
+    async fn write_stable(
+        &mut self,
+        handle: &SimHandle,
+        offset: Option<u64>,
+        len: u64,
+    ) -> Result<(), OpError> {
+        self.write(handle, offset.unwrap_or(handle.size), len)
+            .await?;
+        self.fsync(handle).await
+    }
+
+    async fn modify(&mut self, handle: &SimHandle, offset: u64, len: u64) -> Result<u64, OpError> {
+        self.perform(DataRead, handle, offset, len).await?;
+        self.perform(DataWrite, handle, offset, len).await?;
+        Ok(len.saturating_mul(2))
+    }
+
+    async fn copy(
+        &mut self,
+        from: &SimHandle,
+        to: &SimHandle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
+        let len = self.read(from, offset, len).await?;
+        self.perform(DataWrite, to, offset, len).await?;
+        Ok(len)
+    }
+
+    async fn map_read(&mut self, handle: &SimHandle, offset: u64, len: u64) -> Result<(), OpError> {
+        self.perform(DataRead, handle, offset, len).await
+    }
+
+    async fn map_write(
+        &mut self,
+        handle: &SimHandle,
+        offset: u64,
+        len: u64,
+        flush: bool,
+    ) -> Result<(), OpError> {
+        self.perform(DataWrite, handle, offset, len).await?;
+        match flush {
+            true => self.fsync(handle).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn lookup(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataRead).await
+    }
+
+    async fn prepare_link(&mut self) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    async fn read_link(&mut self) -> Result<(), OpError> {
+        self.on_name(MetadataRead).await
+    }
+
+    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
+        self.list().await
+    }
+
+    fn aio_write(
+        &mut self,
+        handle: &SimHandle,
+        offset: u64,
+        len: u64,
+        tag: u32,
+    ) -> Result<(), OpError> {
+        let in_system = self.submit(DataWrite, handle, offset, len);
+        self.queued.push(QueuedWrite {
+            tag,
+            start: self.lane.now(),
+            bytes: len,
+            in_system,
+        });
+        Ok(())
+    }
+
+    fn aio_pending(&self) -> usize {
+        self.queued.len()
+    }
+
+    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+        let in_flight = self
+            .queued
+            .iter()
+            .filter(|write| write.in_system.ended().is_none());
+        in_flight.map(|write| (write.tag, write.start)).collect()
+    }
+
+    fn aio_abandon(&mut self) {}
+
+    async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
+        let (lane, queued) = (&self.lane, &mut self.queued);
+        let waited = poll_fn(|_| {
+            let ended = queued
+                .iter()
+                .filter(|write| write.in_system.ended().is_some())
+                .count();
+            match ended >= count.min(queued.len()) {
+                true => Poll::Ready(Ok(())),
+                false if lane.now() >= lane.deadline() => Poll::Ready(Err(Stopped)),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+        queued.retain(|write| {
+            let Some((end, succeeded)) = write.in_system.ended() else {
+                return true;
+            };
+            let result = if succeeded {
+                Ok(write.bytes)
+            } else {
+                Err(OpError(Errno::IO))
+            };
+            done.push(AioDone {
+                tag: write.tag,
+                start: write.start,
+                end,
+                result,
+            });
+            false
+        });
+        waited
+    }
+
+    async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
+        Err(OpError(Errno::NOENT))
+    }
+
+    async fn get(&mut self) -> Result<Vec<u8>, OpError> {
+        Err(OpError(Errno::NOENT))
+    }
+
+    async fn put(&mut self, _: &[u8]) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    async fn remove(&mut self, _: EntryKind) -> Result<(), OpError> {
+        Ok(())
+    }
+}
