@@ -163,7 +163,7 @@ fn results(
         cases,
         not_run: listed.not_run.into_iter().map(not_run).collect(),
         program: Program::plimsoll(),
-        clock: args.how.clock.into(),
+        clock: args.how.clock(),
         lanes: args.how.lanes.map(u64::from),
         interval_s: args.how.interval.as_secs_f64(),
         ranks: 1,
