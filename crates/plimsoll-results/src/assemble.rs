@@ -9,12 +9,13 @@ use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
+use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
     ClockKind, Gap, InFlightAges, Latency, Nanos, OpTotals, ProcessCounts, RankStage, RankStall,
-    Stall, WindowTotals, WorkersDone,
+    SimulatedWindow, Stall, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{
     Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset, Reason,
@@ -37,6 +38,8 @@ pub struct MeasuredRun {
     pub started: SystemTime,
     /// Windows in order; the last one is the result, of a pattern all of them are.
     pub windows: Vec<(WindowTotals, SystemUse)>,
+    /// Figures of the simulated system in the last window; none if the target is real.
+    pub simulated: Option<SimulatedWindow>,
     /// Processes that ran the Plan together.
     pub ranks: u32,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
@@ -76,6 +79,7 @@ impl MeasuredRun {
             lanes: 1,
             started,
             windows: vec![],
+            simulated: None,
             ranks: 1,
             stages: vec![],
             percentiles: None,
@@ -120,6 +124,10 @@ impl Run {
         let mix = m.windows.last().and_then(|(totals, _)| {
             MixFigures::of(&m.plan, &m.processes, &totals.rows, last.window_s)
         });
+        let simulation = m.simulated.as_ref().zip(m.windows.last());
+        let simulation = simulation.map(|(simulated, (totals, _))| {
+            SimulationFigures::of(simulated, &m.plan, |row| totals.rows[row as usize].ops)
+        });
         let validity = validate(&m, &last);
         let mut notes = m.plan.notes.clone();
         notes.extend(m.notes);
@@ -157,6 +165,7 @@ impl Run {
             earlier_windows: windows,
             ranks: m.ranks,
             stages,
+            simulation,
             mix,
             filesets: m.populated,
             commands: m.commands,

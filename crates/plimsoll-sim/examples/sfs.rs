@@ -56,6 +56,7 @@ fn run(text: &str, ms: u64, loads: &[usize], print: bool) -> Vec<f64> {
             let file = (c as u64) << 20 | rng.random_range(0..20400u64);
             let offset = 0;
             Operation {
+                row: Some(0),
                 class,
                 client: c,
                 file,

@@ -95,6 +95,7 @@ fn main() {
                 sim.submit(
                     at,
                     Operation {
+                        row: Some(0),
                         class,
                         client: c,
                         file,

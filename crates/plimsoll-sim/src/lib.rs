@@ -32,7 +32,4 @@ pub use parse::parse;
 pub use simulation::Simulation;
 pub use system::{Acknowledgement, Choice, OperationClass, System, WhenDown};
 pub use tally::StationTotals;
-pub use window::{
-    Bottleneck, BufferFigures, CacheFigures, ClassTime, ElementTime, Snapshot, StationFigures,
-    SystemFigures,
-};
+pub use window::Snapshot;

@@ -27,6 +27,7 @@ pub struct RunMetadata {
 
 /// Combines the outcome and the metadata of a run to the input of its figures.
 pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
+    let simulated = outcome.windows.last().and_then(|w| w.simulated.clone());
     let windows = outcome.windows.into_iter();
     let stages = outcome.stages.into_iter();
     let variables = outcome.variables.into_iter();
@@ -40,6 +41,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         lanes: outcome.lanes as u64,
         started: metadata.started,
         windows: windows.map(|w| (w.totals, w.system)).collect(),
+        simulated,
         ranks: metadata.ranks,
         percentiles: metadata.percentiles,
         stages: stages.map(|s| (s.stage, s.ranks)).collect(),

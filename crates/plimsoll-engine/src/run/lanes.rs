@@ -6,7 +6,7 @@ use crate::sync::{ControllerWakeup, lock};
 use crate::worker::{FileCursors, LimiterUsage, Worker, WorkerContext, worker_name};
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
-use plimsoll_measure::{Recorder, RowSpec};
+use plimsoll_measure::{InFlight, Recorder, RowSpec};
 use plimsoll_plan::{Cold, Failure, OpKind, Plan};
 use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
@@ -183,6 +183,7 @@ impl<T: Target> LanePlan<T> {
         let data_set = shared.data_set();
         for id in &self.workers {
             let memory = shared.programs[id.group as usize].memory;
+            let in_flight = recorder.worker();
             let spec = SessionSpec {
                 buffer: memory,
                 content: self.content.clone(),
@@ -192,12 +193,13 @@ impl<T: Target> LanePlan<T> {
                 seed: shared.plan.seed,
                 data_set,
                 window: shared.window.clone(),
+                in_flight: in_flight.clone(),
                 rpc: rpc.clone(),
                 silence: None,
             };
             match self.target.session(&lane, &spec) {
                 Ok(session) => {
-                    let core = core(&lane, &recorder, &shared, *id);
+                    let core = core(&lane, &recorder, in_flight, &shared, *id);
                     workers.push(Worker::new(session, core));
                 }
                 Err(e) => failure = Some((*id, e)),
@@ -277,6 +279,7 @@ fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
 fn core(
     lane: &Lane,
     recorder: &Rc<Recorder>,
+    in_flight: Arc<InFlight>,
     shared: &Arc<RunState>,
     id: WorkerId,
 ) -> WorkerContext {
@@ -294,7 +297,7 @@ fn core(
     WorkerContext {
         lane: lane.clone(),
         recorder: recorder.clone(),
-        in_flight: recorder.worker(),
+        in_flight,
         id,
         rng: stream.named("positions").rng(),
         variable_rngs: shared

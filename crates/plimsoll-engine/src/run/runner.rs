@@ -367,6 +367,12 @@ impl Runner<'_> {
             });
         }
         LongReplies::add(&mut outcome.long_replies, pool.target.take_long_replies());
+        for (number, simulated) in pool.target.take_simulated_windows() {
+            let mut windows = outcome.windows.iter_mut();
+            if let Some(window) = windows.find(|w| w.totals.number == number) {
+                window.simulated = Some(simulated);
+            }
+        }
         let merged = self.team.merge(
             self.plan,
             outcome,

@@ -43,6 +43,9 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
             @if !run.operations.is_empty() {
                 (style.section("operations", "Operations", &operations))
             }
+            @if run.simulation.is_some() {
+                (style.section("system", "Simulated system", &tables::simulation(run)))
+            }
             (style.section("client", "Client", &client::machine(run)))
             (style.section("workload", "Workload", &workload(run)))
             (style.section("environment", "Environment", &client::environment(&run.environment)))
