@@ -85,6 +85,7 @@ pub(crate) fn resolve(file: &SystemFile, source: &Arc<Source>) -> Result<System,
     };
     resolver.groups();
     resolver.stations();
+    resolver.working_set();
     resolver.holders();
     resolver.limits();
     resolver.paths();
@@ -116,10 +117,11 @@ impl<'a> Resolver<'a> {
     fn name(&mut self, name: &'a Spanned<String>, element: Element) {
         let span = self.span(name);
         let text = name.get_ref().as_str();
-        if text.is_empty() || text.contains('.') {
+        let is_part_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        if text.is_empty() || !text.chars().all(is_part_of_name) {
             self.problem(
                 name,
-                format!("`{text}` is not a name: it must not be empty or have a dot"),
+                format!("`{text}` is not a name: names have letters, digits, `_` and `-`"),
                 "this name",
             );
         }
@@ -497,15 +499,6 @@ impl<'a> Resolver<'a> {
             if capacity == 0 {
                 self.problem(name, "the cache does not hold one block", "this cache");
             }
-            if let Some(at) = &cache.working_set
-                && (cache.begins == CacheBegins::Empty || block.is_none())
-            {
-                self.problem(
-                    at,
-                    "`working_set` needs begins = \"full\" and `block`",
-                    "does nothing here",
-                );
-            }
             let number = self.system.caches.len() as u16;
             self.system.caches.push(CacheSpec {
                 name: name.get_ref().clone(),
@@ -517,10 +510,6 @@ impl<'a> Resolver<'a> {
                 capacity: capacity.max(1),
                 block,
                 begins_full: cache.begins == CacheBegins::Full,
-                working_set: cache
-                    .working_set
-                    .as_ref()
-                    .map(|size| size.get_ref().value.0 as u64),
                 volatile: cache.volatile,
             });
             self.name(name, Element::Cache(number));
@@ -537,6 +526,30 @@ impl<'a> Resolver<'a> {
             );
             self.name(name, Element::Log(number));
         }
+    }
+
+    fn working_set(&mut self) {
+        let Some(at) = &self.file.working_set else {
+            return;
+        };
+        let share = at.get_ref().value;
+        if !(share > 0.0 && share <= 1.0) {
+            self.problem(
+                at,
+                "a working set is a part of the data set: over 0, and at most 1",
+                "this number",
+            );
+        }
+        let begins_full =
+            |c: &crate::file::Cache| c.begins == CacheBegins::Full && c.block.is_some();
+        if !self.file.cache.values().any(begins_full) {
+            self.problem(
+                at,
+                "`working_set` needs a cache with begins = \"full\" and `block`",
+                "does nothing here",
+            );
+        }
+        self.system.working_set = Some(share);
     }
 
     fn write_back(

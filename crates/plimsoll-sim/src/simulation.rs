@@ -113,7 +113,10 @@ impl Simulation {
         let caches = system.caches.iter().flat_map(|c| {
             let count = c.placement.count * system.nodes(c.placement);
             let blocks = match c.block {
-                Some(block) => c.working_set.unwrap_or(dataset).div_ceil(block),
+                Some(block) => {
+                    let share = system.working_set.unwrap_or(1.0);
+                    ((dataset as f64 * share) as u64).div_ceil(block)
+                }
                 None => files,
             } / u64::from(count);
             let resident = if c.begins_full {

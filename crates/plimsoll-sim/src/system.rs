@@ -170,8 +170,6 @@ pub(crate) struct CacheSpec {
     pub(crate) block: Option<u64>,
     /// Whether it begins with as much of the data set as fits.
     pub(crate) begins_full: bool,
-    /// Bytes that references fall on, if not the whole data set.
-    pub(crate) working_set: Option<u64>,
     /// Whether what it holds is lost with its node.
     pub(crate) volatile: bool,
 }
@@ -277,6 +275,8 @@ pub(crate) enum Subject {
 #[derive(Debug, Clone, Default)]
 pub struct System {
     pub(crate) name: String,
+    /// Part of the data set that references fall on; the whole without it.
+    pub(crate) working_set: Option<f64>,
     pub(crate) groups: Vec<GroupSpec>,
     pub(crate) stations: Vec<StationSpec>,
     pub(crate) caches: Vec<CacheSpec>,

@@ -9,6 +9,9 @@ use plimsoll_measure::{
     Bottleneck, BufferFigures, CacheFigures, ElementTotal, RowTime, SimulatedWindow, StationFigures,
 };
 
+/// What separates the name of a link from that of its direction, and that from `latency`.
+const PART_SEPARATORS: [char; 2] = ['.', ' '];
+
 /// Sums over the requests of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RowTotals {
@@ -184,15 +187,24 @@ impl Simulation {
             // A row without requests before the window may be missing.
             let begin = begin.rows.get(row).filter(|r| r.requests > 0);
             let requests = end.requests - begin.map_or(0, |r| r.requests);
-            let elements = self.system.elements.iter().zip(&end.time_ns).enumerate();
-            let elements = elements.map(|(i, (name, ns))| ElementTotal {
-                name: name.clone(),
-                time_ns: ns - begin.map_or(0, |r| r.time_ns[i]),
-            });
-            (requests > 0).then(|| RowTime {
+            let mut elements: Vec<ElementTotal> = Vec::new();
+            for (i, (name, ns)) in self.system.elements.iter().zip(&end.time_ns).enumerate() {
+                let time_ns = ns - begin.map_or(0, |r| r.time_ns[i]);
+                // The parts of a link are one element.
+                let name = name.split(PART_SEPARATORS).next().unwrap_or(name);
+                match elements.iter_mut().find(|e| e.name == name) {
+                    Some(element) => element.time_ns += time_ns,
+                    None => elements.push(ElementTotal {
+                        name: name.to_owned(),
+                        time_ns,
+                    }),
+                }
+            }
+            elements.retain(|e| e.time_ns > 0);
+            (requests > 0).then_some(RowTime {
                 row: row as u32,
                 requests,
-                elements: elements.filter(|e| e.time_ns > 0).collect(),
+                elements,
             })
         });
         rows.collect()
