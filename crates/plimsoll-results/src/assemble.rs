@@ -38,8 +38,8 @@ pub struct MeasuredRun {
     pub started: SystemTime,
     /// Windows in order; the last one is the result, of a pattern all of them are.
     pub windows: Vec<(WindowTotals, SystemUse)>,
-    /// Figures of the simulated system in the last window; none if the target is real.
-    pub simulated: Option<SimulatedWindow>,
+    /// Figures of the simulated system in each window, by its number; none if the target is real.
+    pub simulated: Vec<(u32, SimulatedWindow)>,
     /// Processes that ran the Plan together.
     pub ranks: u32,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
@@ -79,7 +79,7 @@ impl MeasuredRun {
             lanes: 1,
             started,
             windows: vec![],
-            simulated: None,
+            simulated: vec![],
             ranks: 1,
             stages: vec![],
             percentiles: None,
@@ -114,6 +114,8 @@ impl Run {
         let (last, stages) = match m.plan.pattern() {
             Some(pattern) => {
                 let mut whole = whole(&m, &kept);
+                // Each stage has its own.
+                whole.simulation = None;
                 whole.client_cache =
                     ClientCache::sum(windows.iter().filter_map(|w| w.client_cache));
                 let windows = std::mem::take(&mut windows);
@@ -123,10 +125,6 @@ impl Run {
         };
         let mix = m.windows.last().and_then(|(totals, _)| {
             MixFigures::of(&m.plan, &m.processes, &totals.rows, last.window_s)
-        });
-        let simulation = m.simulated.as_ref().zip(m.windows.last());
-        let simulation = simulation.map(|(simulated, (totals, _))| {
-            SimulationFigures::of(simulated, &m.plan, |row| totals.rows[row as usize].ops)
         });
         let validity = validate(&m, &last);
         let mut notes = m.plan.notes.clone();
@@ -165,7 +163,7 @@ impl Run {
             earlier_windows: windows,
             ranks: m.ranks,
             stages,
-            simulation,
+            simulation: last.simulation,
             mix,
             filesets: m.populated,
             commands: m.commands,
@@ -192,6 +190,7 @@ fn no_window() -> Window {
         last_done: None,
         system: SystemUse::default(),
         client_cache: None,
+        simulation: None,
     }
 }
 
@@ -396,6 +395,9 @@ fn window(
         summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
     }
     let (first_done, last_done) = done(plan, totals, &summary).unzip();
+    let simulated = measured.simulated.iter().find(|(n, _)| *n == totals.number);
+    let simulation =
+        simulated.map(|(_, s)| SimulationFigures::of(s, plan, |row| rows[row as usize].ops));
     Window {
         number: totals.number,
         start_s: totals.start as f64 / 1e9,
@@ -407,6 +409,7 @@ fn window(
         last_done,
         system: system.clone(),
         client_cache: ClientCache::of(plan, rows, system, &measured.environment),
+        simulation,
     }
 }
 

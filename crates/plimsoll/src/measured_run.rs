@@ -27,7 +27,9 @@ pub struct RunMetadata {
 
 /// Combines the outcome and the metadata of a run to the input of its figures.
 pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
-    let simulated = outcome.windows.last().and_then(|w| w.simulated.clone());
+    let simulated = outcome.windows.iter();
+    let simulated = simulated.filter_map(|w| Some((w.totals.number, w.simulated.clone()?)));
+    let simulated = simulated.collect();
     let windows = outcome.windows.into_iter();
     let stages = outcome.stages.into_iter();
     let variables = outcome.variables.into_iter();
