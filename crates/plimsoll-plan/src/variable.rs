@@ -202,7 +202,7 @@ fn gamma_function(x: f64) -> f64 {
 }
 
 /// A [`Variable`] prepared for drawing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     shape: Shape,
     min: f64,
@@ -210,7 +210,7 @@ pub struct Sampler {
     round: f64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Shape {
     Fixed(f64),
     Uniform(f64, f64),
