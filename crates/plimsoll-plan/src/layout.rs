@@ -30,7 +30,7 @@ use crate::variable::{Sampler, Value};
 use formula::FormulaTree;
 use initial::InitialEntries;
 use names::push_name;
-use sizes::{MAX_FILES_DRAWN, SizeDraws, Sizes};
+use sizes::{SizeDraws, Sizes};
 use std::ops::Range;
 use table::TableTree;
 
@@ -298,9 +298,9 @@ impl Layout {
     /// beyond the last file are ignored. [`SizeSummary::estimated`] says when they are estimates.
     #[must_use]
     pub fn size_summary_of(&self, part: Range<u64>, initial_only: bool) -> SizeSummary {
-        let initial = initial_only.then_some(&self.initial_files);
-        self.sizes
-            .summary(within(part, self.files()), initial, MAX_FILES_DRAWN)
+        let all_exist = self.initial_files.is_all();
+        let initial = (initial_only && !all_exist).then_some(&self.initial_files);
+        self.sizes.summary(within(part, self.files()), initial)
     }
 
     /// Hash of the shape, the sizes and the initial files.

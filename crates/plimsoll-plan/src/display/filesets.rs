@@ -44,7 +44,10 @@ fn leaf_directories(n: u64) -> String {
 
 fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layout) -> fmt::Result {
     let all = layout.size_summary(false);
-    let first = layout.size_summary(true);
+    let first = match fileset.prealloc_percent {
+        100.. => all.clone(),
+        _ => layout.size_summary(true),
+    };
     writeln!(
         f,
         "    {} in {}, {}",

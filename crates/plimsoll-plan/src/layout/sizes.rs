@@ -7,8 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Maximum number of files whose sizes are drawn for a [`SizeSummary`]: some hundredths of a second.
-pub(super) const MAX_FILES_DRAWN: u32 = 1 << 22;
+/// Maximum number of files whose sizes are all drawn for a [`SizeSummary`].
+const MAX_FILES_DRAWN: u32 = 1 << 22;
+
+/// Files in the sample of more files.
+pub(super) const SAMPLE: u32 = 1 << 20;
 
 /// Distribution of the sizes of the files of a [`Layout`](super::Layout).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,9 +28,9 @@ pub struct SizeSummary {
     pub mean: f64,
     /// Files by size: upper bound in bytes (a power of two, or 0) and number of files.
     pub buckets: Vec<(u64, u64)>,
-    /// Whether the figures in bytes and the buckets are those of a sample of the files: 2²² of them,
-    /// evenly spaced, if sizes are drawn and a tree that is a formula has more. The standard error of
-    /// `total` and `mean` is the coefficient of variation of the sizes divided by 2048. The number of
+    /// Whether the figures in bytes and the buckets are those of a sample of the files: of every n-th, 2²⁰
+    /// in all, if a tree that is a formula has more than 2²² files whose sizes are drawn. The standard
+    /// error of `total` and `mean` is then their coefficient of variation divided by 1024. The number of
     /// files is always exact.
     pub estimated: bool,
 }
@@ -73,31 +76,17 @@ impl Sizes {
         }
     }
 
-    /// Summary of the files in `part`, or of those of them that exist when the run starts. At most
-    /// `most` sizes are drawn.
+    /// Summary of the files in `part`, or of those of them that exist when the run starts.
     pub(super) fn summary(
         &self,
         part: Range<u32>,
         initial: Option<&InitialEntries>,
-        most: u32,
     ) -> SizeSummary {
-        let all = part.end - part.start;
-        let files = match initial {
-            Some(initial) => initial.count(part.clone()),
-            None => u64::from(all),
-        };
         let mut tally = Tally::default();
         match self {
-            Self::Same(size) => tally.add_many(*size, files),
-            Self::Formula(_) if all > most => {
-                let spaced = |i: u32| {
-                    let from_start = u64::from(i) * u64::from(all) / u64::from(most);
-                    part.start + from_start as u32
-                };
-                let sample = (0..most).map(spaced);
-                let sample = sample.filter(|file| initial.is_none_or(|i| i.contains(*file)));
-                sample.for_each(|file| tally.add_many(self.of(file), 1));
-                return tally.scaled_to(files);
+            Self::Same(size) => tally.add_many(*size, count(&part, initial)),
+            Self::Formula(_) if part.end - part.start > MAX_FILES_DRAWN => {
+                return self.estimate(part, initial, SAMPLE);
             }
             _ => match initial {
                 None => part.for_each(|file| tally.add_many(self.of(file), 1)),
@@ -107,6 +96,31 @@ impl Sizes {
             },
         }
         tally.summary()
+    }
+
+    /// Summary of the files in `part` as of [`Self::summary`], from a sample of the files.
+    pub(super) fn estimate(
+        &self,
+        part: Range<u32>,
+        initial: Option<&InitialEntries>,
+        sample: u32,
+    ) -> SizeSummary {
+        let all = u64::from(part.end - part.start);
+        let spaced = |i: u32| part.start + (u64::from(i) * all / u64::from(sample)) as u32;
+        let files = (0..sample).map(spaced);
+        let mut tally = Tally::default();
+        files
+            .filter(|file| initial.is_none_or(|i| i.contains(*file)))
+            .for_each(|file| tally.add_many(self.of(file), 1));
+        tally.scaled_to(count(&part, initial))
+    }
+}
+
+/// The number of files in `part`, or of those of them that exist when the run starts.
+fn count(part: &Range<u32>, initial: Option<&InitialEntries>) -> u64 {
+    match initial {
+        Some(initial) => initial.count(part.clone()),
+        None => u64::from(part.end - part.start),
     }
 }
 

@@ -355,7 +355,7 @@ fn an_estimated_summary_is_near_the_exact_one() {
         let initial = Some(&formula.initial_files);
         let part = 1000..1_000_000;
         let exact = formula.size_summary_of(1000..1_000_000, true);
-        let estimate = formula.sizes.summary(part, initial, DRAWN);
+        let estimate = formula.sizes.estimate(part, initial, DRAWN);
         assert!(!exact.estimated && estimate.estimated);
         assert_eq!(estimate.files, exact.files, "the number is exact");
         // A gamma variate of shape 1.5 varies by √(1 / 1.5) of its mean; five standard errors.
