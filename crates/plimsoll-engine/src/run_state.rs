@@ -63,6 +63,8 @@ pub(crate) struct RunState {
     pub(crate) explain: Explain,
     /// Scheduled and completed operations of each worker of a mix.
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
+    /// The files that the workers of this process work on.
+    pub(crate) data_set: DataSet,
     /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
     /// The stage, if the workers are ranks of a pattern.
@@ -97,7 +99,8 @@ impl RunState {
         let tickets = limits.total.map(|n| OpBudget::new(n, workers.len() as u64));
         let sizes = groups.map(|g| {
             let mix = g.program.mix()?;
-            Some(Arc::new(MixFileSizes::new(mix, &filesets)))
+            let data = &filesets[mix.files.data.0 as usize];
+            Some(Arc::new(MixFileSizes::new(mix, data.layout.clone())))
         });
         let ended = (0..plan.workers()).map(|_| AtomicBool::new(false));
         Ok(Self {
@@ -128,6 +131,7 @@ impl RunState {
             ends: WorkerEnds::default(),
             latest_exit: AtomicU64::new(0),
             ended: ended.collect(),
+            data_set: data_set(plan, &filesets),
             plan: Arc::new(plan.clone()),
             filesets,
             programs,
@@ -147,18 +151,6 @@ impl RunState {
         let own = of_row.find(|(owner, _)| *owner == worker);
         let (_, semaphore) = own.expect("each worker with a semblock has a semaphore");
         semaphore.clone()
-    }
-
-    /// The files that the workers of this process work on.
-    pub(crate) fn data_set(&self) -> DataSet {
-        let summaries = self.filesets.iter().enumerate().map(|(i, set)| {
-            let used = self.plan.files_used(FilesetId(i as u32));
-            set.layout.size_summary_of(used, false)
-        });
-        summaries.fold(DataSet::default(), |sum, s| DataSet {
-            files: sum.files + s.files,
-            bytes: sum.bytes.saturating_add(s.total),
-        })
     }
 
     /// Sizes of the files of a mix.
@@ -290,6 +282,18 @@ impl RunState {
         let events = self.events.as_ref()?;
         Some(self.started.load(Relaxed) + events.take(count))
     }
+}
+
+/// The files that the workers of a process work on.
+fn data_set(plan: &Plan, filesets: &[Arc<FilesetState>]) -> DataSet {
+    let summaries = filesets.iter().enumerate().map(|(i, set)| {
+        let used = plan.files_used(FilesetId(i as u32));
+        set.layout.size_summary_of(used, false)
+    });
+    summaries.fold(DataSet::default(), |sum, s| DataSet {
+        files: sum.files + s.files,
+        bytes: sum.bytes.saturating_add(s.total),
+    })
 }
 
 /// The semaphores of each row: one for each worker that has the semblock.

@@ -53,7 +53,7 @@ pub struct SessionSpec {
 pub struct DataSet {
     /// Number of files.
     pub files: u64,
-    /// Sum of their sizes in bytes.
+    /// Sum of their sizes in bytes; of very many files an estimate.
     pub bytes: u64,
 }
 

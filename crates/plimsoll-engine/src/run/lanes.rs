@@ -180,7 +180,6 @@ impl<T: Target> LanePlan<T> {
         let mut workers = Vec::with_capacity(self.workers.len());
         let mut failure = None;
         let rpc = rpc_rows(&shared.plan, &recorder);
-        let data_set = shared.data_set();
         for id in &self.workers {
             let memory = shared.programs[id.group as usize].memory;
             let in_flight = recorder.worker();
@@ -191,7 +190,7 @@ impl<T: Target> LanePlan<T> {
                 number: u64::from(id.index),
                 process: shared.plan.process_of(id.group as usize, id.number),
                 seed: shared.plan.seed,
-                data_set,
+                data_set: shared.data_set,
                 window: shared.window.clone(),
                 in_flight: in_flight.clone(),
                 rpc: rpc.clone(),

@@ -427,7 +427,11 @@ impl Runner<'_> {
     fn state_of(&self, id: FilesetId) -> Arc<FilesetState> {
         let part = rank_partition::part(self.plan, id, self.team);
         let layout = self.layouts[id.0 as usize].clone();
-        Arc::new(FilesetState::part(id, layout, part))
+        let only_mixes = self.plan.groups.iter().all(|g| g.program.mix().is_some());
+        Arc::new(match only_mixes {
+            true => FilesetState::without_entries(id, layout),
+            false => FilesetState::part(id, layout, part),
+        })
     }
 
     /// Drops the files that are to be cold from the page cache.
