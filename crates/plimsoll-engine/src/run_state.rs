@@ -10,7 +10,7 @@ use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, ProcessCounts, WindowState};
 use plimsoll_plan::{
-    Failure, FilesetId, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable,
+    Failure, FilesetId, Layout, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable,
 };
 use plimsoll_target::{DataSet, OpError};
 use std::collections::BTreeSet;
@@ -151,14 +151,7 @@ impl RunState {
 
     /// The files that the workers of this process work on.
     pub(crate) fn data_set(&self) -> DataSet {
-        let summaries = self.filesets.iter().enumerate().map(|(i, set)| {
-            let used = self.plan.files_used(FilesetId(i as u32));
-            set.layout.size_summary_of(used, false)
-        });
-        summaries.fold(DataSet::default(), |sum, s| DataSet {
-            files: sum.files + s.files,
-            bytes: sum.bytes.saturating_add(s.total),
-        })
+        data_set(&self.plan, self.filesets.iter().map(|set| &*set.layout))
     }
 
     /// Sizes of the files of a mix.
@@ -308,4 +301,16 @@ fn semaphores(
         }
     }
     semaphores
+}
+
+/// The files that the workers of a Plan work on, in the trees of its filesets.
+pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout>) -> DataSet {
+    let summaries = layouts.enumerate().map(|(i, layout)| {
+        let used = plan.files_used(FilesetId(i as u32));
+        layout.size_summary_of(used, false)
+    });
+    summaries.fold(DataSet::default(), |sum, s| DataSet {
+        files: sum.files + s.files,
+        bytes: sum.bytes.saturating_add(s.total),
+    })
 }

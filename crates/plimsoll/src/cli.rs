@@ -9,6 +9,7 @@ mod results;
 mod results_management;
 mod resume;
 mod study;
+mod systems;
 mod values;
 mod workloads;
 
@@ -20,6 +21,7 @@ pub use renamed::notes as notes_of_former_names;
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, Study, StudyArgs};
+pub use systems::{EventArgs, SystemsArgs, SystemsCommand};
 pub use workloads::{
     CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };
@@ -111,6 +113,13 @@ Examples:
   plimsoll show ./my.f
   plimsoll show varmail --print-source > my.f        a copy to change")]
     Show(ShowArgs),
+    /// List the simulated systems, or print one
+    #[command(after_help = "\
+Examples:
+  plimsoll systems
+  plimsoll systems show edge-32 > mine.toml       a copy to change
+  plimsoll curve vda --load 170..1700/170 --target sim:flash-2-replicas --time 10s")]
+    Systems(SystemsArgs),
     /// Read a published disclosure report and print its contents
     #[command(after_help = "\
 Examples:
@@ -491,6 +500,8 @@ pub enum SchemaForm {
     Sut,
     /// A workload as an operation mix
     Mix,
+    /// A simulated system
+    System,
 }
 
 /// Output formats.

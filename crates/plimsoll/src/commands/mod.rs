@@ -20,6 +20,7 @@ pub mod serve_nfs;
 pub mod show;
 pub mod study;
 pub mod sut;
+pub mod systems;
 pub mod wan;
 
 use crate::cli::Format;
