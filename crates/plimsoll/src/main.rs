@@ -70,6 +70,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Convert(args) => commands::convert::run(&args),
         Command::ServeNfs(args) => commands::serve_nfs::run(&args),
         Command::Wan(args) => commands::wan::run(&args),
+        Command::Fit(args) => commands::fit::run(&args),
         Command::Systems(args) => commands::systems::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Report(args) => commands::report::run(&args),

@@ -1,9 +1,13 @@
 //! Arguments on simulated systems.
 
+use super::values::{duration, lanes, scale, seed, some_runs, window};
 use super::{Command, Format};
 use crate::exit::CommandError;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueHint};
 use plimsoll_sim::SystemEvent;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Events of a run.
 #[derive(Debug, Args)]
@@ -44,6 +48,59 @@ pub struct SystemsArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+pub struct FitArgs {
+    /// The system: a built-in name, or path of a system file; figures with `free` bounds are fitted
+    #[arg(value_name = "SYSTEM")]
+    pub system: String,
+    /// The curve to fit to: directory or curve.json of a load curve, or a published disclosure report
+    #[arg(long, value_name = "CURVE", value_hint = ValueHint::AnyPath, allow_hyphen_values = true)]
+    pub to: PathBuf,
+    /// New file for the system with the fitted figures; the trials are kept in FILE.trials.jsonl, and
+    /// are not made again
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath, allow_hyphen_values = true)]
+    pub output: PathBuf,
+    /// Points of the curve, counted from 1, that the system is not fitted to, such as 3,6,9
+    #[arg(long, value_name = "POINTS", value_delimiter = ',')]
+    pub hold_out: Vec<usize>,
+    /// Maximum number of trials, without those that determine the sensitivity
+    #[arg(long, value_name = "N", default_value = "200", value_parser = some_runs)]
+    pub max_trials: u32,
+
+    /// Workload, instead of the curve's: built-in name, or path of a workload file
+    #[arg(long, value_name = "WORKLOAD", value_hint = ValueHint::FilePath, help_heading = "Load")]
+    pub workload: Option<OsString>,
+    /// Fraction of the data and rates, for a published curve or with --workload [default: 1]
+    #[arg(long, value_name = "FRACTION", value_parser = scale)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub scale: Option<f64>,
+    /// Length of the measured window, instead of the workload's
+    #[arg(long, value_name = "TIME", value_parser = window)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub time: Option<Duration>,
+    /// Warm-up, instead of the workload's
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub warmup: Option<Duration>,
+    /// Seed of all random choices, the same in every trial [default: the curve's, or 1]
+    #[arg(long, value_name = "N", value_parser = seed)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub seed: Option<u64>,
+
+    /// Points that are run at once [default: the number of processors]
+    #[arg(long, value_name = "N", value_parser = lanes)]
+    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
+    pub jobs: Option<u32>,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print nothing but the report and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
 }
 
 /// Subcommands of `systems`.

@@ -7,6 +7,7 @@ pub mod convert;
 pub mod curve;
 pub mod documents;
 pub mod find;
+pub mod fit;
 pub mod import;
 pub mod list;
 pub mod md;
