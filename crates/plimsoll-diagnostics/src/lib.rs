@@ -20,6 +20,8 @@ mod diagnostics;
 mod excerpt;
 pub mod foreign;
 mod source;
+mod toml_text;
 
 pub use diagnostics::{Diagnostics, Finding, MAX_ERRORS, Problem, nearest};
 pub use source::{Source, Span};
+pub use toml_text::read_toml;

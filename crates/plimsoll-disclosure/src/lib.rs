@@ -30,7 +30,7 @@ mod write;
 pub use import::{Imported, MAX_REPORT_BYTES, import};
 pub use model::{Disclosure, LoadPoint, Section};
 pub use sut::Sut;
-pub use write::{DisclosureInput, MeasuredPoint, NotDisclosable, style};
+pub use write::{DisclosureInput, MeasuredPoint, NotDisclosable, style, workload_of};
 
 /// The JSON schema of a [`Disclosure`], pretty-printed.
 #[must_use]

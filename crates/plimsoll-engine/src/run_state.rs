@@ -10,7 +10,7 @@ use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, ProcessCounts, WindowState};
 use plimsoll_plan::{
-    Failure, FilesetId, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable,
+    Failure, FilesetId, Layout, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable,
 };
 use plimsoll_target::{DataSet, OpError};
 use std::collections::BTreeSet;
@@ -131,7 +131,7 @@ impl RunState {
             ends: WorkerEnds::default(),
             latest_exit: AtomicU64::new(0),
             ended: ended.collect(),
-            data_set: data_set(plan, &filesets),
+            data_set: data_set(plan, filesets.iter().map(|set| &*set.layout)),
             plan: Arc::new(plan.clone()),
             filesets,
             programs,
@@ -284,18 +284,6 @@ impl RunState {
     }
 }
 
-/// The files that the workers of a process work on.
-fn data_set(plan: &Plan, filesets: &[Arc<FilesetState>]) -> DataSet {
-    let summaries = filesets.iter().enumerate().map(|(i, set)| {
-        let used = plan.files_used(FilesetId(i as u32));
-        set.layout.size_summary_of(used, false)
-    });
-    summaries.fold(DataSet::default(), |sum, s| DataSet {
-        files: sum.files + s.files,
-        bytes: sum.bytes.saturating_add(s.total),
-    })
-}
-
 /// The semaphores of each row: one for each worker that has the semblock.
 fn semaphores(
     rows: usize,
@@ -312,4 +300,16 @@ fn semaphores(
         }
     }
     semaphores
+}
+
+/// The files that the workers of a Plan work on, in the trees of its filesets.
+pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout>) -> DataSet {
+    let summaries = layouts.enumerate().map(|(i, layout)| {
+        let used = plan.files_used(FilesetId(i as u32));
+        layout.size_summary_of(used, false)
+    });
+    summaries.fold(DataSet::default(), |sum, s| DataSet {
+        files: sum.files + s.files,
+        bytes: sum.bytes.saturating_add(s.total),
+    })
 }

@@ -1,7 +1,7 @@
 //! Changes to a workload from the command line: `--set COMPONENT.KEY=VALUE` or `--set KEY=VALUE`.
 
-use crate::parse::{Workload, problem};
-use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
+use crate::parse::{self, Workload};
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span, read_toml};
 use plimsoll_plan::Parameter;
 use toml::{Table, Value};
 
@@ -24,11 +24,11 @@ pub(crate) fn apply(
         })?;
         let rendered = toml::to_string(&table)
             .map_err(|e| fail(Problem::new(span, e.to_string(), "this value")))?;
-        let file = toml::from_str(&rendered).map_err(|e| {
+        let file = read_toml(&rendered, parse::plain).map_err(|mut problems| {
             fail(Problem {
                 span,
                 whole_text: false,
-                ..problem(&e, &rendered)
+                ..problems.swap_remove(0)
             })
         })?;
         let name_of_text = format!("{} with --set {text}", workload.name());

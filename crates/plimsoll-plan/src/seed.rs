@@ -33,6 +33,12 @@ impl Stream {
         })
     }
 
+    /// A number that stands for this node.
+    #[must_use]
+    pub fn fingerprint(self) -> u64 {
+        self.0
+    }
+
     /// A generator that starts here.
     #[must_use]
     pub fn rng(self) -> Rng {

@@ -14,6 +14,7 @@ pub mod csv;
 pub mod curve;
 pub mod filebench;
 pub mod find;
+pub mod fit;
 pub mod live;
 pub mod markdown;
 pub mod operation_table;

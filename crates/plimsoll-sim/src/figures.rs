@@ -1,14 +1,16 @@
 //! Figures of a system file: times, sizes and rates, with where they come from.
 
 use plimsoll_plan::{parse_duration, parse_size};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 /// Where a figure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Provenance {
     /// Published.
     P,
@@ -29,17 +31,41 @@ pub struct Figure<T> {
     pub free: Option<(T, T)>,
 }
 
-#[derive(Deserialize)]
+/// A figure with where it comes from.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Marked{T}")]
 struct Marked<T> {
+    /// The value.
     value: T,
+    /// Where it comes from.
     source: Option<Provenance>,
+    /// Least and greatest value when it is fitted; only of assumed figures. A figure without bounds is
+    /// fixed.
     free: Option<(T, T)>,
+    /// A remark.
     #[serde(rename = "note")]
     _note: Option<String>,
 }
 
-impl<'de, T: Deserialize<'de> + PartialOrd> Deserialize<'de> for Figure<T> {
+impl<T: JsonSchema> JsonSchema for Figure<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Figure{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (plain, marked) = (
+            generator.subschema_for::<T>(),
+            generator.subschema_for::<Marked<T>>(),
+        );
+        json_schema!({
+            "description": "A value alone, or with where it comes from.",
+            "anyOf": [plain, marked]
+        })
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Quantity> Deserialize<'de> for Figure<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(FigureVisitor(PhantomData))
     }
@@ -61,7 +87,7 @@ impl<T> FigureVisitor<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de> + PartialOrd> Visitor<'de> for FigureVisitor<T> {
+impl<'de, T: Deserialize<'de> + Quantity> Visitor<'de> for FigureVisitor<T> {
     type Value = Figure<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,6 +120,14 @@ impl<'de, T: Deserialize<'de> + PartialOrd> Visitor<'de> for FigureVisitor<T> {
                 "only an assumed figure (source = \"A\") may be free",
             ));
         }
+        if free
+            .as_ref()
+            .is_some_and(|(low, high)| !(low.is_above_zero() && low < high))
+        {
+            return Err(A::Error::custom(
+                "the bounds of a free figure must be above 0, and the first below the second",
+            ));
+        }
         Ok(Figure {
             value: marked.value,
             source: marked.source,
@@ -102,9 +136,21 @@ impl<'de, T: Deserialize<'de> + PartialOrd> Visitor<'de> for FigureVisitor<T> {
     }
 }
 
+/// What a figure is a number of.
+pub(crate) trait Quantity: PartialOrd {
+    /// Whether it is more than nothing.
+    fn is_above_zero(&self) -> bool;
+}
+
+impl Quantity for f64 {
+    fn is_above_zero(&self) -> bool {
+        *self > 0.0
+    }
+}
+
 /// Makes a type of a number with a unit, read from a TOML text or number.
 macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident, $expected:literal, $parse:expr) => {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, $pattern:literal, $parse:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
         pub struct $name(pub f64);
@@ -127,6 +173,26 @@ macro_rules! quantity {
                 d.deserialize_str(Read)
             }
         }
+
+        impl Quantity for $name {
+            fn is_above_zero(&self) -> bool {
+                self.0 > 0.0
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "description": concat!("Expected: ", $expected, "."),
+                    "type": "string",
+                    "pattern": $pattern
+                })
+            }
+        }
     };
 }
 
@@ -134,6 +200,7 @@ quantity!(
     /// A time, in nanoseconds.
     Time,
     "a time such as \"140us\" or \"75ms\"",
+    r"^[0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h|d)?$",
     |text| parse_duration(text).map(|t| t.as_nanos() as f64)
 );
 
@@ -141,6 +208,7 @@ quantity!(
     /// A size, in bytes.
     Size,
     "a size such as \"64k\" or \"80g\"",
+    r"^[0-9]+(\.[0-9]+)?[kKmMgGtT]?$",
     fractional_size
 );
 
@@ -148,6 +216,7 @@ quantity!(
     /// A rate, in bytes per second.
     Rate,
     "a rate such as \"457 MB/s\" or \"10 Gbit/s\"",
+    r"^[0-9.]+ *([kMGT]B/s|[kMGT]bit/s)$",
     parse_rate
 );
 

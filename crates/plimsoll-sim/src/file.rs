@@ -1,13 +1,15 @@
 //! A system as it is written in TOML.
 
 use crate::figures::{Figure, Rate, Size, Time};
+use crate::spanned::Spanned;
 use crate::system::{Acknowledgement, Choice, WhenDown};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use toml::Spanned;
 
 /// A figure with its place in the text.
 type At<T> = Spanned<Figure<T>>;
@@ -16,7 +18,7 @@ type At<T> = Spanned<Figure<T>>;
 pub(crate) type Elements<T> = BTreeMap<Spanned<String>, T>;
 
 /// A system file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SystemFile {
     /// One line that says what it is.
@@ -56,7 +58,7 @@ pub struct SystemFile {
 }
 
 /// A group of like nodes.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Number of nodes.
@@ -71,7 +73,7 @@ pub struct Node {
 }
 
 /// How a node that missed writes is brought up to date.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rebuild {
     /// Path of each piece.
@@ -83,7 +85,7 @@ pub struct Rebuild {
 }
 
 /// A queue with servers.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
     /// Group whose nodes each have it.
@@ -114,7 +116,7 @@ pub struct Station {
 }
 
 /// Orders of service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueKind {
     /// First come, first served.
@@ -127,7 +129,7 @@ pub enum QueueKind {
 }
 
 /// Distributions of service times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// The same time for all.
@@ -144,7 +146,7 @@ pub enum Distribution {
 }
 
 /// A link, with a queue in each direction.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Group whose nodes each have it.
@@ -166,7 +168,7 @@ pub struct Link {
 }
 
 /// A cache.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// Group whose nodes each have one.
@@ -200,7 +202,7 @@ pub struct Cache {
 }
 
 /// Replacement policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 pub enum CachePolicy {
     /// Least recently used.
     #[default]
@@ -212,7 +214,7 @@ pub enum CachePolicy {
 }
 
 /// What a write does to a cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheWrite {
     /// The written blocks are held, and the write goes on.
@@ -225,7 +227,7 @@ pub enum CacheWrite {
 }
 
 /// Contents of a cache at the beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheBegins {
     /// Nothing.
@@ -236,7 +238,7 @@ pub enum CacheBegins {
 }
 
 /// A buffer that acknowledges what it has taken.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
     /// Group whose nodes each have one.
@@ -250,7 +252,7 @@ pub struct Log {
 }
 
 /// A limit of operations in flight.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
     /// Group whose nodes each have one.
@@ -260,7 +262,7 @@ pub struct Limit {
 }
 
 /// Rights to change a file, each held by the client that changed it last.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tokens {}
 
@@ -298,8 +300,23 @@ impl<'de> Deserialize<'de> for PathStep {
     }
 }
 
+impl JsonSchema for PathStep {
+    fn schema_name() -> Cow<'static, str> {
+        "PathStep".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<StepTable>();
+        json_schema!({
+            "description": "The name of an element, of a direction of a link (`NAME.request` or \
+                            `NAME.reply`) or of another path, or a table.",
+            "anyOf": [{ "type": "string" }, table]
+        })
+    }
+}
+
 /// A step that is a table: it has one of `node`, `replicate`, `stripe`, `limit` and `tokens`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepTable {
     /// Goes to a node of this group, which `choose` tells.
@@ -321,7 +338,7 @@ pub struct StepTable {
 }
 
 /// Something that happens at a time.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// Time from the beginning.

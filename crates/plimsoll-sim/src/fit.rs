@@ -5,11 +5,13 @@
 //! which its bounds lie at infinity. The same seed is used in every trial, so that trials differ by
 //! their figures alone.
 
+use crate::figures::{fractional_size, parse_rate};
 use argmin::core::{CostFunction, Executor, State};
 use argmin::solver::neldermead::NelderMead;
 use plimsoll_plan::parse_duration;
 use std::cell::RefCell;
 use std::ops::Range;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Step of the first simplex on the scale of the logit.
@@ -18,11 +20,20 @@ const FIRST_STEP: f64 = 0.5;
 /// The standard deviation of the costs of the simplex at which a fit has converged.
 const COST_TOLERANCE: f64 = 1e-5;
 
-/// Change of a figure from which its sensitivity is computed.
-const SENSITIVITY_STEP: f64 = 0.02;
+/// Change of a figure, up and down, from which its sensitivity is computed.
+pub const SENSITIVITY_STEP: f64 = 0.1;
+
+/// Cost of trials that were not made: far above that of any that was.
+const NOT_MADE: f64 = 1e100;
+
+/// Distance to a bound, as a part of it, at which a fitted figure counts as lying on it.
+const BOUND_TOLERANCE: f64 = 0.002;
 
 /// Significant digits of a fitted figure.
 const FITTED_DIGITS: i32 = 4;
+
+/// Digits that it has at most beyond these, where it would otherwise lie outside its bounds.
+const MORE_DIGITS: i32 = 8;
 
 /// A figure of a system file that may be fitted.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +46,64 @@ pub struct FreeFigure {
     pub low: f64,
     /// The greatest, as a multiple of the present one.
     pub high: f64,
+    /// The least and the greatest value as they are written.
+    pub bounds: (String, String),
+    /// Whether the value is a text in quotes.
+    is_text: bool,
+    /// Whether no `source` is given.
+    is_unmarked: bool,
     span: Range<usize>,
+}
+
+impl FreeFigure {
+    /// Whether a factor takes the figure to its least or greatest value.
+    #[must_use]
+    pub fn is_at_bound(&self, factor: f64) -> bool {
+        [self.low, self.high]
+            .iter()
+            .any(|bound| (factor / bound - 1.0).abs() < BOUND_TOLERANCE)
+    }
+
+    /// The value multiplied by a factor as it is written: rounded to four digits, and within the bounds.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> String {
+        let (number, unit) = split(&self.text);
+        let (low, high) = (number * self.low, number * self.high);
+        let value = number * factor.clamp(self.low, self.high);
+        let places = FITTED_DIGITS - 1 - value.abs().log10().floor() as i32;
+        let shown = |places: i32| trimmed(format!("{value:.0$}", places.max(0) as usize));
+        // Where rounding leaves the bounds, more digits do not.
+        let is_inside = |text: &String| text.parse().is_ok_and(|v: f64| (low..=high).contains(&v));
+        let more = (places..places + MORE_DIGITS).map(shown).find(is_inside);
+        let bound = || match factor < 1.0 {
+            true => self.bounds.0.clone(),
+            false => self.bounds.1.clone(),
+        };
+        more.map_or_else(bound, |number| format!("{number}{unit}"))
+    }
+}
+
+/// A number and the unit behind it.
+fn split(text: &str) -> (f64, &str) {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number = number
+        .parse()
+        .expect("a figure with bounds begins with its number");
+    (number, unit)
+}
+
+/// A number without zeros at the end of its fraction.
+fn trimmed(number: String) -> String {
+    match number.contains('.') {
+        true => number
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned(),
+        false => number,
+    }
 }
 
 /// The free figures of a system file, in the order of the text.
@@ -53,16 +121,12 @@ pub fn free_figures(text: &str) -> Vec<FreeFigure> {
 
 fn collect(table: &DeTable<'_>, path: &mut Vec<String>, text: &str, found: &mut Vec<FreeFigure>) {
     if let (Some(value), Some(free)) = (table.get("value"), table.get("free"))
-        && let Some((low, high)) = bounds(value.get_ref(), free.get_ref())
+        && let Some(figure) = free_figure(value, free.get_ref())
     {
-        let span = value.span();
-        let text = text[span.clone()].trim_matches('"').to_owned();
         found.push(FreeFigure {
             path: path.join("."),
-            text,
-            low,
-            high,
-            span,
+            is_unmarked: !table.contains_key("source"),
+            ..figure
         });
         return;
     }
@@ -75,21 +139,32 @@ fn collect(table: &DeTable<'_>, path: &mut Vec<String>, text: &str, found: &mut 
     }
 }
 
-/// The bounds as multiples of the value.
-fn bounds(value: &DeValue<'_>, free: &DeValue<'_>) -> Option<(f64, f64)> {
+/// The figure of a value and its bounds, without a name.
+fn free_figure(value: &Spanned<DeValue<'_>>, free: &DeValue<'_>) -> Option<FreeFigure> {
     let DeValue::Array(bounds) = free else {
         return None;
     };
-    let texts = [value, bounds.first()?.get_ref(), bounds.get(1)?.get_ref()].map(text_of);
+    let bound = |i: usize| text_of(bounds.get(i)?.get_ref());
+    let (text, bounds) = (text_of(value.get_ref())?, (bound(0)?, bound(1)?));
     let quantity = |parse: &dyn Fn(&str) -> Option<f64>| {
-        let [value, low, high] = texts.each_ref().map(|t| t.as_deref().and_then(parse));
-        Some((low? / value?, high? / value?))
+        let value = parse(&text)?;
+        Some((parse(&bounds.0)? / value, parse(&bounds.1)? / value))
     };
-    quantity(&|t| t.parse().ok())
-        .or_else(|| quantity(&|t| crate::figures::parse_rate(t).ok()))
+    let (low, high) = quantity(&|t| t.parse().ok())
+        .or_else(|| quantity(&|t| parse_rate(t).ok()))
         .or_else(|| quantity(&|t| parse_duration(t).ok().map(|d| d.as_secs_f64())))
-        .or_else(|| quantity(&|t| crate::figures::fractional_size(t).ok()))
-        .filter(|(low, high)| *low > 0.0 && low < high && high.is_finite())
+        .or_else(|| quantity(&|t| fractional_size(t).ok()))
+        .filter(|(low, high)| *low > 0.0 && low < high && high.is_finite())?;
+    Some(FreeFigure {
+        path: String::new(),
+        is_text: matches!(value.get_ref(), DeValue::String(_)),
+        is_unmarked: false,
+        span: value.span(),
+        text,
+        low,
+        high,
+        bounds,
+    })
 }
 
 fn text_of(value: &DeValue<'_>) -> Option<String> {
@@ -101,8 +176,8 @@ fn text_of(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// The text of a system with its free figures multiplied by `factors`, rounded to four digits. All else,
-/// comments too, stays as it is.
+/// The text of a system with its free figures multiplied by `factors`, rounded to four digits and marked
+/// as assumed. All else, comments too, stays as it is.
 ///
 /// # Panics
 /// If there is not one factor for each figure.
@@ -113,34 +188,21 @@ pub fn with_figures(text: &str, figures: &[FreeFigure], factors: &[f64]) -> Stri
     let mut end = 0;
     for (figure, factor) in figures.iter().zip(factors) {
         out.push_str(&text[end..figure.span.start]);
-        let written = scaled(&figure.text, *factor);
-        match text[figure.span.clone()].starts_with('"') {
+        let written = figure.scaled(*factor);
+        match figure.is_text {
             true => out.push_str(&format!("\"{written}\"")),
             false => out.push_str(&written),
         }
         end = figure.span.end;
+        if figure.is_unmarked {
+            // In an inline table, or in one with a line for each key.
+            let is_inline = text[end..].trim_start().starts_with([',', '}']);
+            out.push_str(if is_inline { ", " } else { "\n" });
+            out.push_str("source = \"A\"");
+        }
     }
     out.push_str(&text[end..]);
     out
-}
-
-/// A number with a unit, multiplied.
-fn scaled(text: &str, factor: f64) -> String {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: f64 = number
-        .parse()
-        .expect("a figure with bounds begins with its number");
-    let value = number * factor;
-    let places = (FITTED_DIGITS - 1 - value.abs().log10().floor() as i32).max(0) as usize;
-    let written = format!("{value:.places$}");
-    let written = match written.contains('.') {
-        true => written.trim_end_matches('0').trim_end_matches('.'),
-        false => &written,
-    };
-    format!("{written}{unit}")
 }
 
 /// What a fit came to.
@@ -150,57 +212,75 @@ pub struct Fitted {
     pub factors: Vec<f64>,
     /// Natural logarithm of modelled over measured response time, of each fitted point.
     pub residuals: Vec<f64>,
-    /// Change of the logarithm of the response time, root mean square over the points, for a change of
-    /// the logarithm of each figure: a figure whose sensitivity is near 0 is not determined by the points.
-    pub sensitivity: Vec<f64>,
+    /// What a change of each figure does to the points.
+    pub sensitivity: Vec<Sensitivity>,
     /// Trials that were made.
     pub trials: u64,
     /// Whether the method converged before `max_trials`.
     pub converged: bool,
 }
 
-/// Why a fit was not begun.
+/// What a change of a figure does to the points: a figure that hardly changes them is not determined by
+/// them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sensitivity {
+    /// Change of the logarithm of the response time, root mean square over the points, for a change of
+    /// the logarithm of the figure.
+    pub elasticity: f64,
+    /// Sum of the squared residuals with the figure a tenth less, or at its least value.
+    pub squares_below: f64,
+    /// The same with the figure a tenth more, or at its greatest value.
+    pub squares_above: f64,
+}
+
+/// Why there is no fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FitError<E> {
     /// No figure has bounds.
     NothingFree,
-    /// There are not more points than free figures.
-    TooFewPoints {
-        /// Points to fit to.
-        points: usize,
-        /// Free figures.
-        free: usize,
-    },
     /// A trial could not be made.
     Trial(E),
+}
+
+/// The sum of squares.
+#[must_use]
+pub fn sum_of_squares(residuals: &[f64]) -> f64 {
+    residuals.iter().map(|r| r * r).sum()
 }
 
 /// The problem that the solver minimises.
 struct Problem<'a, F, E> {
     figures: &'a [FreeFigure],
-    residuals: &'a RefCell<F>,
-    failed: &'a RefCell<Option<(E, f64)>>,
+    trials: &'a RefCell<Trials<F, E>>,
 }
 
-impl<F, E> Problem<'_, F, E> {
-    /// A figure's factor at a place of the unbounded scale.
-    fn factors(&self, at: &[f64]) -> Vec<f64> {
-        let factors = self.figures.iter().zip(at).map(|(figure, x)| {
-            let share = 1.0 / (1.0 + (-x).exp());
-            (figure.low.ln() + share * (figure.high / figure.low).ln()).exp()
-        });
-        factors.collect()
-    }
+/// The trials that are made.
+struct Trials<F, E> {
+    residuals: F,
+    made: u64,
+    max: u64,
+    /// Trials of the solver that were not made, because there were enough or one failed.
+    refused: u64,
+    failed: Option<E>,
+}
 
-    /// The place of the present values.
-    fn begin(&self) -> Vec<f64> {
-        let places = self.figures.iter().map(|figure| {
-            // A value at a bound lies at infinity: a little inside, it can move.
-            let share = (-figure.low.ln() / (figure.high / figure.low).ln()).clamp(0.02, 0.98);
-            (share / (1.0 - share)).ln()
-        });
-        places.collect()
-    }
+/// The factors of figures at a place of the unbounded scale.
+fn factors(figures: &[FreeFigure], at: &[f64]) -> Vec<f64> {
+    let factors = figures.iter().zip(at).map(|(figure, x)| {
+        let share = 1.0 / (1.0 + (-x).exp());
+        (figure.low.ln() + share * (figure.high / figure.low).ln()).exp()
+    });
+    factors.collect()
+}
+
+/// The place of the present values on the unbounded scale.
+fn begin(figures: &[FreeFigure]) -> Vec<f64> {
+    let places = figures.iter().map(|figure| {
+        // A value at a bound lies at infinity: a little inside, it can move.
+        let share = (-figure.low.ln() / (figure.high / figure.low).ln()).clamp(0.02, 0.98);
+        (share / (1.0 - share)).ln()
+    });
+    places.collect()
 }
 
 impl<F, E> CostFunction for Problem<'_, F, E>
@@ -211,105 +291,126 @@ where
     type Output = f64;
 
     fn cost(&self, at: &Vec<f64>) -> Result<f64, argmin::core::Error> {
-        // The solver panics when one of its first costs is an error: after a failure costs only rise.
-        if let Some((_, failures)) = &mut *self.failed.borrow_mut() {
-            *failures += 1.0;
-            return Ok(f64::MAX.sqrt() + *failures);
+        let mut trials = self.trials.borrow_mut();
+        // The solver panics when one of its first costs is an error: instead, costs only rise.
+        if trials.failed.is_some() || trials.made >= trials.max {
+            trials.refused += 1;
+            return Ok(NOT_MADE * (1.0 + trials.refused as f64));
         }
-        match (self.residuals.borrow_mut())(&self.factors(at)) {
-            Ok(residuals) => Ok(residuals.iter().map(|r| r * r).sum()),
+        trials.made += 1;
+        match (trials.residuals)(&factors(self.figures, at)) {
+            Ok(residuals) => Ok(sum_of_squares(&residuals)),
             Err(e) => {
-                *self.failed.borrow_mut() = Some((e, 0.0));
-                Ok(f64::MAX.sqrt())
+                trials.failed = Some(e);
+                Ok(NOT_MADE)
             }
         }
     }
 }
 
-/// Fits `figures`: `residuals` runs the system with a factor for each figure, and returns the natural
-/// logarithm of modelled over measured response time at each of `points` points.
+/// Fits `figures` in at most `max_trials` trials: `residuals` runs the system with a factor for each
+/// figure, and returns the natural logarithm of modelled over measured response time at each point.
+/// Two more trials for each figure, with it a tenth less and a tenth more, tell its sensitivity.
 ///
 /// # Errors
 /// See [`FitError`].
+///
+/// # Panics
+/// If there are no points.
 pub fn fit<E>(
     figures: &[FreeFigure],
-    points: usize,
     max_trials: u64,
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, E>,
 ) -> Result<Fitted, FitError<E>> {
     if figures.is_empty() {
         return Err(FitError::NothingFree);
     }
-    if points <= figures.len() {
-        return Err(FitError::TooFewPoints {
-            points,
-            free: figures.len(),
-        });
-    }
-    let trials = RefCell::new(0u64);
-    let mut residuals = residuals;
-    let counted = RefCell::new(|factors: &[f64]| {
-        *trials.borrow_mut() += 1;
-        residuals(factors)
+    let trials = RefCell::new(Trials {
+        residuals,
+        made: 0,
+        max: max_trials.max(1),
+        refused: 0,
+        failed: None,
     });
-    let failed = RefCell::new(None);
     let problem = Problem {
         figures,
-        residuals: &counted,
-        failed: &failed,
+        trials: &trials,
     };
-    let begin = problem.begin();
-    let simplex = (0..=begin.len()).map(|i| {
-        let mut corner = begin.clone();
+    let solver = NelderMead::new(simplex(&begin(figures)))
+        .with_sd_tolerance(COST_TOLERANCE)
+        .expect("the tolerance is above 0");
+    let outcome = Executor::new(problem, solver)
+        .configure(|s| s.max_iters(max_trials))
+        .run();
+    if let Some(e) = trials.borrow_mut().failed.take() {
+        return Err(FitError::Trial(e));
+    }
+    let outcome = outcome.unwrap_or_else(|e| panic!("the solver failed by itself: {e}"));
+    let state = outcome.state();
+    let best = state
+        .get_best_param()
+        .expect("the solver made trials")
+        .clone();
+    let converged = matches!(
+        state.get_termination_reason(),
+        Some(argmin::core::TerminationReason::SolverConverged)
+    );
+    drop(outcome);
+    let mut trials = trials.into_inner();
+    let converged = converged && trials.refused == 0;
+    let factors = factors(figures, &best);
+    let at_best = (trials.residuals)(&factors).map_err(FitError::Trial)?;
+    let sensitivity = (0..figures.len()).map(|i| {
+        trials.made += 2;
+        sensitivity(figures, i, &factors, &mut trials.residuals)
+    });
+    let sensitivity = sensitivity.collect::<Result<_, E>>();
+    Ok(Fitted {
+        sensitivity: sensitivity.map_err(FitError::Trial)?,
+        factors,
+        residuals: at_best,
+        trials: trials.made,
+        converged,
+    })
+}
+
+/// The corners of the first simplex.
+fn simplex(begin: &[f64]) -> Vec<Vec<f64>> {
+    let corners = (0..=begin.len()).map(|i| {
+        let mut corner = begin.to_vec();
         if i > 0 {
             corner[i - 1] += FIRST_STEP;
         }
         corner
     });
-    let solver = NelderMead::new(simplex.collect())
-        .with_sd_tolerance(COST_TOLERANCE)
-        .expect("the tolerance is above 0");
-    let map = Problem::<(), ()> {
-        figures,
-        residuals: &RefCell::new(()),
-        failed: &RefCell::new(None),
+    corners.collect()
+}
+
+/// The sensitivity of figure number `i`.
+fn sensitivity<E>(
+    figures: &[FreeFigure],
+    i: usize,
+    factors: &[f64],
+    residuals: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, E>,
+) -> Result<Sensitivity, E> {
+    let FreeFigure { low, high, .. } = figures[i];
+    let mut moved = |by: f64| {
+        let mut moved = factors.to_vec();
+        moved[i] = (moved[i] * by).clamp(low, high);
+        residuals(&moved).map(|residuals| (moved[i], residuals))
     };
-    let outcome = Executor::new(problem, solver)
-        .configure(|s| s.max_iters(max_trials))
-        .run();
-    if let Some((e, _)) = failed.take() {
-        return Err(FitError::Trial(e));
-    }
-    let outcome = outcome.unwrap_or_else(|e| panic!("the solver failed by itself: {e}"));
-    let best = outcome
-        .state()
-        .get_best_param()
-        .expect("the solver made trials")
-        .clone();
-    let factors = map.factors(&best);
-    let at_best = counted.borrow_mut()(&factors).map_err(FitError::Trial)?;
-    let mut sensitivity = Vec::new();
-    for i in 0..factors.len() {
-        let mut moved = factors.clone();
-        moved[i] *= 1.0 + SENSITIVITY_STEP;
-        let there = counted.borrow_mut()(&moved).map_err(FitError::Trial)?;
-        let squares = there
-            .iter()
-            .zip(&at_best)
-            .map(|(a, b)| ((a - b) / (1.0 + SENSITIVITY_STEP).ln()).powi(2));
-        sensitivity.push((squares.sum::<f64>() / points as f64).sqrt());
-    }
-    let converged = matches!(
-        outcome.state().get_termination_reason(),
-        Some(argmin::core::TerminationReason::SolverConverged)
-    );
-    let trials = *trials.borrow();
-    Ok(Fitted {
-        factors,
-        residuals: at_best,
-        sensitivity,
-        trials,
-        converged,
+    let (less, below) = moved(1.0 - SENSITIVITY_STEP)?;
+    let (more, above) = moved(1.0 + SENSITIVITY_STEP)?;
+    assert!(!above.is_empty(), "a fit has points");
+    let slopes = above
+        .iter()
+        .zip(&below)
+        .map(|(a, b)| (a - b) / (more / less).ln());
+    let slopes: Vec<f64> = slopes.collect();
+    Ok(Sensitivity {
+        elasticity: (sum_of_squares(&slopes) / slopes.len() as f64).sqrt(),
+        squares_below: sum_of_squares(&below),
+        squares_above: sum_of_squares(&above),
     })
 }
 
@@ -350,10 +451,28 @@ service = { value = "1ms", source = "P" }
         assert!(text.contains(r#"service = { value = "1.236ms", source = "A", free = ["500us", "8ms"] } # a comment"#), "{text}");
         assert!(text.contains(r#"value = "300 MB/s""#), "{text}");
         assert!(
-            text.contains("squared_cv = { value = 4.938, free"),
+            text.contains("squared_cv = { value = 4.938, source = \"A\", free"),
             "{text}"
         );
-        assert_eq!(with_figures(TEXT, &figures, &[1.0; 3]), TEXT);
+        let marked = TEXT.replace("value = 4,", "value = 4, source = \"A\",");
+        assert_eq!(with_figures(TEXT, &figures, &[1.0; 3]), marked);
+        let lines = "[station.disk.service]\nvalue = '2ms' # x\nfree = ['1ms', '4ms']\n";
+        let figures = free_figures(lines);
+        assert_eq!(
+            with_figures(lines, &figures, &[1.5]),
+            "[station.disk.service]\nvalue = \"3ms\"\nsource = \"A\" # x\nfree = ['1ms', '4ms']\n"
+        );
+    }
+
+    #[test]
+    fn rounding_does_not_leave_the_bounds() {
+        let text =
+            "[station.disk]\nservice = { value = \"2ms\", free = [\"1.23456ms\", \"3ms\"] }\n";
+        let figures = free_figures(text);
+        assert_eq!(figures[0].scaled(0.617_28), "1.23456ms");
+        assert_eq!(figures[0].scaled(0.1), "1.23456ms");
+        assert_eq!(figures[0].scaled(9.0), "3ms");
+        assert!(figures[0].is_at_bound(1.5) && !figures[0].is_at_bound(1.0));
     }
 
     #[test]
@@ -368,7 +487,7 @@ service = { value = "1ms", source = "P" }
                 .map(|x| (model(factors, *x) / model(&truth, *x)).ln());
             Ok::<Vec<f64>, ()>(ratios.collect())
         };
-        let fitted = fit(&figures, points.len(), 2000, residuals).unwrap();
+        let fitted = fit(&figures, 2000, residuals).unwrap();
         assert!(fitted.converged);
         for (found, truth) in fitted.factors.iter().zip(truth) {
             assert!((found / truth - 1.0).abs() < 0.05, "{fitted:?}");
@@ -377,19 +496,29 @@ service = { value = "1ms", source = "P" }
             fitted.residuals.iter().all(|r| r.abs() < 0.01),
             "{fitted:?}"
         );
-        assert!(fitted.sensitivity.iter().all(|s| *s > 0.01), "{fitted:?}");
+        assert!(
+            fitted
+                .sensitivity
+                .iter()
+                .all(|s| s.elasticity > 0.01 && s.squares_below > 1e-4 && s.squares_above > 1e-4),
+            "{fitted:?}"
+        );
     }
 
     #[test]
-    fn a_fit_needs_more_points_than_free_figures() {
+    fn a_fit_ends_with_its_trials_or_the_first_that_fails() {
         let figures = free_figures(TEXT);
         let never = |_: &[f64]| -> Result<Vec<f64>, ()> { unreachable!("no trial is made") };
-        assert_eq!(
-            fit(&figures, 3, 10, never),
-            Err(FitError::TooFewPoints { points: 3, free: 3 })
-        );
-        assert_eq!(fit(&[], 3, 10, never), Err(FitError::NothingFree));
-        let fails = fit(&figures, 9, 10, |_| Err("no"));
-        assert_eq!(fails, Err(FitError::Trial("no")));
+        assert_eq!(fit(&[], 10, never), Err(FitError::NothingFree));
+        let mut made = 0;
+        let fails = fit(&figures, 10, |_| {
+            made += 1;
+            Err("no")
+        });
+        assert_eq!((fails, made), (Err(FitError::Trial("no")), 1));
+        let far =
+            |factors: &[f64]| Ok::<Vec<f64>, ()>(factors.iter().map(|f| f.ln() - 1.0).collect());
+        let fitted = fit(&figures, 7, far).unwrap();
+        assert_eq!((fitted.trials, fitted.converged), (7 + 2 * 3, false));
     }
 }

@@ -17,19 +17,25 @@ mod parse;
 mod resolve;
 mod service;
 mod simulation;
+mod spanned;
 mod steps;
 mod system;
+mod system_event;
 mod tally;
 mod tokens;
 mod window;
 
 pub use cache::CacheTotals;
 pub use event_queue::{EventQueue, Nanos};
-pub use fit::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures};
+pub use fit::{
+    FitError, Fitted, FreeFigure, SENSITIVITY_STEP, Sensitivity, fit, free_figures, sum_of_squares,
+    with_figures,
+};
 pub use flow::{Completion, Operation};
-pub use library::{BUILTIN, builtin};
-pub use parse::parse;
+pub use library::{BUILTIN, builtin, find};
+pub use parse::{parse, parse_with_events, schema};
 pub use simulation::Simulation;
 pub use system::{Acknowledgement, Choice, OperationClass, System, WhenDown};
+pub use system_event::SystemEvent;
 pub use tally::StationTotals;
 pub use window::Snapshot;

@@ -1,5 +1,12 @@
 //! Built-in systems.
 
+use plimsoll_diagnostics::nearest;
+use std::fs::File;
+use std::io::Read;
+
+/// Largest file that is read; the built-in ones have a few KiB.
+const MAX_SYSTEM_BYTES: u64 = 1 << 20;
+
 /// Names and texts of the built-in systems, by name.
 pub const BUILTIN: [(&str, &str); 2] = [
     ("edge-32", include_str!("../systems/edge-32.toml")),
@@ -16,4 +23,37 @@ pub fn builtin(name: &str) -> Option<&'static str> {
         .iter()
         .find(|(n, _)| *n == name)
         .map(|(_, text)| *text)
+}
+
+/// The text of a system: a built-in name, or the path of a file, which has a slash or ends in `.toml`.
+///
+/// # Errors
+/// A sentence if there is no such system, or if the file cannot be read.
+pub fn find(name: &str) -> Result<String, String> {
+    if name.contains('/') || name.ends_with(".toml") {
+        return read(name);
+    }
+    if let Some(text) = builtin(name) {
+        return Ok(text.to_owned());
+    }
+    let names = || BUILTIN.iter().map(|(name, _)| *name);
+    let hint = match nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!(
+            "expected {} or the path of a file, such as ./mine.toml",
+            names().collect::<Vec<_>>().join(", ")
+        ),
+    };
+    Err(format!("there is no system `{name}`: {hint}"))
+}
+
+fn read(path: &str) -> Result<String, String> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_SYSTEM_BYTES + 1).read_to_string(&mut text))
+        .map_err(|e| format!("cannot read the system {path}: {e}"))?;
+    match text.len() as u64 {
+        0..=MAX_SYSTEM_BYTES => Ok(text),
+        _ => Err(format!("{path} is not a system: it has more than 1 MiB")),
+    }
 }

@@ -3,25 +3,54 @@
 use crate::file::SystemFile;
 use crate::resolve::resolve;
 use crate::system::System;
-use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
+use crate::system_event::SystemEvent;
+use plimsoll_diagnostics::{Diagnostics, Source, read_toml};
 
 /// Reads a system. `name` stands for the text in messages.
 ///
 /// # Errors
-/// The first thing that is not TOML or not a key or value of a system, or everything that is wrong with
-/// names and figures, each with its place.
+/// The first syntax error of TOML, all keys and values that no system has, or everything that is wrong
+/// with names and figures, each with its place.
 pub fn parse(text: &str, name: &str) -> Result<System, Diagnostics> {
+    parse_with_events(text, name, &[])
+}
+
+/// Reads a system, to which `events` happen besides those of the text.
+///
+/// # Errors
+/// Those of [`parse`], and events on what the system does not have.
+pub fn parse_with_events(
+    text: &str,
+    name: &str,
+    events: &[SystemEvent],
+) -> Result<System, Diagnostics> {
     let source = Source::new(name, text);
-    match toml::from_str::<SystemFile>(text) {
-        Ok(file) => resolve(&file, &source),
-        Err(e) => {
-            let span = e.span().map_or(Span::default(), |range| Span {
-                file: 0,
-                start: text.floor_char_boundary(range.start) as u32,
-                end: text.floor_char_boundary(range.end) as u32,
-            });
-            let problem = Problem::new(span, e.message().trim(), "here");
-            Err(Diagnostics::new(vec![source], vec![problem]))
-        }
+    match read_toml::<SystemFile>(text, plain) {
+        Ok(file) => resolve(&file, &source, events),
+        Err(problems) => Err(Diagnostics::new(vec![source], problems)),
+    }
+}
+
+/// The JSON schema of a system, pretty-printed.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(SystemFile);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    format!("{text}\n")
+}
+
+/// Description of an expected type, without the names of Rust types.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "struct Event" => "a table, such as [[event]]",
+        "struct Tokens" => "an empty table",
+        e if e.starts_with("struct ") => "a table",
+        "a map" => "a table of tables",
+        "a sequence" => "an array",
+        "u32" | "u64" => "a whole number, at least 0",
+        "f64" => "a number",
+        "a string" | "string" => "a text in quotes",
+        "a boolean" => "true or false",
+        other => other,
     }
 }

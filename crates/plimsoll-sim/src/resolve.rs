@@ -3,18 +3,20 @@
 mod paths;
 
 use crate::cache::Policy;
+use crate::event_queue::Nanos;
 use crate::figures::{Figure, Time};
 use crate::file::{CacheBegins, CachePolicy, Distribution, Link, QueueKind, Station, SystemFile};
 use crate::instance::Discipline;
 use crate::service::{Service, ServiceTime};
+use crate::spanned::Spanned;
 use crate::system::{
     BufferSpec, CacheSpec, Change, Choice, GroupSpec, LimitSpec, MAX_GROUPS, Placement,
     StationSpec, Subject, System, WhenDown,
 };
+use crate::system_event::SystemEvent;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use toml::Spanned;
 
 /// Instances that all stations of a system may have together.
 const MAX_INSTANCES: u64 = 1 << 20;
@@ -62,16 +64,22 @@ struct Resolver<'a> {
     too_long: bool,
 }
 
-/// Resolves the names of a system and checks its figures.
+/// Resolves the names of a system and of the `events` that happen to it, and checks its figures.
 ///
 /// # Errors
 /// Everything that is wrong, each with its place.
-pub(crate) fn resolve(file: &SystemFile, source: &Arc<Source>) -> Result<System, Diagnostics> {
+pub(crate) fn resolve(
+    file: &SystemFile,
+    source: &Arc<Source>,
+    events: &[SystemEvent],
+) -> Result<System, Diagnostics> {
     let mut resolver = Resolver {
         file,
         text: &source.text,
         system: System {
             name: source.name.clone(),
+            title: file.title.clone(),
+            description: file.description.trim().to_owned(),
             ..System::default()
         },
         problems: vec![],
@@ -90,9 +98,13 @@ pub(crate) fn resolve(file: &SystemFile, source: &Arc<Source>) -> Result<System,
     resolver.limits();
     resolver.paths();
     resolver.events();
+    let lines = resolver.more_events(events);
     match resolver.problems.is_empty() {
         true => Ok(resolver.system),
-        false => Err(Diagnostics::new(vec![source.clone()], resolver.problems)),
+        false => {
+            let sources = vec![source.clone(), Source::new("--event", &lines)];
+            Err(Diagnostics::new(sources, resolver.problems))
+        }
     }
 }
 
@@ -117,19 +129,25 @@ impl<'a> Resolver<'a> {
     fn name(&mut self, name: &'a Spanned<String>, element: Element) {
         let span = self.span(name);
         let text = name.get_ref().as_str();
-        let is_part_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-        if text.is_empty() || !text.chars().all(is_part_of_name) {
-            self.problem(
-                name,
-                format!("`{text}` is not a name: names have letters, digits, `_` and `-`"),
-                "this name",
-            );
-        }
+        self.check_name(name);
         if self.names.insert(text, (element, span)).is_some() {
             self.problem(
                 name,
                 format!("the name `{text}` is given twice"),
                 "elements and paths have names of their own",
+            );
+        }
+    }
+
+    /// Names are such that a path, an event and a URL can hold them.
+    fn check_name(&mut self, name: &Spanned<String>) {
+        let text = name.get_ref().as_str();
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if text.is_empty() || !text.chars().all(is_allowed) {
+            self.problem(
+                name,
+                format!("`{text}` is not a name: expected letters of ASCII, digits, `_` and `-`"),
+                "this name",
             );
         }
     }
@@ -167,6 +185,7 @@ impl<'a> Resolver<'a> {
                 );
                 return;
             }
+            self.check_name(name);
             let count = self.positive(&node.count, "the number of nodes");
             self.groups.insert(name.get_ref(), i as u8);
             self.system.groups.push(GroupSpec {
@@ -704,27 +723,43 @@ impl<'a> Resolver<'a> {
                 }
                 _ => unreachable!("the three kinds of events are matched"),
             };
-            for subject in self.subjects(subject) {
-                self.system
-                    .changes
-                    .push((event.at.get_ref().0 as u64, subject, change));
-            }
+            let (name, span) = (subject.get_ref().as_str(), self.span(subject));
+            self.happens(event.at.get_ref().0 as Nanos, change, name, span);
         }
         self.system.changes.sort_by_key(|(at, ..)| *at);
     }
 
+    /// Events that are not in the file. Returns the text that their places are in, a line for each.
+    fn more_events(&mut self, events: &[SystemEvent]) -> String {
+        let mut lines = String::new();
+        for event in events {
+            let span = event.span(1, lines.len());
+            self.happens(event.at, event.change, event.what(), span);
+            lines.push_str(&format!("{event}\n"));
+        }
+        // Events of the same time happen in the order in which they are given.
+        self.system.changes.sort_by_key(|(at, ..)| *at);
+        lines
+    }
+
+    /// Something happens to what `name` stands for.
+    fn happens(&mut self, at: Nanos, change: Change, name: &str, span: Span) {
+        for subject in self.subjects(name, span) {
+            self.system.changes.push((at, subject, change));
+        }
+    }
+
     /// What `edge.3`, `edge`, `disk.0` or `wan` stands for.
-    fn subjects(&mut self, at: &Spanned<String>) -> Vec<Subject> {
-        let text = at.get_ref().as_str();
+    fn subjects(&mut self, text: &str, span: Span) -> Vec<Subject> {
         let (name, number) = match text.split_once('.') {
             Some((name, number)) => match number.parse::<u32>() {
                 Ok(number) => (name, Some(number)),
                 Err(_) => {
-                    self.problem(
-                        at,
+                    self.problems.push(Problem::new(
+                        span,
                         format!("`{number}` is not a number"),
                         "expected a name, or a name, a dot and a number",
-                    );
+                    ));
                     return vec![];
                 }
             },
@@ -734,7 +769,8 @@ impl<'a> Resolver<'a> {
         if let Some(&group) = self.groups.get(name) {
             let count = self.system.groups[group as usize].count;
             if number.is_some_and(|n| n >= count) {
-                self.problem(at, too_large(count), "this number");
+                self.problems
+                    .push(Problem::new(span, too_large(count), "this number"));
                 return vec![];
             }
             let nodes = number.map_or(0..count, |n| n..n + 1);
@@ -753,7 +789,7 @@ impl<'a> Resolver<'a> {
                     .chain(stations)
                     .collect();
                 let problem = Problem::new(
-                    self.span(at),
+                    span,
                     format!("no node, station or link is called `{name}`"),
                     "not a name",
                 );
@@ -766,7 +802,8 @@ impl<'a> Resolver<'a> {
             let placement = self.system.stations[station as usize].placement;
             let count = placement.count * self.system.nodes(placement);
             if number.is_some_and(|n| n >= count) {
-                self.problem(at, too_large(count), "this number");
+                self.problems
+                    .push(Problem::new(span, too_large(count), "this number"));
                 return vec![];
             }
             subjects.push(Subject::Station {

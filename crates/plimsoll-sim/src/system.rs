@@ -4,6 +4,7 @@ use crate::cache::Policy;
 use crate::event_queue::Nanos;
 use crate::instance::Discipline;
 use crate::service::Service;
+use plimsoll_plan::{Bytes, Count, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -275,6 +276,8 @@ pub(crate) enum Subject {
 #[derive(Debug, Clone, Default)]
 pub struct System {
     pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
     /// Part of the data set that references fall on; the whole without it.
     pub(crate) working_set: Option<f64>,
     pub(crate) groups: Vec<GroupSpec>,
@@ -297,6 +300,46 @@ impl System {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// One line that says what it is.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// How it works and where its figures come from, in sentences; may be empty.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// What a user should know of the system with a data set of this many bytes and files, in
+    /// sentences.
+    #[must_use]
+    pub fn remarks(&self, bytes: u64, files: u64) -> Vec<String> {
+        let larger = self.caches.iter().filter_map(|cache| {
+            let instances = u64::from(cache.placement.count * self.nodes(cache.placement));
+            let capacity = cache.capacity.saturating_mul(instances);
+            let (held, of) = match cache.block {
+                Some(block) => {
+                    let referenced = (bytes as f64 * self.working_set.unwrap_or(1.0)) as u64;
+                    let held = capacity.saturating_mul(block);
+                    if held <= referenced {
+                        return None;
+                    }
+                    (Bytes(held).to_string(), Bytes(referenced).to_string())
+                }
+                None if capacity <= files => return None,
+                None => (counted(capacity, "file", "files"), Count(files).to_string()),
+            };
+            Some(format!(
+                "the cache `{}` is larger than what it caches: it has room for {held}, and references \
+                 fall on {of}",
+                cache.name
+            ))
+        });
+        larger.collect()
     }
 
     /// Nodes of a group; 1 without a group.

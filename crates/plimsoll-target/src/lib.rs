@@ -52,3 +52,4 @@ pub use session_types::{
     AioDone, Attributes, DataSet, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows,
     SessionSpec, Space,
 };
+pub use sim::with_events;

@@ -3,7 +3,7 @@
 use crate::error::OpError;
 use crate::long_replies::LongReplies;
 use crate::session_types::{
-    AioDone, Attributes, DirectIo, EntryKind, ListTotals, OpenHow, SessionSpec, Space,
+    AioDone, Attributes, DataSet, DirectIo, EntryKind, ListTotals, OpenHow, SessionSpec, Space,
 };
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Nanos, SimulatedWindow};
@@ -95,6 +95,11 @@ pub trait Target: Send + Sync + 'static {
             }
             _ => None,
         }
+    }
+
+    /// What a user should know of the target with the files of a run, in sentences. Called before a run.
+    fn remarks(&self, _data_set: &dyn Fn() -> DataSet) -> Vec<String> {
+        vec![]
     }
 
     /// Explains an error of an operation, with what the target knows of its cause.

@@ -7,15 +7,14 @@ use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
-use crate::session_types::SessionSpec;
+use crate::session_types::{DataSet, SessionSpec};
 use crate::sim::lane_simulation::{LaneSimulation, SharedState};
 use crate::sim::session::SimSession;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::SimulatedWindow;
 use plimsoll_plan::{OpKind, WorkDirSpec};
-use plimsoll_sim::System;
+use plimsoll_sim::{System, SystemEvent};
 use rustix::io::Errno;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,40 +33,68 @@ pub(crate) struct Sim {
 }
 
 pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Sim, TargetError> {
-    let name = url.strip_prefix("sim:").unwrap_or_default();
-    let system = load(name).map_err(|reason| TargetError::of(SCHEME.name, reason))?;
+    let rest = url.strip_prefix("sim:").unwrap_or_default();
+    let (name, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let events = events(url, options)?;
+    let system = load(name, &events).map_err(|reason| TargetError::of(SCHEME.name, reason))?;
     Ok(Sim {
         system,
         state: Arc::default(),
     })
 }
 
-/// The system of a name or of a file.
-fn load(name: &str) -> Result<System, String> {
-    let is_path = name.contains('/') || name.ends_with(".toml");
-    let text = match plimsoll_sim::builtin(name) {
-        Some(text) if !is_path => text.to_owned(),
-        _ if is_path => std::fs::read_to_string(Path::new(name))
-            .map_err(|e| format!("cannot read `{name}`: {e}"))?,
-        _ => {
-            let known: Vec<_> = plimsoll_sim::BUILTIN
-                .iter()
-                .map(|(name, _)| *name)
-                .collect();
-            return Err(format!(
-                "there is no system `{name}`: expected one of {}, or the path of a file",
-                known.join(", ")
-            ));
+/// The URL of a simulated system to which events happen besides those that it has.
+#[must_use]
+pub fn with_events(url: &str, events: &[SystemEvent]) -> String {
+    let mut url = url.to_owned();
+    for event in events {
+        let mark = if url.contains('?') { '&' } else { '?' };
+        url.push_str(&format!("{mark}event={}", event.to_url()));
+    }
+    url
+}
+
+/// The events in the options of a URL.
+fn events(url: &str, options: &str) -> Result<Vec<SystemEvent>, TargetError> {
+    let mut events = Vec::new();
+    let mut end = url.len() - options.len();
+    for option in options.split('&') {
+        let at = end..end + option.len();
+        end = at.end + 1;
+        let wrong = |reason: String| TargetError::Url {
+            target: SCHEME.name,
+            reason,
+            url: url.to_owned(),
+            at: at.clone(),
+        };
+        match option.split_once('=') {
+            Some(("event", event)) => events.push(SystemEvent::from_url(event).map_err(wrong)?),
+            None if options.is_empty() => {}
+            _ => {
+                let reason = "unknown option: expected event=TIME,down,WHAT";
+                return Err(wrong(reason.into()));
+            }
         }
-    };
-    plimsoll_sim::parse(&text, name).map_err(|e| format!("the system cannot be used\n{e}"))
+    }
+    Ok(events)
+}
+
+/// The system of a name or of a file.
+fn load(name: &str, events: &[SystemEvent]) -> Result<System, String> {
+    let text = plimsoll_sim::find(name)?;
+    plimsoll_sim::parse_with_events(&text, name, events)
+        .map_err(|e| format!("the system cannot be used\n{e}"))
 }
 
 impl Target for Sim {
     type Session = SimSession;
 
     fn describe(&self) -> String {
-        format!("simulated system {}", self.system.name())
+        format!(
+            "simulated system {}: {}",
+            self.system.name(),
+            self.system.title()
+        )
     }
 
     fn lane_kind(&self) -> LaneKind {
@@ -88,6 +115,11 @@ impl Target for Sim {
 
     fn uncacheable_reason(&self) -> Option<&'static str> {
         Some("the target `sim` keeps no files")
+    }
+
+    fn remarks(&self, data_set: &dyn Fn() -> DataSet) -> Vec<String> {
+        let DataSet { files, bytes } = data_set();
+        self.system.remarks(bytes, files)
     }
 
     fn take_simulated_windows(&self) -> Vec<(u32, SimulatedWindow)> {

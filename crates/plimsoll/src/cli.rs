@@ -9,6 +9,7 @@ mod results;
 mod results_management;
 mod resume;
 mod study;
+mod systems;
 mod values;
 mod workloads;
 
@@ -20,6 +21,7 @@ pub use renamed::notes as notes_of_former_names;
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, Study, StudyArgs};
+pub use systems::{EventArgs, FitArgs, SystemsArgs, SystemsCommand};
 pub use workloads::{
     CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };
@@ -111,6 +113,16 @@ Examples:
   plimsoll show ./my.f
   plimsoll show varmail --print-source > my.f        a copy to change")]
     Show(ShowArgs),
+    /// List the simulated systems, or print one
+    #[command(after_help = "\
+Examples:
+  plimsoll systems
+  plimsoll systems show edge-32 > mine.toml       a copy to change
+  plimsoll curve vda --load 170..1700/170 --target sim:flash-2-replicas --time 10s")]
+    Systems(SystemsArgs),
+    /// Fit the free figures of a simulated system to a measured or published load curve
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit(Box<FitArgs>),
     /// Read a published disclosure report and print its contents
     #[command(after_help = "\
 Examples:
@@ -279,6 +291,18 @@ Loads are doubled until one is not sustained; then the interval is bisected. A l
 margin is repeated, and both ends of the interval are confirmed.
 Exit codes: 0 a load is sustained, 1 failed, 2 bad usage or input, 3 no load is sustained, 130 \
 interrupted (SIGINT, SIGTERM or SIGHUP).";
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  plimsoll fit mine.toml --to plimsoll-results/vda-curve-20260101-120000 --output fitted.toml
+  plimsoll fit flash-2-replicas --to sfs2014-20160912-00016.txt --time 10s --warmup 2s \\
+    --hold-out 3,6,9,10 --output fitted.toml
+
+Least squares of the logarithms of the mean response times, by the method of Nelder and Mead. Every \
+trial runs the curve's workload at the loads of the fitted points, in virtual time and with one seed. \
+A fit that was interrupted is resumed by the same command.
+Exit codes: 0 the fit is good, 1 failed, 2 bad usage or input, 3 the fit is not good: there are not more \
+points than free figures, or it did not converge; 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -491,6 +515,8 @@ pub enum SchemaForm {
     Sut,
     /// A workload as an operation mix
     Mix,
+    /// A simulated system
+    System,
 }
 
 /// Output formats.

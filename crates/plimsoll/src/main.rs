@@ -34,11 +34,29 @@ use exit::{CommandError, Exit};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = match arguments() {
+    let mut arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(e) => return explain(&e),
     };
-    let done = match arguments.command {
+    let done = match arguments.command.add_events() {
+        Err(e) => Err(e),
+        Ok(()) => run(arguments.command),
+    };
+    let code = match done {
+        Ok(Exit::Valid) if console::has_lost_output() => lost_output(),
+        Ok(exit) => exit.into(),
+        Err(CommandError { exit, message }) => {
+            console::err(&message);
+            exit.into()
+        }
+    };
+    signals::ends();
+    code
+}
+
+/// Runs a command.
+fn run(command: Command) -> Result<Exit, CommandError> {
+    match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Curve(args) => commands::curve::run(&args),
         Command::Find(args) => commands::find::run(&args),
@@ -52,6 +70,8 @@ fn main() -> ExitCode {
         Command::Convert(args) => commands::convert::run(&args),
         Command::ServeNfs(args) => commands::serve_nfs::run(&args),
         Command::Wan(args) => commands::wan::run(&args),
+        Command::Fit(args) => commands::fit::run(&args),
+        Command::Systems(args) => commands::systems::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
@@ -63,17 +83,7 @@ fn main() -> ExitCode {
         Command::Schema { form } => commands::documents::schema(form),
         Command::Completions { shell } => commands::documents::completions(shell),
         Command::Man { dir } => commands::documents::man(dir.as_deref()),
-    };
-    let code = match done {
-        Ok(Exit::Valid) if console::has_lost_output() => lost_output(),
-        Ok(exit) => exit.into(),
-        Err(CommandError { exit, message }) => {
-            console::err(&message);
-            exit.into()
-        }
-    };
-    signals::ends();
-    code
+    }
 }
 
 /// Reports that standard output is incomplete; the results directory is not affected.

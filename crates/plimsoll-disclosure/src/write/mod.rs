@@ -220,6 +220,29 @@ pub fn style(workload: &str) -> Result<String, NotDisclosable> {
     })
 }
 
+/// The workload of a metric's name, among these: of a SPEC metric the one that is its open equivalent.
+#[must_use]
+pub fn workload_of<'a>(metric: &str, workloads: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = |text: &str| -> String {
+        let kept = text.chars().filter(char::is_ascii_alphanumeric);
+        kept.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let published = match metric.starts_with("SPEC") {
+        true => letters(metric.rsplit_once("SFS").map_or(metric, |(_, name)| name)),
+        false => String::new(),
+    };
+    // A year stands before the name, which is the whole rest: `vda` in `2014_vda`.
+    let name = published.trim_start_matches("specstoragesolution");
+    let name = name.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_it = |workload: &&str| match *workload {
+        "nfs-sfs2008" if metric.starts_with("SPECsfs2008_nfs") => true,
+        workload if published.is_empty() => style(workload).is_ok_and(|style| style == metric),
+        workload => letters(workload) == name,
+    };
+    let mut workloads = workloads;
+    workloads.find(is_it)
+}
+
 /// Vendor or product for the line that names both, without the separators of that line.
 fn identity(text: &str) -> String {
     let line = page::stated(text).replace('=', "-");

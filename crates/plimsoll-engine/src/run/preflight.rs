@@ -4,6 +4,7 @@ use super::marker::{self, GuardState, RemoteOwner, TreeState};
 use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};
+use crate::run_state::data_set;
 use plimsoll_measure::ClockKind;
 use plimsoll_plan::{Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
 use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
@@ -122,6 +123,9 @@ pub(crate) fn inspect<T: Target>(
     found.limits(pool, plan, ranks);
     found.settings(pool, plan, settings);
     found.notes = super::idle_settings::notes(&*pool.target, plan);
+    let data_set = || data_set(plan, found.layouts.iter().map(|layout| &**layout));
+    let remarks = pool.target.remarks(&data_set);
+    found.notes.extend(remarks);
     Ok(found)
 }
 

@@ -2,10 +2,10 @@
 
 use super::{Element, Resolver};
 use crate::file::{CacheWrite, PathStep, StepTable};
+use crate::spanned::Spanned;
 use crate::steps::carries_data;
 use crate::system::{Choice, MAX_CACHE_DEPTH, OperationClass, Payload, RebuildSpec, Step};
 use plimsoll_diagnostics::{Problem, Span};
-use toml::Spanned;
 
 /// Steps that all paths of a system may have together, written out.
 const MAX_STEPS: usize = 10_000;
@@ -422,7 +422,6 @@ impl<'a> Resolver<'a> {
         span: Span,
         context: &mut Context<'a>,
     ) {
-        let file = self.file;
         match element {
             Element::Station(station) => {
                 self.needs_group(

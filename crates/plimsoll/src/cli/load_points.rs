@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
 use super::values::{limit, load, share, some_runs};
-use super::{CommonRunArgs, OutputArgs, ResultsRoot};
+use super::{CommonRunArgs, EventArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,6 +16,8 @@ pub struct CurveArgs {
     pub workload: Option<OsString>,
     #[command(flatten)]
     pub how: CommonRunArgs,
+    #[command(flatten)]
+    pub events: EventArgs,
 
     /// Loads, in increasing order: 10,20,30, or 10..100/10 for steps of 10, or both
     #[arg(long, value_name = "LOADS", conflicts_with_all = ["points", "max_load"])]
@@ -79,6 +81,8 @@ pub struct FindArgs {
     pub workload: Option<OsString>,
     #[command(flatten)]
     pub how: CommonRunArgs,
+    #[command(flatten)]
+    pub events: EventArgs,
 
     /// Highest load to try; the layout is for this load, but files are created only as needed
     #[arg(long, value_name = "LOAD", value_parser = load)]

@@ -1,10 +1,10 @@
 //! Arguments of commands that take workloads.
 
-use super::Format;
 use super::values::{
     ColdKind, CpuList, ErrorPolicy, Quit, cpu_list, duration, interval, lanes, load, ops_limit,
     rate, scale, seed, setting, window,
 };
+use super::{EventArgs, Format};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit};
@@ -20,6 +20,8 @@ pub struct WorkloadArgs {
     pub workload: OsString,
     #[command(flatten)]
     pub how: CommonRunArgs,
+    #[command(flatten)]
+    pub events: EventArgs,
 
     /// Load in business metrics, for workloads that have them, such as vda [default: 1]
     #[arg(long, value_name = "N", value_parser = load)]
@@ -43,7 +45,11 @@ pub struct WorkloadArgs {
 fn target_help() -> String {
     let forms = plimsoll_target::registry::SCHEMES.iter().map(|s| s.form);
     let forms: Vec<&str> = forms.collect();
-    format!("Target of the load: {}", forms.join(", "))
+    format!(
+        "Target of the load: {}; SYSTEM is a name that `plimsoll systems` lists, or the path of a \
+         system file",
+        forms.join(", ")
+    )
 }
 
 /// Options of every command that runs workloads.

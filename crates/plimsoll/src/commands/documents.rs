@@ -26,6 +26,7 @@ pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
         SchemaForm::Mix => plimsoll_mix::schema(),
+        SchemaForm::System => plimsoll_sim::schema(),
     })
 }
 

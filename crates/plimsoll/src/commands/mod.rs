@@ -7,6 +7,7 @@ pub mod convert;
 pub mod curve;
 pub mod documents;
 pub mod find;
+pub mod fit;
 pub mod import;
 pub mod list;
 pub mod md;
@@ -20,6 +21,7 @@ pub mod serve_nfs;
 pub mod show;
 pub mod study;
 pub mod sut;
+pub mod systems;
 pub mod wan;
 
 use crate::cli::Format;

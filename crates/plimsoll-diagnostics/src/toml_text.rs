@@ -1,0 +1,82 @@
+//! Texts in TOML that are read into a type: all their errors at once.
+
+use crate::{MAX_ERRORS, Problem, Span};
+use serde::de::DeserializeOwned;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+/// Reads a text in TOML. `plain` describes an expected type without the names of Rust types.
+///
+/// # Errors
+/// The first syntax error, or all unknown keys and values of a wrong type, at most [`MAX_ERRORS`], in
+/// the order of the text.
+pub fn read_toml<T: DeserializeOwned>(
+    text: &str,
+    plain: fn(&str) -> &str,
+) -> Result<T, Vec<Problem>> {
+    toml::from_str(text).map_err(|e| problems::<T>(e, text, plain))
+}
+
+/// All errors of a text. The reader ends at the first error, so it is called again without the unknown
+/// key or the value of a wrong type.
+fn problems<T: DeserializeOwned>(
+    first: toml::de::Error,
+    text: &str,
+    plain: fn(&str) -> &str,
+) -> Vec<Problem> {
+    let mut problems = vec![problem(&first, text, plain)];
+    let Ok(mut table) = DeTable::parse(text) else {
+        return problems;
+    };
+    let mut error = first;
+    while problems.len() < MAX_ERRORS && error.span().is_some_and(|at| take(table.get_mut(), &at)) {
+        match T::deserialize(Deserializer::from(table.clone())) {
+            // A missing key may be the one that was removed.
+            Err(e) if !e.message().starts_with("missing field") => {
+                problems.push(problem(&e, text, plain));
+                error = e;
+            }
+            _ => break,
+        }
+    }
+    problems.sort_by_key(|p| (p.whole_text, p.span.start));
+    problems
+}
+
+/// Removes the key or value at `key` from a table, or from one in it; `false` if there is none.
+fn take(table: &mut DeTable<'_>, key: &Range<usize>) -> bool {
+    let mut entries = table.iter();
+    let found = entries.find(|(k, v)| k.span() == *key || v.span() == *key);
+    if let Some(found) = found.map(|(k, _)| k.clone()) {
+        table.remove(&found);
+        return true;
+    }
+    table.iter_mut().any(|(_, v)| take_within(v.get_mut(), key))
+}
+
+fn take_within(value: &mut DeValue<'_>, key: &Range<usize>) -> bool {
+    match value {
+        DeValue::Table(table) => take(table, key),
+        DeValue::Array(array) => array.iter_mut().any(|v| take_within(v.get_mut(), key)),
+        _ => false,
+    }
+}
+
+/// Translates an error of the TOML reader.
+fn problem(e: &toml::de::Error, text: &str, plain: fn(&str) -> &str) -> Problem {
+    let span = e.span().map(|range| Span::of(0, range, text));
+    let message = e.message().trim();
+    let at = span.unwrap_or_default();
+    if let Some(problem) = Problem::of_reader(at, message, plain) {
+        return problem;
+    }
+    if let Some(key) = message.strip_prefix("missing field ") {
+        let message = format!("the key {key} is missing");
+        return match span.filter(|s| s.end > s.start) {
+            Some(span) => Problem::new(span, message, "from this table"),
+            None => Problem::of_text(0, message),
+        };
+    }
+    let first = message.lines().next().unwrap_or("this is not TOML");
+    Problem::new(at, first, "here")
+}

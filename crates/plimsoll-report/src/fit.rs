@@ -1,0 +1,188 @@
+//! The report of a fit: a system's free figures, and its response times beside those of a curve.
+
+use crate::format::inline_latency;
+use crate::table::Table;
+use crate::terminal::Layout;
+use crate::text::Paint;
+use plimsoll_plan::counted;
+use serde::Serialize;
+
+/// What the free figures of a system came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitReport {
+    /// The system, as it was named.
+    pub system: String,
+    /// The curve that it was fitted to, as it was named.
+    pub curve: String,
+    /// The workload.
+    pub workload: String,
+    /// What the loads are numbers of.
+    pub metric: String,
+    /// The free figures, in the order of the file.
+    pub figures: Vec<FittedFigure>,
+    /// The points of the curve, in increasing order of load.
+    pub points: Vec<FittedPoint>,
+    /// Trials that were made.
+    pub trials: u64,
+    /// Whether the fit is good.
+    pub good: bool,
+    /// Why it is not; empty if it is.
+    pub reasons: Vec<String>,
+    /// What else to know of it.
+    pub notes: Vec<String>,
+    /// The file with the fitted figures.
+    pub output: String,
+}
+
+/// A free figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FittedFigure {
+    /// Its keys, with dots.
+    pub name: String,
+    /// Its value before.
+    pub before: String,
+    /// Its fitted value.
+    pub fitted: String,
+    /// Its least and its greatest value.
+    pub bounds: (String, String),
+    /// Whether it ended at one of them.
+    pub at_bound: bool,
+    /// Change of the response time in percent, root mean square over the fitted points, for a change of
+    /// the figure by 1 %.
+    pub elasticity: f64,
+    /// Change of the sum of squares in percent with the figure a tenth less, and a tenth more.
+    pub squares_change_percent: (f64, f64),
+}
+
+/// A point of the curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FittedPoint {
+    /// Its number in the curve, from 1.
+    pub number: usize,
+    /// Its load as the curve states it.
+    pub load: f64,
+    /// Mean response time of the curve in milliseconds.
+    pub measured_ms: f64,
+    /// Mean response time of the fitted system in milliseconds.
+    pub modelled_ms: f64,
+    /// Natural logarithm of modelled over measured.
+    pub residual: f64,
+    /// Whether it was held out: the system was not fitted to it.
+    pub held_out: bool,
+}
+
+impl FitReport {
+    /// Root mean square and greatest residual of the fitted or of the held-out points, in percent.
+    fn errors(&self, held_out: bool) -> Option<(f64, f64)> {
+        let points = self.points.iter().filter(|p| p.held_out == held_out);
+        let residuals: Vec<f64> = points.map(|p| p.residual).collect();
+        let mean = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
+        let greatest = residuals.iter().copied().map(f64::abs).reduce(f64::max)?;
+        Some((percent(mean.sqrt()), percent(greatest)))
+    }
+
+    /// The report as JSON, pretty-printed.
+    ///
+    /// # Panics
+    /// Never: the report has a form in JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("a report has a form in JSON");
+        text + "\n"
+    }
+
+    /// The report for a terminal.
+    #[must_use]
+    pub fn render(&self, layout: Layout) -> String {
+        let held_out = self.points.iter().filter(|p| p.held_out).count();
+        let fitted = self.points.len() - held_out;
+        let mut out = format!(
+            "{} fitted to {}: {}, {} fitted, {held_out} held out, {}\n\n",
+            self.system,
+            self.curve,
+            self.workload,
+            counted(fitted as u64, "point", "points"),
+            counted(self.trials, "trial", "trials"),
+        );
+        let paint = Paint(layout.color);
+        self.figures_table().render(&mut out, layout.width, paint);
+        out.push('\n');
+        self.points_table().render(&mut out, layout.width, paint);
+        out.push('\n');
+        for (name, held_out) in [("fitted", false), ("held out", true)] {
+            if let Some((mean, greatest)) = self.errors(held_out) {
+                out.push_str(&format!(
+                    "{name}: {mean:.1} % root mean square, {greatest:.1} % at most\n"
+                ));
+            }
+        }
+        for note in &self.notes {
+            out.push_str(&format!("note: {note}\n"));
+        }
+        match self.good {
+            true => out.push_str("the fit is good\n"),
+            false => out.push_str(&format!(
+                "the fit is not good: {}\n",
+                self.reasons.join("; ")
+            )),
+        }
+        out.push_str(&format!("fitted figures: {}\n", self.output));
+        out
+    }
+
+    fn figures_table(&self) -> Table {
+        let mut table = Table::new(&[
+            "figure",
+            "before",
+            "fitted",
+            "least",
+            "greatest",
+            "latency per 1 %",
+            "squares at -10 %",
+            "at +10 %",
+        ]);
+        for f in &self.figures {
+            let mark = if f.at_bound { " (at its bound)" } else { "" };
+            table.row(vec![
+                f.name.clone(),
+                f.before.clone(),
+                format!("{}{mark}", f.fitted),
+                f.bounds.0.clone(),
+                f.bounds.1.clone(),
+                format!("{:.2} %", f.elasticity),
+                signed(f.squares_change_percent.0),
+                signed(f.squares_change_percent.1),
+            ]);
+        }
+        table
+    }
+
+    fn points_table(&self) -> Table {
+        let head = ["point", &self.metric, "measured", "modelled", "difference", ""];
+        let mut table = Table::new(&head);
+        for p in &self.points {
+            table.row(vec![
+                p.number.to_string(),
+                p.load.to_string(),
+                inline_latency(p.measured_ms),
+                inline_latency(p.modelled_ms),
+                signed(100.0 * p.residual.exp_m1()),
+                if p.held_out { "held out" } else { "" }.into(),
+            ]);
+        }
+        table
+    }
+}
+
+/// A residual as a difference in percent.
+fn percent(residual: f64) -> f64 {
+    100.0 * residual.exp_m1()
+}
+
+/// A change in percent with its sign.
+fn signed(percent: f64) -> String {
+    match percent.abs() {
+        p if p < 10.0 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.0} %"),
+    }
+}

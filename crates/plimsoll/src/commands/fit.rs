@@ -1,0 +1,285 @@
+//! `fit`: fits the free figures of a simulated system to a load curve.
+
+mod curve;
+mod memo;
+mod progress;
+mod trial;
+
+use super::print;
+use crate::cli::{FitArgs, Format};
+use crate::communicator::Communicator;
+use crate::console::{self, Stream};
+use crate::exit::{CommandError, Exit};
+use crate::run_context::stop_on_interrupt;
+use crate::workload::diagnosed;
+use curve::{Point, ReferenceCurve};
+use memo::Memo;
+use plimsoll_plan::counted;
+use plimsoll_report::fit::{FitReport, FittedFigure, FittedPoint};
+use plimsoll_sim::{FitError, Fitted, FreeFigure, fit, free_figures, sum_of_squares, with_figures};
+use progress::Progress;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use trial::TrialRunner;
+
+/// Change of the response time in percent for 1 % of a figure below which the points say little of it.
+const LEAST_ELASTICITY: f64 = 0.02;
+
+/// A system with free figures.
+struct FreeSystem {
+    name: String,
+    text: String,
+    figures: Vec<FreeFigure>,
+}
+
+/// Fits the figures, writes the system and prints the report.
+pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
+    let communicator = Communicator::join(None)?;
+    if communicator.size() > 1 {
+        return Err(CommandError::usage(
+            "fit runs in one process: --jobs runs several points at once",
+        ));
+    }
+    let system = read_system(&args.system)?;
+    let curve = ReferenceCurve::read(args)?;
+    let (held_out, fitted) = divide(&curve, &args.hold_out)?;
+    refuse_existing(&args.output)?;
+    let key = curve.key(&system.text)?;
+    let memo = Memo::open(&args.output, key, &system.figures)?;
+    let stop = stop_on_interrupt(&communicator)?;
+    let mut runner = TrialRunner::new(&curve.plan, memo, &stop, args.jobs)?;
+    let mut progress = Progress::new(args.quiet, args.format);
+    progress.say(&headline(&system, &curve, &fitted, &held_out));
+    let enough = fitted.len() > system.figures.len();
+    if !enough {
+        let text = too_few(fitted.len(), system.figures.len());
+        console::err(&format!("warning: {text}\n"));
+    }
+    let result = fit(&system.figures, u64::from(args.max_trials), |factors| {
+        let residuals = residuals(&mut runner, &system, factors, &fitted)?;
+        progress.trial(&system.figures, factors, &residuals);
+        Ok(residuals)
+    });
+    progress.end();
+    let result = result.map_err(|e| match e {
+        FitError::NothingFree => nothing_free(&system),
+        FitError::Trial(e) => e,
+    })?;
+    let others = residuals(&mut runner, &system, &result.factors, &held_out)?;
+    let text = with_figures(&system.text, &system.figures, &result.factors);
+    write_new(&args.output, &text)?;
+    let report = report(args, &system, &curve, &result, (&fitted, &held_out), &others);
+    print(&match args.format {
+        Format::Json => report.to_json(),
+        Format::Text => format!("\n{}", report.render(Stream::Out.layout())),
+    })?;
+    Ok(match report.good {
+        true => Exit::Valid,
+        false => Exit::Invalid,
+    })
+}
+
+/// The system of a name or a path, with its free figures.
+fn read_system(name: &str) -> Result<FreeSystem, CommandError> {
+    let text = plimsoll_sim::find(name).map_err(CommandError::usage)?;
+    plimsoll_sim::parse(&text, name).map_err(diagnosed)?;
+    let system = FreeSystem {
+        name: name.to_owned(),
+        figures: free_figures(&text),
+        text,
+    };
+    match system.figures.is_empty() {
+        true => Err(nothing_free(&system)),
+        false => Ok(system),
+    }
+}
+
+fn nothing_free(system: &FreeSystem) -> CommandError {
+    CommandError::usage(format!(
+        "{} has no free figures: give those that are to be fitted bounds, such as \
+         {{ value = \"1ms\", source = \"A\", free = [\"0.5ms\", \"4ms\"] }}",
+        system.name
+    ))
+}
+
+/// The points that are held out, and those that the system is fitted to.
+fn divide(
+    curve: &ReferenceCurve,
+    hold_out: &[usize],
+) -> Result<(Vec<Point>, Vec<Point>), CommandError> {
+    let last = curve.points.last().map_or(0, |p| p.number);
+    if let Some(number) = hold_out.iter().find(|n| !(1..=last).contains(*n)) {
+        return Err(CommandError::usage(format!(
+            "--hold-out {number}: the points of {} are 1 to {last}",
+            curve.name
+        )));
+    }
+    let (held_out, fitted): (Vec<Point>, Vec<Point>) = curve
+        .points
+        .iter()
+        .copied()
+        .partition(|p| hold_out.contains(&p.number));
+    match fitted.is_empty() {
+        true => Err(CommandError::usage(format!(
+            "{} has no point left to fit to",
+            curve.name
+        ))),
+        false => Ok((held_out, fitted)),
+    }
+}
+
+fn refuse_existing(output: &Path) -> Result<(), CommandError> {
+    match output.symlink_metadata() {
+        Ok(_) => Err(exists(output)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn exists(output: &Path) -> CommandError {
+    CommandError::usage(format!(
+        "{} already exists and is not overwritten",
+        output.display()
+    ))
+}
+
+fn write_new(output: &Path, text: &str) -> Result<(), CommandError> {
+    let write = || std::fs::File::create_new(output)?.write_all(text.as_bytes());
+    write().map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => exists(output),
+        _ => CommandError::failed(format!("cannot write {}: {e}", output.display())),
+    })
+}
+
+/// Natural logarithms of modelled over measured response time.
+fn residuals(
+    runner: &mut TrialRunner<'_>,
+    system: &FreeSystem,
+    factors: &[f64],
+    points: &[Point],
+) -> Result<Vec<f64>, CommandError> {
+    let text = with_figures(&system.text, &system.figures, factors);
+    let figures = system.figures.iter().zip(factors);
+    let figures: Vec<String> = figures.map(|(figure, by)| figure.scaled(*by)).collect();
+    let loads: Vec<u64> = points.iter().map(|p| p.load).collect();
+    let modelled = runner.latencies_ms(&text, &figures, &loads)?;
+    let pairs = modelled.iter().zip(points);
+    Ok(pairs.map(|(ms, p)| (ms / p.measured_ms).ln()).collect())
+}
+
+fn too_few(points: usize, figures: usize) -> String {
+    format!(
+        "{} cannot determine {}: a fit needs more points than free figures",
+        counted(points as u64, "point", "points"),
+        counted(figures as u64, "free figure", "free figures"),
+    )
+}
+
+/// The first line: what is fitted to what.
+fn headline(
+    system: &FreeSystem,
+    curve: &ReferenceCurve,
+    fitted: &[Point],
+    held_out: &[Point],
+) -> String {
+    let held = match held_out.len() {
+        0 => String::new(),
+        n => format!(" ({n} held out)"),
+    };
+    format!(
+        "{}: {} fitted to {} of {}{held}, workload {}",
+        system.name,
+        counted(system.figures.len() as u64, "free figure", "free figures"),
+        counted(fitted.len() as u64, "point", "points"),
+        curve.name,
+        curve.plan.name
+    )
+}
+
+fn report(
+    args: &FitArgs,
+    system: &FreeSystem,
+    curve: &ReferenceCurve,
+    result: &Fitted,
+    (fitted, held_out): (&[Point], &[Point]),
+    others: &[f64],
+) -> FitReport {
+    let figures: Vec<FittedFigure> = (0..system.figures.len())
+        .map(|i| figure(&system.figures[i], result, i))
+        .collect();
+    let with = |points: &[Point], residuals: &[f64], held_out| -> Vec<FittedPoint> {
+        let pairs = points.iter().zip(residuals);
+        pairs
+            .map(|(p, residual)| FittedPoint {
+                number: p.number,
+                load: p.shown_load,
+                measured_ms: p.measured_ms,
+                modelled_ms: p.measured_ms * residual.exp(),
+                residual: *residual,
+                held_out,
+            })
+            .collect()
+    };
+    let mut points = with(fitted, &result.residuals, false);
+    points.extend(with(held_out, others, true));
+    points.sort_by_key(|p| p.number);
+    let mut reasons = Vec::new();
+    if fitted.len() <= figures.len() {
+        reasons.push(too_few(fitted.len(), figures.len()));
+    }
+    if !result.converged {
+        let trials = counted(u64::from(args.max_trials), "trial", "trials");
+        reasons.push(format!(
+            "it did not converge in {trials}: --max-trials allows more"
+        ));
+    }
+    FitReport {
+        system: system.name.clone(),
+        curve: curve.name.clone(),
+        workload: curve.plan.name.clone(),
+        metric: curve.unit.clone(),
+        notes: figures.iter().flat_map(notes).collect(),
+        figures,
+        points,
+        trials: result.trials,
+        good: reasons.is_empty(),
+        reasons,
+        output: args.output.display().to_string(),
+    }
+}
+
+fn figure(figure: &FreeFigure, result: &Fitted, i: usize) -> FittedFigure {
+    let (factor, sensitivity) = (result.factors[i], result.sensitivity[i]);
+    let squares = sum_of_squares(&result.residuals).max(f64::MIN_POSITIVE);
+    let change = |moved: f64| (moved / squares - 1.0) * 100.0;
+    FittedFigure {
+        name: figure.path.clone(),
+        before: figure.text.clone(),
+        fitted: figure.scaled(factor),
+        bounds: figure.bounds.clone(),
+        at_bound: figure.is_at_bound(factor),
+        elasticity: sensitivity.elasticity,
+        squares_change_percent: (
+            change(sensitivity.squares_below),
+            change(sensitivity.squares_above),
+        ),
+    }
+}
+
+/// What to know of a fitted figure.
+fn notes(figure: &FittedFigure) -> Vec<String> {
+    let mut notes = Vec::new();
+    if figure.at_bound {
+        notes.push(format!(
+            "`{}` ended at its bound, {}: the points ask for a value beyond it, or the system lacks \
+             something",
+            figure.name, figure.fitted
+        ));
+    }
+    if figure.elasticity < LEAST_ELASTICITY {
+        notes.push(format!(
+            "`{}` hardly changes the fitted points: they say little of its value",
+            figure.name
+        ));
+    }
+    notes
+}

@@ -1,0 +1,238 @@
+//! The curve that a system is fitted to, and the workload that it was measured with.
+
+use crate::cli::FitArgs;
+use crate::commands::import::{read as read_report, refused, remark};
+use crate::exit::CommandError;
+use crate::workload;
+use plimsoll_disclosure::Disclosure;
+use plimsoll_measure::curve::Rule;
+use plimsoll_plan::{OnError, Overrides, Phase, Plan, RunOptions, Stream, Until};
+use plimsoll_results::{CURVE_FILE, CurveDir, LoadCurve, Program};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+/// A curve and its workload.
+pub(super) struct ReferenceCurve {
+    /// As it was named.
+    pub(super) name: String,
+    /// What the loads are numbers of.
+    pub(super) unit: String,
+    /// In increasing order of load, those with a response time.
+    pub(super) points: Vec<Point>,
+    /// The workload at the highest load.
+    pub(super) plan: Plan,
+}
+
+/// A point of the curve.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point {
+    /// Its number in the curve, from 1.
+    pub(super) number: usize,
+    /// Its load in business metrics of the workload.
+    pub(super) load: u64,
+    /// Its load as the curve states it.
+    pub(super) shown_load: f64,
+    /// Its mean response time.
+    pub(super) measured_ms: f64,
+}
+
+impl ReferenceCurve {
+    /// Reads the curve of `--to`.
+    ///
+    /// # Errors
+    /// If it is neither a load curve nor a published report, or its workload is not known.
+    pub(super) fn read(args: &FitArgs) -> Result<Self, CommandError> {
+        let path = &args.to;
+        let name = path.display().to_string();
+        let is_document = path.file_name() == Some(OsStr::new(CURVE_FILE));
+        match path {
+            file if is_document => measured(args, name, file.parent().unwrap_or(Path::new(""))),
+            dir if dir.is_dir() => measured(args, name, dir),
+            file => published(args, name, file),
+        }
+    }
+
+    /// A number that differs when what a trial runs, besides the figures, differs.
+    ///
+    /// # Errors
+    /// If the Plan has no form in JSON.
+    pub(super) fn key(&self, system: &str) -> Result<String, CommandError> {
+        let plan = serde_json::to_string(&self.plan).map_err(CommandError::failed)?;
+        let program = Program::plimsoll();
+        let key = [&plan, system, &program.version]
+            .into_iter()
+            .fold(Stream::new(0), |stream, text| stream.named(text));
+        Ok(format!("{:016x}", key.fingerprint()))
+    }
+}
+
+/// A curve that Plimsoll measured.
+fn measured(args: &FitArgs, name: String, dir: &Path) -> Result<ReferenceCurve, CommandError> {
+    let dir = match dir.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => dir,
+    };
+    let curve = CurveDir::at(dir).read().map_err(CommandError::usage)?;
+    let numbered = (1..).zip(&curve.points);
+    let points = numbered.filter_map(|(number, p)| {
+        Some(Point {
+            number,
+            load: p.load,
+            shown_load: p.load as f64,
+            measured_ms: p.mean_ms.filter(|ms| *ms > 0.0)?,
+        })
+    });
+    let points: Vec<Point> = points.collect();
+    let plan = match &args.workload {
+        Some(workload) => lowered(args, workload, &mut |_| highest(&points))?,
+        None => plan_of(args, &curve)?,
+    };
+    checked(ReferenceCurve {
+        name,
+        unit: curve.metric.clone(),
+        points,
+        plan,
+    })
+}
+
+/// The Plan of a measured curve, with the times and the seed that are asked for.
+fn plan_of(args: &FitArgs, curve: &LoadCurve) -> Result<Plan, CommandError> {
+    if args.scale.is_some() {
+        return Err(CommandError::usage(
+            "--scale is that of the curve: give a --workload to change it",
+        ));
+    }
+    let mut plan = curve.plan.clone();
+    plan.check().map_err(CommandError::usage)?;
+    plan.seed = args.seed.unwrap_or(plan.seed);
+    plan.script = with_times(&plan.script, args.warmup, args.time);
+    Ok(plan)
+}
+
+/// A script with another warm-up and another measured time.
+fn with_times(script: &[Phase], warmup: Option<Duration>, time: Option<Duration>) -> Vec<Phase> {
+    let mut out = Vec::with_capacity(script.len() + 1);
+    let mut is_open = false;
+    let mut warmup_left = warmup;
+    for phase in script {
+        match phase {
+            Phase::Wait {
+                until: Until::Elapsed { time: old },
+                snapshots,
+            } => {
+                let new = if is_open { time } else { warmup_left.take() };
+                out.push(Phase::Wait {
+                    until: Until::Elapsed {
+                        time: new.unwrap_or(*old),
+                    },
+                    snapshots: snapshots.clone(),
+                });
+            }
+            Phase::OpenWindow => {
+                is_open = true;
+                out.extend(warmup_left.take().map(Phase::wait_for));
+                out.push(Phase::OpenWindow);
+            }
+            phase => out.push(phase.clone()),
+        }
+    }
+    out
+}
+
+/// A published curve, or one that Plimsoll disclosed.
+fn published(args: &FitArgs, name: String, file: &Path) -> Result<ReferenceCurve, CommandError> {
+    let bytes =
+        read_report(file).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
+    let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
+    remark(&imported, &name);
+    let report = imported.disclosure;
+    let builtins = workload::builtins();
+    let known = builtins.iter().map(|b| b.name.as_str());
+    let found = plimsoll_disclosure::workload_of(&report.metric, known).map(OsStr::new);
+    let Some(workload) = args.workload.as_deref().or(found) else {
+        return Err(CommandError::usage(format!(
+            "{name}: no workload is that of {}: --workload names one",
+            report.metric
+        )));
+    };
+    let mut points = Vec::new();
+    let plan = lowered(args, workload, &mut |rate| {
+        points = points_of(&report, rate);
+        highest(&points)
+    })?;
+    checked(ReferenceCurve {
+        name,
+        unit: report.unit,
+        points,
+        plan,
+    })
+}
+
+/// The points of a report. Loads of SPECsfs2008 are operations per second, of which a business metric
+/// of the workload is `rate`.
+fn points_of(report: &Disclosure, rate: Option<f64>) -> Vec<Point> {
+    let per_metric = match report.rule {
+        Rule::Sfs2008 => rate.unwrap_or(1.0),
+        Rule::Sfs2014 => 1.0,
+    };
+    let numbered = (1..).zip(&report.points);
+    let points = numbered.filter_map(|(number, p)| {
+        Some(Point {
+            number,
+            load: ((p.load / per_metric).round() as u64).max(1),
+            shown_load: p.load,
+            measured_ms: p.latency_ms.filter(|ms| *ms > 0.0)?,
+        })
+    });
+    points.collect()
+}
+
+fn highest(points: &[Point]) -> u64 {
+    points.iter().map(|p| p.load).max().unwrap_or(1)
+}
+
+/// The Plan of a workload at the highest load, which `highest` gives for the operations per second of a
+/// business metric.
+fn lowered(
+    args: &FitArgs,
+    name: &OsStr,
+    highest: &mut dyn FnMut(Option<f64>) -> u64,
+) -> Result<Plan, CommandError> {
+    let found = workload::find(name)?;
+    let parsed = workload::parse(&found)?;
+    let mut overrides = Overrides {
+        // No files are kept, so that the directory is never made.
+        dir: Some("/".into()),
+        seed: args.seed,
+        time: args.time,
+        warmup: args.warmup,
+        scale: args.scale,
+        options: RunOptions {
+            on_error: OnError::Count,
+            ..RunOptions::default()
+        },
+        ..Overrides::default()
+    };
+    let Some(metric) = parsed.lower(&found, &overrides)?.metric else {
+        return Err(CommandError::usage(format!(
+            "`{}` has no business metric to be a load of: a curve is one of an operation mix such as \
+             `vda`",
+            found.name
+        )));
+    };
+    let highest = highest(metric.rate);
+    (overrides.load, overrides.most) = (Some(highest), Some(highest));
+    parsed.lower(&found, &overrides)
+}
+
+/// A curve that has points, each with a load of its own.
+fn checked(curve: ReferenceCurve) -> Result<ReferenceCurve, CommandError> {
+    if curve.points.is_empty() {
+        let name = &curve.name;
+        return Err(CommandError::usage(format!(
+            "{name} has no point with a response time"
+        )));
+    }
+    Ok(curve)
+}

@@ -1,0 +1,122 @@
+//! Runs of earlier trials, kept in a file beside the output: a fit that is begun again does not make them
+//! again.
+
+use crate::exit::CommandError;
+use plimsoll_sim::FreeFigure;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// End of the file's name, behind that of the output.
+const SUFFIX: &str = ".trials.jsonl";
+
+/// A line of the file: one load of one trial.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    /// Tells the system, the workload, its seed and times, and the version of the program.
+    key: String,
+    /// The free figures by name, as the trial had them.
+    figures: Vec<(String, String)>,
+    /// Load in business metrics.
+    load: u64,
+    /// Mean response time.
+    latency_ms: f64,
+}
+
+/// What earlier runs came to.
+pub(super) struct Memo {
+    path: PathBuf,
+    file: File,
+    key: String,
+    names: Vec<String>,
+    known: HashMap<(Vec<String>, u64), f64>,
+}
+
+impl Memo {
+    /// Opens the file beside `output`, or creates it. Lines with another key are left alone.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, or is not a file of trials.
+    pub(super) fn open(
+        output: &Path,
+        key: String,
+        figures: &[FreeFigure],
+    ) -> Result<Self, CommandError> {
+        let mut path = output.as_os_str().to_owned();
+        path.push(SUFFIX);
+        let path = PathBuf::from(path);
+        let failed = |e| CommandError::usage(format!("cannot use {}: {e}", path.display()));
+        let mut file = File::options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(failed)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        let mut known = HashMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            match serde_json::from_str::<Line>(line) {
+                Ok(line) if line.key == key => {
+                    let figures = line.figures.into_iter().map(|(_, value)| value);
+                    known.insert((figures.collect(), line.load), line.latency_ms);
+                }
+                Ok(_) => {}
+                // A fit that was killed may have left a part of its last line.
+                Err(_) if number > 1 && number == text.lines().count() => {}
+                Err(e) => {
+                    return Err(CommandError::usage(format!(
+                        "{}:{number}: this is not a line of a fit's trials: {e}",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        let names = figures.iter().map(|f| f.path.clone()).collect();
+        Ok(Self {
+            path,
+            file,
+            key,
+            names,
+            known,
+        })
+    }
+
+    /// The mean response time of a run that was made before.
+    pub(super) fn latency_ms(&self, figures: &[String], load: u64) -> Option<f64> {
+        self.known.get(&(figures.to_vec(), load)).copied()
+    }
+
+    /// Adds a run.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn add(
+        &mut self,
+        figures: &[String],
+        load: u64,
+        latency_ms: f64,
+    ) -> Result<(), CommandError> {
+        let names = self.names.iter().cloned();
+        let line = Line {
+            key: self.key.clone(),
+            figures: names.zip(figures.iter().cloned()).collect(),
+            load,
+            latency_ms,
+        };
+        let failed =
+            |e: &dyn std::fmt::Display| CommandError::failed(format!("cannot write {}: {e}", self.path.display()));
+        let mut text = serde_json::to_string(&line).map_err(|e| failed(&e))?;
+        text.push('\n');
+        self.file
+            .write_all(text.as_bytes())
+            .map_err(|e| failed(&e))?;
+        self.known.insert((figures.to_vec(), load), latency_ms);
+        Ok(())
+    }
+}

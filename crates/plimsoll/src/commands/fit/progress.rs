@@ -1,0 +1,88 @@
+//! The progress of a fit.
+
+use crate::cli::Format;
+use crate::console::{self, Stream};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_sim::{FreeFigure, sum_of_squares};
+use std::time::{Duration, Instant};
+
+/// Time between two lines of progress without a terminal that can rewrite one.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Shows the trials to a person.
+pub(super) struct Progress {
+    quiet: bool,
+    format: Format,
+    bar: Option<ProgressBar>,
+    last_line: Instant,
+    trials: u64,
+    /// Least root mean square of the residuals so far.
+    best: f64,
+}
+
+impl Progress {
+    pub(super) fn new(quiet: bool, format: Format) -> Self {
+        let bar = (!quiet && Stream::Err.rewrites()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar
+        });
+        Self {
+            quiet,
+            format,
+            bar,
+            last_line: Instant::now(),
+            trials: 0,
+            best: f64::INFINITY,
+        }
+    }
+
+    /// Prints a line to the stream that the report does not use.
+    pub(super) fn say(&self, line: &str) {
+        match (self.quiet, self.format) {
+            (true, _) => {}
+            // A reader that has gone is not an error.
+            (false, Format::Text) => _ = console::out(&format!("{line}\n")),
+            (false, Format::Json) => console::err(&format!("{line}\n")),
+        }
+    }
+
+    /// A trial has been made.
+    pub(super) fn trial(&mut self, figures: &[FreeFigure], factors: &[f64], residuals: &[f64]) {
+        self.trials += 1;
+        let mean = (sum_of_squares(residuals) / residuals.len() as f64).sqrt();
+        self.best = self.best.min(mean);
+        let values = figures.iter().zip(factors).map(|(figure, factor)| {
+            let name = figure.path.rsplit_once('.').map_or("", |(_, name)| name);
+            let element = figure.path.split('.').nth(1).unwrap_or_default();
+            format!("{element} {name} {}", figure.scaled(*factor))
+        });
+        let percent = |residual: f64| 100.0 * residual.exp_m1();
+        let line = format!(
+            "trial {}: {:.2} % off, at best {:.2} %: {}",
+            self.trials,
+            percent(mean),
+            percent(self.best),
+            values.collect::<Vec<_>>().join(", ")
+        );
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(line);
+                bar.tick();
+            }
+            None if !self.quiet && self.last_line.elapsed() >= LINE_INTERVAL => {
+                self.last_line = Instant::now();
+                console::err(&format!("{line}\n"));
+            }
+            None => {}
+        }
+    }
+
+    /// The fit has ended.
+    pub(super) fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

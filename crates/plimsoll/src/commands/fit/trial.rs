@@ -1,0 +1,182 @@
+//! Trials: runs of the workload on a system with other figures, several loads at once.
+
+use super::memo::Memo;
+use crate::communicator::SilentObserver;
+use crate::exit::{CommandError, Exit};
+use crate::load_runner;
+use crate::measured_run::{self, RunMetadata};
+use crate::run_context::outcome_or_refusal;
+use plimsoll_engine::{ClockKind, Settings, Stop};
+use plimsoll_plan::Plan;
+use plimsoll_results::{CurvePoint, Environment, Run, Verdict};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+/// Length of the intervals of a series that nobody looks at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Name of a trial's system in its directory.
+const SYSTEM_FILE: &str = "trial.toml";
+
+/// Makes trials.
+pub(super) struct TrialRunner<'a> {
+    /// The workload at the highest load.
+    plan: &'a Plan,
+    memo: Memo,
+    stop: &'a Stop,
+    /// Runs that are made at once.
+    jobs: usize,
+    /// Holds the system of the trial.
+    dir: TempDir,
+}
+
+/// The loads of a trial that remain to be run, and what was found.
+struct Queue {
+    loads: VecDeque<u64>,
+    found: Vec<(u64, f64)>,
+    failed: Option<CommandError>,
+}
+
+impl<'a> TrialRunner<'a> {
+    /// Trials of a workload, `jobs` loads at once.
+    ///
+    /// # Errors
+    /// If there is no directory for temporary files.
+    pub(super) fn new(
+        plan: &'a Plan,
+        memo: Memo,
+        stop: &'a Stop,
+        jobs: Option<u32>,
+    ) -> Result<Self, CommandError> {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        let dir = tempfile::Builder::new()
+            .prefix("plimsoll-fit-")
+            .tempdir()
+            .map_err(|e| CommandError::failed(format!("no directory for the trials: {e}")))?;
+        Ok(Self {
+            plan,
+            memo,
+            stop,
+            jobs: jobs.map_or_else(processors, |n| n as usize),
+            dir,
+        })
+    }
+
+    /// Mean response times of the workload at `loads`, on the system of this text, which has `figures`.
+    ///
+    /// # Errors
+    /// If a run is refused, fails or is interrupted.
+    pub(super) fn latencies_ms(
+        &mut self,
+        text: &str,
+        figures: &[String],
+        loads: &[u64],
+    ) -> Result<Vec<f64>, CommandError> {
+        let mut missing: Vec<u64> = loads.to_vec();
+        missing.retain(|load| self.memo.latency_ms(figures, *load).is_none());
+        missing.sort_unstable();
+        missing.dedup();
+        if !missing.is_empty() {
+            self.run(text, figures, missing)?;
+        }
+        let of = |load: &u64| self.memo.latency_ms(figures, *load);
+        let found = loads.iter().map(|load| of(load).expect("it was run above"));
+        Ok(found.collect())
+    }
+
+    /// Runs the workload at loads, the highest first: they take longest.
+    fn run(
+        &mut self,
+        text: &str,
+        figures: &[String],
+        loads: Vec<u64>,
+    ) -> Result<(), CommandError> {
+        let path = self.dir.path().join(SYSTEM_FILE);
+        std::fs::write(&path, text)
+            .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", path.display())))?;
+        let settings = Settings {
+            target: format!("sim:{}", path.display()),
+            clock: ClockKind::Virtual,
+            interval: INTERVAL,
+            ..Settings::default()
+        };
+        let threads = self.jobs.clamp(1, loads.len());
+        let queue = Mutex::new(Queue {
+            loads: loads.into_iter().rev().collect(),
+            found: Vec::new(),
+            failed: None,
+        });
+        let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = || {
+            loop {
+                let Some(load) = lock().loads.pop_front() else {
+                    return;
+                };
+                let measured = latency_ms(self.plan, load, &settings, self.stop);
+                let mut queue = lock();
+                match measured {
+                    Ok(ms) => queue.found.push((load, ms)),
+                    Err(e) => {
+                        queue.failed.get_or_insert(e);
+                        queue.loads.clear();
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
+        let Queue {
+            mut found, failed, ..
+        } = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_by_key(|(load, _)| *load);
+        for (load, ms) in found {
+            self.memo.add(figures, load, ms)?;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Mean response time of the workload at a load. Where no operation completes, it is the measured time,
+/// which it exceeds.
+fn latency_ms(
+    plan: &Plan,
+    load: u64,
+    settings: &Settings,
+    stop: &Stop,
+) -> Result<f64, CommandError> {
+    let plan = plan
+        .at_load(load)
+        .expect("the Plan is that of the highest load");
+    let ran = plimsoll_engine::run(&plan, settings, stop, &mut SilentObserver);
+    let outcome = outcome_or_refusal(ran)?;
+    let (_, measured) = load_runner::times(&plan);
+    let metadata = RunMetadata {
+        plan,
+        target: settings.target.clone(),
+        clock: settings.clock,
+        started: SystemTime::now(),
+        environment: Environment::look(None),
+        ranks: 1,
+        percentiles: None,
+    };
+    let run = Run::assemble(measured_run::measured(outcome, metadata));
+    let point = CurvePoint::of(&run, load, "");
+    match point.verdict {
+        Verdict::Valid | Verdict::Invalid => {
+            Ok(point.mean_ms.unwrap_or(measured.as_secs_f64() * 1e3))
+        }
+        Verdict::Interrupted => Err(CommandError {
+            exit: Exit::Interrupted,
+            message: "interrupted: the same command resumes the fit\n".into(),
+        }),
+        Verdict::Failed => {
+            let reason = load_runner::failure_at(load, &point.reasons);
+            Err(CommandError::failed(reason.text))
+        }
+    }
+}

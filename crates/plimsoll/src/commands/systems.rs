@@ -1,0 +1,49 @@
+//! `systems`: the simulated systems.
+
+use super::print;
+use crate::cli::{Format, SystemsArgs, SystemsCommand};
+use crate::exit::{CommandError, Exit};
+use crate::workload::diagnosed;
+use plimsoll_sim::{BUILTIN, System};
+
+/// Prints the list, or one of the systems.
+pub fn run(args: &SystemsArgs) -> Result<Exit, CommandError> {
+    if let Some(SystemsCommand::Show { system }) = &args.command {
+        return print(&plimsoll_sim::find(system).map_err(CommandError::usage)?);
+    }
+    let parsed = BUILTIN
+        .iter()
+        .map(|(name, text)| plimsoll_sim::parse(text, name));
+    let systems: Vec<System> = parsed.collect::<Result<_, _>>().map_err(|d| diagnosed(d))?;
+    print(&match args.format {
+        Format::Text => text(&systems),
+        Format::Json => json(&systems),
+    })
+}
+
+fn text(systems: &[System]) -> String {
+    let longest = systems.iter().map(|s| s.name().len()).max().unwrap_or(0);
+    let mut out = format!("{:longest$}  what it stands for\n", "name");
+    for s in systems {
+        out.push_str(&format!("{:longest$}  {}\n", s.name(), s.title()));
+    }
+    out.push_str(
+        "\n`--target sim:NAME` puts load on one, in virtual time; `plimsoll systems show NAME` prints \
+         it.\nA system file of your own is `--target sim:./FILE.toml`.\n",
+    );
+    out
+}
+
+fn json(systems: &[System]) -> String {
+    let list: Vec<serde_json::Value> = systems
+        .iter()
+        .map(|s| {
+            serde_json::json!({
+                "name": s.name(),
+                "title": s.title(),
+                "description": s.description(),
+            })
+        })
+        .collect();
+    format!("{:#}\n", serde_json::Value::Array(list))
+}
