@@ -2,9 +2,10 @@
 //!
 //! Names are positions in a parent, and paths are computed when they are needed. A tree whose widths and
 //! depth are exact (all filesets of operation mixes, and Filebench's with `dirgamma=0`) is a formula:
-//! directory, name and size of a file follow from its number, and the tree takes no memory. A tree whose
-//! widths are random is a table of a few numbers per directory and twelve bytes per file, because where
-//! a directory begins follows only from all draws before it.
+//! directory, name and size of a file follow from its number, and the tree takes no memory (at most 8 MiB,
+//! for the sizes of up to 2²⁰ files). A tree whose widths are random is a table of a few numbers per
+//! directory and twelve bytes per file, because where a directory begins follows only from all draws
+//! before it.
 //!
 //! | modules, each above those before it | contents |
 //! | --- | --- |
@@ -30,7 +31,7 @@ use crate::variable::{Sampler, Value};
 use formula::FormulaTree;
 use initial::InitialEntries;
 use names::push_name;
-use sizes::{SizeDraws, Sizes};
+use sizes::{MAX_SIZES_DRAWN, SizeDraws, Sizes};
 use std::ops::Range;
 use table::TableTree;
 
@@ -110,21 +111,32 @@ impl Layout {
             (None, Some(Number::Same(depth))) => formula(fileset, *depth as usize),
             _ => Ok(Tree::Table(table(plan, fileset, depth))),
         };
-        Self::with_tree(plan, fileset, tree)
+        Self::with_tree(plan, fileset, MAX_SIZES_DRAWN, tree)
+    }
+
+    /// The same, with sizes that are drawn whenever they are needed if the tree is a formula.
+    #[cfg(test)]
+    fn without_tables(plan: &Plan, id: FilesetId) -> Result<Self, LayoutError> {
+        let layout = Self::new(plan, id)?;
+        let fileset = plan.fileset(id);
+        Self::with_tree(plan, fileset, 0, |_| Ok(layout.tree))
     }
 
     /// The same as a table, whatever the tree.
     #[cfg(test)]
     fn tabulated(plan: &Plan, id: FilesetId) -> Result<Self, LayoutError> {
         let fileset = plan.fileset(id);
-        Self::with_tree(plan, fileset, |depth| {
+        Self::with_tree(plan, fileset, u32::MAX, |depth| {
             Ok(Tree::Table(table(plan, fileset, depth)))
         })
     }
 
+    /// The layout with a tree of the depth that it is given. Sizes of up to `most` files are a table in
+    /// any tree.
     fn with_tree(
         plan: &Plan,
         fileset: &Fileset,
+        most: u32,
         tree: impl FnOnce(Option<Number>) -> Result<Tree, LayoutError>,
     ) -> Result<Self, LayoutError> {
         if fileset.entries > MAX_ENTRIES || fileset.leaf_dirs > MAX_ENTRIES {
@@ -140,8 +152,8 @@ impl Layout {
                 let stream = stream.named("sizes");
                 let draws = SizeDraws { sampler, stream };
                 match tree {
-                    Tree::Formula(_) => Sizes::Formula(draws),
-                    Tree::Table(_) => draws.table(files),
+                    Tree::Formula(_) if files > most => Sizes::Formula(draws),
+                    _ => draws.table(files),
                 }
             }
         };

@@ -7,11 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Maximum number of files whose sizes are all drawn for a [`SizeSummary`].
-const MAX_FILES_DRAWN: u32 = 1 << 22;
-
-/// Files in the sample of more files.
-pub(super) const SAMPLE: u32 = 1 << 20;
+/// Maximum number of sizes that are drawn at once. A tree that is a formula keeps those of so many files,
+/// 8 MiB, because a draw may take longer than finding a file; those of more files are drawn whenever
+/// they are needed, and their summaries are of a sample of so many.
+pub(super) const MAX_SIZES_DRAWN: u32 = 1 << 20;
 
 /// Distribution of the sizes of the files of a [`Layout`](super::Layout).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,9 +28,9 @@ pub struct SizeSummary {
     /// Files by size: upper bound in bytes (a power of two, or 0) and number of files.
     pub buckets: Vec<(u64, u64)>,
     /// Whether the figures in bytes and the buckets are those of a sample of the files: of every n-th, 2²⁰
-    /// in all, if a tree that is a formula has more than 2²² files whose sizes are drawn. The standard
-    /// error of `total` and `mean` is then their coefficient of variation divided by 1024. The number of
-    /// files is always exact.
+    /// in all, if a tree that is a formula has more files and their sizes are drawn. The standard error
+    /// of `total` and `mean` is then the coefficient of variation of the sizes divided by 1024. The
+    /// number of files is always exact.
     pub estimated: bool,
 }
 
@@ -85,8 +84,8 @@ impl Sizes {
         let mut tally = Tally::default();
         match self {
             Self::Same(size) => tally.add_many(*size, count(&part, initial)),
-            Self::Formula(_) if part.end - part.start > MAX_FILES_DRAWN => {
-                return self.estimate(part, initial, SAMPLE);
+            Self::Formula(_) if part.end - part.start > MAX_SIZES_DRAWN => {
+                return self.estimate(part, initial, MAX_SIZES_DRAWN);
             }
             _ => match initial {
                 None => part.for_each(|file| tally.add_many(self.of(file), 1)),

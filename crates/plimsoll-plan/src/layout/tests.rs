@@ -229,10 +229,12 @@ proptest! {
 
 /// The formula and the table of a Plan's fileset.
 fn both(plan: &Plan) -> (Layout, Layout) {
-    let formula = Layout::new(plan, FilesetId(0)).unwrap();
+    let formula = Layout::without_tables(plan, FilesetId(0)).unwrap();
     let table = Layout::tabulated(plan, FilesetId(0)).unwrap();
     assert!(matches!(formula.tree, Tree::Formula(_)));
     assert!(matches!(table.tree, Tree::Table(_)));
+    assert!(matches!(formula.sizes, Sizes::Formula(_) | Sizes::Same(_)));
+    assert!(matches!(table.sizes, Sizes::Table(_) | Sizes::Same(_)));
     (formula, table)
 }
 
@@ -281,6 +283,10 @@ proptest! {
         for initial in [false, true] {
             prop_assert_eq!(formula.size_summary(initial), table.size_summary(initial));
         }
+        // What a run has is one of the two, and has the same fingerprint as either.
+        let layout = Layout::new(&p, FilesetId(0)).unwrap();
+        prop_assert_eq!(layout.fingerprint(), formula.fingerprint());
+        prop_assert!((0..layout.files()).all(|n| layout.size(FileId(n)) == table.size(FileId(n))));
     }
 
     /// What the tree is made of must not be taken for another.
@@ -311,6 +317,7 @@ fn a_tree_of_a_billion_files_is_a_formula() {
     let files = 1_082_764_000;
     let p = plan(fileset(files, 0, 34.0, None), 1);
     let layout = Layout::new(&p, FilesetId(0)).unwrap();
+    assert!(matches!(layout.sizes, Sizes::Formula(_)));
     // ⌊ln 1 082 764 000 / ln 34⌋ is 5: files are in directories of level 5, each below three others.
     let mut path = Vec::new();
     let last = files - 1;
