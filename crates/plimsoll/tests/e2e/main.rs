@@ -49,6 +49,7 @@ mod reused_files;
 mod run;
 mod serve;
 mod signals;
+mod simulated;
 mod stalls;
 mod study;
 mod sut;
