@@ -43,17 +43,17 @@ pub struct FittedFigure {
     pub before: String,
     /// Its fitted value.
     pub fitted: String,
-    /// Its least and its greatest value.
+    /// Its minimum and its maximum.
     pub bounds: (String, String),
     /// Whether it ended at one of them.
     pub at_bound: bool,
-    /// Change of the response time in percent, root mean square over the fitted points, for a change of
-    /// the figure by 1 %.
+    /// Elasticity of the response time to the figure, root mean square over the fitted points: its change
+    /// in percent for a change of the figure by 1 %.
     pub elasticity: f64,
-    /// Sum of the squared residuals of the fitted points with the figure a tenth less, or at its least
-    /// value.
+    /// Sum of the squared residuals of the fitted points with the figure a tenth less, or at its
+    /// minimum.
     pub squares_below: f64,
-    /// The same with the figure a tenth more, or at its greatest value.
+    /// The same with the figure a tenth more, or at its maximum.
     pub squares_above: f64,
 }
 
@@ -75,13 +75,13 @@ pub struct FittedPoint {
 }
 
 impl FitReport {
-    /// Root mean square and greatest residual of the fitted or of the held-out points, in percent.
+    /// Root mean square and maximum residual of the fitted or of the held-out points, in percent.
     fn errors(&self, held_out: bool) -> Option<(f64, f64)> {
         let points = self.points.iter().filter(|p| p.held_out == held_out);
         let residuals: Vec<f64> = points.map(|p| p.residual).collect();
         let mean = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
-        let greatest = residuals.iter().copied().map(f64::abs).reduce(f64::max)?;
-        Some((percent(mean.sqrt()), percent(greatest)))
+        let maximum = residuals.iter().copied().map(f64::abs).reduce(f64::max)?;
+        Some((percent(mean.sqrt()), percent(maximum)))
     }
 
     /// The report as JSON, pretty-printed.
@@ -113,9 +113,9 @@ impl FitReport {
         self.points_table().render(&mut out, layout.width, paint);
         out.push('\n');
         for (name, held_out) in [("fitted", false), ("held out", true)] {
-            if let Some((mean, greatest)) = self.errors(held_out) {
+            if let Some((mean, maximum)) = self.errors(held_out) {
                 out.push_str(&format!(
-                    "{name}: {mean:.1} % off (root mean square), {greatest:.1} % at most\n"
+                    "{name}: {mean:.1} % off (root mean square), {maximum:.1} % at most\n"
                 ));
             }
         }
@@ -138,8 +138,8 @@ impl FitReport {
             "figure",
             "before",
             "fitted",
-            "least",
-            "greatest",
+            "minimum",
+            "maximum",
             "latency per 1 %",
             "off at -10 %",
             "at +10 %",

@@ -482,7 +482,10 @@ fn metrics_are_those_of_workloads() {
     assert_eq!(of("SPEC SFS(R)2014_vda"), Some("vda"));
     assert_eq!(of("SPECsfs2008_nfs.v3"), Some("nfs-sfs2008"));
     assert_eq!(of("SPECstorage Solution 2020_swbuild"), Some("swbuild"));
-    assert_eq!(of("SPECstorage(TM) Solution 2020_eda_blended"), None);
+    assert_eq!(
+        of("SPECstorage(TM) Solution 2020_eda_blended"),
+        Some("eda-blended")
+    );
     assert_eq!(
         of("SPECstorage Solution 2020_eda_blended"),
         Some("eda-blended")

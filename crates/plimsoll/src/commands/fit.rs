@@ -22,8 +22,8 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use trial::TrialRunner;
 
-/// Change of the response time in percent for 1 % of a figure below which the points say little of it.
-const LEAST_ELASTICITY: f64 = 0.02;
+/// Elasticity of the response time to a figure below which the points say little of the figure.
+const MIN_ELASTICITY: f64 = 0.02;
 
 /// A system with free figures.
 struct FreeSystem {
@@ -278,7 +278,7 @@ fn notes(figure: &FittedFigure) -> Vec<String> {
             figure.name, figure.fitted
         ));
     }
-    if figure.elasticity < LEAST_ELASTICITY {
+    if figure.elasticity < MIN_ELASTICITY {
         notes.push(format!(
             "`{}` hardly changes the fitted points: they say little of its value",
             figure.name
