@@ -43,15 +43,18 @@ pub struct FittedFigure {
     pub before: String,
     /// Its fitted value.
     pub fitted: String,
-    /// Its least and its greatest value.
+    /// Its minimum and its maximum.
     pub bounds: (String, String),
     /// Whether it ended at one of them.
     pub at_bound: bool,
-    /// Change of the response time in percent, root mean square over the fitted points, for a change of
-    /// the figure by 1 %.
+    /// Elasticity of the response time to the figure, root mean square over the fitted points: its change
+    /// in percent for a change of the figure by 1 %.
     pub elasticity: f64,
-    /// Change of the sum of squares in percent with the figure a tenth less, and a tenth more.
-    pub squares_change_percent: (f64, f64),
+    /// Sum of the squared residuals of the fitted points with the figure a tenth less, or at its
+    /// minimum.
+    pub squares_below: f64,
+    /// The same with the figure a tenth more, or at its maximum.
+    pub squares_above: f64,
 }
 
 /// A point of the curve.
@@ -72,13 +75,13 @@ pub struct FittedPoint {
 }
 
 impl FitReport {
-    /// Root mean square and greatest residual of the fitted or of the held-out points, in percent.
+    /// Root mean square and maximum residual of the fitted or of the held-out points, in percent.
     fn errors(&self, held_out: bool) -> Option<(f64, f64)> {
         let points = self.points.iter().filter(|p| p.held_out == held_out);
         let residuals: Vec<f64> = points.map(|p| p.residual).collect();
         let mean = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
-        let greatest = residuals.iter().copied().map(f64::abs).reduce(f64::max)?;
-        Some((percent(mean.sqrt()), percent(greatest)))
+        let maximum = residuals.iter().copied().map(f64::abs).reduce(f64::max)?;
+        Some((percent(mean.sqrt()), percent(maximum)))
     }
 
     /// The report as JSON, pretty-printed.
@@ -110,9 +113,9 @@ impl FitReport {
         self.points_table().render(&mut out, layout.width, paint);
         out.push('\n');
         for (name, held_out) in [("fitted", false), ("held out", true)] {
-            if let Some((mean, greatest)) = self.errors(held_out) {
+            if let Some((mean, maximum)) = self.errors(held_out) {
                 out.push_str(&format!(
-                    "{name}: {mean:.1} % root mean square, {greatest:.1} % at most\n"
+                    "{name}: {mean:.1} % off (root mean square), {maximum:.1} % at most\n"
                 ));
             }
         }
@@ -135,30 +138,38 @@ impl FitReport {
             "figure",
             "before",
             "fitted",
-            "least",
-            "greatest",
+            "minimum",
+            "maximum",
             "latency per 1 %",
-            "squares at -10 %",
+            "off at -10 %",
             "at +10 %",
         ]);
+        let fitted = self.points.iter().filter(|p| !p.held_out).count();
+        let off = |squares: f64| format!("{:.1} %", percent((squares / fitted as f64).sqrt()));
         for f in &self.figures {
-            let mark = if f.at_bound { " (at its bound)" } else { "" };
             table.row(vec![
                 f.name.clone(),
                 f.before.clone(),
-                format!("{}{mark}", f.fitted),
+                f.fitted.clone(),
                 f.bounds.0.clone(),
                 f.bounds.1.clone(),
                 format!("{:.2} %", f.elasticity),
-                signed(f.squares_change_percent.0),
-                signed(f.squares_change_percent.1),
+                off(f.squares_below),
+                off(f.squares_above),
             ]);
         }
         table
     }
 
     fn points_table(&self) -> Table {
-        let head = ["point", &self.metric, "measured", "modelled", "difference", ""];
+        let head = [
+            "point",
+            &self.metric,
+            "measured",
+            "modelled",
+            "difference",
+            "",
+        ];
         let mut table = Table::new(&head);
         for p in &self.points {
             table.row(vec![
@@ -166,7 +177,7 @@ impl FitReport {
                 p.load.to_string(),
                 inline_latency(p.measured_ms),
                 inline_latency(p.modelled_ms),
-                signed(100.0 * p.residual.exp_m1()),
+                signed(percent(p.residual)),
                 if p.held_out { "held out" } else { "" }.into(),
             ]);
         }

@@ -150,7 +150,7 @@ fn main() {
         let figures = free_figures(&text);
         let points = [0, 1, 3, 4, 6, 7, 9];
         let mut best = f64::MAX;
-        let fitted = fit(&figures, points.len(), 150, |f| {
+        let fitted = fit(&figures, 150, |f| {
             let r = run(&with_figures(&text, &figures, f), ms, &points, false);
             let c: f64 = r.iter().map(|r| r * r).sum();
             if c < best {

@@ -27,7 +27,7 @@ pub struct Figure<T> {
     pub value: T,
     /// Where it comes from.
     pub source: Option<Provenance>,
-    /// Least and greatest value when it is fitted; a figure without bounds is fixed.
+    /// Minimum and maximum when it is fitted; a figure without bounds is fixed.
     pub free: Option<(T, T)>,
 }
 
@@ -40,7 +40,7 @@ struct Marked<T> {
     value: T,
     /// Where it comes from.
     source: Option<Provenance>,
-    /// Least and greatest value when it is fitted; only of assumed figures. A figure without bounds is
+    /// Minimum and maximum when it is fitted; only of assumed figures. A figure without bounds is
     /// fixed.
     free: Option<(T, T)>,
     /// A remark.

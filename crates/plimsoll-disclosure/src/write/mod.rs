@@ -227,17 +227,14 @@ pub fn workload_of<'a>(metric: &str, workloads: impl Iterator<Item = &'a str>) -
         let kept = text.chars().filter(char::is_ascii_alphanumeric);
         kept.map(|c| c.to_ascii_lowercase()).collect()
     };
-    let published = match metric.starts_with("SPEC") {
-        true => letters(metric.rsplit_once("SFS").map_or(metric, |(_, name)| name)),
-        false => String::new(),
-    };
-    // A year stands before the name, which is the whole rest: `vda` in `2014_vda`.
-    let name = published.trim_start_matches("specstoragesolution");
-    let name = name.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_it = |workload: &&str| match *workload {
-        "nfs-sfs2008" if metric.starts_with("SPECsfs2008_nfs") => true,
-        workload if published.is_empty() => style(workload).is_ok_and(|style| style == metric),
-        workload => letters(workload) == name,
+    // Generation and name, as in `SPEC SFS2014_vda` or `SPECstorage(TM) Solution 2020_eda_blended`.
+    let published = metric
+        .split_once('_')
+        .filter(|_| metric.starts_with("SPEC"));
+    let is_it = |workload: &&str| match (published, *workload) {
+        (Some(_), "nfs-sfs2008") => metric.starts_with("SPECsfs2008_nfs"),
+        (Some((_, name)), workload) => letters(workload) == letters(name),
+        (None, workload) => style(workload).is_ok_and(|style| style == metric),
     };
     let mut workloads = workloads;
     workloads.find(is_it)

@@ -468,14 +468,28 @@ fn a_published_report_can_be_written_again() {
 
 #[test]
 fn metrics_are_those_of_workloads() {
-    let workloads = ["eda", "eda-blended", "nfs-sfs2008", "swbuild", "vda", "vdi", "x"];
+    let workloads = [
+        "eda",
+        "eda-blended",
+        "nfs-sfs2008",
+        "swbuild",
+        "vda",
+        "vdi",
+        "x",
+    ];
     let of = |metric: &str| crate::workload_of(metric, workloads.into_iter());
     assert_eq!(of("SPEC SFS2014_vda"), Some("vda"));
     assert_eq!(of("SPEC SFS(R)2014_vda"), Some("vda"));
     assert_eq!(of("SPECsfs2008_nfs.v3"), Some("nfs-sfs2008"));
     assert_eq!(of("SPECstorage Solution 2020_swbuild"), Some("swbuild"));
-    assert_eq!(of("SPECstorage(TM) Solution 2020_eda_blended"), None);
-    assert_eq!(of("SPECstorage Solution 2020_eda_blended"), Some("eda-blended"));
+    assert_eq!(
+        of("SPECstorage(TM) Solution 2020_eda_blended"),
+        Some("eda-blended")
+    );
+    assert_eq!(
+        of("SPECstorage Solution 2020_eda_blended"),
+        Some("eda-blended")
+    );
     assert_eq!(of("SPECsfs2008_cifs"), None);
     for workload in workloads {
         assert_eq!(of(&crate::style(workload).unwrap()), Some(workload));

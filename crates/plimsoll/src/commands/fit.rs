@@ -16,14 +16,14 @@ use curve::{Point, ReferenceCurve};
 use memo::Memo;
 use plimsoll_plan::counted;
 use plimsoll_report::fit::{FitReport, FittedFigure, FittedPoint};
-use plimsoll_sim::{FitError, Fitted, FreeFigure, fit, free_figures, sum_of_squares, with_figures};
+use plimsoll_sim::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures};
 use progress::Progress;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use trial::TrialRunner;
 
-/// Change of the response time in percent for 1 % of a figure below which the points say little of it.
-const LEAST_ELASTICITY: f64 = 0.02;
+/// Elasticity of the response time to a figure below which the points say little of the figure.
+const MIN_ELASTICITY: f64 = 0.02;
 
 /// A system with free figures.
 struct FreeSystem {
@@ -68,7 +68,14 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     let others = residuals(&mut runner, &system, &result.factors, &held_out)?;
     let text = with_figures(&system.text, &system.figures, &result.factors);
     write_new(&args.output, &text)?;
-    let report = report(args, &system, &curve, &result, (&fitted, &held_out), &others);
+    let report = report(
+        args,
+        &system,
+        &curve,
+        &result,
+        (&fitted, &held_out),
+        &others,
+    );
     print(&match args.format {
         Format::Json => report.to_json(),
         Format::Text => format!("\n{}", report.render(Stream::Out.layout())),
@@ -249,8 +256,6 @@ fn report(
 
 fn figure(figure: &FreeFigure, result: &Fitted, i: usize) -> FittedFigure {
     let (factor, sensitivity) = (result.factors[i], result.sensitivity[i]);
-    let squares = sum_of_squares(&result.residuals).max(f64::MIN_POSITIVE);
-    let change = |moved: f64| (moved / squares - 1.0) * 100.0;
     FittedFigure {
         name: figure.path.clone(),
         before: figure.text.clone(),
@@ -258,10 +263,8 @@ fn figure(figure: &FreeFigure, result: &Fitted, i: usize) -> FittedFigure {
         bounds: figure.bounds.clone(),
         at_bound: figure.is_at_bound(factor),
         elasticity: sensitivity.elasticity,
-        squares_change_percent: (
-            change(sensitivity.squares_below),
-            change(sensitivity.squares_above),
-        ),
+        squares_below: sensitivity.squares_below,
+        squares_above: sensitivity.squares_above,
     }
 }
 
@@ -275,7 +278,7 @@ fn notes(figure: &FittedFigure) -> Vec<String> {
             figure.name, figure.fitted
         ));
     }
-    if figure.elasticity < LEAST_ELASTICITY {
+    if figure.elasticity < MIN_ELASTICITY {
         notes.push(format!(
             "`{}` hardly changes the fitted points: they say little of its value",
             figure.name

@@ -109,8 +109,9 @@ impl Memo {
             load,
             latency_ms,
         };
-        let failed =
-            |e: &dyn std::fmt::Display| CommandError::failed(format!("cannot write {}: {e}", self.path.display()));
+        let failed = |e: &dyn std::fmt::Display| {
+            CommandError::failed(format!("cannot write {}: {e}", self.path.display()))
+        };
         let mut text = serde_json::to_string(&line).map_err(|e| failed(&e))?;
         text.push('\n');
         self.file

@@ -16,7 +16,7 @@ pub(super) struct Progress {
     bar: Option<ProgressBar>,
     last_line: Instant,
     trials: u64,
-    /// Least root mean square of the residuals so far.
+    /// Minimum root mean square of the residuals so far.
     best: f64,
 }
 

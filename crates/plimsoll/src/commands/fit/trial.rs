@@ -87,12 +87,7 @@ impl<'a> TrialRunner<'a> {
     }
 
     /// Runs the workload at loads, the highest first: they take longest.
-    fn run(
-        &mut self,
-        text: &str,
-        figures: &[String],
-        loads: Vec<u64>,
-    ) -> Result<(), CommandError> {
+    fn run(&mut self, text: &str, figures: &[String], loads: Vec<u64>) -> Result<(), CommandError> {
         let path = self.dir.path().join(SYSTEM_FILE);
         std::fs::write(&path, text)
             .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", path.display())))?;

@@ -44,7 +44,20 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
             "minimum" | "maximum" | "exclusiveMinimum" => out_of_bounds(keyword, rule, value),
             "anyOf" | "oneOf" => choices(root, keyword, rule, value),
             "required" => missing(rule, value),
-            "properties" | "items" | "additionalProperties" => {
+            "pattern" => {
+                let pattern = regex::Regex::new(rule.as_str().unwrap()).unwrap();
+                let fits = value.as_str().is_none_or(|text| pattern.is_match(text));
+                (!fits).then(|| format!("does not fit {rule}"))
+            }
+            "minItems" | "maxItems" => {
+                let (count, bound) = (value.as_array().map(Vec::len), rule.as_u64().unwrap());
+                let fits = count.is_none_or(|n| match keyword.as_str() {
+                    "minItems" => n as u64 >= bound,
+                    _ => n as u64 <= bound,
+                });
+                (!fits).then(|| format!("has not the {keyword} {bound}"))
+            }
+            "properties" | "items" | "prefixItems" | "additionalProperties" => {
                 inside(root, keywords, keyword, value, at, found);
                 None
             }
@@ -112,6 +125,12 @@ fn inside(
     match (keyword, value) {
         ("items", Value::Array(items)) => {
             for (i, item) in items.iter().enumerate() {
+                check(root, rule, item, &format!("{at}/{i}"), found);
+            }
+        }
+        ("prefixItems", Value::Array(items)) => {
+            let rules = rule.as_array().unwrap();
+            for (i, (rule, item)) in rules.iter().zip(items).enumerate() {
                 check(root, rule, item, &format!("{at}/{i}"), found);
             }
         }

@@ -1,0 +1,243 @@
+//! Simulated systems: their list, their text, and what happens to them.
+
+use crate::common::{Bench, Ended, load_tests, schema};
+use plimsoll_results::{Directory, LoadCurve, Verdict};
+use serde_json::Value;
+
+/// Ten servers of 1 ms, two at each of five nodes, and 100 µs of network.
+pub const FARM: &str = "\
+title = \"Five nodes\"
+
+[node.server]
+count = 5
+when_down = \"fail\"
+
+[link.network]
+latency = \"50us\"
+
+[station.processor]
+node = \"server\"
+servers = 2
+service = \"1ms\"
+
+[path]
+serve = [\"network.request\", { node = \"server\", choose = \"round_robin\" }, \"processor\", \"network.reply\"]
+data_read = [\"serve\"]
+data_write = [\"serve\"]
+metadata_read = [\"serve\"]
+metadata_change = [\"serve\"]
+commit = [\"serve\"]
+";
+
+fn farm(bench: &Bench) -> &'static str {
+    std::fs::write(bench.path("farm.toml"), FARM).unwrap();
+    "--target=sim:./farm.toml"
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn the_list_has_every_system_and_show_prints_it_as_it_is() {
+    let bench = Bench::on_tmpfs();
+    let call = |args: &[&str]| Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
+    let text = call(&["systems"]);
+    let list = json(&call(&["systems", "--format=json"]));
+    let list = list.as_array().unwrap();
+    assert!(list.len() >= 2, "{list:?}");
+    let form = json(&call(&["schema", "system"]));
+    for system in list {
+        let name = system["name"].as_str().unwrap();
+        let title = system["title"].as_str().unwrap();
+        assert!(
+            text.contains(&format!("{name}  ")) && text.contains(title),
+            "{text}"
+        );
+        let shown = call(&["systems", "show", name]);
+        assert!(
+            shown.contains("# P") && shown.contains("source = \"A\""),
+            "{shown}"
+        );
+        let read: Value = toml::from_str(&shown).unwrap();
+        assert_eq!(schema::faults(&form, &read), [""; 0], "{name}");
+        std::fs::write(bench.path("mine.toml"), &shown).unwrap();
+        assert_eq!(call(&["systems", "show", "./mine.toml"]), shown);
+    }
+    let wrong: Value = toml::from_str("title = 1\npath = {}\nstations = 2\n").unwrap();
+    assert_eq!(schema::faults(&form, &wrong).len(), 2);
+}
+
+#[test]
+fn a_name_that_is_not_there_gets_a_hint() {
+    let bench = Bench::on_tmpfs();
+    let ended = Ended::of(bench.plimsoll(["systems", "show", "edge-23"])).expect_code(2);
+    assert!(
+        ended.stderr.contains("did you mean `edge-32`?"),
+        "{}",
+        ended.stderr
+    );
+    let ended = bench.run("vda", &["--target=sim:something"]).expect_code(2);
+    assert!(
+        ended
+            .stderr
+            .contains("there is no system `something`: expected edge-32, "),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn everything_wrong_with_a_system_is_said_at_once() {
+    let bench = Bench::on_tmpfs();
+    let text = FARM
+        .replace("\"network.request\", {", "\"net.request\", { ")
+        .replace(
+            "commit = [\"serve\"]",
+            "commit = [\"loop\"]\nloop = [\"again\"]\nagain = [\"loop\"]",
+        )
+        + "[[event]]\nat = \"1s\"\ndown = \"serve\"\n";
+    std::fs::write(bench.path("bad.toml"), text).unwrap();
+    let ended = bench
+        .run(
+            "vda",
+            &["--target=sim:./bad.toml", "--event=2s up server.5"],
+        )
+        .expect_code(2);
+    for expected in [
+        "there is no link `net`",
+        "leads to itself",
+        "no node, station or link is called `serve`",
+        "did you mean `server`?",
+        "the numbers of `server` are 0 to 4",
+        "[--event:1:7]",
+    ] {
+        assert!(
+            ended.stderr.contains(expected),
+            "{expected}: {}",
+            ended.stderr
+        );
+    }
+    let idle = FARM.replace("[path]", "[station.idle]\nservice = \"1s\"\n\n[path]");
+    std::fs::write(bench.path("idle.toml"), idle).unwrap();
+    let ended = bench
+        .run("vda", &["--target=sim:./idle.toml"])
+        .expect_code(2);
+    assert!(
+        ended.stderr.contains("no path uses `idle`"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn events_count_from_the_beginning_of_the_run() {
+    let bench = Bench::on_tmpfs();
+    let target = farm(&bench);
+    let run = |events: &[&str]| {
+        let mut args = vec![
+            target,
+            "--load=20",
+            "--warmup=2s",
+            "--time=4s",
+            "--on-error=count",
+        ];
+        args.extend(events);
+        bench.run("vda", &args)
+    };
+    let sound = run(&[]).result(0);
+    assert_eq!(sound.validity.verdict, Verdict::Valid);
+    // All of it is over before anything is measured.
+    let early = run(&["--event=500ms slow server 100", "--event=1s slow server 1"]).result(0);
+    assert!(early.summary.mean_ms < 1.1 * sound.summary.mean_ms);
+    let late = run(&["--event=4s slow server.2 10"]).result(0);
+    // Half of the window, one operation in five: 9 ms more.
+    let more = late.summary.mean_ms - sound.summary.mean_ms;
+    assert!((0.5..1.6).contains(&more), "{more} ms");
+    assert_eq!(late.target.url, "sim:./farm.toml?event=4s,slow,server.2,10");
+    let down = run(&["--event=3s down server.2", "--event=4s up server.2"]).result(3);
+    let errors: u64 = down.operations.iter().map(|o| o.errors).sum();
+    // A fifth of the 200 operations of that second.
+    assert!((30..=50).contains(&errors), "{errors}");
+}
+
+#[test]
+fn events_need_a_simulated_system() {
+    let bench = Bench::on_tmpfs();
+    for (args, expected) in [
+        (
+            &["--target=null:", "--event=1s down server"][..],
+            "--event '1s down server' needs a simulated system: the target is null:",
+        ),
+        (
+            &["--target=sim:edge-32", "--event=1s fall server"],
+            "expected TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR",
+        ),
+        (
+            &["--target=sim:edge-32?event=1s,fall,server"],
+            "expected TIME down WHAT",
+        ),
+        (
+            &["--target=sim:edge-32?latency=1ms"],
+            "unknown option: expected event=",
+        ),
+    ] {
+        let ended = bench.run("vda", args).expect_code(2);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_curve_that_is_resumed_keeps_its_events() {
+    let bench = Bench::on_tmpfs();
+    let target = farm(&bench);
+    let curve = [
+        "curve",
+        "vda",
+        "--load=10,20",
+        target,
+        "--warmup=0s",
+        "--time=2s",
+        "--quiet",
+        "--event=1s slow server 10",
+        "--results=results",
+    ];
+    Ended::of(bench.plimsoll(curve)).expect_code(0);
+    let dir = load_tests::only_results(&bench);
+    let whole = Directory::<LoadCurve>::at(&dir).read().unwrap();
+    let mut file = json(&std::fs::read_to_string(dir.join("curve.json")).unwrap());
+    let second = file["points"].as_array_mut().unwrap().pop().unwrap();
+    file["state"] = "interrupted".into();
+    std::fs::write(dir.join("curve.json"), file.to_string()).unwrap();
+    std::fs::remove_dir_all(dir.join(second["run"].as_str().unwrap())).unwrap();
+    let resume = ["curve", "--resume", dir.to_str().unwrap(), "--quiet"];
+    Ended::of(bench.plimsoll(resume)).expect_code(0);
+    let resumed = Directory::<LoadCurve>::at(&dir).read().unwrap();
+    assert_eq!(resumed.points.len(), 2);
+    assert_eq!(resumed.points[1].mean_ms, whole.points[1].mean_ms);
+    assert!(
+        resumed.points[1].mean_ms.unwrap() > 3.0,
+        "half the time ten times slower"
+    );
+}
+
+#[test]
+fn a_cache_that_holds_everything_is_noted() {
+    let bench = Bench::on_tmpfs();
+    let cached = FARM
+        .replace(
+            "[path]",
+            "[cache.memory]\nbytes = \"100g\"\nblock = \"1m\"\nmiss = \"serve\"\n\n[path]",
+        )
+        .replace("data_read = [\"serve\"]", "data_read = [\"memory\"]");
+    std::fs::write(bench.path("cached.toml"), cached).unwrap();
+    let args = ["--target=sim:./cached.toml", "--time=1s", "--warmup=0s"];
+    let noted = |load: &str| {
+        let run = bench.run("vda", &[&args[..], &[load]].concat()).result(0);
+        run.notes
+            .iter()
+            .any(|n| n.text.contains("the cache `memory` is larger"))
+    };
+    assert!(noted("--load=2"));
+    assert!(!noted("--load=10"));
+}
