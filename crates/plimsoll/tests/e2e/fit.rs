@@ -237,7 +237,7 @@ fn a_fit_is_good_only_if_the_points_allow() {
 
     // The disk may not be as slow as it is.
     let narrow = read(&bench.path("start.toml"))
-        .replace("\"8ms\"", "\"1.5ms\"")
+        .replace("\"8ms\"", "\"1.2ms\"")
         .replace(", free = [\"50us\", \"1ms\"]", "");
     std::fs::write(bench.path("narrow.toml"), narrow).unwrap();
     let ended = fit(&bench, &["narrow.toml", "--to", &curve, "-o", "n.toml"]);
