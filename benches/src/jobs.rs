@@ -7,12 +7,13 @@ use crate::suite::{md, md_loop, nfs, planning, reactor, waiting};
 type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
 
 /// Jobs by name.
-const JOBS: [(&str, Job); 7] = [
+const JOBS: [(&str, Job); 8] = [
     (md::NULL, md::null_in_child),
     (md::FILES, md::files_in_child),
     (md_loop::JOB, md_loop::in_child),
     (nfs::JOB, nfs::in_child),
     (planning::JOB, planning::in_child),
+    (planning::FORMULA_JOB, planning::formulas_in_child),
     (reactor::JOB, reactor::in_child),
     (waiting::JOB, waiting::in_child),
 ];

@@ -30,6 +30,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "create, write 4 KiB, close, delete",
         "time to plan",
         "files of random sizes: memory",
+        "null target: memory of a run",
         "choosing one of 1 M files",
         "2 threads at once",
         "NFSv3 GETATTR, 64 workers on one connection, null server: calls per second of processor time",

@@ -30,6 +30,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("create-delete", metadata::create_delete),
     ("md", md::measure),
     ("planning", planning::measure),
+    ("formulas", planning::formulas),
     ("choosing", planning::choosing),
     ("reactor", reactor::measure),
     ("waiting", waiting::measure),

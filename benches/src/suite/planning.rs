@@ -3,18 +3,27 @@
 use crate::bench::Bench;
 use crate::child;
 use crate::error::{BenchError, plausible};
-use crate::load::plan;
+use crate::load::{SilentObserver, plan};
 use crate::rounds::{Contender, Figures, interleave};
 use crate::table::{Goal, Row, Unit};
 use crate::usage::peak_memory;
-use plimsoll_engine::{BlockCursor, FilesetState, Settings, preflight};
-use plimsoll_plan::{FilesetId, Overrides};
+use plimsoll_engine::{BlockCursor, ClockKind, FilesetState, Settings, Stop, preflight};
+use plimsoll_plan::{FilesetId, Overrides, SourceKind};
 use std::path::Path;
 use std::sync::{Arc, Barrier};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Name of the job of a fresh process; its count is the number of files.
 pub(crate) const JOB: &str = "planning";
+
+/// Name of the job of a fresh process that runs a mix; its count is the load.
+pub(crate) const FORMULA_JOB: &str = "formulas";
+
+/// Operation mix whose filesets are the largest, and files of one of its business metrics.
+const FORMULA_MIX: (&str, u64) = ("nfs-sfs2008", 68_000 + 2_000);
+
+/// Load of a published result of 1.59 million operations per second.
+const FORMULA_LOAD: u64 = 15_923;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -86,6 +95,75 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             Unit::Mebibytes,
             &Figures::new(memory),
             Goal::AtMost(200e6 / MIB),
+        ),
+    ])
+}
+
+/// Plans an operation mix of this load, and runs it for a moment of virtual time.
+pub(crate) fn formulas_in_child(load: u64) -> Result<serde_json::Value, BenchError> {
+    let (name, _) = FORMULA_MIX;
+    let text = plimsoll_mix::library::find(name).expect("the mix is built in");
+    let begin = Instant::now();
+    let overrides = Overrides {
+        dir: Some("/".into()),
+        load: Some(load),
+        time: Some(Duration::from_millis(100)),
+        warmup: Some(Duration::ZERO),
+        ..Overrides::default()
+    };
+    let context = plimsoll_mix::Context {
+        kind: SourceKind::Builtin,
+        temp_dir: Path::new("/").into(),
+    };
+    let workload = plimsoll_mix::parse(text.text, name)?;
+    let plan = plimsoll_mix::lower(&workload, &overrides, &context)?;
+    let settings = Settings {
+        target: "null:?latency=1ms".into(),
+        clock: ClockKind::Virtual,
+        ..Settings::default()
+    };
+    let preflight = preflight(&plan, &settings)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let files = preflight.layouts.iter().map(|l| u64::from(l.files()));
+    let files: u64 = files.sum();
+    drop(preflight);
+    let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut SilentObserver)?;
+    let rows = outcome.windows.last().map(|w| w.totals.rows.as_slice());
+    let ops: u64 = rows.unwrap_or_default().iter().map(|row| row.ops).sum();
+    Ok(serde_json::json!({
+        "seconds": seconds,
+        "bytes": peak_memory()?,
+        "files": files,
+        "ops": ops,
+    }))
+}
+
+/// Time of planning a billion files, and memory of a run on them.
+pub(crate) fn formulas(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    let load = bench.pick(FORMULA_LOAD, 20);
+    let report = child::run(FORMULA_JOB, load, bench)?;
+    let number = |name| child::number(&report, name);
+    let (name, files_each) = FORMULA_MIX;
+    let (files, ops) = (number("files")?, number("ops")?);
+    plausible("formulas", files as u64 == load * files_each, || {
+        format!("{files} files at a load of {load}")
+    })?;
+    plausible("formulas", ops >= load as f64, || {
+        format!("{ops} operations at a load of {load}")
+    })?;
+    let what = format!("{name} at a load of {load}, {files} files, null target");
+    Ok(vec![
+        Row::plain(
+            format!("{what}: time to plan"),
+            Unit::Seconds,
+            number("seconds")?,
+            Goal::AtMost(1.0),
+        ),
+        Row::plain(
+            format!("{what}: memory of a run"),
+            Unit::Mebibytes,
+            number("bytes")? / MIB,
+            Goal::AtMost(2048.0),
         ),
     ])
 }

@@ -1,7 +1,7 @@
 //! The outcome of a run.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{ProcessCounts, RankStage, WindowTotals};
+use plimsoll_measure::{ProcessCounts, RankStage, SimulatedWindow, WindowTotals};
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition};
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,8 @@ pub struct Window {
     pub system: SystemUse,
     /// Fraction of the processors that the run used, of the machine where it was largest.
     pub client_share: Option<f64>,
+    /// Figures of the simulated system; none if the target is real.
+    pub simulated: Option<SimulatedWindow>,
 }
 
 /// An operation whose fileset was exhausted, in a run that was to end by time.

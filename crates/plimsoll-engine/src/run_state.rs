@@ -63,6 +63,8 @@ pub(crate) struct RunState {
     pub(crate) explain: Explain,
     /// Scheduled and completed operations of each worker of a mix.
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
+    /// The files that the workers of this process work on.
+    pub(crate) data_set: DataSet,
     /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
     /// The stage, if the workers are ranks of a pattern.
@@ -97,7 +99,8 @@ impl RunState {
         let tickets = limits.total.map(|n| OpBudget::new(n, workers.len() as u64));
         let sizes = groups.map(|g| {
             let mix = g.program.mix()?;
-            Some(Arc::new(MixFileSizes::new(mix, &filesets)))
+            let data = &filesets[mix.files.data.0 as usize];
+            Some(Arc::new(MixFileSizes::new(mix, data.layout.clone())))
         });
         let ended = (0..plan.workers()).map(|_| AtomicBool::new(false));
         Ok(Self {
@@ -128,6 +131,7 @@ impl RunState {
             ends: WorkerEnds::default(),
             latest_exit: AtomicU64::new(0),
             ended: ended.collect(),
+            data_set: data_set(plan, filesets.iter().map(|set| &*set.layout)),
             plan: Arc::new(plan.clone()),
             filesets,
             programs,
@@ -147,11 +151,6 @@ impl RunState {
         let own = of_row.find(|(owner, _)| *owner == worker);
         let (_, semaphore) = own.expect("each worker with a semblock has a semaphore");
         semaphore.clone()
-    }
-
-    /// The files that the workers of this process work on.
-    pub(crate) fn data_set(&self) -> DataSet {
-        data_set(&self.plan, self.filesets.iter().map(|set| &*set.layout))
     }
 
     /// Sizes of the files of a mix.

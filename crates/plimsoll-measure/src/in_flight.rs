@@ -42,6 +42,13 @@ impl InFlight {
         self.0.store(0, Relaxed);
     }
 
+    /// Row of the operation; none between two operations.
+    #[inline]
+    #[must_use]
+    pub fn row(&self) -> Option<u32> {
+        self.read().map(|(row, _)| row)
+    }
+
     /// Row and start of the operation, if there is one.
     pub(crate) fn read(&self) -> Option<(u32, Nanos)> {
         let word = self.0.load(Relaxed);

@@ -12,6 +12,7 @@
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and which of them are stalls |
 //! | `curve`, `compare` | load curves; whether repeated runs differ |
+//! | `simulated` | what a simulated storage system did |
 //! | `system` | counters of the process and the machine |
 
 pub mod clock;
@@ -31,6 +32,7 @@ mod op_times;
 mod process_counts;
 mod ranks;
 mod recorder;
+mod simulated;
 pub mod system;
 mod window;
 mod workers_done;
@@ -50,6 +52,10 @@ pub use op_times::OpTimes;
 pub use process_counts::ProcessCounts;
 pub use ranks::{RankRow, RankStage, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};
+pub use simulated::{
+    Bottleneck, BufferFigures, CacheFigures, ElementTotal, RowTime, SATURATED_UTILISATION,
+    SimulatedWindow, StationFigures,
+};
 pub use window::{WindowBounds, WindowState};
 pub use workers_done::WorkersDone;
 

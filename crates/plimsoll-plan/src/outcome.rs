@@ -36,6 +36,10 @@ pub struct PopulatedFileset {
     pub dirs: u64,
     /// Bytes in the files.
     pub bytes: u64,
+    /// Whether `bytes` is an estimate from a sample of the files: on a target that keeps no files there
+    /// may be so many that their sizes are only drawn when they are used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bytes_estimated: bool,
     /// Seconds that populating it took.
     pub seconds: f64,
     /// An identical tree of an earlier run was found and used.

@@ -202,7 +202,7 @@ fn gamma_function(x: f64) -> f64 {
 }
 
 /// A [`Variable`] prepared for drawing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     shape: Shape,
     min: f64,
@@ -210,7 +210,7 @@ pub struct Sampler {
     round: f64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Shape {
     Fixed(f64),
     Uniform(f64, f64),
@@ -309,7 +309,10 @@ impl Sampler {
         };
         let clamped = x.clamp(self.min, self.max);
         // As in Filebench, rounding comes last and may pass a bound by less than one multiple.
-        ((clamped / self.round).round() * self.round) as u64
+        match self.round {
+            1.0 => clamped.round() as u64,
+            round => ((clamped / round).round() * round) as u64,
+        }
     }
 }
 

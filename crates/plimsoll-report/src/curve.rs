@@ -4,6 +4,7 @@ use crate::format::{clock_note, duration_text, inline, inline_latency, latency, 
 use crate::percentiles::{
     self, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful, shown_inline,
 };
+use crate::simulation::share;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, results_location};
@@ -205,6 +206,15 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
     if let Some(knee) = curve.knee {
         let text = format!("{} {metric}, where the response time turns up", rate(knee));
         paragraph(out, "knee: ", &text, columns);
+    }
+    if let Some((load, bottleneck)) = curve.saturated_from() {
+        let text = format!(
+            "{} from {} {metric} on, {} busy",
+            bottleneck.station,
+            Count(load),
+            share(bottleneck.utilisation)
+        );
+        paragraph(out, "bottleneck: ", &text, columns);
     }
     if let Some(usl) = &curve.usl {
         let peak = usl

@@ -21,6 +21,7 @@ pub mod operation_table;
 pub mod percentiles;
 pub mod points;
 pub mod profile;
+pub mod simulation;
 pub mod stages;
 pub mod standstill;
 pub mod study;

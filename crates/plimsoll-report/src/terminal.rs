@@ -9,7 +9,7 @@ use crate::percentiles::{
 };
 use crate::table::Table;
 use crate::text::{Paint, list, paragraph, results_location, shorten};
-use crate::{stages, standstill};
+use crate::{simulation, stages, standstill};
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
@@ -63,6 +63,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
     }
+    simulated(&mut out, run, layout);
     if let Some(cache) = &run.client_cache {
         paragraph(&mut out, "reads: ", &cache.to_string(), layout.columns());
     }
@@ -70,6 +71,45 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     tail(&mut out, run, layout);
     results_location(&mut out, results, None, Paint(layout.color));
     out
+}
+
+/// What the simulated system did.
+fn simulated(out: &mut String, run: &Run, layout: Layout) {
+    for (name, stage) in stages::if_few(run) {
+        if let Some(bottleneck) = stage
+            .window
+            .simulation
+            .as_ref()
+            .and_then(|s| s.bottleneck.as_ref())
+        {
+            let label = format!("bottleneck of {name}: ");
+            paragraph(
+                out,
+                &label,
+                &simulation::bottleneck(bottleneck),
+                layout.columns(),
+            );
+        }
+    }
+    let Some(figures) = &run.simulation else {
+        return;
+    };
+    for table in [
+        simulation::stations(run, figures),
+        simulation::times(run, figures),
+    ] {
+        let mut lines = Table::new(&table.head);
+        table.rows.into_iter().for_each(|row| lines.row(row));
+        lines.render(out, layout.columns(), Paint(layout.color));
+        out.push('\n');
+    }
+    for sentence in simulation::stores(figures) {
+        paragraph(out, "", &sentence, layout.columns());
+    }
+    if let Some(bottleneck) = &figures.bottleneck {
+        let text = simulation::bottleneck(bottleneck);
+        paragraph(out, "bottleneck: ", &text, layout.columns());
+    }
 }
 
 /// Failed operations by their error.

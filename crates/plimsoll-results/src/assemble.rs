@@ -9,12 +9,13 @@ use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
+use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
     ClockKind, Gap, InFlightAges, Latency, Nanos, OpTotals, ProcessCounts, RankStage, RankStall,
-    Stall, WindowTotals, WorkersDone,
+    SimulatedWindow, Stall, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{
     Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset, Reason,
@@ -37,6 +38,8 @@ pub struct MeasuredRun {
     pub started: SystemTime,
     /// Windows in order; the last one is the result, of a pattern all of them are.
     pub windows: Vec<(WindowTotals, SystemUse)>,
+    /// Figures of the simulated system in each window, by its number; none if the target is real.
+    pub simulated: Vec<(u32, SimulatedWindow)>,
     /// Processes that ran the Plan together.
     pub ranks: u32,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
@@ -76,6 +79,7 @@ impl MeasuredRun {
             lanes: 1,
             started,
             windows: vec![],
+            simulated: vec![],
             ranks: 1,
             stages: vec![],
             percentiles: None,
@@ -110,6 +114,8 @@ impl Run {
         let (last, stages) = match m.plan.pattern() {
             Some(pattern) => {
                 let mut whole = whole(&m, &kept);
+                // Each stage has its own.
+                whole.simulation = None;
                 whole.client_cache =
                     ClientCache::sum(windows.iter().filter_map(|w| w.client_cache));
                 let windows = std::mem::take(&mut windows);
@@ -157,6 +163,7 @@ impl Run {
             earlier_windows: windows,
             ranks: m.ranks,
             stages,
+            simulation: last.simulation,
             mix,
             filesets: m.populated,
             commands: m.commands,
@@ -183,6 +190,7 @@ fn no_window() -> Window {
         last_done: None,
         system: SystemUse::default(),
         client_cache: None,
+        simulation: None,
     }
 }
 
@@ -387,6 +395,9 @@ fn window(
         summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
     }
     let (first_done, last_done) = done(plan, totals, &summary).unzip();
+    let simulated = measured.simulated.iter().find(|(n, _)| *n == totals.number);
+    let simulation =
+        simulated.map(|(_, s)| SimulationFigures::of(s, plan, |row| rows[row as usize].ops));
     Window {
         number: totals.number,
         start_s: totals.start as f64 / 1e9,
@@ -398,6 +409,7 @@ fn window(
         last_done,
         system: system.clone(),
         client_cache: ClientCache::of(plan, rows, system, &measured.environment),
+        simulation,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::load_test::{LoadPoints, LoadTest};
 use crate::renames::{self, Rename};
 use crate::{CURVE_FILE, ClockKind, CurvePoint, Reason, ResultsError, RunDir, RunWriter, Verdict};
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict, Rule, UslFit};
+use plimsoll_measure::{Bottleneck, SATURATED_UTILISATION};
 use plimsoll_plan::Plan;
 use plimsoll_points::StopRules;
 use schemars::JsonSchema;
@@ -146,6 +147,15 @@ impl LoadCurve {
             .copied()
             .filter(|l| *l > last)
             .collect()
+    }
+
+    /// The first point at which a station of the simulated system is saturated, with that station.
+    #[must_use]
+    pub fn saturated_from(&self) -> Option<(u64, &Bottleneck)> {
+        self.points.iter().find_map(|p| {
+            let station = p.bottleneck.as_ref()?;
+            (station.utilisation >= SATURATED_UTILISATION).then_some((p.load, station))
+        })
     }
 
     /// Whether any point is valid.

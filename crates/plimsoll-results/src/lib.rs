@@ -55,6 +55,7 @@ mod renames;
 mod repeats;
 mod run;
 mod series;
+mod simulation;
 mod sparse;
 mod staging;
 mod standstill;
@@ -108,5 +109,6 @@ pub use run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
+pub use simulation::{ElementTime, OperationTime, SimulationFigures};
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};

@@ -1,9 +1,11 @@
 //! A load point, from the run that measured it.
 
+use crate::simulation::ElementTime;
 use crate::{
     CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Reason,
     ResultsError, Run, RunDir, Verdict,
 };
+use plimsoll_measure::Bottleneck;
 use plimsoll_plan::{Criteria, OpKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +59,14 @@ pub struct CurvePoint {
     pub errors: u64,
     /// Seconds measured.
     pub window_s: f64,
+    /// Where the response time went: at each element of a simulated system, as the mean of an operation;
+    /// what is missing from the mean response time was spent at the client, before the operation was
+    /// sent. Empty if the target is real.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub time_at: Vec<ElementTime>,
+    /// The station that limited the simulated system; null if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<Bottleneck>,
     /// Commands of the user that ran before and after the phases of the point's run, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
@@ -105,6 +115,7 @@ impl CurvePoint {
         let counted = || run.operations.iter().filter(|o| o.kind.counts());
         let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);
         let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.is_at_least(max_ms);
+        let simulation = run.simulation.as_ref();
         Self {
             load,
             achieved_ops_per_s: summary.ops_per_s,
@@ -126,6 +137,8 @@ impl CurvePoint {
             bytes_per_s: summary.bytes_per_s,
             errors: summary.errors,
             window_s: run.window_s,
+            time_at: simulation.map_or_else(Vec::new, |s| s.mean_times(&run.operations)),
+            bottleneck: simulation.and_then(|s| s.bottleneck.clone()),
             commands: run.commands.clone(),
             started_at: run.started_at.clone(),
             run: name.to_owned(),

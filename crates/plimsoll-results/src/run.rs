@@ -6,6 +6,7 @@ use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
+use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{ClockKind, RankStage};
@@ -75,6 +76,10 @@ pub struct Run {
     /// Stages of a pattern, in order, each a window of its own; the figures of the run are all of
     /// them together, and its window is as long as all of theirs.
     pub stages: Vec<Stage>,
+    /// What the simulated system did in the measured window; null if the target is real, and for a
+    /// pattern, whose stages say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<SimulationFigures>,
     /// The part of the load that was sustained; null unless the workload is an operation mix.
     #[serde(default)]
     pub mix: Option<MixFigures>,
@@ -396,6 +401,9 @@ pub struct Window {
     /// it is not known.
     #[serde(default)]
     pub client_cache: Option<ClientCache>,
+    /// What the simulated system did; null if the target is real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<SimulationFigures>,
 }
 
 /// Figures of all workers up to an instant, such as that at which the first of them finished.

@@ -54,6 +54,7 @@ fn measured(
             files: 1,
             dirs: 1,
             bytes: 100 * MIB,
+            bytes_estimated: false,
             seconds: 1.0,
             reused: false,
         }],

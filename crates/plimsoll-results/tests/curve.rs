@@ -126,6 +126,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         lanes: 1,
         started: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         windows: vec![(totals, SystemUse::default())],
+        simulated: vec![],
         ranks: 1,
         stages: vec![],
         percentiles: None,

@@ -29,7 +29,7 @@ fn run(text: &str, ms: u64, loads: &[usize], print: bool) -> Vec<f64> {
     for &i in loads {
         let (ops, p) = published[i];
         let units = (ops as f64 / 100.0).round() as u32;
-        let dataset = units as u64 * 11_500 * (1 << 20) * 3 / 10;
+        let dataset = units as u64 * 11_700_000_000;
         let system = parse(&text, "x").unwrap_or_else(|e| panic!("{:?}", e.findings()));
         let mut sim = Simulation::new(system, 1, dataset, units as u64 * 68000);
         let mut rng = Stream::new(5).rng();
@@ -56,6 +56,7 @@ fn run(text: &str, ms: u64, loads: &[usize], print: bool) -> Vec<f64> {
             let file = (c as u64) << 20 | rng.random_range(0..20400u64);
             let offset = 0;
             Operation {
+                row: Some(0),
                 class,
                 client: c,
                 file,

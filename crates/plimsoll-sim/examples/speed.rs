@@ -30,6 +30,7 @@ fn main() {
             sim.submit(
                 at,
                 Operation {
+                    row: Some(0),
                     class,
                     client: c,
                     file: rng.random::<u64>() % 1000000,

@@ -179,6 +179,7 @@ impl Simulation {
             state.rebuilding += 1;
             let operation = Operation {
                 class: OperationClass::DataWrite,
+                row: None,
                 client: 0,
                 file: state.missed_bytes,
                 directory: 0,

@@ -26,6 +26,9 @@ pub struct SystemFile {
     /// Where its figures come from, in sentences.
     #[serde(default)]
     pub description: String,
+    /// Part of the data set that references fall on, over 0 to 1: caches that begin full hold as much of
+    /// this part as fits. The whole data set without it.
+    pub working_set: Option<At<f64>>,
     /// Groups of like nodes.
     #[serde(default)]
     pub node: Elements<Node>,
@@ -193,9 +196,6 @@ pub struct Cache {
     /// What it holds at the beginning.
     #[serde(default)]
     pub begins: CacheBegins,
-    /// Bytes that references fall on, if it begins full: a smaller part of the data set, of all its
-    /// instances together. The whole data set without it.
-    pub working_set: Option<At<Size>>,
     /// Whether its contents are lost with its node.
     #[serde(default)]
     pub volatile: bool,

@@ -9,6 +9,8 @@ use crate::system::{MAX_CACHE_DEPTH, MAX_GROUPS, OperationClass};
 pub struct Operation {
     /// What it does, which decides its path.
     pub class: OperationClass,
+    /// Row of the results that its time is attributed to; without one it is not counted.
+    pub row: Option<u32>,
     /// Number of the client that issues it.
     pub client: u32,
     /// Number of the file or name.

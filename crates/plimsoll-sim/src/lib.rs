@@ -38,7 +38,4 @@ pub use simulation::Simulation;
 pub use system::{Acknowledgement, Choice, OperationClass, System, WhenDown};
 pub use system_event::SystemEvent;
 pub use tally::StationTotals;
-pub use window::{
-    Bottleneck, BufferFigures, CacheFigures, ClassTime, ElementTime, Snapshot, StationFigures,
-    SystemFigures,
-};
+pub use window::Snapshot;

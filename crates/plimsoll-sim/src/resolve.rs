@@ -93,6 +93,7 @@ pub(crate) fn resolve(
     };
     resolver.groups();
     resolver.stations();
+    resolver.working_set();
     resolver.holders();
     resolver.limits();
     resolver.paths();
@@ -533,15 +534,6 @@ impl<'a> Resolver<'a> {
             if capacity == 0 {
                 self.problem(name, "the cache does not hold one block", "this cache");
             }
-            if let Some(at) = &cache.working_set
-                && (cache.begins == CacheBegins::Empty || block.is_none())
-            {
-                self.problem(
-                    at,
-                    "`working_set` needs begins = \"full\" and `block`",
-                    "does nothing here",
-                );
-            }
             let number = self.system.caches.len() as u16;
             self.system.caches.push(CacheSpec {
                 name: name.get_ref().clone(),
@@ -553,10 +545,6 @@ impl<'a> Resolver<'a> {
                 capacity: capacity.max(1),
                 block,
                 begins_full: cache.begins == CacheBegins::Full,
-                working_set: cache
-                    .working_set
-                    .as_ref()
-                    .map(|size| size.get_ref().value.0 as u64),
                 volatile: cache.volatile,
             });
             self.name(name, Element::Cache(number));
@@ -573,6 +561,30 @@ impl<'a> Resolver<'a> {
             );
             self.name(name, Element::Log(number));
         }
+    }
+
+    fn working_set(&mut self) {
+        let Some(at) = &self.file.working_set else {
+            return;
+        };
+        let share = at.get_ref().value;
+        if !(share > 0.0 && share <= 1.0) {
+            self.problem(
+                at,
+                "a working set is a part of the data set: over 0, and at most 1",
+                "this number",
+            );
+        }
+        let begins_full =
+            |c: &crate::file::Cache| c.begins == CacheBegins::Full && c.block.is_some();
+        if !self.file.cache.values().any(begins_full) {
+            self.problem(
+                at,
+                "`working_set` needs a cache with begins = \"full\" and `block`",
+                "does nothing here",
+            );
+        }
+        self.system.working_set = Some(share);
     }
 
     fn write_back(

@@ -6,9 +6,10 @@ use crate::event_queue::{EventQueue, Nanos};
 use crate::flow::{Completion, Flows, Operation, Purpose};
 use crate::instance::{FlowId, Instance};
 use crate::limit::Limit;
-use crate::system::{OperationClass, System};
+use crate::system::System;
 use crate::tally::StationTotals;
 use crate::tokens::Tokens;
+use crate::window::RowTotals;
 use plimsoll_plan::{Rng, Stream};
 use std::collections::VecDeque;
 
@@ -78,9 +79,8 @@ pub struct Simulation {
     pub(crate) limits: Vec<Limit>,
     pub(crate) tokens: Vec<Tokens>,
     pub(crate) completions: Vec<Completion>,
-    /// Time of operations by class and element, in nanoseconds, and operations by class.
-    pub(crate) time_by: Vec<[u128; OperationClass::ALL.len()]>,
-    pub(crate) operations: [u64; OperationClass::ALL.len()],
+    /// Where the time of operations went, by their row.
+    pub(crate) rows: Vec<RowTotals>,
     /// Flows that can go on now.
     pub(crate) runnable: VecDeque<FlowId>,
 }
@@ -113,7 +113,10 @@ impl Simulation {
         let caches = system.caches.iter().flat_map(|c| {
             let count = c.placement.count * system.nodes(c.placement);
             let blocks = match c.block {
-                Some(block) => c.working_set.unwrap_or(dataset).div_ceil(block),
+                Some(block) => {
+                    let share = system.working_set.unwrap_or(1.0);
+                    ((dataset as f64 * share) as u64).div_ceil(block)
+                }
                 None => files,
             } / u64::from(count);
             let resident = if c.begins_full {
@@ -143,12 +146,17 @@ impl Simulation {
             limits: limits.collect(),
             tokens: system.tokens.iter().map(|_| Tokens::default()).collect(),
             completions: Vec::new(),
-            time_by: vec![Default::default(); system.elements.len()],
-            operations: Default::default(),
+            rows: Vec::new(),
             runnable: VecDeque::new(),
             instances,
             system,
         }
+    }
+
+    /// The present.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.now
     }
 
     /// Time of the next event; none if nothing is in flight and nothing is scheduled.

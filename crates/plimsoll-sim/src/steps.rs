@@ -6,6 +6,7 @@ use crate::hash::{mix, pair};
 use crate::instance::{Begun, FlowId, Schedule};
 use crate::simulation::{Event, Simulation};
 use crate::system::{Acknowledgement, Choice, OperationClass, Payload, Placement, Step, WhenDown};
+use crate::window::RowTotals;
 use rand::RngExt as _;
 
 /// Blocks by which [`Choice::Block`] spreads a file.
@@ -481,13 +482,8 @@ impl Simulation {
     pub(crate) fn end(&mut self, id: FlowId, succeeded: bool) {
         match self.flows[id].purpose {
             Purpose::Operation { ticket } => {
-                let flow = &self.flows[id];
-                let class = flow.operation.class as usize;
                 if succeeded {
-                    self.operations[class] += 1;
-                    for &(element, time) in &flow.trail {
-                        self.time_by[element as usize][class] += u128::from(time);
-                    }
+                    self.count(id);
                 }
                 self.completions.push(Completion { ticket, succeeded });
             }
@@ -504,6 +500,25 @@ impl Simulation {
             self.release(id);
         }
         self.flows.end(id);
+    }
+
+    /// Adds a request that succeeded to the sums of its row.
+    #[inline]
+    fn count(&mut self, id: FlowId) {
+        let flow = &self.flows[id];
+        let Some(row) = flow.operation.row else {
+            return;
+        };
+        let row = row as usize;
+        if self.rows.len() <= row {
+            self.rows.resize_with(row + 1, RowTotals::default);
+        }
+        let row = &mut self.rows[row];
+        row.requests += 1;
+        row.time_ns.resize(self.system.elements.len(), 0);
+        for &(element, time) in &flow.trail {
+            row.time_ns[element as usize] += u128::from(time);
+        }
     }
 
     fn end_branch(&mut self, id: FlowId, parent: FlowRef, fork: u32, succeeded: bool) {

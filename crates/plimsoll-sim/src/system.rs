@@ -171,8 +171,6 @@ pub(crate) struct CacheSpec {
     pub(crate) block: Option<u64>,
     /// Whether it begins with as much of the data set as fits.
     pub(crate) begins_full: bool,
-    /// Bytes that references fall on, if not the whole data set.
-    pub(crate) working_set: Option<u64>,
     /// Whether what it holds is lost with its node.
     pub(crate) volatile: bool,
 }
@@ -280,6 +278,8 @@ pub struct System {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) description: String,
+    /// Part of the data set that references fall on; the whole without it.
+    pub(crate) working_set: Option<f64>,
     pub(crate) groups: Vec<GroupSpec>,
     pub(crate) stations: Vec<StationSpec>,
     pub(crate) caches: Vec<CacheSpec>,
@@ -323,7 +323,7 @@ impl System {
             let capacity = cache.capacity.saturating_mul(instances);
             let (held, of) = match cache.block {
                 Some(block) => {
-                    let referenced = cache.working_set.unwrap_or(bytes);
+                    let referenced = (bytes as f64 * self.working_set.unwrap_or(1.0)) as u64;
                     let held = capacity.saturating_mul(block);
                     if held <= referenced {
                         return None;

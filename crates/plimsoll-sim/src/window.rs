@@ -3,10 +3,23 @@
 use crate::cache::CacheTotals;
 use crate::event_queue::Nanos;
 use crate::simulation::Simulation;
-use crate::system::{OperationClass, Placement};
+use crate::system::Placement;
 use crate::tally::StationTotals;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use plimsoll_measure::{
+    Bottleneck, BufferFigures, CacheFigures, ElementTotal, RowTime, SimulatedWindow, StationFigures,
+};
+
+/// What separates the name of a link from that of its direction, and that from `latency`.
+const PART_SEPARATORS: [char; 2] = ['.', ' '];
+
+/// Sums over the requests of a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RowTotals {
+    /// Requests that succeeded.
+    pub(crate) requests: u64,
+    /// Their time at each element, in nanoseconds; empty before the first.
+    pub(crate) time_ns: Vec<u128>,
+}
 
 /// All sums of a simulation at an instant; figures of a window are differences of two.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,109 +30,7 @@ pub struct Snapshot {
     caches: Vec<CacheTotals>,
     /// ∫ bytes used dt of each buffer.
     buffers: Vec<u128>,
-    time_by: Vec<[u128; OperationClass::ALL.len()]>,
-    operations: [u64; OperationClass::ALL.len()],
-}
-
-/// What a system did in a window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SystemFigures {
-    /// Name of the system.
-    pub system: String,
-    /// Stations, in the order of their names; a link has one for each direction.
-    pub stations: Vec<StationFigures>,
-    /// Caches.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub caches: Vec<CacheFigures>,
-    /// Logs, and dirty data of caches that write back.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub buffers: Vec<BufferFigures>,
-    /// Where the time went, for each class of operations that there were.
-    pub time: Vec<ClassTime>,
-    /// The station with the highest utilisation, if it has any.
-    pub bottleneck: Option<Bottleneck>,
-}
-
-/// Figures of a station, over all of its instances.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StationFigures {
-    /// Its name.
-    pub name: String,
-    /// Instances of it.
-    pub instances: u32,
-    /// Servers of each instance; null for a delay.
-    pub servers: Option<u32>,
-    /// Operations that departed.
-    pub operations: u64,
-    /// Share of the time that a server was busy; null for a delay.
-    pub utilisation: Option<f64>,
-    /// That of the busiest instance.
-    pub max_utilisation: Option<f64>,
-    /// Mean number of operations that waited, of all instances together.
-    pub mean_waiting: f64,
-    /// Largest number that waited at one instance.
-    pub max_waiting: u32,
-    /// Mean time that an operation waited, in milliseconds; null if none departed.
-    pub mean_wait_ms: Option<f64>,
-    /// Mean time of service, in milliseconds; null if none departed.
-    pub mean_service_ms: Option<f64>,
-}
-
-/// Figures of a cache, over all of its instances.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CacheFigures {
-    /// Its name.
-    pub name: String,
-    /// Blocks looked up or written.
-    pub references: u64,
-    /// Share of them that were held; null if there were none.
-    pub hit_ratio: Option<f64>,
-    /// Standard error of the hit ratio that comes from following a sample of the blocks; 0 if all are.
-    pub sampling_error: f64,
-}
-
-/// Figures of a buffer, over all of its instances.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BufferFigures {
-    /// Its name.
-    pub name: String,
-    /// Bytes that fit all instances.
-    pub capacity_bytes: u64,
-    /// Mean number of bytes that were not drained yet.
-    pub mean_bytes: f64,
-    /// Largest number in one instance, since the beginning.
-    pub max_bytes: u64,
-}
-
-/// Where the time of a class of operations went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ClassTime {
-    /// The class.
-    pub class: OperationClass,
-    /// Operations that succeeded.
-    pub operations: u64,
-    /// Mean time in the system, in milliseconds.
-    pub mean_ms: f64,
-    /// Mean time at each element that took any, in milliseconds.
-    pub elements: Vec<ElementTime>,
-}
-
-/// Mean time of a class at an element.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ElementTime {
-    /// Name of the element.
-    pub name: String,
-    /// Mean time of an operation there, in milliseconds.
-    pub mean_ms: f64,
-}
-
-/// The station that limits the system.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Bottleneck {
-    /// Name of the station.
-    pub station: String,
-    /// Share of the time that its servers were busy.
-    pub utilisation: f64,
+    rows: Vec<RowTotals>,
 }
 
 impl Simulation {
@@ -142,8 +53,7 @@ impl Simulation {
                 .iter()
                 .map(|b| b.used_byte_ns(self.now))
                 .collect(),
-            time_by: self.time_by.clone(),
-            operations: self.operations,
+            rows: self.rows.clone(),
         }
     }
 
@@ -160,7 +70,7 @@ impl Simulation {
     /// # Panics
     /// If `begin` is of another simulation.
     #[must_use]
-    pub fn figures_since(&self, begin: &Snapshot) -> SystemFigures {
+    pub fn figures_since(&self, begin: &Snapshot) -> SimulatedWindow {
         let end = self.snapshot();
         assert_eq!(
             end.instances.len(),
@@ -169,11 +79,13 @@ impl Simulation {
         );
         let elapsed_ns = (end.at - begin.at) as f64;
         let stations = self.stations_since(begin, &end, elapsed_ns);
-        let busiest = stations.iter().filter_map(|s| Some((s.utilisation?, s)));
+        let busiest = stations
+            .iter()
+            .filter_map(|s| Some((s.max_utilisation?, s)));
         let busiest = busiest
             .filter(|(u, _)| *u > 0.0)
             .max_by(|a, b| a.0.total_cmp(&b.0));
-        SystemFigures {
+        SimulatedWindow {
             system: self.system.name.clone(),
             bottleneck: busiest.map(|(utilisation, s)| Bottleneck {
                 station: s.name.clone(),
@@ -182,7 +94,7 @@ impl Simulation {
             stations,
             caches: self.caches_since(begin, &end),
             buffers: self.buffers_since(begin, &end, elapsed_ns),
-            time: self.time_since(begin, &end),
+            rows: self.rows_since(begin, &end),
         }
     }
 
@@ -217,7 +129,7 @@ impl Simulation {
                 name: spec.name.clone(),
                 instances: range.len() as u32,
                 servers,
-                operations: sum.completed,
+                requests: sum.completed,
                 utilisation: share(sum.busy_ns, range.len()),
                 max_utilisation: share(most_busy, 1),
                 mean_waiting: (sum.present_ns - sum.busy_ns) as f64 / elapsed_ns.max(1.0),
@@ -270,35 +182,31 @@ impl Simulation {
         figures.collect()
     }
 
-    fn time_since(&self, begin: &Snapshot, end: &Snapshot) -> Vec<ClassTime> {
-        let classes = OperationClass::ALL.into_iter().filter_map(|class| {
-            let c = class as usize;
-            let operations = end.operations[c] - begin.operations[c];
-            if operations == 0 {
-                return None;
+    fn rows_since(&self, begin: &Snapshot, end: &Snapshot) -> Vec<RowTime> {
+        let rows = end.rows.iter().enumerate().filter_map(|(row, end)| {
+            // A row without requests before the window may be missing.
+            let begin = begin.rows.get(row).filter(|r| r.requests > 0);
+            let requests = end.requests - begin.map_or(0, |r| r.requests);
+            let mut elements: Vec<ElementTotal> = Vec::new();
+            for (i, (name, ns)) in self.system.elements.iter().zip(&end.time_ns).enumerate() {
+                let time_ns = ns - begin.map_or(0, |r| r.time_ns[i]);
+                // The parts of a link are one element.
+                let name = name.split(PART_SEPARATORS).next().unwrap_or(name);
+                match elements.iter_mut().find(|e| e.name == name) {
+                    Some(element) => element.time_ns += time_ns,
+                    None => elements.push(ElementTotal {
+                        name: name.to_owned(),
+                        time_ns,
+                    }),
+                }
             }
-            let mean_ms = |ns: u128| ns as f64 / 1e6 / operations as f64;
-            let times = end
-                .time_by
-                .iter()
-                .zip(&begin.time_by)
-                .map(|(end, begin)| end[c] - begin[c]);
-            let elements = times
-                .clone()
-                .zip(&self.system.elements)
-                .filter(|(ns, _)| *ns > 0);
-            Some(ClassTime {
-                class,
-                operations,
-                mean_ms: mean_ms(times.sum()),
-                elements: elements
-                    .map(|(ns, name)| ElementTime {
-                        name: name.clone(),
-                        mean_ms: mean_ms(ns),
-                    })
-                    .collect(),
+            elements.retain(|e| e.time_ns > 0);
+            (requests > 0).then_some(RowTime {
+                row: row as u32,
+                requests,
+                elements,
             })
         });
-        classes.collect()
+        rows.collect()
     }
 }

@@ -28,6 +28,7 @@ fn messages(e: &plimsoll_diagnostics::Diagnostics) -> String {
 
 fn operation(class: OperationClass, file: u64, offset: u64, bytes: u64) -> Operation {
     Operation {
+        row: Some(0),
         class,
         client: 0,
         file,

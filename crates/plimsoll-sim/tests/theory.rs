@@ -31,6 +31,7 @@ fn simulation(text: &str, seed: u64) -> Simulation {
 
 fn operation(number: u64, bytes: u64) -> Operation {
     Operation {
+        row: Some(0),
         class: OperationClass::DataRead,
         client: 0,
         file: number,

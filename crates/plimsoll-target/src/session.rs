@@ -6,9 +6,8 @@ use crate::session_types::{
     AioDone, Attributes, DataSet, DirectIo, EntryKind, ListTotals, OpenHow, SessionSpec, Space,
 };
 use plimsoll_lane::{Lane, LaneKind, Stopped};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, SimulatedWindow};
 use plimsoll_plan::{OpKind, Stream};
-use plimsoll_sim::SystemFigures;
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::pin;
@@ -30,8 +29,8 @@ pub trait Target: Send + Sync + 'static {
         false
     }
 
-    /// Figures of a simulated system in each measured window that has ended, by its number.
-    fn system_figures(&self) -> Vec<(u32, SystemFigures)> {
+    /// Takes the figures of a simulated system in each measured window that has ended, by its number.
+    fn take_simulated_windows(&self) -> Vec<(u32, SimulatedWindow)> {
         vec![]
     }
 

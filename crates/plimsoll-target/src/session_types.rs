@@ -2,7 +2,7 @@
 
 use crate::content::ContentPool;
 use crate::error::OpError;
-use plimsoll_measure::{Clock, Nanos, Recorder, WindowState};
+use plimsoll_measure::{Clock, InFlight, Nanos, Recorder, WindowState};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct SessionSpec {
     pub data_set: DataSet,
     /// The measured windows of the run.
     pub window: Arc<WindowState>,
+    /// The worker's current operation.
+    pub in_flight: Arc<InFlight>,
     /// The rows in which a target that calls procedures of a server records them.
     pub rpc: Option<RpcRows>,
     /// Time without a reply of the server after which all calls fail; without it, each call fails after
@@ -51,7 +53,7 @@ pub struct SessionSpec {
 pub struct DataSet {
     /// Number of files.
     pub files: u64,
-    /// Sum of their sizes in bytes.
+    /// Sum of their sizes in bytes; of very many files an estimate.
     pub bytes: u64,
 }
 

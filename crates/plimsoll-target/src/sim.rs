@@ -8,11 +8,12 @@ use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
 use crate::session_types::{DataSet, SessionSpec};
-use crate::sim::lane_simulation::LaneSimulation;
+use crate::sim::lane_simulation::{LaneSimulation, SharedState};
 use crate::sim::session::SimSession;
 use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_measure::SimulatedWindow;
 use plimsoll_plan::{OpKind, WorkDirSpec};
-use plimsoll_sim::{System, SystemEvent, SystemFigures};
+use plimsoll_sim::{System, SystemEvent};
 use rustix::io::Errno;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,8 +29,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
 /// A simulated system.
 pub(crate) struct Sim {
     system: System,
-    /// Figures of each window that has ended, by its number.
-    figures: Arc<Mutex<Vec<(u32, SystemFigures)>>>,
+    state: Arc<Mutex<SharedState>>,
 }
 
 pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Sim, TargetError> {
@@ -39,7 +39,7 @@ pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Sim, Tar
     let system = load(name, &events).map_err(|reason| TargetError::of(SCHEME.name, reason))?;
     Ok(Sim {
         system,
-        figures: Arc::default(),
+        state: Arc::default(),
     })
 }
 
@@ -122,11 +122,9 @@ impl Target for Sim {
         self.system.remarks(bytes, files)
     }
 
-    fn system_figures(&self) -> Vec<(u32, SystemFigures)> {
-        self.figures
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    fn take_simulated_windows(&self) -> Vec<(u32, SimulatedWindow)> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.windows)
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<SimSession, OpError> {
@@ -136,11 +134,7 @@ impl Target for Sim {
         // All workers of a lane are clients of one system.
         let key = std::ptr::from_ref(self).addr();
         let simulation = lane.lane_shared(key, || {
-            let simulation = Rc::new(LaneSimulation::new(
-                &self.system,
-                spec,
-                self.figures.clone(),
-            ));
+            let simulation = Rc::new(LaneSimulation::new(&self.system, spec, self.state.clone()));
             lane.attach(simulation.clone());
             simulation
         });

@@ -27,6 +27,9 @@ pub struct RunMetadata {
 
 /// Combines the outcome and the metadata of a run to the input of its figures.
 pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
+    let simulated = outcome.windows.iter();
+    let simulated = simulated.filter_map(|w| Some((w.totals.number, w.simulated.clone()?)));
+    let simulated = simulated.collect();
     let windows = outcome.windows.into_iter();
     let stages = outcome.stages.into_iter();
     let variables = outcome.variables.into_iter();
@@ -40,6 +43,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         lanes: outcome.lanes as u64,
         started: metadata.started,
         windows: windows.map(|w| (w.totals, w.system)).collect(),
+        simulated,
         ranks: metadata.ranks,
         percentiles: metadata.percentiles,
         stages: stages.map(|s| (s.stage, s.ranks)).collect(),

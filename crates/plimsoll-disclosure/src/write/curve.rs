@@ -134,6 +134,8 @@ mod tests {
             bytes_per_s: 0.0,
             errors: 0,
             window_s: 4.0,
+            time_at: vec![],
+            bottleneck: None,
             commands: vec![],
             started_at: String::new(),
             run: String::new(),

@@ -99,18 +99,22 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Entries below `len`; those with a bit in `initial` exist. Entries outside the part are
-    /// neither existing nor missing.
-    pub(crate) fn new(len: u32, initial: &[u64], part: RankPart) -> Self {
-        let words = || initial.iter().enumerate();
-        let existing = || words().map(|(i, w)| w & part.mask(i, len));
-        let missing = words().map(|(i, w)| !w & part.mask(i, len));
-        let count = existing().map(|w| u64::from(w.count_ones())).sum();
+    /// Entries below `len`; those with a bit in `initial`, 64 from `64 · at` on, exist. Entries outside
+    /// the part are neither existing nor missing.
+    pub(crate) fn new(len: u32, initial: impl Fn(u32) -> u64, part: RankPart) -> Self {
+        let words = || (0..len.div_ceil(64)).map(|at| (initial(at), part.mask(at as usize, len)));
+        let mut count = 0;
+        let existing = words().map(|(word, own)| {
+            count += u64::from((word & own).count_ones());
+            word & own
+        });
+        let idle_existing = Bits::new(len, existing);
+        let idle_missing = Bits::new(len, words().map(|(word, own)| !word & own));
         // A power of two, so that blocks of a large set begin with a cache line.
         let block = 1 << (len / MIN_BLOCKS_PER_SET).clamp(1, LINE_BITS).ilog2();
         Self {
-            idle_existing: Bits::new(len, existing()),
-            idle_missing: Bits::new(len, missing),
+            idle_existing,
+            idle_missing,
             count: AtomicU64::new(count),
             changes: AtomicU64::new(0),
             cursors: Default::default(),
@@ -304,7 +308,7 @@ mod tests {
         (0..len)
             .filter(|i| exists(*i))
             .for_each(|i| words[i as usize / 64] |= 1 << (i % 64));
-        Entries::new(len, &words, RankPart::ALL_ENTRIES)
+        Entries::new(len, |at| words[at as usize], RankPart::ALL_ENTRIES)
     }
 
     fn take(e: &Entries, kind: Existence, cursor: &mut BlockCursor) -> u32 {
@@ -357,10 +361,9 @@ mod tests {
     #[test]
     fn a_part_is_used_up_whatever_others_have() {
         for (len, ranks) in [(10u32, 2u32), (10, 3), (200, 7), (64, 64)] {
-            let none = vec![0u64; len.div_ceil(64) as usize];
             let mut all = Vec::new();
             for rank in 0..ranks {
-                let e = Entries::new(len, &none, RankPart { rank, ranks });
+                let e = Entries::new(len, |_| 0, RankPart { rank, ranks });
                 let mut cursor = BlockCursor::default();
                 let mut own = Vec::new();
                 while let Choice::Taken(i) = e.choose(Existence::Missing, &mut cursor) {

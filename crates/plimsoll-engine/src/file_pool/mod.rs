@@ -2,22 +2,27 @@
 
 pub(crate) mod bits;
 mod entries;
+mod open_counts;
 mod waits;
 
 pub use entries::BlockCursor;
 pub(crate) use entries::{Choice, Existence, RankPart};
 pub(crate) use waits::{EntryPool, Want};
 
+use open_counts::OpenCounts;
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
 use plimsoll_target::Session;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A fileset in use.
 ///
-/// Sixteen bytes per file with the layout: four for the directory, eight for the size (none if
-/// all are of one size), four for the open count, and two bits.
+/// With the layout, a file of a tree that is a table takes twelve bytes: four for its directory and eight
+/// for its size (none if all are of one size); a file of a tree that is a formula takes none. Two bits
+/// per file say whether it is idle and exists, and four bytes count how often it is open once a file of
+/// its chunk was opened. Workers of mixes keep books of their own, so that a fileset that only they work
+/// on has neither.
 pub struct FilesetState {
     /// Index in the Plan.
     pub id: FilesetId,
@@ -25,7 +30,7 @@ pub struct FilesetState {
     pub layout: Arc<Layout>,
     pub(crate) files: EntryPool,
     pub(crate) leaf_dirs: EntryPool,
-    open: Box<[AtomicU32]>,
+    open: OpenCounts,
     next_dir: AtomicU32,
 }
 
@@ -38,13 +43,26 @@ impl FilesetState {
 
     /// The state of a rank's part of a fileset; the other entries are never chosen.
     pub(crate) fn part(id: FilesetId, layout: Arc<Layout>, part: RankPart) -> Self {
-        let open = (0..layout.files()).map(|_| AtomicU32::new(0)).collect();
         Self {
             id,
-            files: EntryPool::new(layout.files(), layout.initial_files(), part),
-            leaf_dirs: EntryPool::new(layout.leaf_dirs(), layout.initial_leaf_dirs(), part),
+            files: EntryPool::new(layout.files(), |at| layout.initial_files(at), part),
+            leaf_dirs: EntryPool::new(layout.leaf_dirs(), |at| layout.initial_leaf_dirs(at), part),
+            open: OpenCounts::new(layout.files()),
             layout,
-            open,
+            next_dir: AtomicU32::new(0),
+        }
+    }
+
+    /// The state of a fileset whose entries are never chosen here, since only mixes work on it: it has
+    /// nothing but the layout.
+    pub(crate) fn without_entries(id: FilesetId, layout: Arc<Layout>) -> Self {
+        let nothing = || EntryPool::new(0, |_| 0, RankPart::ALL_ENTRIES);
+        Self {
+            id,
+            files: nothing(),
+            leaf_dirs: nothing(),
+            open: OpenCounts::new(0),
+            layout,
             next_dir: AtomicU32::new(0),
         }
     }
@@ -90,68 +108,20 @@ impl FilesetState {
     }
 
     pub(crate) fn inc_open(&self, file: FileId) {
-        let before = self.open[file.0 as usize].fetch_add(1, AcqRel);
-        debug_assert!(before < u32::MAX, "an open count wraps");
+        self.open.increment(file.0);
     }
 
     pub(crate) fn dec_open(&self, file: FileId) {
-        let before = self.open[file.0 as usize].fetch_sub(1, AcqRel);
-        debug_assert!(before > 0, "a file is closed that is not open");
+        self.open.decrement(file.0);
     }
 
     pub(crate) fn open_count(&self, file: FileId) -> u32 {
-        self.open[file.0 as usize].load(Acquire)
+        self.open.get(file.0)
     }
 
     /// Ends the work on a file: it is idle again.
     #[inline]
     pub(crate) fn release(&self, file: FileId, now: Existence) {
         self.files.release(file.0, now);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_plan::{Access, EntriesPerDir, Fileset, Plan, RelPath, Value};
-
-    /// More workers than 16 bits count may have one file open; a delete has to see them.
-    #[test]
-    fn a_file_may_be_open_more_often_than_16_bits_count() {
-        let fileset = Fileset {
-            name: "set".into(),
-            path: RelPath::default(),
-            entries: 1,
-            leaf_dirs: 0,
-            width: EntriesPerDir {
-                mean: 1.0,
-                gamma_shape: None,
-            },
-            depth: None,
-            size: Value::Const(0),
-            prealloc_percent: 100,
-            parallel_prealloc: false,
-            reuse: false,
-            trust_tree: false,
-            grows: false,
-            letters: None,
-            access: Access::ReadWrite,
-            cached: None,
-            location: None,
-        };
-        let plan = Plan {
-            filesets: vec![fileset],
-            ..Plan::empty("test")
-        };
-        let layout = Layout::new(&plan, FilesetId(0)).unwrap();
-        let set = FilesetState::new(FilesetId(0), Arc::new(layout));
-        for _ in 0..1 << 16 {
-            set.inc_open(FileId(0));
-        }
-        assert_eq!(set.open_count(FileId(0)), 1 << 16);
-        for _ in 0..1 << 16 {
-            set.dec_open(FileId(0));
-        }
-        assert_eq!(set.open_count(FileId(0)), 0);
     }
 }

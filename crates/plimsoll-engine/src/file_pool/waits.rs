@@ -233,8 +233,8 @@ impl Handover<'_> {
 }
 
 impl EntryPool {
-    /// A pool of `len` entries; those with a bit in `initial` exist.
-    pub(crate) fn new(len: u32, initial: &[u64], part: RankPart) -> Self {
+    /// A pool of `len` entries; those with a bit in `initial` exist, as of [`Entries::new`].
+    pub(crate) fn new(len: u32, initial: impl Fn(u32) -> u64, part: RankPart) -> Self {
         Self {
             entries: Entries::new(len, initial, part),
             waiting: WaiterCount::default(),

@@ -1,11 +1,8 @@
-//! The compiled form of a mix, and the state that its workers share.
+//! The compiled form of a mix.
 
-use crate::file_pool::FilesetState;
 use plimsoll_measure::Nanos;
-use plimsoll_plan::{FileId, Mix, MixOp, Pool, Rng, WorkerGroup};
+use plimsoll_plan::{Mix, MixOp, Pool, Rng, WorkerGroup};
 use rand::RngExt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// Maximum number of files that a worker keeps open.
 const OPEN_FILES: u64 = 32;
@@ -65,22 +62,5 @@ impl MixProgram {
         let found = found.or(self.table.last());
         let (_, op, row) = found.expect("a Plan's check refuses a mix without operations");
         (*op, *row)
-    }
-}
-
-/// The current sizes of the files of the working set of a mix.
-pub(crate) struct MixFileSizes(Box<[AtomicU64]>);
-
-impl MixFileSizes {
-    /// The planned sizes of the files.
-    pub(crate) fn new(mix: &Mix, filesets: &[Arc<FilesetState>]) -> Self {
-        let layout = &filesets[mix.files.data.0 as usize].layout;
-        let members = mix.working_set.size(u64::from(layout.files()));
-        let size = |n| layout.size(FileId(mix.working_set.file(n) as u32));
-        Self((0..members).map(|n| AtomicU64::new(size(n))).collect())
-    }
-
-    pub(crate) fn of(&self, member: u64) -> &AtomicU64 {
-        &self.0[member as usize]
     }
 }

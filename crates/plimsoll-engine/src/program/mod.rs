@@ -1,8 +1,10 @@
 //! A group's program, flattened into a list that a worker executes without recursion.
 
 mod mix;
+mod mix_sizes;
 
-pub(crate) use mix::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
+pub(crate) use mix::{EXTRA_DESCRIPTORS, MixProgram};
+pub(crate) use mix_sizes::MixFileSizes;
 
 use plimsoll_plan::{FilesetId, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
 

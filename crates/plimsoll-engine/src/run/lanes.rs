@@ -6,7 +6,7 @@ use crate::sync::{ControllerWakeup, lock};
 use crate::worker::{FileCursors, LimiterUsage, Worker, WorkerContext, worker_name};
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
-use plimsoll_measure::{Recorder, RowSpec};
+use plimsoll_measure::{InFlight, Recorder, RowSpec};
 use plimsoll_plan::{Cold, Failure, OpKind, Plan};
 use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
@@ -180,9 +180,9 @@ impl<T: Target> LanePlan<T> {
         let mut workers = Vec::with_capacity(self.workers.len());
         let mut failure = None;
         let rpc = rpc_rows(&shared.plan, &recorder);
-        let data_set = shared.data_set();
         for id in &self.workers {
             let memory = shared.programs[id.group as usize].memory;
+            let in_flight = recorder.worker();
             let spec = SessionSpec {
                 buffer: memory,
                 content: self.content.clone(),
@@ -190,14 +190,15 @@ impl<T: Target> LanePlan<T> {
                 number: u64::from(id.index),
                 process: shared.plan.process_of(id.group as usize, id.number),
                 seed: shared.plan.seed,
-                data_set,
+                data_set: shared.data_set,
                 window: shared.window.clone(),
+                in_flight: in_flight.clone(),
                 rpc: rpc.clone(),
                 silence: None,
             };
             match self.target.session(&lane, &spec) {
                 Ok(session) => {
-                    let core = core(&lane, &recorder, &shared, *id);
+                    let core = core(&lane, &recorder, in_flight, &shared, *id);
                     workers.push(Worker::new(session, core));
                 }
                 Err(e) => failure = Some((*id, e)),
@@ -277,6 +278,7 @@ fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
 fn core(
     lane: &Lane,
     recorder: &Rc<Recorder>,
+    in_flight: Arc<InFlight>,
     shared: &Arc<RunState>,
     id: WorkerId,
 ) -> WorkerContext {
@@ -294,7 +296,7 @@ fn core(
     WorkerContext {
         lane: lane.clone(),
         recorder: recorder.clone(),
-        in_flight: recorder.worker(),
+        in_flight,
         id,
         rng: stream.named("positions").rng(),
         variable_rngs: shared

@@ -85,6 +85,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             files: sizes.files,
             dirs: tree::initial_dirs(self.plan, id, layout),
             bytes: sizes.total,
+            bytes_estimated: sizes.estimated,
             seconds: 0.0,
             reused: false,
         }

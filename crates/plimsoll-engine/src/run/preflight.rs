@@ -383,13 +383,15 @@ impl Preflight {
                     settings.target
                 ));
             }
+            let begins_load = |p: &Phase| matches!(p, Phase::Start | Phase::StartStage { .. });
+            let windows = |load: &[Phase]| load.iter().filter(|p| **p == Phase::OpenWindow).count();
             let mut script = plan.script.iter();
-            let windows = script.clone().filter(|p| **p == Phase::OpenWindow);
-            let windows = windows.count();
-            if windows > 1 || script.any(|p| matches!(p, Phase::System { .. })) {
+            if plan.script.split(begins_load).any(|load| windows(load) > 1)
+                || script.any(|p| matches!(p, Phase::System { .. }))
+            {
                 self.refuse(
-                    "--clock virtual supports only one measured window per run, and no shell \
-                     commands",
+                    "--clock virtual supports only one measured window between the start and the \
+                     stop of the workers, and no shell commands",
                 );
             }
         }

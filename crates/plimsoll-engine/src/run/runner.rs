@@ -367,6 +367,12 @@ impl Runner<'_> {
             });
         }
         LongReplies::add(&mut outcome.long_replies, pool.target.take_long_replies());
+        for (number, simulated) in pool.target.take_simulated_windows() {
+            let mut windows = outcome.windows.iter_mut();
+            if let Some(window) = windows.find(|w| w.totals.number == number) {
+                window.simulated = Some(simulated);
+            }
+        }
         let merged = self.team.merge(
             self.plan,
             outcome,
@@ -421,7 +427,11 @@ impl Runner<'_> {
     fn state_of(&self, id: FilesetId) -> Arc<FilesetState> {
         let part = rank_partition::part(self.plan, id, self.team);
         let layout = self.layouts[id.0 as usize].clone();
-        Arc::new(FilesetState::part(id, layout, part))
+        let only_mixes = self.plan.groups.iter().all(|g| g.program.mix().is_some());
+        Arc::new(match only_mixes {
+            true => FilesetState::without_entries(id, layout),
+            false => FilesetState::part(id, layout, part),
+        })
     }
 
     /// Drops the files that are to be cold from the page cache.

@@ -143,6 +143,7 @@ impl<T: Target> SetupPool<T> {
             seed: 0,
             data_set: DataSet::default(),
             window: Arc::new(WindowState::new(1)),
+            in_flight: Arc::default(),
             rpc: None,
             silence: self.silence,
         }

@@ -22,9 +22,7 @@ pub(crate) struct Progress {
 
 /// The directories that a fileset begins with.
 pub(super) fn initial_dirs(plan: &Plan, id: FilesetId, layout: &Layout) -> u64 {
-    let leaf_dirs = plan.leaf_dirs_used(id);
-    let leaf_dirs = leaf_dirs.filter(|l| layout.starts_with_leaf_dir(*l as u32));
-    u64::from(layout.dirs()) + leaf_dirs.count() as u64
+    u64::from(layout.dirs()) + layout.count_initial_leaf_dirs(plan.leaf_dirs_used(id))
 }
 
 struct MakeDirs<'a> {

@@ -44,6 +44,9 @@ const MAX_MARKERS: usize = 40;
 /// Opacity of a shaded range.
 const SHADE_OPACITY: f64 = 0.18;
 
+/// Opacity of an area of a stacked chart.
+const AREA_OPACITY: f64 = 0.55;
+
 /// Height of the header of a chart in a separate file, in pixels.
 const HEADER_HEIGHT_PX: u32 = 58;
 
@@ -168,8 +171,13 @@ fn paint(
         )?;
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
     paint_overlay(chart, &mut plot, x, y)?;
-    for (column, style) in chart.lines() {
-        paint_line(chart, &mut plot, &column.values, style)?;
+    match chart.is_stacked {
+        true => paint_areas(chart, &mut plot)?,
+        false => {
+            for (column, style) in chart.lines() {
+                paint_line(chart, &mut plot, &column.values, style)?;
+            }
+        }
     }
     let (xs, ys) = plot.plotting_area().get_pixel_range();
     let fraction = |v: i32, of: u32| f64::from(v) / f64::from(of * UNITS);
@@ -306,6 +314,22 @@ fn paint_line(
             let dot = |at: (f64, f64)| Circle::new(at, 3 * UNITS, color.filled());
             plot.draw_series(piece.into_iter().map(dot))?;
         }
+    }
+    Ok(())
+}
+
+/// Draws each series as an area that stands on those before it.
+fn paint_areas(chart: &Chart, plot: &mut Plot<'_, '_>) -> Fallible<()> {
+    let mut below = vec![0.0; chart.at.len()];
+    for ((_, style), above) in chart.lines().zip(chart.heights()) {
+        let color = Role::Series(style).placeholder();
+        let at = |(x, y): (&f64, &f64)| (chart.x.scale.position(*x), chart.y.scale.position(*y));
+        let upper: Vec<(f64, f64)> = chart.at.iter().zip(&above).map(at).collect();
+        let lower = chart.at.iter().zip(&below).map(at).rev();
+        let outline: Vec<(f64, f64)> = upper.iter().copied().chain(lower).collect();
+        plot.draw_series([Polygon::new(outline, color.mix(AREA_OPACITY).filled())])?;
+        plot.draw_series(LineSeries::new(upper, color.stroke_width(UNITS)))?;
+        below = above;
     }
     Ok(())
 }

@@ -35,6 +35,8 @@ pub struct Chart {
     pub at: Vec<f64>,
     /// Columns of the table, each with a value for every position in [`Chart::at`].
     pub columns: Vec<Column>,
+    /// Whether each series is an area that stands on those before it.
+    pub is_stacked: bool,
     /// What is drawn besides the lines.
     pub extra: ChartOverlay,
 }
@@ -120,12 +122,27 @@ impl Chart {
         self.columns.iter().filter_map(|c| Some((c, c.style?)))
     }
 
+    /// Upper edges of the areas of a stacked chart, each with a height for every position; a value that is
+    /// missing has no height.
+    #[must_use]
+    pub fn heights(&self) -> Vec<Vec<f64>> {
+        let mut sums = vec![0.0; self.at.len()];
+        let above = |(column, _): (&Column, SeriesStyle)| {
+            for (sum, value) in sums.iter_mut().zip(&column.values) {
+                *sum += value.unwrap_or(0.0);
+            }
+            sums.clone()
+        };
+        self.lines().map(above).collect()
+    }
+
     /// Begin and end of what is drawn, along both axes; the end is greater.
     #[must_use]
     pub fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = (self.at.clone(), vec![]);
-        for (column, _) in self.lines() {
-            ys.extend(column.values.iter().flatten());
+        match self.is_stacked {
+            true => ys.extend(self.heights().concat()),
+            false => ys.extend(self.lines().flat_map(|(c, _)| c.values.iter().flatten())),
         }
         match &self.extra {
             ChartOverlay::Heat(cells) => {

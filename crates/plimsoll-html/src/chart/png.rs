@@ -77,6 +77,7 @@ mod tests {
                 values: vec![Some(1.0), Some(3.0), Some(2.0)],
                 style: Some(SeriesStyle::Series(0)),
             }],
+            is_stacked: false,
             extra: ChartOverlay::None,
         }
     }

@@ -1,7 +1,7 @@
 //! Charts of load curves.
 
 use super::loads::{Loads, offered};
-use crate::chart::{Chart, Column, SeriesStyle, Unit};
+use crate::chart::{Chart, Column, MAX_SERIES, SeriesStyle, Unit};
 use plimsoll_results::{CurvePoint, LoadCurve, Verdict};
 
 /// Response time and throughput over load; empty without points.
@@ -15,7 +15,9 @@ pub fn of_curve(curve: &LoadCurve) -> Vec<Chart> {
         at: values(curve, |p| p.load as f64),
         load_line: curve.load_line,
     };
-    vec![response(curve, &loads), throughput(curve, &loads)]
+    let mut charts = vec![response(curve, &loads), throughput(curve, &loads)];
+    charts.extend(time_at(curve, &loads));
+    charts
 }
 
 fn values<T>(curve: &LoadCurve, figure: impl Fn(&CurvePoint) -> T) -> Vec<T> {
@@ -52,6 +54,46 @@ fn response(curve: &LoadCurve, loads: &Loads<'_>) -> Chart {
     let p99 = values(curve, |p| p.p99_ms);
     columns.push(Column::tabular("99th percentile", Unit::Milliseconds, p99));
     loads.response("load-curve", about, columns)
+}
+
+/// Response time by element of the simulated system; none if the target is real.
+fn time_at(curve: &LoadCurve, loads: &Loads<'_>) -> Option<Chart> {
+    let mut sums: Vec<(&str, f64)> = Vec::new();
+    for time in curve.points.iter().flat_map(|p| &p.time_at) {
+        match sums.iter_mut().find(|(name, _)| *name == time.element) {
+            Some((_, sum)) => *sum += time.mean_ms,
+            None => sums.push((&time.element, time.mean_ms)),
+        }
+    }
+    if sums.is_empty() {
+        return None;
+    }
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let shown = &sums[..sums.len().min(MAX_SERIES - 2)];
+    let named = |p: &CurvePoint, name: &str| -> f64 {
+        let of = p.time_at.iter().filter(|t| t.element == name);
+        of.map(|t| t.mean_ms).sum()
+    };
+    let all = |p: &CurvePoint| p.time_at.iter().map(|t| t.mean_ms).sum::<f64>();
+    let column = |i: usize, name: &str, ms: &dyn Fn(&CurvePoint) -> f64| {
+        let values = values(curve, |p| p.mean_ms.map(|_| ms(p).max(0.0)));
+        Column::drawn(name, Unit::Milliseconds, values, SeriesStyle::Series(i))
+    };
+    let mut columns: Vec<Column> = shown
+        .iter()
+        .enumerate()
+        .map(|(i, (name, _))| column(i, name, &|p| named(p, name)))
+        .collect();
+    if sums.len() > shown.len() {
+        let in_columns = |p: &CurvePoint| shown.iter().map(|(name, _)| named(p, name)).sum::<f64>();
+        columns.push(column(MAX_SERIES - 2, "other elements", &|p| {
+            all(p) - in_columns(p)
+        }));
+    }
+    // Operations of a paced load that are late wait for their process.
+    let client = |p: &CurvePoint| p.mean_ms.unwrap_or(0.0) - all(p);
+    columns.push(column(MAX_SERIES - 1, "client", &client));
+    Some(loads.time_at(columns))
 }
 
 fn throughput(curve: &LoadCurve, loads: &Loads<'_>) -> Chart {

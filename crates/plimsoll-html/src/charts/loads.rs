@@ -23,6 +23,21 @@ impl Loads<'_> {
         )
     }
 
+    /// A chart of the parts of the response time over load, one upon the other.
+    pub(super) fn time_at(&self, columns: Vec<Column>) -> Chart {
+        Chart {
+            is_stacked: true,
+            ..self.chart(
+                ("time-at", "Where the response time went"),
+                "Mean time of an operation at each element of the simulated system, and at the client \
+                 before it was sent."
+                    .into(),
+                Axis::linear("response time", Unit::Milliseconds),
+                columns,
+            )
+        }
+    }
+
     /// A chart of throughput over load.
     pub(super) fn throughput(&self, columns: Vec<Column>) -> Chart {
         self.chart(
@@ -52,6 +67,7 @@ impl Loads<'_> {
             y,
             at: self.at.clone(),
             columns,
+            is_stacked: false,
             extra: match self.load_line {
                 Some(load) => ChartOverlay::Mark {
                     at: load as f64,

@@ -175,6 +175,7 @@ impl TimeSeriesInput<'_> {
             // In the middle of the time that a point stands for.
             at: points.map(|(start, length)| start + length / 2.0).collect(),
             columns,
+            is_stacked: false,
             extra: ChartOverlay::None,
         }
     }
@@ -298,6 +299,7 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
         at: at[..shown].to_vec(),
         columns,
+        is_stacked: false,
         extra: ChartOverlay::None,
     })
 }
@@ -349,6 +351,7 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
             edge("all of them from", lowest, |row| row.0),
             edge("to", highest, |row| row.1),
         ],
+        is_stacked: false,
         extra: ChartOverlay::Heat(cells(heat)),
     }
 }

@@ -109,6 +109,7 @@ fn load_sequence(search: &LoadSearch) -> Chart {
         y: Axis::linear(&search.metric, Unit::Count),
         at: (1..=search.runs.len()).map(|n| n as f64).collect(),
         columns: vec![column("pass", true, 0), column("fail", false, 1)],
+        is_stacked: false,
         extra: ChartOverlay::None,
     }
 }

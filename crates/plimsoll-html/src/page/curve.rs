@@ -6,7 +6,7 @@ use crate::charts;
 use maud::{Markup, html};
 use plimsoll_disclosure::Disclosure;
 use plimsoll_plan::Count;
-use plimsoll_report::{markdown, points, rate};
+use plimsoll_report::{markdown, points, rate, simulation};
 use plimsoll_results::{Annotations, CurvePoint, CurveState, LoadCurve, Verdict};
 
 /// State of the curve.
@@ -101,6 +101,12 @@ fn achieved(curve: &LoadCurve) -> Markup {
     ];
     html! {
         (tiles(&figures))
+        @if let Some((load, bottleneck)) = curve.saturated_from() {
+            p {
+                "Bottleneck: " strong { (bottleneck.station) } " of the simulated system, "
+                (simulation::share(bottleneck.utilisation)) " busy from " (Count(load)) " " (curve.metric) " on."
+            }
+        }
         p.about {
             "The load line is the highest load that was valid with all measured loads below it. The overall "
             "response time is the area under mean response time over load, divided by the range of loads "

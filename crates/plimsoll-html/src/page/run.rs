@@ -43,6 +43,9 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
             @if !run.operations.is_empty() {
                 (style.section("operations", "Operations", &operations))
             }
+            @if run.simulation.is_some() {
+                (style.section("system", "Simulated system", &tables::simulation(run)))
+            }
             (style.section("client", "Client", &client::machine(run)))
             (style.section("workload", "Workload", &workload(run)))
             (style.section("environment", "Environment", &client::environment(&run.environment)))
@@ -195,11 +198,12 @@ fn workload(run: &Run) -> Markup {
     });
     let filesets = run.filesets.iter().map(|p| {
         let how = if p.reused { "found" } else { "created" };
+        let about = if p.bytes_estimated { "about " } else { "" };
         vec![
             p.fileset.clone(),
             Count(p.files).to_string(),
             Count(p.dirs).to_string(),
-            Bytes(p.bytes).to_string(),
+            format!("{about}{}", Bytes(p.bytes)),
             format!("{how} in {:.2} s", p.seconds),
         ]
     });

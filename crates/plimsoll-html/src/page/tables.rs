@@ -7,7 +7,7 @@ use plimsoll_report::operation_table::{OperationTable, latency_cells};
 use plimsoll_report::percentiles::{
     BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, bounded,
 };
-use plimsoll_report::{inline, mib_per_s, points, rate, stages};
+use plimsoll_report::{inline, mib_per_s, points, rate, simulation, stages};
 use plimsoll_results::{
     CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures, Stage,
 };
@@ -146,6 +146,24 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
     let all: u64 = mix.components.iter().map(|c| c.processes).sum();
     rows.push(row("all", Count(all).to_string(), &mix.total));
     table("Offered and achieved load", &head, &rows)
+}
+
+/// What the simulated system did; nothing if the target is real.
+pub(crate) fn simulation(run: &Run) -> Markup {
+    let Some(figures) = &run.simulation else {
+        return html! {};
+    };
+    let stations = simulation::stations(run, figures);
+    let times = simulation::times(run, figures);
+    html! {
+        @if let Some(bottleneck) = &figures.bottleneck {
+            p { "Bottleneck: " strong { (simulation::bottleneck(bottleneck)) } "." }
+        }
+        (table("Stations; waiting and most are requests in a queue", &stations.head, &stations.rows))
+        (table("Where the time of each operation went, on average", &times.head, &times.rows))
+        @let stores = simulation::stores(figures);
+        @if !stores.is_empty() { ul { @for s in &stores { li { (s) } } } }
+    }
 }
 
 /// When the first and the last worker finished, and what all had completed by then; nothing if they

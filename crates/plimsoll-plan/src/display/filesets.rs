@@ -44,32 +44,40 @@ fn leaf_directories(n: u64) -> String {
 
 fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layout) -> fmt::Result {
     let all = layout.size_summary(false);
-    let first = layout.size_summary(true);
+    let first = match fileset.prealloc_percent {
+        100.. => all.clone(),
+        _ => layout.size_summary(true),
+    };
     writeln!(
         f,
         "    {} in {}, {}",
         files(all.files),
         counted(u64::from(layout.dirs()), "directory", "directories"),
-        Bytes(all.total)
+        total(&all)
     )?;
     if first.files < all.files {
         writeln!(
             f,
             "    {} of them created before the run, {}",
             Count(first.files),
-            Bytes(first.total)
+            total(&first)
         )?;
     }
     if layout.leaf_dirs() > 0 {
-        let made = (0..layout.leaf_dirs()).filter(|d| layout.starts_with_leaf_dir(*d));
+        let made = layout.count_initial_leaf_dirs(0..u64::from(layout.leaf_dirs()));
         writeln!(
             f,
             "    {}, {} created before the run",
             leaf_directories(u64::from(layout.leaf_dirs())),
-            Count(made.count() as u64)
+            Count(made)
         )?;
     }
     sizes(f, plan, fileset, &all)
+}
+
+fn total(s: &SizeSummary) -> String {
+    let about = if s.estimated { "about " } else { "" };
+    format!("{about}{}", Bytes(s.total))
 }
 
 fn sizes(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, s: &SizeSummary) -> fmt::Result {
@@ -82,7 +90,8 @@ fn sizes(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, s: &SizeSummary)
     }
     writeln!(
         f,
-        "    sizes: {size}; mean {}, min {}, max {}",
+        "    sizes{}: {size}; mean {}, min {}, max {}",
+        if s.estimated { " of a sample" } else { "" },
         Bytes(s.mean.round() as u64),
         Bytes(s.min),
         Bytes(s.max)

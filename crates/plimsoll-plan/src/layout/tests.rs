@@ -3,6 +3,7 @@ use crate::fileset::{EntriesPerDir, RelPath};
 use crate::ids::VariableId;
 use crate::variable::{Distribution, Variable};
 use proptest::prelude::*;
+use rand_distr::{Distribution as _, Gamma};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn fileset(entries: u64, leaf_dirs: u64, mean: f64, gamma_shape: Option<f64>) -> Fileset {
@@ -226,17 +227,178 @@ proptest! {
     }
 }
 
+/// The formula and the table of a Plan's fileset.
+fn both(plan: &Plan) -> (Layout, Layout) {
+    let formula = Layout::without_tables(plan, FilesetId(0)).unwrap();
+    let table = Layout::tabulated(plan, FilesetId(0)).unwrap();
+    assert!(matches!(formula.tree, Tree::Formula(_)));
+    assert!(matches!(table.tree, Tree::Table(_)));
+    assert!(matches!(formula.sizes, Sizes::Formula(_) | Sizes::Same(_)));
+    assert!(matches!(table.sizes, Sizes::Table(_) | Sizes::Same(_)));
+    (formula, table)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn a_formula_and_a_table_are_the_same_tree(
+        entries in 0u64..3000,
+        leaf_dirs in 0u64..300,
+        width in prop_oneof![1.0f64..8.0, 1.0f64..400.0],
+        depth in prop::option::of(0u64..12),
+        percent in prop_oneof![Just(0u8), Just(50), Just(100), 0u8..=100],
+        letters: bool,
+        same_size: bool,
+        seed: u64,
+    ) {
+        let p = plan(Fileset {
+            depth: depth.map(Value::Const),
+            prealloc_percent: percent,
+            size: if same_size { Value::Const(4096) } else { Value::Draw(VariableId(0)) },
+            letters: letters.then_some(Letters { before: [0, 3], after: [1, 4] }),
+            ..fileset(entries, leaf_dirs, width, None)
+        }, seed);
+        let (formula, table) = both(&p);
+
+        prop_assert_eq!(formula.files(), table.files());
+        prop_assert_eq!(formula.dirs(), table.dirs());
+        prop_assert_eq!(formula.leaf_dirs(), table.leaf_dirs());
+        prop_assert_eq!(paths(&formula), paths(&table));
+        for dir in (0..table.dirs()).map(DirId) {
+            let path = |layout: &Layout| {
+                let mut path = Vec::new();
+                layout.push_dir(dir, &mut path);
+                path
+            };
+            prop_assert_eq!(path(&formula), path(&table));
+            prop_assert_eq!(formula.parent(dir), table.parent(dir));
+            prop_assert_eq!(formula.level(dir), table.level(dir));
+        }
+        for file in (0..table.files()).map(FileId) {
+            prop_assert_eq!(formula.dir_of(file), table.dir_of(file));
+            prop_assert_eq!(formula.size(file), table.size(file));
+            prop_assert_eq!(formula.starts_with(file), table.starts_with(file));
+        }
+        for initial in [false, true] {
+            prop_assert_eq!(formula.size_summary(initial), table.size_summary(initial));
+        }
+        // What a run has is one of the two, and has the same fingerprint as either.
+        let layout = Layout::new(&p, FilesetId(0)).unwrap();
+        prop_assert_eq!(layout.fingerprint(), formula.fingerprint());
+        prop_assert!((0..layout.files()).all(|n| layout.size(FileId(n)) == table.size(FileId(n))));
+    }
+
+    /// What the tree is made of must not be taken for another.
+    #[test]
+    fn another_tree_has_another_fingerprint(
+        entries in 1u64..2000, width in 2u64..50, seed: u64, change in 0..6,
+    ) {
+        let set = Fileset { depth: Some(Value::Const(3)), ..fileset(entries, 20, width as f64, None) };
+        let mut other = plan(set, seed);
+        let same = other.clone();
+        let print = |p: &Plan| both(p).0.fingerprint();
+        let set = &mut other.filesets[0];
+        match change {
+            0 => set.entries += 1,
+            1 => set.leaf_dirs += 1,
+            2 => set.width.mean += 1.0,
+            3 => set.depth = Some(Value::Const(4)),
+            4 => set.size = Value::Const(1),
+            _ => other.variables[0].round = 512,
+        }
+        prop_assert_ne!(print(&same), print(&other));
+    }
+}
+
+/// A file far behind has the place that the widths give it; no table could be made for comparison.
 #[test]
-fn names_are_positions_in_eight_digits_or_more() {
-    let name = |n: u32| {
-        let mut out = Vec::new();
-        push_name(n, &mut out);
-        String::from_utf8(out).unwrap()
+fn a_tree_of_a_billion_files_is_a_formula() {
+    let files = 1_082_764_000;
+    let p = plan(fileset(files, 0, 34.0, None), 1);
+    let layout = Layout::new(&p, FilesetId(0)).unwrap();
+    assert!(matches!(layout.sizes, Sizes::Formula(_)));
+    // ⌊ln 1 082 764 000 / ln 34⌋ is 5: files are in directories of level 5, each below three others.
+    let mut path = Vec::new();
+    let last = files - 1;
+    layout.push_file(FileId(last as u32), &mut path);
+    let (in_dir, dir) = (last % 34, last / 34);
+    let (low, middle, high) = (dir % 34, dir / 34 % 34, dir / (34 * 34) % 34);
+    let first = dir / (34 * 34 * 34);
+    let expected = [first, high, middle, low, in_dir].map(|n| format!("/{:08}", n + 1));
+    assert_eq!(
+        String::from_utf8(path).unwrap(),
+        format!("below/set{}", expected.concat())
+    );
+    let holders = files.div_ceil(34);
+    let above = holders.div_ceil(34) + holders.div_ceil(34 * 34) + holders.div_ceil(34 * 34 * 34);
+    assert_eq!(u64::from(layout.dirs()), 1 + holders + above);
+    assert_eq!(layout.dir_of(FileId(last as u32)).0, layout.dirs() - 1);
+    assert_eq!(layout.level(DirId(layout.dirs() - 1)), 5);
+}
+
+#[test]
+fn too_many_directories_are_refused() {
+    // Each file has 62 directories of its own.
+    let set = Fileset {
+        depth: Some(Value::Const(63)),
+        ..fileset(100_000_000, 0, 1.0, None)
     };
-    let edges = [0, 1, 99_999_999, 100_000_000, u32::MAX];
-    // Every group of four digits in both halves: the halves are split alike.
-    let groups = (0..10_000).flat_map(|n| [n, n * 10_000, n * 10_001]);
-    for n in edges.into_iter().chain(groups) {
-        assert_eq!(name(n), format!("/{n:08}"));
+    let error = Layout::new(&plan(set, 1), FilesetId(0)).unwrap_err();
+    assert_eq!(error, LayoutError::TooManyDirs("set".into()));
+    assert!(error.to_string().contains("directories"), "{error}");
+}
+
+/// The sample of a summary is one of the files: its figures are within their errors of the exact ones.
+#[test]
+fn an_estimated_summary_is_near_the_exact_one() {
+    const DRAWN: u32 = 1 << 14;
+    for percent in [100, 80] {
+        let set = Fileset {
+            prealloc_percent: percent,
+            ..fileset(1_000_000, 0, 20.0, None)
+        };
+        let (formula, _) = both(&plan(set, 5));
+        let initial = Some(&formula.initial_files);
+        let part = 1000..1_000_000;
+        let exact = formula.size_summary_of(1000..1_000_000, true);
+        let estimate = formula.sizes.estimate(part, initial, DRAWN);
+        assert!(!exact.estimated && estimate.estimated);
+        assert_eq!(estimate.files, exact.files, "the number is exact");
+        // A gamma variate of shape 1.5 varies by √(1 / 1.5) of its mean; five standard errors.
+        let slack = 5.0 * (1.0 / 1.5f64).sqrt() / f64::from(DRAWN).sqrt() * exact.mean;
+        assert!((estimate.mean - exact.mean).abs() < slack, "{percent} %");
+        let total = estimate.mean * estimate.files as f64;
+        assert!((estimate.total as f64 - total).abs() <= 1.0);
+        assert!(exact.min <= estimate.min && estimate.max <= exact.max);
+        let share = |s: &SizeSummary, bound| {
+            let found = s.buckets.iter().find(|(b, _)| *b == bound);
+            found.map_or(0.0, |(_, n)| *n as f64 / s.files as f64)
+        };
+        for (bound, _) in &exact.buckets {
+            let difference = share(&exact, *bound) - share(&estimate, *bound);
+            assert!(difference.abs() < 5.0 * 0.5 / f64::from(DRAWN).sqrt());
+        }
+    }
+}
+
+/// Sizes are a function of the seed and the number: neighbours have nothing to do with each other.
+#[test]
+fn sizes_of_neighbours_are_independent_draws() {
+    const FILES: u64 = 200_000;
+    let (layout, _) = both(&plan(fileset(FILES, 0, 20.0, None), 9));
+    let size = |n: u64| layout.size(FileId(n as u32)) as f64;
+    let (mean, deviation) = (15_000.0, 10_000.0 * 1.5f64.sqrt());
+    let n = FILES as f64;
+    let found = (0..FILES).map(size).sum::<f64>() / n;
+    assert!((found - mean).abs() < 5.0 * deviation / n.sqrt(), "{found}");
+    for distance in [1, 2, 20, 64, 256, 4096] {
+        let products =
+            (0..FILES - distance).map(|i| (size(i) - mean) * (size(i + distance) - mean));
+        let correlation = products.sum::<f64>() / (n - distance as f64) / deviation.powi(2);
+        assert!(
+            correlation.abs() < 5.0 / n.sqrt(),
+            "{correlation} at a distance of {distance}"
+        );
     }
 }

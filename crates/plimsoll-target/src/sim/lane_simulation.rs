@@ -2,13 +2,13 @@
 
 use crate::session_types::SessionSpec;
 use plimsoll_lane::TimedEvents;
-use plimsoll_measure::{Nanos, WindowState};
-use plimsoll_sim::{Completion, Operation, Simulation, Snapshot, System, SystemFigures};
+use plimsoll_measure::{Nanos, SimulatedWindow, WindowState};
+use plimsoll_sim::{Completion, Operation, Simulation, Snapshot, System};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 /// An operation that a worker has submitted.
@@ -24,10 +24,21 @@ enum Slot {
     Free,
 }
 
+/// What remains of a simulated system between two phases of a run.
+#[derive(Default)]
+pub(super) struct SharedState {
+    /// The system as the last phase left it, and the operations that are still in it.
+    left: Option<(Simulation, Slots)>,
+    /// Figures of each measured window that has ended, by its number.
+    pub(super) windows: Vec<(u32, SimulatedWindow)>,
+}
+
 /// A simulated system and the operations that the lane's workers have in it.
 pub(super) struct LaneSimulation {
     simulation: RefCell<Simulation>,
     slots: RefCell<Slots>,
+    /// Where the system is kept between phases.
+    shared: Arc<Mutex<SharedState>>,
     completed: RefCell<Vec<Completion>>,
     windows: RefCell<Windows>,
 }
@@ -45,30 +56,30 @@ struct Windows {
     open: Option<(u32, Nanos, Snapshot)>,
     /// Number of the last window that was looked at.
     last: u32,
-    figures: Arc<Mutex<Vec<(u32, SystemFigures)>>>,
 }
 
 impl LaneSimulation {
     pub(super) fn new(
         system: &System,
         spec: &SessionSpec,
-        figures: Arc<Mutex<Vec<(u32, SystemFigures)>>>,
+        shared: Arc<Mutex<SharedState>>,
     ) -> Self {
-        let data_set = spec.data_set;
+        let left = lock(&shared).left.take();
+        let (simulation, slots) = left.unwrap_or_else(|| {
+            let data_set = spec.data_set;
+            let system = system.clone();
+            let simulation = Simulation::new(system, spec.seed, data_set.bytes, data_set.files);
+            (simulation, Slots::default())
+        });
         Self {
-            simulation: RefCell::new(Simulation::new(
-                system.clone(),
-                spec.seed,
-                data_set.bytes,
-                data_set.files,
-            )),
-            slots: RefCell::default(),
+            simulation: RefCell::new(simulation),
+            slots: RefCell::new(slots),
+            shared,
             completed: RefCell::default(),
             windows: RefCell::new(Windows {
                 state: spec.window.clone(),
                 open: None,
-                last: 0,
-                figures,
+                last: spec.window.bounds().number.saturating_sub(1),
             }),
         }
     }
@@ -88,25 +99,11 @@ impl LaneSimulation {
     /// between the last one and `now` has been handled yet.
     fn observe_windows(&self, now: Nanos) {
         let mut windows = self.windows.borrow_mut();
-        if let Some((number, end, begin)) = &windows.open {
-            let bounds = windows.state.bounds();
-            let end = if bounds.number == *number {
-                bounds.end
-            } else {
-                *end
-            };
+        if let Some(end) = windows.end() {
             if now < end {
                 return;
             }
-            let mut simulation = self.simulation.borrow_mut();
-            simulation.advance(end, &mut self.completed.borrow_mut());
-            let figures = (*number, simulation.figures_since(begin));
-            windows
-                .figures
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(figures);
-            windows.open = None;
+            self.close_window(&mut windows, end);
         }
         let bounds = windows.state.bounds();
         if bounds.number > windows.last && now >= bounds.start {
@@ -116,6 +113,58 @@ impl LaneSimulation {
             windows.open = Some((bounds.number, bounds.end, simulation.begin_window()));
         }
     }
+}
+
+impl LaneSimulation {
+    /// Takes the figures of the window that is open, which ends at `end`.
+    fn close_window(&self, windows: &mut Windows, end: Nanos) {
+        let Some((number, _, begin)) = windows.open.take() else {
+            return;
+        };
+        let mut simulation = self.simulation.borrow_mut();
+        simulation.advance(end, &mut self.completed.borrow_mut());
+        let figures = (number, simulation.figures_since(&begin));
+        lock(&self.shared).windows.push(figures);
+    }
+}
+
+impl Windows {
+    /// End of the window that is open, which a worker may have brought forward.
+    fn end(&self) -> Option<Nanos> {
+        let (number, end, _) = self.open.as_ref()?;
+        let bounds = self.state.bounds();
+        Some(if bounds.number == *number {
+            bounds.end
+        } else {
+            *end
+        })
+    }
+}
+
+/// All workers have ended: the window ends now, if it did not before, and the system is kept for the next
+/// phase.
+impl Drop for LaneSimulation {
+    fn drop(&mut self) {
+        let now = self.simulation.borrow().now();
+        let mut windows = self.windows.borrow_mut();
+        let end = windows.end().map_or(now, |end| end.min(now));
+        self.close_window(&mut windows, end);
+        let mut slots = self.slots.take();
+        let is_awaited = |s: &Slot| matches!(s, Slot::InFlight { .. });
+        assert!(
+            !slots.slots.iter().any(is_awaited),
+            "who waits for an operation holds its simulation"
+        );
+        for Completion { ticket, .. } in self.completed.take() {
+            slots.free(ticket);
+        }
+        let nothing = Simulation::new(System::default(), 0, 0, 0);
+        lock(&self.shared).left = Some((self.simulation.replace(nothing), slots));
+    }
+}
+
+fn lock(shared: &Mutex<SharedState>) -> MutexGuard<'_, SharedState> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TimedEvents for LaneSimulation {

@@ -5,7 +5,7 @@ use crate::session::Session;
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
 use crate::sim::lane_simulation::{InSystem, LaneSimulation};
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{InFlight, Nanos};
 use plimsoll_sim::OperationClass::{
     Commit, DataRead, DataWrite, MetadataChange, MetadataRead, Open,
 };
@@ -13,6 +13,7 @@ use plimsoll_sim::{Operation, OperationClass};
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 /// A client of a simulated system. Files have the sizes that the workload planned.
@@ -20,6 +21,8 @@ pub(crate) struct SimSession {
     lane: Lane,
     simulation: Rc<LaneSimulation>,
     client: u32,
+    /// The worker's current operation.
+    in_flight: Arc<InFlight>,
     /// Path of the located name, of which its number is a hash.
     path: Vec<u8>,
     file: u64,
@@ -49,6 +52,7 @@ impl SimSession {
             lane,
             simulation,
             client: spec.process as u32,
+            in_flight: spec.in_flight.clone(),
             path: Vec::new(),
             file: 0,
             directory: 0,
@@ -65,6 +69,7 @@ impl SimSession {
     ) -> InSystem {
         let operation = Operation {
             class,
+            row: self.in_flight.row(),
             client: self.client,
             file: handle.file,
             directory: handle.directory,

@@ -1,11 +1,11 @@
 //! Helpers for tests that use a session.
 
-use plimsoll_measure::Clock;
+use plimsoll_measure::{Clock, WindowState};
 use plimsoll_plan::{Content, Stream, WorkDirSpec};
-use plimsoll_target::{ContentPool, OpError, OpenHow, OpenMode, Session, SessionSpec};
+use plimsoll_target::{ContentPool, DataSet, OpError, OpenHow, OpenMode, Session, SessionSpec};
 use rustix::io::Errno;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A work directory without anything else.
 pub fn place(dir: impl AsRef<Path>) -> WorkDirSpec {
@@ -34,6 +34,10 @@ pub fn spec() -> SessionSpec {
         clock: Clock::real(),
         number: 0,
         process: 0,
+        seed: 42,
+        data_set: DataSet::default(),
+        window: Arc::new(WindowState::new(1)),
+        in_flight: Arc::default(),
         rpc: None,
         silence: None,
     }

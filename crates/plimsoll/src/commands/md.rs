@@ -72,7 +72,16 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
 fn settings(options: &Options) -> Settings {
     Settings {
         target: options.target.clone(),
+        clock: clock_of(&options.target),
         ..Settings::default()
+    }
+}
+
+/// Virtual time for a target that exists in no other.
+fn clock_of(target: &str) -> ClockKind {
+    match plimsoll_target::scheme_of(target).is_some_and(|s| s.is_virtual) {
+        true => ClockKind::Virtual,
+        false => ClockKind::Real,
     }
 }
 
@@ -117,7 +126,7 @@ impl MdOutputs {
         let root = &args.root.results;
         refuse_results_among_files(root, plan, &settings(options))?;
         let started = SystemTime::now();
-        let writer = RunWriter::create(root, plan, started, ClockKind::Real);
+        let writer = RunWriter::create(root, plan, started, clock_of(&options.target));
         Ok(Self {
             uses_empty_root: is_empty(plan, options),
             latency,

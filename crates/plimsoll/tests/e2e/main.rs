@@ -50,6 +50,7 @@ mod reused_files;
 mod run;
 mod serve;
 mod signals;
+mod simulated;
 mod stalls;
 mod study;
 mod sut;

@@ -47,6 +47,39 @@ fn five_thousand_workers_do_what_arithmetic_says() {
     assert_eq!((look.min_ms, look.mean_ms, look.max_ms), (10.0, 10.0, 10.0));
 }
 
+/// Trees of operation mixes are formulas: a billion files take no memory of their own.
+#[test]
+fn a_billion_files_take_less_than_a_byte_each() {
+    const LOAD: u64 = 15_923;
+    let bench = Bench::on_tmpfs();
+    let load = format!("--load={LOAD}");
+    let args = [
+        "--target=null:?latency=1ms",
+        "--clock=virtual",
+        "--time=100ms",
+        "--warmup=0s",
+        &load,
+    ];
+    let run = bench.run("nfs-sfs2008", &args).result(0);
+    let data = &run.filesets[0];
+    assert_eq!(data.files, 68_000 * LOAD);
+    // 34 files in each directory that holds files, and 34 directories in the others.
+    let holders = data.files.div_ceil(34);
+    let dirs = holders..holders + holders / 30;
+    assert!(dirs.contains(&data.dirs), "{} of {dirs:?}", data.dirs);
+    // The mean of the table of sizes is 172.3 KiB; an estimate has a standard error of 0.6.
+    assert!(data.bytes_estimated);
+    let mean = data.bytes as f64 / data.files as f64 / 1024.0;
+    assert!((168.0..177.0).contains(&mean), "{mean} KiB");
+    // Each process is to do ten operations.
+    let (ops, ideal) = (run.summary.ops, 10 * LOAD);
+    assert!((ideal * 9 / 10..=ideal).contains(&ops), "{ops} of {ideal}");
+    let process = run.system.process.expect("a process knows its memory");
+    let memory = process.max_rss_bytes;
+    assert!(memory < data.files, "{memory} B");
+    assert!(memory < 2 << 30, "{memory} B");
+}
+
 #[test]
 fn delays_take_the_time_that_their_unit_says() {
     let bench = Bench::on_tmpfs();

@@ -20,7 +20,7 @@ impl Wake for Count {
 }
 
 fn entries(len: u32, present: u64) -> EntryPool {
-    EntryPool::new(len, &[present], RankPart::ALL_ENTRIES)
+    EntryPool::new(len, |_| present, RankPart::ALL_ENTRIES)
 }
 
 fn lane() -> Lane {

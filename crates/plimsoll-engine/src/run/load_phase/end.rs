@@ -134,6 +134,7 @@ impl LoadPhase<'_> {
             client_share: Host::of_this_process(Vec::from_iter(used_s))
                 .cpu_share(0, system.seconds),
             system,
+            simulated: None,
         });
     }
 

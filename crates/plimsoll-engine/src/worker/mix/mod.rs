@@ -17,7 +17,7 @@ use handles::Handles;
 use owned_names::OwnedNames;
 use pacer::Pacer;
 use plimsoll_measure::{Nanos, OpTimes, ProcessCounts, WindowBounds};
-use plimsoll_plan::{FileId, MixOp, Rng};
+use plimsoll_plan::{MixOp, Rng};
 use plimsoll_target::Session;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -99,9 +99,9 @@ impl<S: Session> Worker<S> {
             Some(id) => {
                 let layout = &shared.filesets[id.0 as usize].layout;
                 let part = mix.files.part(number, u64::from(layout.files()));
-                OwnedNames::new(part, |n| layout.starts_with(FileId(n)))
+                OwnedNames::new(part, |at| layout.initial_files(at))
             }
-            None => OwnedNames::new(0..0, |_| false),
+            None => OwnedNames::new(0..0, |_| 0),
         };
         let spare = mix.files.part(number, u64::from(data.layout.leaf_dirs()));
         let started = shared.started.load(Relaxed);
@@ -122,7 +122,7 @@ impl<S: Session> Worker<S> {
             names: [
                 files(mix.files.turnover),
                 files(mix.files.empty),
-                OwnedNames::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
+                OwnedNames::new(spare, |at| data.layout.initial_leaf_dirs(at)),
             ],
             figures: ProcessCounts {
                 group: core.id.group,

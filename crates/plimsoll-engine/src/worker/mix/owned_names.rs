@@ -19,9 +19,16 @@ pub(super) struct OwnedNames {
 }
 
 impl OwnedNames {
-    /// The names with these numbers, of which some exist.
-    pub(super) fn new(numbers: Range<u64>, exists: impl Fn(u32) -> bool) -> Self {
-        let (existing, missing) = numbers.map(|n| n as u32).partition(|n| exists(*n));
+    /// The names with these numbers, of which those with a bit in `initial`, 64 from `64 · at` on, exist.
+    pub(super) fn new(numbers: Range<u64>, initial: impl Fn(u32) -> u64) -> Self {
+        let (mut at, mut word) = (u32::MAX, 0);
+        let exists = |n: &u32| {
+            if at != n / 64 {
+                (at, word) = (n / 64, initial(n / 64));
+            }
+            word >> (n % 64) & 1 == 1
+        };
+        let (existing, missing) = numbers.map(|n| n as u32).partition(exists);
         Self { existing, missing }
     }
 
@@ -59,23 +66,26 @@ mod tests {
     #[test]
     fn every_name_is_in_one_place() {
         let mut rng = Stream::new(1).rng();
-        let mut names = OwnedNames::new(10..20, |n| n % 3 == 0);
+        let mut names = OwnedNames::new(
+            60..70,
+            |at| if at == 0 { 1 << 60 | 1 << 63 } else { 1 << 2 },
+        );
         let mut there: Vec<u32> = std::iter::from_fn(|| names.take(true, &mut rng)).collect();
         there.sort_unstable();
-        assert_eq!(there, [12, 15, 18]);
+        assert_eq!(there, [60, 63, 66]);
         let mut others: Vec<u32> = std::iter::from_fn(|| names.take(false, &mut rng)).collect();
         others.sort_unstable();
-        assert_eq!(others, [10, 11, 13, 14, 16, 17, 19]);
-        names.give(12, false);
+        assert_eq!(others, [61, 62, 64, 65, 67, 68, 69]);
+        names.give(66, false);
         assert_eq!(names.take(true, &mut rng), None);
-        assert_eq!(names.take(false, &mut rng), Some(12));
+        assert_eq!(names.take(false, &mut rng), Some(66));
     }
 
     #[test]
     fn any_of_them_may_be_taken() {
         let mut rng = Stream::new(1).rng();
         let mut seen = [0u32; 8];
-        let mut names = OwnedNames::new(0..8, |_| true);
+        let mut names = OwnedNames::new(0..8, |_| u64::MAX);
         for _ in 0..8000 {
             let n = names.take(true, &mut rng).unwrap();
             seen[n as usize] += 1;

@@ -6,7 +6,6 @@ use crate::worker::context::OpSubject;
 use plimsoll_plan::{DIRECT_BLOCK, FileId};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 use rand::RngExt;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl MixState {
     /// Returns `true` with a probability of `percent` percent.
@@ -33,16 +32,16 @@ impl MixState {
 
     /// The current size of a file of the working set, in bytes.
     pub(super) fn size(&self, member: u64) -> u64 {
-        self.sizes.of(member).load(Relaxed)
+        self.sizes.get(member)
     }
 
     pub(super) fn set_size(&self, member: u64, size: u64) {
-        self.sizes.of(member).store(size, Relaxed);
+        self.sizes.set(member, size);
     }
 
     /// Notes that a file was written up to `end`.
     pub(super) fn grow(&self, member: u64, end: u64) {
-        self.sizes.of(member).fetch_max(end, Relaxed);
+        self.sizes.grow(member, end);
     }
 
     /// The number of a file of the working set in its fileset.

@@ -1,0 +1,199 @@
+//! Sizes of the files of a fileset.
+
+use super::initial::InitialEntries;
+use crate::seed::Stream;
+use crate::variable::Sampler;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Maximum number of sizes that are drawn at once. A tree that is a formula keeps those of so many files,
+/// 8 MiB, because a draw may take longer than finding a file; those of more files are drawn whenever
+/// they are needed, and their summaries are of a sample of so many.
+pub(super) const MAX_SIZES_DRAWN: u32 = 1 << 20;
+
+/// Distribution of the sizes of the files of a [`Layout`](super::Layout).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeSummary {
+    /// Number of files.
+    pub files: u64,
+    /// Sum in bytes.
+    pub total: u64,
+    /// Minimum in bytes.
+    pub min: u64,
+    /// Maximum in bytes.
+    pub max: u64,
+    /// Mean in bytes.
+    pub mean: f64,
+    /// Files by size: upper bound in bytes (a power of two, or 0) and number of files.
+    pub buckets: Vec<(u64, u64)>,
+    /// Whether the figures in bytes and the buckets are those of a sample of the files: of every n-th, 2²⁰
+    /// in all, if a tree that is a formula has more files and their sizes are drawn. The standard error
+    /// of `total` and `mean` is then the coefficient of variation of the sizes divided by 1024. The
+    /// number of files is always exact.
+    pub estimated: bool,
+}
+
+/// Sizes in bytes, by the number of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Sizes {
+    /// All files have this one.
+    Same(u64),
+    /// Drawn before.
+    Table(Box<[u64]>),
+    /// Drawn whenever they are needed.
+    Formula(SizeDraws),
+}
+
+/// The sizes of files as a function of their numbers: each file has a branch of the stream.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SizeDraws {
+    pub(super) sampler: Sampler,
+    pub(super) stream: Stream,
+}
+
+impl SizeDraws {
+    #[inline]
+    fn of(&self, file: u32) -> u64 {
+        let branch = self.stream.branch(u64::from(file));
+        self.sampler.draw(&mut branch.rng())
+    }
+
+    /// The sizes of all files.
+    pub(super) fn table(&self, files: u32) -> Sizes {
+        Sizes::Table((0..files).map(|file| self.of(file)).collect())
+    }
+}
+
+impl Sizes {
+    #[inline]
+    pub(super) fn of(&self, file: u32) -> u64 {
+        match self {
+            Self::Same(size) => *size,
+            Self::Table(sizes) => sizes[file as usize],
+            Self::Formula(draws) => draws.of(file),
+        }
+    }
+
+    /// Summary of the files in `part`, or of those of them that exist when the run starts.
+    pub(super) fn summary(
+        &self,
+        part: Range<u32>,
+        initial: Option<&InitialEntries>,
+    ) -> SizeSummary {
+        let mut tally = Tally::default();
+        match self {
+            Self::Same(size) => tally.add_many(*size, count(&part, initial)),
+            Self::Formula(_) if part.end - part.start > MAX_SIZES_DRAWN => {
+                return self.estimate(part, initial, MAX_SIZES_DRAWN);
+            }
+            _ => match initial {
+                None => part.for_each(|file| tally.add_many(self.of(file), 1)),
+                Some(initial) => initial
+                    .numbers(part)
+                    .for_each(|file| tally.add_many(self.of(file), 1)),
+            },
+        }
+        tally.summary()
+    }
+
+    /// Summary of the files in `part` as of [`Self::summary`], from a sample of the files.
+    pub(super) fn estimate(
+        &self,
+        part: Range<u32>,
+        initial: Option<&InitialEntries>,
+        sample: u32,
+    ) -> SizeSummary {
+        let all = u64::from(part.end - part.start);
+        let spaced = |i: u32| part.start + (u64::from(i) * all / u64::from(sample)) as u32;
+        let files = (0..sample).map(spaced);
+        let mut tally = Tally::default();
+        files
+            .filter(|file| initial.is_none_or(|i| i.contains(*file)))
+            .for_each(|file| tally.add_many(self.of(file), 1));
+        tally.scaled_to(count(&part, initial))
+    }
+}
+
+/// The number of files in `part`, or of those of them that exist when the run starts.
+fn count(part: &Range<u32>, initial: Option<&InitialEntries>) -> u64 {
+    match initial {
+        Some(initial) => initial.count(part.clone()),
+        None => u64::from(part.end - part.start),
+    }
+}
+
+/// Figures of sizes while they are added up.
+struct Tally {
+    files: u64,
+    total: u64,
+    min: u64,
+    max: u64,
+    /// Bucket b > 0 holds sizes in (2^(b-2), 2^(b-1)].
+    buckets: [u64; 66],
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            files: 0,
+            total: 0,
+            min: u64::MAX,
+            max: 0,
+            buckets: [0; 66],
+        }
+    }
+}
+
+impl Tally {
+    fn add_many(&mut self, size: u64, files: u64) {
+        if files == 0 {
+            return;
+        }
+        self.files += files;
+        self.total = self.total.saturating_add(size.saturating_mul(files));
+        self.min = self.min.min(size);
+        self.max = self.max.max(size);
+        let bucket = match size {
+            0 => 0,
+            n => 65 - (n - 1).leading_zeros() as usize,
+        };
+        self.buckets[bucket] += files;
+    }
+
+    fn summary(self) -> SizeSummary {
+        let bound = |bucket: u32| match bucket {
+            0 => 0,
+            b => 1u64.checked_shl(b - 1).unwrap_or(u64::MAX),
+        };
+        let filled = (0u32..).zip(self.buckets).filter(|(_, files)| *files > 0);
+        SizeSummary {
+            files: self.files,
+            total: self.total,
+            min: if self.files == 0 { 0 } else { self.min },
+            max: self.max,
+            mean: match self.files {
+                0 => 0.0,
+                files => self.total as f64 / files as f64,
+            },
+            buckets: filled.map(|(b, files)| (bound(b), files)).collect(),
+            estimated: false,
+        }
+    }
+
+    /// The summary of `files` files of which these are a sample.
+    fn scaled_to(self, files: u64) -> SizeSummary {
+        let mut s = self.summary();
+        let factor = match s.files {
+            0 => 0.0,
+            sample => files as f64 / sample as f64,
+        };
+        for (_, count) in &mut s.buckets {
+            *count = (*count as f64 * factor).round() as u64;
+        }
+        s.files = files;
+        s.total = (s.mean * files as f64) as u64;
+        s.estimated = true;
+        s
+    }
+}

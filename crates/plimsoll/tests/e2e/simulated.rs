@@ -1,0 +1,308 @@
+//! Simulated systems under every front end: figures of their stations, and what reports make of them.
+
+use crate::common::load_tests::{only_results, parsed};
+use crate::common::{Bench, Ended, row};
+use plimsoll_results::{LoadCurve, OperationTime, Run, SimulationFigures, Verdict};
+
+/// A filer whose disks limit it: 4 disks of 2 ms carry 2000 reads a second.
+const FILER: &str = r#"title = "A filer with four disks"
+
+[station.processors]
+servers = 2
+service = "20us"
+distribution = "exponential"
+
+[station.disk]
+count = 4
+choose = "random"
+service = "2ms"
+
+[link.network]
+latency = "100us"
+bandwidth = "1 GB/s"
+
+[cache.memory]
+bytes = "40m"
+block = "4k"
+begins = "full"
+miss = "from_disk"
+
+[log.nvram]
+bytes = "1m"
+drain = "to_disk"
+in_flight = 4
+
+[path]
+metadata_read = ["network.request", "processors", "network.reply"]
+metadata_change = ["network.request", "processors", "nvram", "network.reply"]
+data_read = ["network.request", "processors", "memory", "network.reply"]
+data_write = ["network.request", "processors", "nvram", "network.reply"]
+from_disk = ["disk"]
+to_disk = ["disk"]
+"#;
+
+/// Users of one process, which read 4 KiB of a file 80 times a second and look at one 20 times.
+const READERS: &str = r#"title = "readers"
+
+[metric]
+name = "users"
+
+[[component]]
+name = "reader"
+processes = 1
+rate = 100
+
+[component.mix]
+read_random = 80
+stat = 20
+
+[component.transfers]
+read_random = "4k"
+
+[component.files]
+count = 1000
+size = "4k"
+"#;
+
+fn filer() -> Bench {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("filer.toml"), FILER).unwrap();
+    std::fs::write(bench.path("readers.toml"), READERS).unwrap();
+    bench
+}
+
+fn readers(bench: &Bench, load: u32, more: &[&str]) -> Run {
+    let load = format!("--load={load}");
+    let args = [
+        "--target=sim:./filer.toml",
+        "--time=10s",
+        "--warmup=2s",
+        &load,
+    ];
+    let run = bench.run("readers.toml", &[&args, more].concat());
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stderr))
+}
+
+#[track_caller]
+fn simulation(run: &Run) -> &SimulationFigures {
+    run.simulation.as_ref().expect("figures of the system")
+}
+
+#[track_caller]
+fn near(figure: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (figure / expected - 1.0).abs() <= tolerance,
+        "{figure} is not within {tolerance} of {expected}"
+    );
+}
+
+#[test]
+fn figures_of_stations_agree_with_each_other_and_with_arithmetic() {
+    let bench = filer();
+    let run = readers(&bench, 20, &[]);
+    let figures = simulation(&run);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    for s in figures.stations.iter().filter(|s| s.requests > 0) {
+        // Little's law, apart from what was there at both ends of the window.
+        if let Some(wait_ms) = s.mean_wait_ms.filter(|_| s.mean_waiting > 0.1) {
+            near(
+                s.mean_waiting,
+                s.requests as f64 * wait_ms / 1e3 / run.window_s,
+                0.02,
+            );
+        }
+        // The utilisation law.
+        if let (Some(busy), Some(servers)) = (s.utilisation, s.servers) {
+            let service_s = s.mean_service_ms.expect("it served requests") / 1e3;
+            let offered = s.requests as f64 * service_s / run.window_s;
+            near(busy, offered / f64::from(servers * s.instances), 0.02);
+        }
+    }
+    // 20 users have 20 000 files of a block each, of which 10 240 fit; LRU holds each block with the
+    // same probability.
+    let memory = &figures.caches[0];
+    near(
+        memory.hit_ratio.expect("there were reads"),
+        10_240.0 / 20_000.0,
+        0.03,
+    );
+    let disk = figures
+        .stations
+        .iter()
+        .find(|s| s.name == "disk")
+        .expect("it is in the file");
+    let reads = row(&run, "read_random").ops as f64;
+    near(
+        disk.requests as f64,
+        reads * (1.0 - 10_240.0 / 20_000.0),
+        0.03,
+    );
+    near(disk.mean_service_ms.expect("it was used"), 2.0, 1e-9);
+}
+
+#[test]
+fn the_time_of_an_operation_is_the_sum_of_its_parts() {
+    let bench = filer();
+    let run = readers(&bench, 20, &[]);
+    let of = |name: &str| -> &OperationTime {
+        let mut operations = simulation(&run).operations.iter();
+        operations
+            .find(|o| o.name == name)
+            .expect("it is in the workload")
+    };
+    for name in ["read_random", "stat"] {
+        let sum: f64 = of(name).elements.iter().map(|e| e.mean_ms).sum();
+        let service = row(&run, name).service();
+        near(sum, service.mean_ms, 1e-6);
+        assert_eq!(of(name).ops, row(&run, name).ops);
+        assert_eq!(of(name).requests, of(name).ops);
+    }
+    let names = |name: &str| -> Vec<&str> {
+        of(name)
+            .elements
+            .iter()
+            .map(|e| e.element.as_str())
+            .collect()
+    };
+    let mut read = names("read_random");
+    read.sort_unstable();
+    assert_eq!(read, ["disk", "network", "processors"]);
+    assert!(!names("stat").contains(&"disk"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let bench = filer();
+    readers(&bench, 20, &[]);
+    readers(&bench, 20, &[]);
+    readers(&bench, 20, &["--seed=2"]);
+    let results = bench.results();
+    let read = |run: usize, file: &str| std::fs::read(results[run].path().join(file)).unwrap();
+    for file in ["histograms.hlog", "intervals.csv"] {
+        assert_eq!(read(0, file), read(1, file), "{file}");
+        assert_ne!(read(0, file), read(2, file), "{file}");
+    }
+    let figures: Vec<Run> = results.iter().map(|r| r.read().unwrap()).collect();
+    assert_eq!(figures[0].simulation, figures[1].simulation);
+    assert_ne!(figures[0].simulation, figures[2].simulation);
+}
+
+#[test]
+fn a_curve_names_the_station_that_saturates_first() {
+    let bench = filer();
+    let args = [
+        "curve",
+        "readers.toml",
+        "--load=10,30,50,70",
+        "--target=sim:./filer.toml",
+    ];
+    let mut command = bench.plimsoll(args);
+    command.args(["--time=10s", "--warmup=2s", "--format=json", "--results"]);
+    command.args([
+        bench.path("results").to_str().unwrap(),
+        "--stop-after-invalid=0",
+    ]);
+    let curve: LoadCurve = parsed(&Ended::of(command));
+    // 4 disks carry 2000 reads a second; 50 users miss the cache 4000 × 0.795 times, 30 users 2400 × 0.66.
+    let (load, station) = curve.saturated_from().expect("the disks are saturated");
+    assert_eq!((load, station.station.as_str()), (50, "disk"));
+    for point in &curve.points {
+        let sum: f64 = point.time_at.iter().map(|t| t.mean_ms).sum();
+        let service = point.service_mean_ms.expect("operations completed");
+        near(sum, service, 0.01);
+    }
+    let dir = only_results(&bench);
+    let shown = |args: &[&str]| {
+        let mut command = bench.plimsoll(["report"]);
+        command.arg(&dir).args(args);
+        Ended::of(command).expect_code(3).stdout
+    };
+    let text = shown(&[]);
+    assert!(
+        text.contains("bottleneck: disk from 50 users on, "),
+        "{text}"
+    );
+    let page = shown(&["--format=html"]);
+    for part in ["Where the response time went", "<strong>disk</strong>"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn reports_of_a_run_show_stations_and_where_the_time_went() {
+    let bench = filer();
+    readers(&bench, 20, &[]);
+    let dir = only_results(&bench);
+    let shown = |format: &str| {
+        let mut command = bench.plimsoll(["report", format]);
+        command.arg(&dir);
+        Ended::of(command).expect_code(0).stdout
+    };
+    let text = shown("--format=text");
+    let line = |begin: &str| {
+        let mut lines = text.lines();
+        lines
+            .find(|l| l.starts_with(begin))
+            .unwrap_or_else(|| panic!("no {begin}: {text}"))
+            .to_owned()
+    };
+    assert!(line("station ").contains("requests/s"));
+    assert!(line("disk ×4 ").contains("2.00 ms"));
+    assert!(line("time of ").contains("disk"));
+    assert!(line("memory: ").contains("block references were hits"));
+    assert!(line("bottleneck: ").contains("disk, "));
+    let page = shown("--format=html");
+    for part in [
+        "Simulated system",
+        "Where the time of each operation went",
+        "disk ×4",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn filebench_workloads_and_patterns_run_on_a_system() {
+    let bench = filer();
+    let run = bench.run(
+        "fileserver",
+        &[
+            "--target=sim:./filer.toml",
+            "--time=2s",
+            "--set=nfiles=1000",
+        ],
+    );
+    let run = run.result(0);
+    assert!(
+        simulation(&run)
+            .operations
+            .iter()
+            .any(|o| o.name == "readfile1")
+    );
+    let md = bench.md_on("sim:./filer.toml");
+    assert_eq!(md.validity.verdict, Verdict::Valid);
+    let stages: Vec<&str> = md.stages.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(stages, ["precreate", "benchmark", "cleanup"]);
+    // One system over all stages: the log drains on between them.
+    for stage in &md.stages {
+        let figures = stage
+            .window
+            .simulation
+            .as_ref()
+            .expect("each stage has its figures");
+        let operations: u64 = stage.window.operations.iter().map(|o| o.ops).sum();
+        let timed: u64 = figures.operations.iter().map(|o| o.ops).sum();
+        assert_eq!(timed, operations, "{}", stage.name);
+    }
+}
+
+#[test]
+fn ranks_and_lanes_are_refused_in_one_sentence() {
+    let bench = filer();
+    let more = |option: &str| {
+        let args = ["--target=sim:./filer.toml", "--time=1s", "--load=1", option];
+        bench.run("readers.toml", &args).refusal()
+    };
+    assert!(more("--processes=2").contains("supports only one process"));
+    assert!(more("--lanes=2").contains("has a single lane"));
+}
