@@ -113,13 +113,13 @@ fn trimmed(number: String) -> String {
 pub fn free_figures(text: &str) -> Vec<FreeFigure> {
     let mut found = Vec::new();
     if let Ok(table) = DeTable::parse(text) {
-        collect(table.get_ref(), &mut Vec::new(), text, &mut found);
+        collect(table.get_ref(), &mut Vec::new(), &mut found);
     }
     found.sort_by_key(|figure| figure.span.start);
     found
 }
 
-fn collect(table: &DeTable<'_>, path: &mut Vec<String>, text: &str, found: &mut Vec<FreeFigure>) {
+fn collect(table: &DeTable<'_>, path: &mut Vec<String>, found: &mut Vec<FreeFigure>) {
     if let (Some(value), Some(free)) = (table.get("value"), table.get("free"))
         && let Some(figure) = free_figure(value, free.get_ref())
     {
@@ -133,7 +133,7 @@ fn collect(table: &DeTable<'_>, path: &mut Vec<String>, text: &str, found: &mut 
     for (key, value) in table {
         path.push(key.get_ref().to_string());
         if let DeValue::Table(inner) = value.get_ref() {
-            collect(inner, path, text, found);
+            collect(inner, path, found);
         }
         path.pop();
     }

@@ -14,7 +14,7 @@ pub fn run(args: &SystemsArgs) -> Result<Exit, CommandError> {
     let parsed = BUILTIN
         .iter()
         .map(|(name, text)| plimsoll_sim::parse(text, name));
-    let systems: Vec<System> = parsed.collect::<Result<_, _>>().map_err(|d| diagnosed(d))?;
+    let systems: Vec<System> = parsed.collect::<Result<_, _>>().map_err(diagnosed)?;
     print(&match args.format {
         Format::Text => text(&systems),
         Format::Json => json(&systems),

@@ -126,7 +126,7 @@ fn with_times(script: &[Phase], warmup: Option<Duration>, time: Option<Duration>
                     until: Until::Elapsed {
                         time: new.unwrap_or(*old),
                     },
-                    snapshots: snapshots.clone(),
+                    snapshots: *snapshots,
                 });
             }
             Phase::OpenWindow => {
