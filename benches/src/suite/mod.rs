@@ -11,6 +11,7 @@ pub(crate) mod planning;
 pub(crate) mod pread;
 pub(crate) mod reactor;
 pub(crate) mod report;
+pub(crate) mod simulation;
 pub(crate) mod waiting;
 pub(crate) mod wan;
 
@@ -32,6 +33,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("planning", planning::measure),
     ("choosing", planning::choosing),
     ("reactor", reactor::measure),
+    ("simulation", simulation::measure),
     ("waiting", waiting::measure),
     ("nfs", nfs::measure),
     ("wan", wan::measure),

@@ -4,7 +4,6 @@ use crate::state::{LaneState, Task};
 use plimsoll_measure::Nanos;
 use polling::Events;
 use std::collections::VecDeque;
-use std::collections::binary_heap::PeekMut;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         let numbers = 0..count as u32;
         state.is_single_worker.set(count == 1);
         // Timers of an earlier call would wake workers of this one.
-        state.timers.borrow_mut().clear();
+        state.timers.take();
         Self {
             state,
             wakers: numbers.clone().map(|t| state.waker.task_waker(t)).collect(),
@@ -154,16 +153,8 @@ impl<'a, 'f> Driver<'a, 'f> {
     /// any task is ready.
     fn fire_timers(&mut self) -> bool {
         let (state, now) = (self.state, self.state.now());
-        let next_due = || {
-            let mut timers = state.timers.borrow_mut();
-            let next = timers.peek_mut()?;
-            (next.0.0 <= now).then(|| PeekMut::pop(next).0)
-        };
-        let mut last = None;
-        while let Some(timer) = next_due() {
-            debug_assert!(last < Some(timer), "timers fire out of order");
-            last = Some(timer);
-            self.make_ready(timer.2);
+        while let Some((_, task)) = state.timers.borrow_mut().pop_until(now) {
+            self.make_ready(task);
         }
         self.handle_events(now);
         if now >= self.state.deadline.at() && !self.stopped {
@@ -188,7 +179,7 @@ impl<'a, 'f> Driver<'a, 'f> {
     /// No task is ready: sleeps, spins or jumps in time until one may be.
     fn wait_for_event(&mut self) -> Result<(), Deadlock> {
         let state = self.state;
-        let timer = state.timers.borrow().peek().map(|next| next.0.0);
+        let timer = state.timers.borrow().next_at();
         let deadline = match self.stopped {
             true => Nanos::MAX,
             false => state.deadline.at(),

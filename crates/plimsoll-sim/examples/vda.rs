@@ -1,3 +1,4 @@
+use plimsoll_lane::EventQueue;
 use plimsoll_plan::{Rng, Stream};
 use plimsoll_sim::*;
 use rand::RngExt;

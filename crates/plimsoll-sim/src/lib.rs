@@ -3,7 +3,6 @@
 
 mod buffer;
 mod cache;
-mod event_queue;
 mod failures;
 mod figures;
 mod file;
@@ -24,7 +23,6 @@ mod tokens;
 mod window;
 
 pub use cache::CacheTotals;
-pub use event_queue::{EventQueue, Nanos};
 pub use fit::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures};
 pub use flow::{Completion, Operation};
 pub use library::{BUILTIN, builtin};

@@ -1,10 +1,10 @@
 //! What a system did between two instants.
 
 use crate::cache::CacheTotals;
-use crate::event_queue::Nanos;
 use crate::simulation::Simulation;
 use crate::system::{OperationClass, Placement};
 use crate::tally::StationTotals;
+use plimsoll_measure::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
