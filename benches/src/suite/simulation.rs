@@ -33,7 +33,8 @@ service = "100us"
 
 [station.processor]
 servers = 16
-service = { distribution = "exponential", mean = "60us" }
+service = "60us"
+distribution = "exponential"
 
 [station.lock]
 servers = 4
@@ -43,13 +44,15 @@ service = "18us"
 count = 8
 choose = "file"
 servers = 4
-service = { distribution = "exponential", mean = "100us" }
+service = "100us"
+distribution = "exponential"
 
 [station.disk]
 count = 64
 choose = "block"
 servers = 4
-service = { distribution = "exponential", mean = "1ms" }
+service = "1ms"
+distribution = "exponential"
 
 [path]
 metadata_read = ["network", "processor", "lock", "cache", "disk"]

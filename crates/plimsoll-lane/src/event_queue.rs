@@ -104,6 +104,14 @@ impl<E: Copy> EventQueue<E> {
         (self.occupied != 0).then(|| self.earliest[self.occupied.trailing_zeros() as usize])
     }
 
+    /// The event that is taken after `count` others, if that is known already.
+    #[inline]
+    #[must_use]
+    pub fn ahead(&self, count: usize) -> Option<&E> {
+        let at = self.near.len().checked_sub(count + 1)?;
+        Some(&self.near[at].1)
+    }
+
     /// Takes the earliest event if its time is at most `until`.
     #[inline]
     pub fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, E)> {
