@@ -11,6 +11,7 @@ pub(crate) mod planning;
 pub(crate) mod pread;
 pub(crate) mod reactor;
 pub(crate) mod report;
+pub(crate) mod simulation;
 pub(crate) mod waiting;
 pub(crate) mod wan;
 
@@ -33,6 +34,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("formulas", planning::formulas),
     ("choosing", planning::choosing),
     ("reactor", reactor::measure),
+    ("simulation", simulation::measure),
     ("waiting", waiting::measure),
     ("nfs", nfs::measure),
     ("wan", wan::measure),

@@ -10,10 +10,11 @@
 //! - **virtual**: many workers; when none can proceed, time jumps to the next timer or
 //!   to the next event of an [`TimedEvents`].
 //!
-//! [`Deadline`] is the instant at which all lanes of a run stop: it ends their waits.
+//! [`EventQueue`] holds the timers of a lane, and the events of a simulation. [`Deadline`] is the instant at which all lanes of a run stop: it ends their waits.
 
 mod deadline;
 mod driver;
+mod event_queue;
 mod lane;
 mod lane_waker;
 pub mod os;
@@ -23,6 +24,7 @@ mod waits;
 
 pub use deadline::{Deadline, Stopped};
 pub use driver::Deadlock;
+pub use event_queue::EventQueue;
 pub use lane::Lane;
 pub use state::{LaneKind, Task};
 pub use timed_events::TimedEvents;

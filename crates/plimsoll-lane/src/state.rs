@@ -1,13 +1,12 @@
 //! The state of a lane, which its handle, its loop and its workers' waits share.
 
 use crate::deadline::Deadline;
+use crate::event_queue::EventQueue;
 use crate::lane_waker::LaneWaker;
 use crate::timed_events::TimedEvents;
 use plimsoll_measure::{Clock, Nanos};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -27,18 +26,14 @@ pub enum LaneKind {
 /// A worker, or a background task.
 pub type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// A timer: its instant, its position among all timers, and the task that it wakes.
-type TimerEntry = (Nanos, u64, u32);
-
 /// The state of a lane.
 pub(crate) struct LaneState {
     pub(crate) kind: LaneKind,
     pub(crate) clock: Clock,
     pub(crate) deadline: Arc<Deadline>,
     pub(crate) waker: Arc<LaneWaker>,
-    pub(crate) timers: RefCell<BinaryHeap<Reverse<TimerEntry>>>,
-    /// Number of timers set, which orders timers of the same instant.
-    timers_set: Cell<u64>,
+    /// The tasks that timers wake.
+    pub(crate) timers: RefCell<EventQueue<u32>>,
     /// The task that is being polled.
     pub(crate) current: Cell<u32>,
     /// Operations that the current task may still do before others get their turn.
@@ -64,7 +59,6 @@ impl LaneState {
             deadline,
             waker,
             timers: RefCell::default(),
-            timers_set: Cell::new(0),
             current: Cell::new(0),
             poll_budget: Cell::new(0),
             is_single_worker: Cell::new(true),
@@ -92,10 +86,10 @@ impl LaneState {
 
     /// Wakes the current task at `due`.
     pub(crate) fn set_timer(&self, due: Nanos) {
-        let sequence = self.timers_set.get();
-        self.timers_set.set(sequence + 1);
-        let timer = (due, sequence, self.current.get());
-        self.timers.borrow_mut().push(Reverse(timer));
+        let mut timers = self.timers.borrow_mut();
+        // A real clock that is read on several processors may be behind the timer that fired last.
+        let due = due.max(timers.last_at());
+        timers.push(due, self.current.get());
     }
 }
 

@@ -4,8 +4,11 @@ use plimsoll_measure::Nanos;
 
 /// Events beside the timers of a lane's workers.
 pub trait TimedEvents {
-    /// Time of the next event; none if nothing is scheduled.
-    fn next_event(&self) -> Option<Nanos>;
+    /// Handles events up to `limit` until one lets a task proceed. Returns the time of that event, which
+    /// may also be one at which no task can; none if there are no events up to `limit`.
+    ///
+    /// Nothing else happens on the lane before `limit`.
+    fn proceed(&self, limit: Nanos) -> Option<Nanos>;
 
     /// Handles all events up to `now`, and adds the tasks that can proceed to `ready`.
     fn advance(&self, now: Nanos, ready: &mut Vec<u32>);

@@ -2,11 +2,13 @@
 
 mod support;
 
-use plimsoll_lane::{Deadlock, LaneKind, Stopped, Task};
+use plimsoll_lane::{Deadlock, LaneKind, Stopped, Task, TimedEvents};
 use std::cell::{Cell, RefCell};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use support::lane;
 
@@ -151,4 +153,72 @@ fn virtual_busy_takes_a_nanosecond_a_store() {
     let task: Task<'_> = Box::pin(async { lane.spin_stores(12_345).await });
     lane.run(vec![task]).unwrap();
     assert_eq!(lane.now(), 12_345);
+}
+
+/// An event every millisecond, of which every tenth lets task 0 proceed.
+struct EveryMillisecond {
+    handled: Cell<u64>,
+    has_completed: Cell<bool>,
+}
+
+impl TimedEvents for EveryMillisecond {
+    fn proceed(&self, limit: u64) -> Option<u64> {
+        while (self.handled.get() + 1) * MS <= limit {
+            let number = self.handled.get() + 1;
+            self.handled.set(number);
+            if number % 10 == 0 {
+                self.has_completed.set(true);
+                return Some(number * MS);
+            }
+        }
+        None
+    }
+
+    fn advance(&self, now: u64, ready: &mut Vec<u32>) {
+        assert!(self.handled.get() * MS <= now, "an event came too early");
+        if self.has_completed.take() {
+            ready.push(0);
+        }
+    }
+}
+
+#[test]
+fn events_in_virtual_time_come_between_timers() {
+    let (lane, _) = lane(LaneKind::Virtual);
+    let events = Rc::new(EveryMillisecond {
+        handled: Cell::new(0),
+        has_completed: Cell::new(false),
+    });
+    lane.attach(events.clone());
+    let log = RefCell::new(Vec::new());
+    let (waiting, sleeping) = (lane.clone(), lane.clone());
+    let mut waits = 0;
+    let waiter = std::future::poll_fn(|_| {
+        log.borrow_mut().push(('e', waiting.now() / MS));
+        waits += 1;
+        match waits {
+            4 => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
+    });
+    let sleeper = async {
+        for due in [5, 10, 25] {
+            sleeping.uncancellable_sleep_until(due * MS).await;
+            // No event of later than now was handled, and none of before is left.
+            assert!((due - 1..=due).contains(&events.handled.get()));
+            log.borrow_mut().push(('t', due));
+        }
+    };
+    lane.run(vec![Box::pin(waiter), Box::pin(sleeper)]).unwrap();
+    // Timers of an instant come before its events.
+    let expected = [
+        ('e', 0),
+        ('t', 5),
+        ('t', 10),
+        ('e', 10),
+        ('e', 20),
+        ('t', 25),
+        ('e', 30),
+    ];
+    assert_eq!(*log.borrow(), expected);
 }

@@ -185,19 +185,10 @@ impl Collection for LoadCurve {
 
     fn list_unlisted_runs(writer: &mut CurveWriter) -> Result<(), ResultsError> {
         while let Some(load) = writer.document().missing().first().copied() {
-            let curve = writer.document();
-            let name = name_of(curve, load);
-            let Ok(run) = writer.dir().listed(&name).read() else {
+            let Some(point) = writer.unlisted_point(load) else {
                 break;
             };
-            let is_it = run.plan.metric.as_ref().is_some_and(|m| m.load == load)
-                && run.plan.seed == curve.seed
-                && run.plan.filesets == curve.plan.filesets;
-            let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
-            if !(is_it && ended) {
-                break;
-            }
-            writer.add(CurvePoint::of(&run, load, &name))?;
+            writer.add(point)?;
         }
         Ok(())
     }
@@ -219,6 +210,21 @@ impl Directory<LoadCurve> {
     pub fn run(&self, point: &CurvePoint) -> RunDir {
         self.listed(&point.run)
     }
+
+    /// A writer of the results of the point with this load, one of `curve`, which is in the directory.
+    ///
+    /// # Errors
+    /// As [`RunWriter::create`].
+    pub fn point_writer(
+        &self,
+        curve: &LoadCurve,
+        load: u64,
+        plan: &Plan,
+        started: SystemTime,
+        clock: ClockKind,
+    ) -> Result<RunWriter, ResultsError> {
+        RunWriter::create_as(&name_of(curve, load), self.path(), plan, started, clock)
+    }
 }
 
 /// A curve directory that is being written.
@@ -236,7 +242,28 @@ impl CollectionWriter<LoadCurve> {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<RunWriter, ResultsError> {
-        self.run_writer(&name_of(self.document(), load), plan, started, clock)
+        self.dir()
+            .point_writer(self.document(), load, plan, started, clock)
+    }
+
+    /// The point with this load, whose run was written and ended but is not listed: its process ended
+    /// before it was, or it was measured before the points below it.
+    #[must_use]
+    pub fn unlisted_point(&self, load: u64) -> Option<CurvePoint> {
+        let curve = self.document();
+        let name = name_of(curve, load);
+        let run = self.dir().listed(&name).read().ok()?;
+        let is_it = run.plan.metric.as_ref().is_some_and(|m| m.load == load)
+            && run.plan.seed == curve.seed
+            && run.plan.filesets == curve.plan.filesets;
+        let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
+        (is_it && ended).then(|| CurvePoint::of(&run, load, &name))
+    }
+
+    /// The results of the run in the directory with this name.
+    #[must_use]
+    pub fn run_named(&self, name: &str) -> RunDir {
+        self.dir().listed(name)
     }
 
     /// Adds a point and writes the curve.

@@ -1,9 +1,9 @@
 //! Buffers of written bytes: a log in non-volatile memory, or the dirty data of a write-back cache.
 
-use crate::event_queue::Nanos;
 use crate::flow::Operation;
 use crate::instance::FlowId;
 use crate::system::MAX_GROUPS;
+use plimsoll_measure::Nanos;
 use std::collections::VecDeque;
 
 /// One instance of a buffer.

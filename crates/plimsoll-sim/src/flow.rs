@@ -1,8 +1,8 @@
 //! Operations on their way, and what they fork into.
 
-use crate::event_queue::Nanos;
 use crate::instance::FlowId;
 use crate::system::{MAX_CACHE_DEPTH, MAX_GROUPS, OperationClass};
+use plimsoll_measure::Nanos;
 
 /// An operation that a client issues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

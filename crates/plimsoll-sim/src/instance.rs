@@ -1,7 +1,7 @@
 //! One instance of a station: its servers and those who wait for them.
 
-use crate::event_queue::Nanos;
 use crate::tally::Tally;
+use plimsoll_measure::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

@@ -3,7 +3,6 @@
 
 mod buffer;
 mod cache;
-mod event_queue;
 mod failures;
 mod figures;
 mod file;
@@ -26,7 +25,6 @@ mod tokens;
 mod window;
 
 pub use cache::CacheTotals;
-pub use event_queue::{EventQueue, Nanos};
 pub use fit::{
     FitError, Fitted, FreeFigure, SENSITIVITY_STEP, Sensitivity, fit, free_figures, sum_of_squares,
     with_figures,

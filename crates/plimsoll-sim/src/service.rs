@@ -1,6 +1,6 @@
 //! Service times.
 
-use crate::event_queue::Nanos;
+use plimsoll_measure::Nanos;
 use plimsoll_plan::Rng;
 use rand::RngExt as _;
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal};

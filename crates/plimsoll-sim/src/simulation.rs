@@ -2,7 +2,6 @@
 
 use crate::buffer::Buffer;
 use crate::cache::{Cache, CacheTotals};
-use crate::event_queue::{EventQueue, Nanos};
 use crate::flow::{Completion, Flows, Operation, Purpose};
 use crate::instance::{FlowId, Instance};
 use crate::limit::Limit;
@@ -10,6 +9,8 @@ use crate::system::System;
 use crate::tally::StationTotals;
 use crate::tokens::Tokens;
 use crate::window::RowTotals;
+use plimsoll_lane::EventQueue;
+use plimsoll_measure::Nanos;
 use plimsoll_plan::{Rng, Stream};
 use std::collections::VecDeque;
 

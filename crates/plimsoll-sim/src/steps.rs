@@ -1,12 +1,12 @@
 //! What flows do, step by step.
 
-use crate::event_queue::Nanos;
 use crate::flow::{Completion, FlowRef, Purpose};
 use crate::hash::{mix, pair};
 use crate::instance::{Begun, FlowId, Schedule};
 use crate::simulation::{Event, Simulation};
 use crate::system::{Acknowledgement, Choice, OperationClass, Payload, Placement, Step, WhenDown};
 use crate::window::RowTotals;
+use plimsoll_measure::Nanos;
 use rand::RngExt as _;
 
 /// Blocks by which [`Choice::Block`] spreads a file.

@@ -1,9 +1,9 @@
 //! A system ready to be simulated: tables of its elements, and the steps that operations take.
 
 use crate::cache::Policy;
-use crate::event_queue::Nanos;
 use crate::instance::Discipline;
 use crate::service::Service;
+use plimsoll_measure::Nanos;
 use plimsoll_plan::{Bytes, Count, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

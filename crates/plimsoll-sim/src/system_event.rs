@@ -1,8 +1,8 @@
 //! Events of the command line: what happens to a system at a time.
 
-use crate::event_queue::Nanos;
 use crate::system::Change;
 use plimsoll_diagnostics::Span;
+use plimsoll_measure::Nanos;
 use plimsoll_plan::parse_duration;
 use std::fmt;
 use std::ops::Range;

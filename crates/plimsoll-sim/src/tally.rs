@@ -1,6 +1,6 @@
 //! What happens at the stations, as sums from the beginning: figures of a window are differences.
 
-use crate::event_queue::Nanos;
+use plimsoll_measure::Nanos;
 
 /// Sums over the operations and the time of one instance of a station.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! What a system did between two instants.
 
 use crate::cache::CacheTotals;
-use crate::event_queue::Nanos;
 use crate::simulation::Simulation;
 use crate::system::Placement;
 use crate::tally::StationTotals;
 use plimsoll_measure::{
-    Bottleneck, BufferFigures, CacheFigures, ElementTotal, RowTime, SimulatedWindow, StationFigures,
+    Bottleneck, BufferFigures, CacheFigures, ElementTotal, Nanos, RowTime, SimulatedWindow,
+    StationFigures,
 };
 
 /// What separates the name of a link from that of its direction, and that from `latency`.

@@ -49,7 +49,7 @@ pub use registry::{
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};
 pub use session_types::{
-    AioDone, Attributes, DataSet, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows,
-    SessionSpec, Space,
+    AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow, OpenMode,
+    RpcRows, SessionSpec, Space,
 };
 pub use sim::with_events;

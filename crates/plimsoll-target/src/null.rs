@@ -4,11 +4,13 @@ use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::{Session, Target};
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
+use crate::session_types::{
+    AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, SessionSpec,
+};
 use crate::url_options::UrlOptions;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
-use plimsoll_plan::{OpKind, WorkDirSpec, show_duration};
+use plimsoll_plan::{FilesetId, Layout, OpKind, WorkDirSpec, show_duration};
 use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -232,6 +234,9 @@ impl Session for NullSession {
 
     #[inline]
     fn locate(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
+
+    #[inline]
+    fn locate_entry(&mut self, _: FilesetId, _: &Layout, _: FilesetEntry) {}
 
     #[inline]
     fn is_immediate(&self) -> bool {

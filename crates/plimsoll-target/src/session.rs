@@ -3,11 +3,12 @@
 use crate::error::OpError;
 use crate::long_replies::LongReplies;
 use crate::session_types::{
-    AioDone, Attributes, DataSet, DirectIo, EntryKind, ListTotals, OpenHow, SessionSpec, Space,
+    AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow,
+    SessionSpec, Space,
 };
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Nanos, SimulatedWindow};
-use plimsoll_plan::{OpKind, Stream};
+use plimsoll_plan::{FilesetId, Layout, OpKind, Stream};
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::pin;
@@ -149,6 +150,24 @@ pub trait Session {
             push_dir(path);
             push_name(path);
         });
+    }
+
+    /// Sets the name that the next operation works on to that of an entry of a fileset, whose tree is
+    /// `layout`. A target that tells files apart by numbers composes no path.
+    #[inline(always)]
+    fn locate_entry(&mut self, fileset: FilesetId, layout: &Layout, entry: FilesetEntry) {
+        match entry {
+            FilesetEntry::File(file) => {
+                let dir = layout.dir_of(file);
+                self.locate_in(
+                    u64::from(fileset.0) << 32 | u64::from(dir.0),
+                    |path| layout.push_dir(dir, path),
+                    |path| layout.push_file_name(file, path),
+                );
+            }
+            FilesetEntry::Dir(dir) => self.locate(|path| layout.push_dir(dir, path)),
+            FilesetEntry::LeafDir(dir) => self.locate(|path| layout.push_leaf_dir(dir, path)),
+        }
     }
 
     /// Whether every operation on a file or a name completes in its call: all futures, except that of

@@ -3,6 +3,7 @@
 use crate::content::ContentPool;
 use crate::error::OpError;
 use plimsoll_measure::{Clock, InFlight, Nanos, Recorder, WindowState};
+use plimsoll_plan::{DirId, FileId};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -105,6 +106,17 @@ impl OpenMode {
     pub(crate) fn writes(self) -> bool {
         self != Self::Read
     }
+}
+
+/// An entry of the tree of a fileset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilesetEntry {
+    /// A file.
+    File(FileId),
+    /// A directory of files.
+    Dir(DirId),
+    /// A leaf directory, by its number.
+    LeafDir(u32),
 }
 
 /// The parameters of an open.

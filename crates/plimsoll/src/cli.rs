@@ -14,7 +14,7 @@ mod values;
 mod workloads;
 
 pub use hooks::HookArgs;
-pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
+pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MeasurePointArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use renamed::notes as notes_of_former_names;
@@ -70,6 +70,9 @@ pub enum Command {
     /// Measure a load curve: one workload at increasing loads, on one set of files
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<CurveArgs>),
+    /// Measure one point of a curve; started by `curve --jobs`
+    #[command(name = "measure-point", hide = true)]
+    MeasurePoint(MeasurePointArgs),
     /// Find the load line of a workload: the highest load that passes its criteria
     #[command(after_help = FIND_EXAMPLES)]
     Find(Box<FindArgs>),
@@ -268,7 +271,8 @@ Examples:
   plimsoll curve swbuild --points 10 --max-load 50 --dir /mnt/test --latency-limit 20ms
   plimsoll curve vda --load 10..100/10 --scale 0.001 --time 10s --warmup 2s
       a thousandth of the data and the rates; the result is marked as not comparable
-  plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual
+  plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual --jobs 4
+      no real target, in virtual time; four points at a time, with the results of one at a time
   plimsoll curve --resume plimsoll-results/vda-curve-20260101-120000
       resumes a curve that was interrupted or killed
 
@@ -540,7 +544,8 @@ mod tests {
 
     #[test]
     fn every_command_has_examples() {
-        for command in Cli::command().get_subcommands() {
+        let cli = Cli::command();
+        for command in cli.get_subcommands().filter(|c| !c.is_hide_set()) {
             let after = command.get_after_help().map(ToString::to_string);
             assert!(
                 after.is_some_and(|a| a.contains("Examples:\n")),

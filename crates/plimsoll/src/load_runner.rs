@@ -73,15 +73,17 @@ impl LoadTestConfig {
     where
         LoadTest<L, R, S>: Collection,
     {
-        let test = writer.document();
-        check_resume(writer, can_resume, test.ranks, ranks)?;
+        check_resume(writer, can_resume, writer.document().ranks, ranks)?;
+        Self::of(writer.document(), writer.dir().path())
+    }
+
+    /// The configuration of a load test whose document is in the directory `dir`.
+    ///
+    /// # Errors
+    /// If its Plan is damaged.
+    pub fn of<L, R, S>(test: &LoadTest<L, R, S>, dir: &Path) -> Result<Self, CommandError> {
         // The file may have been damaged or edited since.
-        let damaged = |e| {
-            CommandError::usage(format!(
-                "the Plan in {}: {e}",
-                writer.dir().path().display()
-            ))
-        };
+        let damaged = |e| CommandError::usage(format!("the Plan in {}: {e}", dir.display()));
         test.plan.check().map_err(damaged)?;
         Ok(Self {
             plan: test.plan.clone(),

@@ -5,7 +5,8 @@
 //! - `commands`: one module per subcommand.
 //! - `workload`: finds and parses workloads, with one module per language.
 //! - `run_context`: one run by all ranks, for `run`, `md` and `profile`; `load_runner`: runs at
-//!   several loads, for `curve` and `find`.
+//!   several loads, for `curve` and `find`; `process_pool`: copies of the program that measure at
+//!   the same time.
 //! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
 //!   (results), `hook` and `monitor` (commands of the user), `signals` (interrupts).
 //! - Input and output: `console`, `output_options`, `exit`, `communicator` (ranks).
@@ -20,6 +21,7 @@ mod load_runner;
 mod measured_run;
 mod monitor;
 mod output_options;
+mod process_pool;
 mod progress_display;
 mod results_writer;
 mod run_context;
@@ -59,6 +61,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
     match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Curve(args) => commands::curve::run(&args),
+        Command::MeasurePoint(args) => commands::curve::measure_point(&args),
         Command::Find(args) => commands::find::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Profile(args) => commands::profile::run(&args),

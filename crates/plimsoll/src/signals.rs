@@ -7,11 +7,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Maximum time for which a program that ends immediately waits for results that are being written.
 const RESULTS_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Maximum time for which a process that another one started still runs once that one has closed its
+/// standard input.
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval at which it checks whether they are written.
 const WRITE_POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -158,6 +162,28 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
             }
         })
         .map(|_| ())
+}
+
+/// Makes the end of the standard input stop the run, because the process that started this one closes
+/// it, or is gone. Interrupts of the terminal, which that process gets too, have no effect here.
+///
+/// # Errors
+/// The system's error if signals cannot be caught.
+pub fn stop_at_end_of_input(stop: &Stop) -> io::Result<()> {
+    for signal in [SIGINT, SIGHUP, SIGXFSZ] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    let stop = stop.clone();
+    let watch = move || {
+        // An input that cannot be read has ended too.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        stop.request();
+        std::thread::sleep(ORPHAN_TIMEOUT);
+        take_end();
+        std::process::exit(Exit::Interrupted as i32);
+    };
+    let thread = std::thread::Builder::new().name("input".into());
+    thread.spawn(watch).map(|_| ())
 }
 
 /// Waits until the results are written, for at most [`RESULTS_WRITE_TIMEOUT`].

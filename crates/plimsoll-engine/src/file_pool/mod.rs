@@ -11,7 +11,7 @@ pub(crate) use waits::{EntryPool, Want};
 
 use open_counts::OpenCounts;
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
-use plimsoll_target::Session;
+use plimsoll_target::{FilesetEntry, Session};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,12 +89,13 @@ impl FilesetState {
     /// Passes the file's path to the session for its next operation.
     #[inline(always)]
     pub(crate) fn locate(&self, file: FileId, session: &mut impl Session) {
-        let (layout, dir) = (&self.layout, self.layout.dir_of(file));
-        session.locate_in(
-            u64::from(self.id.0) << 32 | u64::from(dir.0),
-            |path| layout.push_dir(dir, path),
-            |path| layout.push_file_name(file, path),
-        );
+        self.locate_entry(FilesetEntry::File(file), session);
+    }
+
+    /// Passes the name of an entry to the session for its next operation.
+    #[inline(always)]
+    pub(crate) fn locate_entry(&self, entry: FilesetEntry, session: &mut impl Session) {
+        session.locate_entry(self.id, &self.layout, entry);
     }
 
     /// A directory of the tree: the one of this number, or the next in round-robin order.

@@ -1,10 +1,10 @@
 //! Events: what happens to a system, and to what of it.
 
 use super::{Element, Resolver};
-use crate::event_queue::Nanos;
 use crate::system::{Change, Subject};
 use crate::system_event::SystemEvent;
 use plimsoll_diagnostics::{Problem, Span};
+use plimsoll_measure::Nanos;
 
 impl Resolver<'_> {
     /// The events of the file.

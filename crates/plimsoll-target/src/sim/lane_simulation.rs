@@ -33,6 +33,9 @@ pub(super) struct SharedState {
     pub(super) windows: Vec<(u32, SimulatedWindow)>,
 }
 
+/// Maximum number of instants with events that are handled before the lane looks whether the run stops.
+const MAX_EVENTS_AT_ONCE: usize = 1024;
+
 /// A simulated system and the operations that the lane's workers have in it.
 pub(super) struct LaneSimulation {
     simulation: RefCell<Simulation>,
@@ -168,8 +171,23 @@ fn lock(shared: &Mutex<SharedState>) -> MutexGuard<'_, SharedState> {
 }
 
 impl TimedEvents for LaneSimulation {
-    fn next_event(&self) -> Option<Nanos> {
-        self.simulation.borrow().next_event()
+    fn proceed(&self, limit: Nanos) -> Option<Nanos> {
+        let mut at = None;
+        for _ in 0..MAX_EVENTS_AT_ONCE {
+            let next = self.simulation.borrow().next_event();
+            let Some(next) = next.filter(|next| *next <= limit) else {
+                // The clock may stay where it is.
+                return None;
+            };
+            at = Some(next);
+            self.observe_windows(next);
+            let mut completed = self.completed.borrow_mut();
+            self.simulation.borrow_mut().advance(next, &mut completed);
+            if !completed.is_empty() {
+                break;
+            }
+        }
+        at
     }
 
     fn advance(&self, now: Nanos, ready: &mut Vec<u32>) {

@@ -2,10 +2,13 @@
 
 use crate::error::OpError;
 use crate::session::Session;
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
+use crate::session_types::{
+    AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, SessionSpec,
+};
 use crate::sim::lane_simulation::{InSystem, LaneSimulation};
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{InFlight, Nanos};
+use plimsoll_plan::{FilesetId, Layout};
 use plimsoll_sim::OperationClass::{
     Commit, DataRead, DataWrite, MetadataChange, MetadataRead, Open,
 };
@@ -23,8 +26,9 @@ pub(crate) struct SimSession {
     client: u32,
     /// The worker's current operation.
     in_flight: Arc<InFlight>,
-    /// Path of the located name, of which its number is a hash.
+    /// Path of a located name that is no entry of a fileset: a hash of it is its number.
     path: Vec<u8>,
+    /// Numbers of the located name and of its directory.
     file: u64,
     directory: u64,
     /// Asynchronous writes that were not taken yet, in the order they were queued.
@@ -132,6 +136,17 @@ impl Session for SimSession {
         self.path.clear();
         push(&mut self.path);
         (self.file, self.directory) = numbers(&self.path);
+    }
+
+    #[inline]
+    fn locate_entry(&mut self, fileset: FilesetId, layout: &Layout, entry: FilesetEntry) {
+        let number =
+            |kind: u64, number: u32| kind << 62 | u64::from(fileset.0) << 32 | u64::from(number);
+        (self.file, self.directory) = match entry {
+            FilesetEntry::File(file) => (number(0, file.0), number(1, layout.dir_of(file).0)),
+            FilesetEntry::Dir(dir) => (number(1, dir.0), number(1, dir.0)),
+            FilesetEntry::LeafDir(dir) => (number(2, dir), number(2, dir)),
+        };
     }
 
     fn reserve(&mut self, _: u64) -> Result<(), OpError> {

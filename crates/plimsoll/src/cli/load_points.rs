@@ -48,10 +48,29 @@ pub struct CurveArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
     pub resume: Option<PathBuf>,
 
+    /// Number of load points that are measured at the same time, each in a process of its own, with
+    /// the same results; 0: as many as there are processors. Needs virtual time
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Engine")]
+    pub jobs: u32,
+
     #[command(flatten)]
     pub root: ResultsRoot,
     #[command(flatten)]
     pub manner: OutputArgs,
+}
+
+/// Arguments of the command that `curve --jobs` starts for each load point.
+#[derive(Debug, Args)]
+pub struct MeasurePointArgs {
+    /// Directory of the curve
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub curve: PathBuf,
+    /// Load of the point
+    #[arg(value_parser = load)]
+    pub load: u64,
+    /// Keep the results of each rank too
+    #[arg(long)]
+    pub per_rank: bool,
 }
 
 /// Criteria of a sustained load, instead of what the workload says.

@@ -6,7 +6,7 @@ use clap::Command;
 const COMMANDS: [&str; 3] = ["curve", "find", "profile"];
 
 /// Arguments that may be given with `--resume`: they do not change what is measured.
-const ALLOWED: [&str; 7] = [
+const ALLOWED: [&str; 8] = [
     "resume",
     "format",
     "quiet",
@@ -14,6 +14,7 @@ const ALLOWED: [&str; 7] = [
     "processes",
     "per_rank",
     "strict",
+    "jobs",
 ];
 
 /// The command line in which `--resume` conflicts with all other arguments.

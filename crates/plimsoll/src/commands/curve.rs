@@ -1,27 +1,36 @@
 //! `curve`: measures a workload at several loads, in increasing order, on one data set.
 
+mod point_processes;
+mod points;
 mod setup;
 
 use crate::cli::CurveArgs;
+use crate::console;
 use crate::exit::{CommandError, Exit};
 use crate::load_runner::{self, LoadRunner};
 use crate::monitor::Monitor;
 use plimsoll_plan::Note;
 use plimsoll_points::CurveEnd;
 use plimsoll_results::{
-    CurvePoint, CurveState, CurveWriter, Document, LoadCurve, Reason, ResultsError, Verdict,
+    CurveState, CurveWriter, Document, LoadCurve, Reason, ResultsError, Verdict,
 };
+pub use point_processes::measure_point;
+use points::{PointEnd, Points};
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
         |communicator| setup::ready(args, communicator.size()),
-        run_as_root,
+        |runner, writer| run_as_root(runner, writer, setup::jobs(args)),
     )
 }
 
-fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: CurveWriter) -> Result<Exit, CommandError> {
+fn run_as_root(
+    runner: &mut LoadRunner<'_>,
+    mut writer: CurveWriter,
+    jobs: usize,
+) -> Result<Exit, CommandError> {
     let curve = writer.document();
     if let Some(program) = &curve.settings.monitor {
         match Monitor::new(program, &curve.workload, runner.stop) {
@@ -32,14 +41,14 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: CurveWriter) -> Result<E
     runner.runs = curve.points.len() as u64;
     runner.prepare(&mut writer).map_err(CommandError::failed)?;
     let curve = writer.document();
-    let headline = setup::headline(curve, runner.config, runner.communicator.size());
+    let headline = setup::headline(curve, runner.config, runner.communicator.size(), jobs);
     runner.output.print_message(&headline);
     for point in &curve.points {
         let line = plimsoll_report::curve::line(point);
         let line = format!("{line} (measured before)");
         runner.output.print_message(&line);
     }
-    let measured = measure(runner, &mut writer);
+    let measured = measure(runner, &mut writer, jobs);
     // The monitor's last output comes before the report.
     runner.monitor = None;
     let cleaned = match measured {
@@ -88,10 +97,32 @@ fn refused(writer: CurveWriter, error: CommandError) -> Result<Exit, CommandErro
     Err(error)
 }
 
-/// Measures the missing loads, until a rule, an error or the user ends it.
-fn measure(runner: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), CurveAbort> {
+/// Measures the missing loads, at most `jobs` of them at a time, until a rule, an error or the user
+/// ends it.
+fn measure(
+    runner: &mut LoadRunner<'_>,
+    writer: &mut CurveWriter,
+    jobs: usize,
+) -> Result<(), CurveAbort> {
     // A curve that is resumed has ended before.
     end(writer, CurveState::Unfinished, None)?;
+    let mut points = Points::new(runner, writer, jobs);
+    let measured = measure_points(runner, writer, &mut points);
+    let state = match measured {
+        Ok(()) => writer.document().state,
+        Err(_) => CurveState::Failed,
+    };
+    for text in points.end(writer, state) {
+        console::err(&format!("warning: {text}\n"));
+    }
+    measured
+}
+
+fn measure_points(
+    runner: &mut LoadRunner<'_>,
+    writer: &mut CurveWriter,
+    points: &mut Points,
+) -> Result<(), CurveAbort> {
     loop {
         if let Some(rule) = stopped_by_rule(writer.document()) {
             let reason = Reason::new(rule.code(), rule.to_string());
@@ -103,18 +134,15 @@ fn measure(runner: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), 
         if runner.stop.is_requested() {
             return Ok(end(writer, CurveState::Interrupted, None)?);
         }
-        let results = &*writer;
-        let measured = runner
-            .measure(load, |plan, started, clock| {
-                results.point(load, plan, started, clock)
-            })
-            .map_err(CurveAbort::Refused)?;
-        let point = CurvePoint::of(&measured.run, load, &measured.dir?.name());
+        let (point, notes) = match points.measure(load, runner, writer)? {
+            PointEnd::Measured(point, notes) => (*point, notes),
+            PointEnd::Interrupted => return Ok(end(writer, CurveState::Interrupted, None)?),
+            PointEnd::Lost(reason) => return Ok(fail(writer, reason)?),
+        };
         runner
             .output
             .print_message(&plimsoll_report::curve::line(&point));
-        let notes = measured.notes.into_iter().map(Note::from);
-        writer.change(|c| c.notes.extend(notes))?;
+        writer.change(|c| c.notes.extend(notes.into_iter().map(Note::from)))?;
         match point.verdict {
             Verdict::Valid | Verdict::Invalid => writer.add(point)?,
             Verdict::Interrupted => return Ok(end(writer, CurveState::Interrupted, None)?),

@@ -1,6 +1,7 @@
 //! Load curves through the command line: points, data sets that grow, what is invalid, what is
 //! resumed.
 
+mod jobs;
 mod resume;
 
 use crate::common::load_tests::{self, FILES_PER_USER, USERS};

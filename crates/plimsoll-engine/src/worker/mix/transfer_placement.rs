@@ -123,9 +123,7 @@ impl<S: Session> Worker<S> {
     /// Passes the path of a file of the working set to the session for its next operation.
     pub(super) fn locate_member(&mut self, state: &MixState, member: u64) {
         let data = state.program.mix.files.data.0 as usize;
-        let layout = &self.context.shared.filesets[data].layout;
-        let file = state.file(member);
-        self.session.locate(|path| layout.push_file(file, path));
+        self.context.shared.filesets[data].locate(state.file(member), &mut self.session);
     }
 
     /// The slot that has a file of the working set open. Opens it, as preparation of an operation, if

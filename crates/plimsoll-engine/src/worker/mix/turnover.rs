@@ -11,7 +11,7 @@ use crate::worker::context::OpSubject;
 use crate::worker::context::replaced;
 use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
-use plimsoll_target::{OpenHow, OpenMode, Session};
+use plimsoll_target::{FilesetEntry, OpenHow, OpenMode, Session};
 
 /// Maximum size of a turnover file that is created as preparation of an operation.
 const MAX_INLINE_CREATE_BYTES: u64 = 64 << 10;
@@ -48,11 +48,11 @@ impl<S: Session> Worker<S> {
     /// Passes the path of a name to the session for its next operation.
     fn locate_name(&mut self, state: &MixState, kind: NameKind, number: u32) {
         let set = state.fileset_of(kind).0 as usize;
-        let layout = &self.context.shared.filesets[set].layout;
-        self.session.locate(|path| match kind {
-            NameKind::Dir => layout.push_leaf_dir(number, path),
-            NameKind::Turnover | NameKind::Empty => layout.push_file(FileId(number), path),
-        });
+        let entry = match kind {
+            NameKind::Dir => FilesetEntry::LeafDir(number),
+            NameKind::Turnover | NameKind::Empty => FilesetEntry::File(FileId(number)),
+        };
+        self.context.shared.filesets[set].locate_entry(entry, &mut self.session);
     }
 
     /// Creates or removes a name, as an operation or as preparation of one, and gives it back.
@@ -297,7 +297,7 @@ impl<S: Session> Worker<S> {
         let data = state.program.mix.files.data.0 as usize;
         let set = state.fileset_of(NameKind::Turnover).0 as usize;
         let shared = self.context.shared.clone();
-        let (from, to) = (&shared.filesets[data].layout, &shared.filesets[set].layout);
+        let (from, to) = (&shared.filesets[data], &shared.filesets[set]);
         let (source, size) = (state.file(member), state.size(member));
         let reading = OpenHow {
             planned_size: size,
@@ -312,9 +312,9 @@ impl<S: Session> Worker<S> {
         let subject = state.name_of(NameKind::Turnover, number);
         let (session, lane) = (&mut self.session, self.context.lane.clone());
         let copy = async {
-            session.locate(|path| from.push_file(source, path));
+            from.locate(source, session);
             let source = session.open(reading).await?;
-            session.locate(|path| to.push_file(FileId(number), path));
+            to.locate(FileId(number), session);
             let copied = match session.open(writing).await {
                 Err(e) => Err(e),
                 Ok(copy) => {
@@ -348,14 +348,15 @@ impl<S: Session> Worker<S> {
         let member = state.member();
         let mut subject = state.subject(member);
         let data = state.program.mix.files.data.0;
-        let layout = self.context.shared.filesets[data as usize].layout.clone();
+        let set = self.context.shared.filesets[data as usize].clone();
+        let layout = &set.layout;
         let file = state.file(member);
         match op {
             MixOp::Statfs | MixOp::Pathconf => subject = OpSubject::NO_SUBJECT,
             MixOp::Readdir | MixOp::Readdirplus => {
                 let dir = layout.dir_of(file);
                 subject = OpSubject::dir(data, dir);
-                self.session.locate(|path| layout.push_dir(dir, path));
+                set.locate_entry(FilesetEntry::Dir(dir), &mut self.session);
             }
             MixOp::NegStat => self.session.locate(|path| {
                 layout.push_file(file, path);
@@ -377,7 +378,7 @@ impl<S: Session> Worker<S> {
                     return Ok(false);
                 }
             }
-            _ => self.session.locate(|path| layout.push_file(file, path)),
+            _ => set.locate(file, &mut self.session),
         }
         let mode = match state.with_probability(50.0) {
             true => 0o600,

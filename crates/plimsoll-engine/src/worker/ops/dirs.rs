@@ -5,7 +5,7 @@ use crate::file_pool::Existence;
 use crate::worker::context::OpSubject;
 use crate::worker::{Worker, WorkerExit};
 use plimsoll_plan::Value;
-use plimsoll_target::Session;
+use plimsoll_target::{FilesetEntry, Session};
 
 impl<S: Session> Worker<S> {
     /// Creates or removes a leaf directory, as `to` demands.
@@ -21,8 +21,7 @@ impl<S: Session> Worker<S> {
         let dir = self.context.choose_leaf_dir(row, f, from, number).await?;
         let shared = self.context.shared.clone();
         let set = &shared.filesets[f as usize];
-        self.session
-            .locate(|path| set.layout.push_leaf_dir(dir, path));
+        set.locate_entry(FilesetEntry::LeafDir(dir), &mut self.session);
         let subject = OpSubject::leaf_dir(f, dir);
         self.check_parent(row, subject).await?;
         let session = &mut self.session;
@@ -50,7 +49,7 @@ impl<S: Session> Worker<S> {
         let number = index.map(|i| self.context.draw(i));
         let set = self.context.shared.filesets[f as usize].clone();
         let dir = set.pick_dir(number);
-        self.session.locate(|path| set.layout.push_dir(dir, path));
+        set.locate_entry(FilesetEntry::Dir(dir), &mut self.session);
         let list = self.session.list();
         self.context
             .timed(row, OpSubject::dir(f, dir), |l| l.bytes, list)

@@ -9,6 +9,7 @@ use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_points::{Loads, StopRules};
 use plimsoll_results::{CurveLoads, CurveResults, CurveSettings, CurveWriter, LoadCurve};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -21,6 +22,9 @@ pub(super) fn ready(
         let writer = CurveWriter::resume(dir).map_err(CommandError::usage)?;
         let can_resume = writer.document().state.can_resume();
         let config = LoadTestConfig::resume(&writer, can_resume, ranks)?;
+        let curve = writer.document();
+        let has_commands = curve.hooks.is_some() || curve.settings.monitor.is_some();
+        check_jobs(args, &config, has_commands, ranks)?;
         return Ok(PreparedRun::new(config, move || Ok(writer)));
     }
     let loads = loads(args)?;
@@ -37,6 +41,13 @@ pub(super) fn ready(
     if let Some(program) = &args.monitor {
         Monitor::check(program).map_err(CommandError::usage)?;
     }
+    let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
+    check_jobs(
+        args,
+        &config,
+        hooks.is_some() || args.monitor.is_some(),
+        ranks,
+    )?;
     let root = args.root.results.clone();
     let shared = LoadTestArgs {
         how: &args.how,
@@ -62,6 +73,49 @@ pub(super) fn ready(
     }))
 }
 
+/// Number of points that are measured at the same time.
+pub(super) fn jobs(args: &CurveArgs) -> usize {
+    match args.jobs {
+        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        n => n as usize,
+    }
+}
+
+/// Refuses to measure points at the same time if they are not independent of each other.
+/// `has_commands`: commands of the user run around phases.
+fn check_jobs(
+    args: &CurveArgs,
+    config: &LoadTestConfig,
+    has_commands: bool,
+    ranks: u32,
+) -> Result<(), CommandError> {
+    if args.jobs == 1 {
+        return Ok(());
+    }
+    let refused = |why: &str| Err(CommandError::usage(format!("--jobs {}: {why}", args.jobs)));
+    if config.clock == ClockKind::Real {
+        return refused(
+            "in real time, points that are measured at the same time disturb each other: expected \
+             --jobs 1, or virtual time (--clock virtual, or a target that always runs in it, such as \
+             sim:)",
+        );
+    }
+    if has_commands {
+        return refused(
+            "commands around the phases of a point (--before, --after, --monitor) expect one point at \
+             a time: expected --jobs 1",
+        );
+    }
+    if ranks > 1 {
+        return refused("virtual time supports only one process for each point: run with one rank");
+    }
+    assert!(
+        !plimsoll_target::keeps_files(&config.target),
+        "points that share files are not independent"
+    );
+    Ok(())
+}
+
 fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
     let loads = match (&args.load, args.points, args.max_load) {
         (Some(text), _, _) => Loads::parse("--load", text),
@@ -82,7 +136,12 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// The first line: what is measured, and about how long that takes.
-pub(super) fn headline(curve: &LoadCurve, config: &LoadTestConfig, ranks: u32) -> String {
+pub(super) fn headline(
+    curve: &LoadCurve,
+    config: &LoadTestConfig,
+    ranks: u32,
+    jobs: usize,
+) -> String {
     let missing = curve.missing();
     let points = counted(missing.len() as u64, "load point", "load points");
     let points = match missing.len() == curve.selection.loads.len() {
@@ -109,9 +168,13 @@ pub(super) fn headline(curve: &LoadCurve, config: &LoadTestConfig, ranks: u32) -
         false => " (scaled: not comparable)",
     };
     let ranks = ranks_of(ranks);
+    let jobs = match jobs.min(missing.len()) {
+        0 | 1 => String::new(),
+        n => format!(", {n} points at a time"),
+    };
     format!(
         "{}{scaled}: {points}{range}, each {} of warm-up and {} measured: about {}{clock}\
-         {filling}; {files}, target {}{ranks}",
+         {filling}; {files}, target {}{ranks}{jobs}",
         curve.workload,
         length(curve.warmup_s),
         length(curve.measure_s),

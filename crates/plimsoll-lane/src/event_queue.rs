@@ -1,13 +1,16 @@
 //! Events in the order of their times.
 
-/// Nanoseconds of virtual time.
-pub type Nanos = u64;
+use plimsoll_measure::Nanos;
 
 /// Buckets: one per bit of a time.
 const BUCKETS: usize = Nanos::BITS as usize;
 
 /// Events of a bucket that are sorted at once instead of being spread over lower buckets.
 const MAX_SORTED: usize = 64;
+
+/// Near events of which the later ones go back to the buckets, since inserting takes time in proportion
+/// to their number.
+const MAX_NEAR: usize = 4 * MAX_SORTED;
 
 /// A monotone priority queue: no event may be earlier than the last one taken. Events of one time
 /// are taken in the order they were added.
@@ -61,6 +64,13 @@ impl<E: Copy> EventQueue<E> {
         self.len == 0
     }
 
+    /// Time of the last event taken; 0 before the first.
+    #[inline]
+    #[must_use]
+    pub fn last_at(&self) -> Nanos {
+        self.last
+    }
+
     /// Adds an event.
     ///
     /// # Panics
@@ -76,6 +86,9 @@ impl<E: Copy> EventQueue<E> {
         if at < self.near_end {
             let later = self.near.partition_point(|(time, _)| *time > at);
             self.near.insert(later, (at, event));
+            if self.near.len() > MAX_NEAR {
+                self.narrow();
+            }
         } else {
             self.place(at, event);
         }
@@ -89,6 +102,14 @@ impl<E: Copy> EventQueue<E> {
             return Some(*at);
         }
         (self.occupied != 0).then(|| self.earliest[self.occupied.trailing_zeros() as usize])
+    }
+
+    /// The event that is taken after `count` others, if that is known already.
+    #[inline]
+    #[must_use]
+    pub fn ahead(&self, count: usize) -> Option<&E> {
+        let at = self.near.len().checked_sub(count + 1)?;
+        Some(&self.near[at].1)
     }
 
     /// Takes the earliest event if its time is at most `until`.
@@ -116,6 +137,27 @@ impl<E: Copy> EventQueue<E> {
         self.buckets[bucket].push((at, event));
         self.earliest[bucket] = self.earliest[bucket].min(at);
         self.occupied |= 1 << bucket;
+    }
+
+    /// Puts all but about [`MAX_SORTED`] of the near events into buckets.
+    #[inline(never)]
+    fn narrow(&mut self) {
+        let kept = self.near[self.near.len() - MAX_SORTED].0;
+        // Events of one time stay together, and a bucket has only times after that of reference.
+        let end = kept.max(self.reference + 1);
+        let moved = self.near.partition_point(|(time, _)| *time >= end);
+        if moved == 0 {
+            return;
+        }
+        self.near_end = end;
+        let mut events = std::mem::take(&mut self.near);
+        // In the order of time and addition, which is that of their buckets.
+        events[..moved].reverse();
+        for &(at, event) in &events[..moved] {
+            self.place(at, event);
+        }
+        events.drain(..moved);
+        self.near = events;
     }
 
     /// Makes the earliest events near.
@@ -177,6 +219,27 @@ mod tests {
                 prop_assert_eq!(queue.len(), model.len());
             }
         }
+    }
+
+    #[test]
+    fn events_that_crowd_before_a_late_one_come_in_their_order() {
+        let mut queue = EventQueue::default();
+        // What is near extends to the last of these, and all that follow lie before it.
+        for i in 0..10 {
+            queue.push(1 << 30 | i << 26, u64::MAX);
+        }
+        assert_eq!(queue.pop_until(Nanos::MAX), Some((1 << 30, u64::MAX)));
+        let at = |i: u64| (1 << 30) + (i * 7919) % 1000 / 10 * 1000;
+        for i in 0..3000 {
+            queue.push(at(i), i);
+        }
+        let mut expected: Vec<(Nanos, u64)> = (0..3000).map(|i| (at(i), i)).collect();
+        expected.sort_unstable();
+        for event in expected {
+            assert_eq!(queue.next_at(), Some(event.0));
+            assert_eq!(queue.pop_until(Nanos::MAX), Some(event));
+        }
+        assert_eq!(queue.len(), 9);
     }
 
     #[test]

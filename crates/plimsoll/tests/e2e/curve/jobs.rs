@@ -1,0 +1,213 @@
+//! Points of a curve in virtual time that are measured at the same time.
+
+use super::*;
+use crate::common::{children_of, signal, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::path::Path;
+
+/// Fields of a document that tell of the machine, the time of day and the use of processors.
+const CIRCUMSTANCES: [&str; 6] = [
+    "started_at",
+    "environment",
+    "cpu_us_per_op",
+    "seconds",
+    "system",
+    "pid",
+];
+
+fn without_circumstances(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !CIRCUMSTANCES.contains(&name.as_str()));
+            fields.values_mut().for_each(without_circumstances);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_circumstances),
+        _ => {}
+    }
+}
+
+/// All files of a curve's directory by their paths in it, documents without circumstances.
+fn results(dir: &Path) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = tree(dir)
+        .0
+        .into_keys()
+        .map(|path| {
+            let text = std::fs::read_to_string(dir.join(&path)).unwrap();
+            if !path.ends_with(".json") {
+                return (path, text);
+            }
+            let mut value: Value = serde_json::from_str(&text).unwrap();
+            without_circumstances(&mut value);
+            (path, value.to_string())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Curves of the same arguments with `--jobs 1` and `--jobs 3`.
+fn one_and_three(bench: &Bench, target: &str, more: &[&str]) -> [LoadCurve; 2] {
+    ["--jobs=1", "--jobs=3"].map(|jobs| {
+        let mut command = curve(bench, &["--time=5s", "--warmup=1s", "--dir=/users", jobs]);
+        command.arg(format!("--target={target}")).args(more);
+        parsed(&Ended::of(command).expect_code(0))
+    })
+}
+
+#[test]
+fn points_measured_at_the_same_time_are_those_measured_one_by_one() {
+    for (target, more, points) in [
+        ("null:?latency=10ms&servers=3", vec!["--clock=virtual"], 5),
+        ("sim:flash-2-replicas", vec!["--percentiles=50,99.9"], 7),
+    ] {
+        let bench = Bench::on_tmpfs();
+        let more = [&more[..], &["--load=1..7"]].concat();
+        let curves = one_and_three(&bench, target, &more);
+        // Three servers carry three users: the fifth is the second invalid point, and those that were
+        // begun beyond it are gone.
+        assert_eq!(loads(&curves[0]), (1..=points).collect::<Vec<u64>>());
+        assert_eq!(curves[0].state, curves[1].state);
+        let [one, three] = [0, 1].map(|n| results(directory_of(&bench, n).path()));
+        let names = |of: &[(String, String)]| -> Vec<String> {
+            of.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_eq!(names(&one), names(&three));
+        assert_eq!(one.len(), 1 + 3 * points as usize);
+        for ((name, one), (_, three)) in one.iter().zip(&three) {
+            assert!(one.len() > 500, "{name}: {one}");
+            assert!(one == three, "{target}: {name} differs\n{one}\n{three}");
+        }
+    }
+}
+
+#[test]
+fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
+    let bench = Bench::on_tmpfs();
+    let refusal = |more: &[&str]| {
+        let mut command = curve(&bench, &["--load=1..4"]);
+        command.args(more);
+        Ended::of(command).refusal()
+    };
+    for jobs in ["--jobs=2", "--jobs=0"] {
+        let real = refusal(&[jobs, "--target=null:?latency=1ms"]);
+        assert!(
+            real.contains("expected --jobs 1, or virtual time (--clock virtual"),
+            "{real}"
+        );
+    }
+    let script = monitor(&bench, "true");
+    let script = format!("--monitor={}", script.display());
+    for command in [script.as_str(), "--before=run:true"] {
+        let virtually = virtually("1ms");
+        let more = ["--jobs=2", &virtually[0], &virtually[1], command];
+        let said = refusal(&[&more[..], &["--allow-commands"]].concat());
+        assert!(said.contains("one point at a time"), "{said}");
+    }
+    assert_eq!(bench.results().len(), 0);
+}
+
+/// A curve whose points take longer than any test.
+fn endless(bench: &Bench) -> Command {
+    let times = ["--time=1000000s", "--warmup=0s", "--interval=1000s"];
+    let mut command = curve(bench, &times);
+    let more = ["--load=1..5", "--jobs=3"];
+    command.args(virtually("1ms")).args(more);
+    command
+}
+
+/// The processes that measure the points of a curve, in the order of their loads.
+fn processes(curve: u32) -> Vec<i32> {
+    let mut pids = children_of(curve as i32);
+    pids.sort_by_key(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+        String::from_utf8_lossy(&line)
+            .trim_end_matches('\0')
+            .chars()
+            .next_back()
+    });
+    pids
+}
+
+/// Whether a process has ended, even if its parent does not care.
+fn has_ended(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+#[test]
+fn a_process_that_dies_ends_the_curve_at_its_load() {
+    let bench = Bench::on_tmpfs();
+    let going = started(endless(&bench), "load 3 begun");
+    let pids = processes(going.child.id());
+    signal(pids[0], Signal::KILL);
+    let ended = going.end().expect_code(1);
+    let text = "load 1: the process that measures it died (signal 9)";
+    assert!(
+        ended.stderr.contains(&format!("error: {text}\n")),
+        "{}",
+        ended.stderr
+    );
+    let curve = parsed(&ended);
+    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![]));
+    assert_eq!(curve.stop_reason.as_ref().unwrap().text, text);
+    // The others were ended, and of what they had measured nothing stays.
+    assert!(pids.into_iter().all(has_ended));
+    let left = entries(&directory(&bench));
+    let is_left = |name: &String| name == "curve.json" || name.starts_with(".plimsoll-");
+    assert!(left.iter().all(is_left), "{left:?}");
+}
+
+#[test]
+fn an_interrupt_ends_all_processes() {
+    let bench = Bench::on_tmpfs();
+    let going = started(endless(&bench), "load 3 begun");
+    let pids = processes(going.child.id());
+    assert_eq!(pids.len(), 3);
+    going.interrupt();
+    let curve = parsed(&going.end().expect_code(130));
+    assert_eq!(
+        (curve.state, loads(&curve)),
+        (CurveState::Interrupted, vec![])
+    );
+    assert!(pids.into_iter().all(has_ended));
+}
+
+#[test]
+fn processes_end_with_the_one_that_started_them() {
+    let bench = Bench::on_tmpfs();
+    let going = started(endless(&bench), "load 3 begun");
+    let pids = processes(going.child.id());
+    assert_eq!(pids.len(), 3);
+    signal(going.child.id() as i32, Signal::KILL);
+    assert_eq!(going.end().code, None);
+    for pid in pids {
+        wait_until("the process ends", || has_ended(pid));
+    }
+}
+
+#[test]
+fn what_was_measured_ahead_is_used_when_a_curve_is_resumed() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--clock=virtual", "--load=1..4"];
+    let [_, whole] = one_and_three(&bench, "null:?latency=1ms", &more);
+    let dir = directory_of(&bench, 1);
+    // As if its process had been killed while it measured the second point.
+    let mut cut = whole.clone();
+    cut.points.truncate(1);
+    cut.state = CurveState::Unfinished;
+    let text = serde_json::to_string_pretty(&cut).unwrap();
+    std::fs::write(dir.path().join("curve.json"), text).unwrap();
+    std::fs::remove_dir_all(dir.path().join("point-02-load-2")).unwrap();
+    let mut command = bench.plimsoll(["curve", "--format=json", "--jobs=2", "--resume"]);
+    command.arg(dir.path());
+    let resumed = parsed(&Ended::of(command).expect_code(0));
+    assert_eq!(loads(&resumed), [1, 2, 3, 4]);
+    assert_eq!(resumed.points[2..], whole.points[2..]);
+    assert_ne!(resumed.points[1].started_at, whole.points[1].started_at);
+    let figures = |curve: &LoadCurve| curve.points[1].achieved_ops_per_s;
+    assert_eq!(figures(&resumed), figures(&whole));
+    let names = ["curve.json", "point-01-load-1", "point-02-load-2"];
+    assert_eq!(entries(&dir)[..3], names);
+    assert_eq!(entries(&dir).len(), 5);
+}
