@@ -103,7 +103,7 @@ pub struct Station {
     pub service: Option<At<Time>>,
     /// Distribution of the time of service.
     pub distribution: Option<Spanned<Distribution>>,
-    /// Variance of a log-normal time divided by the square of its mean.
+    /// Variance of a hyperexponential or log-normal time, divided by the square of its mean.
     pub squared_cv: Option<At<f64>>,
     /// Stages of an Erlang time.
     pub stages: Option<Spanned<u32>>,
@@ -137,6 +137,8 @@ pub enum Distribution {
     Constant,
     /// Exponential.
     Exponential,
+    /// Exponential with one of two means, with `squared_cv`: most times are short, some are long.
+    Hyperexponential,
     /// Log-normal, with `squared_cv`.
     LogNormal,
     /// The sum of `stages` exponential times.

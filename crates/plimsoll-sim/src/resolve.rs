@@ -326,10 +326,14 @@ impl<'a> Resolver<'a> {
             .distribution
             .as_ref()
             .map_or(Distribution::Constant, |d| *d.get_ref());
+        let of_variation = match distribution {
+            Distribution::Hyperexponential => Distribution::Hyperexponential,
+            _ => Distribution::LogNormal,
+        };
         for (given, of, key) in [
             (
                 station.squared_cv.as_ref().map(|at| self.span(at)),
-                Distribution::LogNormal,
+                of_variation,
                 "squared_cv",
             ),
             (
@@ -371,9 +375,13 @@ impl<'a> Resolver<'a> {
             (Some(mean), Distribution::Exponential) => ServiceTime::Exponential {
                 mean: self.above_zero(mean, "a mean"),
             },
+            (Some(mean), Distribution::Hyperexponential) => {
+                let mean = self.above_zero(mean, "a mean");
+                ServiceTime::hyperexponential(mean, self.squared_cv(station, 1.0))
+            }
             (Some(mean), Distribution::LogNormal) => {
                 let mean = self.above_zero(mean, "a mean");
-                ServiceTime::log_normal(mean, self.squared_cv(station))
+                ServiceTime::log_normal(mean, self.squared_cv(station, 0.0))
             }
             (Some(mean), Distribution::Erlang) => {
                 let stages = station
@@ -409,15 +417,22 @@ impl<'a> Resolver<'a> {
         Service { time, per_byte }
     }
 
-    fn squared_cv(&mut self, station: &Station) -> f64 {
+    /// The squared coefficient of variation, which must not be less than `min`.
+    fn squared_cv(&mut self, station: &Station, min: f64) -> f64 {
         let Some(at) = &station.squared_cv else {
             return 1.0;
         };
         let value = at.get_ref().value;
-        if !(value > 0.0 && value <= 1e6) {
+        if !(value > 0.0 && value >= min && value <= 1e6) {
+            let least = match min > 0.0 {
+                true => "at least 1",
+                false => "above 0",
+            };
             self.problem(
                 at,
-                "a squared coefficient of variation must be above 0 and at most 1000000",
+                format!(
+                    "this squared coefficient of variation must be {least} and at most 1000000"
+                ),
                 "this number",
             );
             return 1.0;

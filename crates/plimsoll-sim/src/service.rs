@@ -12,6 +12,11 @@ pub(crate) enum ServiceTime {
     Exponential {
         mean: f64,
     },
+    /// Exponential with the first mean at this probability, otherwise with the second.
+    Hyperexponential {
+        probability: f64,
+        means: [f64; 2],
+    },
     LogNormal(LogNormal<f64>),
     Erlang(Gamma<f64>),
     Uniform {
@@ -23,6 +28,19 @@ pub(crate) enum ServiceTime {
 }
 
 impl ServiceTime {
+    /// A hyperexponential time of this mean (ns) and squared coefficient of variation, at least 1, with
+    /// balanced means: both kinds of time have the same part in the mean.
+    ///
+    /// With p = (1 − √((c² − 1)/(c² + 1)))/2 the long times have the probability p and the mean m/(2p),
+    /// the short ones the mean m/(2(1 − p)).
+    pub(crate) fn hyperexponential(mean: f64, squared_cv: f64) -> Self {
+        let probability = (1.0 - ((squared_cv - 1.0) / (squared_cv + 1.0)).sqrt()) / 2.0;
+        Self::Hyperexponential {
+            probability,
+            means: [mean / 2.0 / probability, mean / 2.0 / (1.0 - probability)],
+        }
+    }
+
     /// A log-normal time of this mean (ns) and squared coefficient of variation, both above 0.
     ///
     /// With σ² = ln(1 + c²) and μ = ln m − σ²/2 the mean is m and the variance c²·m².
@@ -62,6 +80,11 @@ impl ServiceTime {
                 mean * unit
             }
             Self::Uniform { low, high } => low + (high - low) * rng.random::<f64>(),
+            Self::Hyperexponential { probability, means } => {
+                let unit: f64 = Exp1.sample(rng);
+                let is_long = rng.random::<f64>() < *probability;
+                unit * means[usize::from(!is_long)]
+            }
             Self::LogNormal(draw) => draw.sample(rng),
             Self::Erlang(draw) => draw.sample(rng),
             Self::Table(rows) => {
@@ -115,6 +138,8 @@ mod tests {
         for (time, squared_cv) in [
             (ServiceTime::Constant(1000.0), 0.0),
             (ServiceTime::Exponential { mean: 1000.0 }, 1.0),
+            (ServiceTime::hyperexponential(1000.0, 1.0), 1.0),
+            (ServiceTime::hyperexponential(1000.0, 9.0), 9.0),
             (ServiceTime::log_normal(1000.0, 2.0), 2.0),
             (ServiceTime::erlang(1000.0, 4), 0.25),
             (ServiceTime::table(&[(500.0, 3.0), (2500.0, 1.0)]), 0.75),
