@@ -54,9 +54,12 @@ impl Progress {
         let mean = (sum_of_squares(residuals) / residuals.len() as f64).sqrt();
         self.best = self.best.min(mean);
         let values = figures.iter().zip(factors).map(|(figure, factor)| {
-            let name = figure.path.rsplit_once('.').map_or("", |(_, name)| name);
-            let element = figure.path.split('.').nth(1).unwrap_or_default();
-            format!("{element} {name} {}", figure.scaled(*factor))
+            // Without the kind of the element; a figure of the whole system has none.
+            let name = figure
+                .path
+                .split_once('.')
+                .map_or(&*figure.path, |(_, n)| n);
+            format!("{} {}", name.replace('.', " "), figure.scaled(*factor))
         });
         let percent = |residual: f64| 100.0 * residual.exp_m1();
         let line = format!(
