@@ -1,9 +1,11 @@
 //! The charts of a run, of load curves and of searches.
 
+mod comparison;
 mod curve;
 mod loads;
 mod search;
 
+pub use comparison::of_comparison;
 pub use curve::of_curve;
 pub use search::of_search;
 

@@ -1,6 +1,7 @@
 //! A comparison on a page.
 
-use super::document;
+use super::{document, figures};
+use crate::charts;
 use maud::{Markup, html};
 use plimsoll_report::compare::{Comparison, FigureBlock, blocks};
 
@@ -33,6 +34,7 @@ pub fn comparison_body(comparison: &Comparison) -> Markup {
         @if !comparison.warnings.is_empty() {
             ul.reasons { @for w in &comparison.warnings { li { (w) } } }
         }
+        @if let Some(chart) = charts::of_comparison(comparison) { (figures(&[chart])) }
         @for b in &blocks(comparison) { (block(b)) }
         @for r in comparison.remarks() { p.about { (r) } }
     }

@@ -68,12 +68,16 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
         match axis {
             LoadAxis::Offered => {
                 let name = format!("load {number}");
-                rows.extend(point_row(&name, Metric::MeanMs, &at, |p| p.latency_ms));
-                rows.extend(point_row(&name, Metric::OpsPerS, &at, |p| p.achieved));
+                rows.extend(point_row(&name, load, Metric::MeanMs, &at, |p| {
+                    p.latency_ms
+                }));
+                rows.extend(point_row(&name, load, Metric::OpsPerS, &at, |p| p.achieved));
             }
             LoadAxis::Achieved => {
                 let name = format!("{number} ops/s");
-                rows.extend(point_row(&name, Metric::MeanMs, &at, |p| p.latency_ms));
+                rows.extend(point_row(&name, load, Metric::MeanMs, &at, |p| {
+                    p.latency_ms
+                }));
             }
         }
     }
@@ -146,12 +150,14 @@ fn between(points: &[Point], load: f64) -> Option<Point> {
 /// The row of a figure at a load; no change is computed to and from an invalid point.
 fn point_row(
     name: &str,
+    load: f64,
     metric: Metric,
     at: &[Option<Point>],
     pick: fn(&Point) -> f64,
 ) -> Option<Row> {
     let figures = at.iter().map(|p| p.iter().map(pick).collect()).collect();
     let mut row = row(name, metric, figures)?;
+    row.load = Some(load);
     let invalid = |p: &Option<Point>| p.is_some_and(|p| p.verdict == PointVerdict::Invalid);
     let no_base = at.first().is_some_and(invalid);
     for (value, point) in row.values.iter_mut().zip(at) {

@@ -52,6 +52,9 @@ pub struct ComparedResult {
 pub struct Row {
     /// Name of the operation, [`ALL`] for all together.
     pub operation: String,
+    /// Of load curves the load, or the achieved operations per second, that the row belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
     /// The figure.
     pub metric: Metric,
     /// One entry per result; null if it does not have the figure.
@@ -200,6 +203,7 @@ fn row(operation: &str, metric: Metric, figures: Vec<Vec<f64>>) -> Option<Row> {
     });
     Some(Row {
         operation: operation.to_owned(),
+        load: None,
         metric,
         values: values.collect(),
     })

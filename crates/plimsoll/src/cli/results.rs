@@ -72,6 +72,10 @@ pub enum CompareFormat {
     Markdown,
     /// A page in one file
     Html,
+    /// An image of the load curves, of any size
+    Svg,
+    /// An image of the load curves, in pixels
+    Png,
     /// Everything, including the figures of each run
     Json,
 }

@@ -1,11 +1,12 @@
 //! `compare`: results side by side.
 
 use super::import::{read as read_report, refused, remark};
-use super::report::write_output;
+use super::report::{Picture, write_output};
 use crate::cli::{CompareArgs, CompareFormat};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
+use plimsoll_html::charts;
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
 use plimsoll_results::{Percentile, Percentiles};
@@ -28,7 +29,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
         let met = condition.check(&comparison);
         broken.extend(met.map_err(|e| CommandError::usage(format!("`{condition}`: {e}")))?);
     }
-    write_output(&shown(&comparison, args)?, args.output.as_deref())?;
+    write(&comparison, args)?;
     for b in &broken {
         console::err(&format!("failed: {}\n", b.text));
     }
@@ -56,19 +57,43 @@ fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
     Some(Percentiles::new(all))
 }
 
-fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, CommandError> {
+fn write(comparison: &Comparison, args: &CompareArgs) -> Result<(), CommandError> {
     let mut layout = Stream::Out.layout();
     layout.color &= args.output.is_none();
-    Ok(match args.format {
+    let text = match args.format {
         CompareFormat::Text => compare::text(comparison, layout),
         CompareFormat::Markdown => compare::markdown(comparison),
         CompareFormat::Html => plimsoll_html::page::comparison(comparison),
+        CompareFormat::Svg => return picture(comparison, args, Picture::Svg),
+        CompareFormat::Png => return picture(comparison, args, Picture::Png),
         CompareFormat::Json => {
             let json = serde_json::to_string_pretty(comparison);
             json.map_err(|e| CommandError::failed(format!("cannot print the comparison: {e}")))?
                 + "\n"
         }
-    })
+    };
+    write_output(&text, args.output.as_deref()).map(drop)
+}
+
+/// Writes a picture of the load curves.
+fn picture(
+    comparison: &Comparison,
+    args: &CompareArgs,
+    picture: Picture,
+) -> Result<(), CommandError> {
+    let Some(output) = args.output.as_deref() else {
+        return Err(CommandError::usage(
+            "a picture is a file: --output gives its name",
+        ));
+    };
+    let Some(chart) = charts::of_comparison(comparison) else {
+        return Err(CommandError::usage(
+            "pictures show load curves, and these results are none: expected --format text, \
+             markdown, html or json",
+        ));
+    };
+    std::fs::write(output, picture.draw(&chart)?)
+        .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", output.display())))
 }
 
 /// Reads a results directory of any kind, or a published report.

@@ -1,7 +1,10 @@
 //! `report`: prints results, or converts them to another format.
 
 mod disclosure;
+mod picture;
 mod results;
+
+pub use picture::Picture;
 
 use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
@@ -9,7 +12,6 @@ use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::foreign;
 use plimsoll_html::RunData;
-use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
 use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
 use plimsoll_results::Document;
 use results::{LoadedResult, ResultKind, subjects};
@@ -183,30 +185,6 @@ fn markdown(subjects: &[RunData]) -> String {
         RunData::Search { name, search, .. } => points::search_markdown(name, search),
     });
     texts.collect::<Vec<_>>().join("\n")
-}
-
-/// Kinds of pictures.
-#[derive(Clone, Copy)]
-enum Picture {
-    Svg,
-    Png,
-}
-
-impl Picture {
-    fn ending(self) -> &'static str {
-        match self {
-            Self::Svg => "svg",
-            Self::Png => "png",
-        }
-    }
-
-    /// The content of a file.
-    fn draw(self, chart: &Chart) -> Result<Vec<u8>, CommandError> {
-        match self {
-            Self::Svg => Ok(standalone(chart, WIDE, Theme::Light).into_bytes()),
-            Self::Png => png(chart, WIDE, Theme::Light).map_err(CommandError::failed),
-        }
-    }
 }
 
 /// Writes a file for each chart. Of several results each has a directory of its own.
