@@ -193,18 +193,38 @@ impl Simulation {
         completed.append(&mut self.completions);
     }
 
+    /// Handles events up to `limit`, but none later than the first at which an operation ends, and at most
+    /// about `max_events`. Returns the present if an operation has ended or events up to `limit` remain.
+    pub fn proceed(&mut self, limit: Nanos, max_events: usize) -> Option<Nanos> {
+        for _ in 0..max_events {
+            if !self.completions.is_empty() {
+                // The other events of that instant come before the clients that go on in it.
+                self.process(self.now);
+                return Some(self.now);
+            }
+            let (at, event) = self.events.pop_until(limit)?;
+            self.handle(at, event);
+        }
+        Some(self.now)
+    }
+
     fn process(&mut self, until: Nanos) {
         while let Some((at, event)) = self.events.pop_until(until) {
-            debug_assert!(at >= self.now, "virtual time only goes forward");
-            self.now = at;
-            match event {
-                Event::Served { flow, visit } => self.served(flow, visit),
-                Event::WakeUp { instance, epoch } => self.wake_up(instance, epoch),
-                Event::Resume { flow, visit } => self.try_again(flow, visit),
-                Event::Change(number) => self.change(number),
-            }
-            self.run_flows();
+            self.handle(at, event);
         }
+    }
+
+    #[inline]
+    fn handle(&mut self, at: Nanos, event: Event) {
+        debug_assert!(at >= self.now, "virtual time only goes forward");
+        self.now = at;
+        match event {
+            Event::Served { flow, visit } => self.served(flow, visit),
+            Event::WakeUp { instance, epoch } => self.wake_up(instance, epoch),
+            Event::Resume { flow, visit } => self.try_again(flow, visit),
+            Event::Change(number) => self.change(number),
+        }
+        self.run_flows();
     }
 
     /// Lets every flow that can go on do so until it waits.

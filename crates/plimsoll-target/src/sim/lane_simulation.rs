@@ -132,6 +132,14 @@ impl LaneSimulation {
 }
 
 impl Windows {
+    /// The next instant at which a window begins or ends.
+    fn next_edge(&self) -> Option<Nanos> {
+        self.end().or_else(|| {
+            let bounds = self.state.bounds();
+            (bounds.number > self.last).then_some(bounds.start)
+        })
+    }
+
     /// End of the window that is open, which a worker may have brought forward.
     fn end(&self) -> Option<Nanos> {
         let (number, end, _) = self.open.as_ref()?;
@@ -172,22 +180,22 @@ fn lock(shared: &Mutex<SharedState>) -> MutexGuard<'_, SharedState> {
 
 impl TimedEvents for LaneSimulation {
     fn proceed(&self, limit: Nanos) -> Option<Nanos> {
-        let mut at = None;
-        for _ in 0..MAX_EVENTS_AT_ONCE {
-            let next = self.simulation.borrow().next_event();
-            let Some(next) = next.filter(|next| *next <= limit) else {
-                // The clock may stay where it is.
-                return None;
-            };
-            at = Some(next);
-            self.observe_windows(next);
-            let mut completed = self.completed.borrow_mut();
-            self.simulation.borrow_mut().advance(next, &mut completed);
-            if !completed.is_empty() {
-                break;
+        loop {
+            if !self.completed.borrow().is_empty() {
+                // They ended while a window was observed.
+                return Some(self.simulation.borrow().now());
+            }
+            let edge = self.windows.borrow().next_edge();
+            let until = edge.map_or(limit, |edge| edge.min(limit));
+            let at = self
+                .simulation
+                .borrow_mut()
+                .proceed(until, MAX_EVENTS_AT_ONCE);
+            match edge {
+                Some(edge) if at.is_none() && edge <= limit => self.observe_windows(edge),
+                _ => return at,
             }
         }
-        at
     }
 
     fn advance(&self, now: Nanos, ready: &mut Vec<u32>) {

@@ -267,7 +267,7 @@ fn the_interfaces_are_listed() {
         assert!(
             ended
                 .stdout
-                .starts_with("Available plugins: dummy posix null nfs3 nfs4"),
+                .starts_with("Available plugins: dummy posix null sim nfs3 nfs4"),
             "{}",
             ended.stdout
         );
