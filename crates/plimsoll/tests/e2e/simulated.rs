@@ -279,7 +279,15 @@ fn filebench_workloads_and_patterns_run_on_a_system() {
             .iter()
             .any(|o| o.name == "readfile1")
     );
-    let md = ["md", "-P=20", "-D=2", "-I=10", "-R=1", "-i=sim:./filer.toml", "--dir=/md"];
+    let md = [
+        "md",
+        "-P=20",
+        "-D=2",
+        "-I=10",
+        "-R=1",
+        "-i=sim:./filer.toml",
+        "--dir=/md",
+    ];
     let mut md = bench.plimsoll(md);
     md.args(["--results=results", "--format=json"]);
     let md = Ended::of(md).result(0);
@@ -308,4 +316,60 @@ fn ranks_and_lanes_are_refused_in_one_sentence() {
     };
     assert!(more("--processes=2").contains("supports only one process"));
     assert!(more("--lanes=2").contains("has a single lane"));
+}
+
+/// Mean response times of a curve on a built-in system, in milliseconds.
+fn mean_times(bench: &Bench, args: &[&str]) -> Vec<f64> {
+    let mut command =
+        bench.plimsoll([&["curve", "--format=json", "--results=results"], args].concat());
+    command.arg("--continue-past-peak");
+    let curve: LoadCurve = parsed(&Ended::of(command));
+    let means = curve
+        .points
+        .iter()
+        .map(|p| p.mean_ms.expect("operations completed"));
+    means.collect()
+}
+
+/// The whole curves, with the windows of the published runs, are in docs/systems.md.
+#[test]
+fn built_in_systems_come_near_the_published_points() {
+    let bench = Bench::on_tmpfs();
+    let flash = [
+        "vda",
+        "--load=170,680,1190,1530",
+        "--time=5s",
+        "--warmup=1s",
+    ];
+    let flash = mean_times(
+        &bench,
+        &[&flash[..], &["--target=sim:flash-2-replicas"]].concat(),
+    );
+    for (modelled, published) in flash.iter().zip([1.6, 2.3, 2.8, 3.9]) {
+        near(*modelled, published, 0.15);
+    }
+    let edge = [
+        "nfs-sfs2008",
+        "--load=1651,4958",
+        "--time=1s",
+        "--warmup=300ms",
+    ];
+    let edge = mean_times(&bench, &[&edge[..], &["--target=sim:edge-32"]].concat());
+    for (modelled, published) in edge.iter().zip([0.3, 0.5]) {
+        near(*modelled, published, 0.20);
+    }
+}
+
+/// 60 users miss the cache 4000 times a second, and the disks carry half of that.
+#[test]
+fn a_load_beyond_the_capacity_ends_by_the_criteria() {
+    let bench = filer();
+    let run = readers(&bench, 60, &[]);
+    assert_eq!(run.validity.verdict, Verdict::Invalid);
+    let disk = simulation(&run)
+        .bottleneck
+        .as_ref()
+        .expect("the disks are saturated");
+    assert_eq!(disk.station, "disk");
+    assert!(disk.utilisation > 0.99, "{disk:?}");
 }
