@@ -166,7 +166,7 @@ impl TimedEvents for EveryMillisecond {
         while (self.handled.get() + 1) * MS <= limit {
             let number = self.handled.get() + 1;
             self.handled.set(number);
-            if number % 10 == 0 {
+            if number.is_multiple_of(10) {
                 self.has_completed.set(true);
                 return Some(number * MS);
             }
