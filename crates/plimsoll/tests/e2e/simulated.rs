@@ -2,7 +2,10 @@
 
 use crate::common::load_tests::{only_results, parsed};
 use crate::common::{Bench, Ended, row};
+use crate::wan::Line;
 use plimsoll_results::{LoadCurve, OperationTime, Run, SimulationFigures, Verdict};
+use plimsoll_testbed::{Ganesha, GaneshaOptions, NFS_PORT, needs_root};
+use serde_json::Value;
 
 /// A filer whose disks limit it: 4 disks of 2 ms carry 2000 reads a second.
 const FILER: &str = r#"title = "A filer with four disks"
@@ -410,4 +413,97 @@ fn compared_curves_are_drawn_over_each_other() {
             .contains("Response time over load")
     );
     assert!(compare(&["--format=svg"]).refusal().contains("--output"));
+}
+
+/// Users of 8 processes, which read 32 KiB or look at a file, 12 times a second each.
+const FAR_USERS: &str = r#"title = "far users"
+
+[metric]
+name = "users"
+
+[run]
+warmup = "500ms"
+time = "2s"
+
+[[component]]
+name = "user"
+processes = 8
+rate = 12
+
+[component.mix]
+read = 40
+stat = 60
+
+[component.transfers]
+read = "32k"
+
+[component.files]
+count = 10
+size = "256k"
+"#;
+
+/// The line is known, the time of the server is not.
+const FAR_SERVER: &str = r#"title = "A server behind a long line"
+
+[link.line]
+latency = "10ms"
+bandwidth = "400 Mbit/s"
+
+[station.server]
+queue = "delay"
+service = { value = "2ms", source = "A", free = ["100us", "50ms"] }
+
+[path]
+request = ["line.request", "server", "line.reply"]
+data_read = ["request"]
+data_write = ["request"]
+metadata_read = ["request"]
+metadata_change = ["request"]
+"#;
+
+/// nfs-ganesha behind a relay at four loads; a model that is fitted to two of them predicts the others.
+/// The line takes most of the time, so the prediction does not depend on the machine.
+#[test]
+fn a_model_of_a_real_server_predicts_its_other_loads() {
+    needs_root!();
+    let bench = Bench::new();
+    let options = GaneshaOptions {
+        lease_seconds: 4,
+        ..GaneshaOptions::default()
+    };
+    let server = Ganesha::with(&options).unwrap_or_else(|e| panic!("{e}"));
+    let upstream = format!("{}:{NFS_PORT}", server.address());
+    let line = [
+        "--listen=127.0.0.1:0",
+        "--rtt=20ms",
+        "--bandwidth=400mbit",
+        "--upstream",
+    ];
+    let relay = Line::start(&bench, &[&line[..], &[&upstream]].concat());
+    let port = relay.said.split_once("127.0.0.1:").expect("its address").1;
+    let port: u16 = port.split(' ').next().unwrap().parse().expect("its port");
+    std::fs::write(bench.path("far.toml"), FAR_USERS).unwrap();
+    std::fs::write(bench.path("server.toml"), FAR_SERVER).unwrap();
+    let target = format!("--target=nfs4://127.0.0.1:{port}{}", Ganesha::PSEUDO);
+    let mut measure = bench.plimsoll(["curve", "far.toml", "--load=1..4", "--results=real"]);
+    measure.args([&target, "--stop-after-invalid=0", "--continue-past-peak"]);
+    let measured = Ended::of(measure);
+    assert!(matches!(measured.code, Some(0 | 3)), "{}", measured.stderr);
+    let mut curves = std::fs::read_dir(bench.path("real")).unwrap();
+    let curve = curves.next().expect("a curve").unwrap().path();
+    let mut fit = bench.plimsoll(["fit", "server.toml", "--hold-out=2,4", "--format=json"]);
+    fit.arg("--to")
+        .arg(&curve)
+        .args(["--max-trials=40", "--output=fitted.toml"]);
+    let fitted = Ended::of(fit).expect_code(0).stdout;
+    let fitted: Value = serde_json::from_str(&fitted).expect("JSON");
+    let points = fitted["points"].as_array().expect("points");
+    assert_eq!(points.len(), 4);
+    for point in points {
+        let ms = |key: &str| point[key].as_f64().expect("a time");
+        let (measured, modelled) = (ms("measured_ms"), ms("modelled_ms"));
+        assert!(measured >= 20.0 && modelled >= 20.0, "{point}");
+        assert!((0.5..2.0).contains(&(modelled / measured)), "{point}");
+    }
+    relay.end();
 }

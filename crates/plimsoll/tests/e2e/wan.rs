@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A line that runs, and what it said first.
-struct Line {
+pub struct Line {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
-    said: String,
+    pub said: String,
     begun: Instant,
 }
 
 impl Line {
-    fn start(bench: &Bench, args: &[&str]) -> Self {
+    pub fn start(bench: &Bench, args: &[&str]) -> Self {
         let begun = Instant::now();
         let mut command = bench.plimsoll([&["wan"], args].concat());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -35,7 +35,7 @@ impl Line {
     }
 
     /// Ends it by Ctrl-C; returns what it said then.
-    fn end(mut self) -> String {
+    pub fn end(mut self) -> String {
         signal(self.child.id() as i32, Signal::INT);
         let mut rest = String::new();
         while self.out.read_line(&mut rest).unwrap() > 0 {}
