@@ -28,7 +28,7 @@ pub fn builtin(name: &str) -> Option<&'static str> {
 /// The text of a system: a built-in name, or the path of a file, which has a slash or ends in `.toml`.
 ///
 /// # Errors
-/// A sentence if there is no such system, or if the file cannot be read.
+/// A sentence if the name is unknown, or if the file cannot be read.
 pub fn find(name: &str) -> Result<String, String> {
     if name.contains('/') || name.ends_with(".toml") {
         return read(name);
@@ -44,7 +44,7 @@ pub fn find(name: &str) -> Result<String, String> {
             names().collect::<Vec<_>>().join(", ")
         ),
     };
-    Err(format!("there is no system `{name}`: {hint}"))
+    Err(format!("`{name}` is not a built-in system: {hint}"))
 }
 
 fn read(path: &str) -> Result<String, String> {

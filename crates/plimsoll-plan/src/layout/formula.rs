@@ -16,7 +16,7 @@ pub(super) struct FormulaTree {
     width: Divisor,
     /// For each level from that below the root to that of the entries' directories: number of
     /// directories of a full subtree, its root among them. Sums that exceed 32 bits are their maximum,
-    /// since no tree has so many: its first subtree of that level is not full.
+    /// since no tree has more: its first subtree of that level is not full.
     subtrees: Vec<Divisor>,
     files: Forest,
     leaf_dirs: Forest,

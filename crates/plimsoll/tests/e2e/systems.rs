@@ -81,7 +81,7 @@ fn a_name_that_is_not_there_gets_a_hint() {
     assert!(
         ended
             .stderr
-            .contains("there is no system `something`: expected edge-32, "),
+            .contains("`something` is not a built-in system: expected edge-32, "),
         "{}",
         ended.stderr
     );

@@ -74,7 +74,7 @@ impl PointProcesses {
         }
     }
 
-    /// Ends all processes. Returns the names of the results that nobody has requested.
+    /// Ends all processes. Returns the names of the results that were not requested.
     pub(super) fn end(mut self) -> Vec<String> {
         self.waiting.clear();
         self.pool.stop_all();

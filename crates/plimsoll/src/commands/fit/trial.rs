@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
-/// Length of the intervals of a series that nobody looks at.
+/// Length of the intervals of a series that is not used.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Name of a trial's system in its directory.
