@@ -5,7 +5,7 @@ mod holders;
 mod paths;
 mod service;
 
-use crate::file::{Link, QueueKind, Station, SystemFile};
+use crate::file::{Link, QueueKind, SystemFile};
 use crate::instance::Discipline;
 use crate::service::{Service, ServiceTime};
 use crate::spanned::Spanned;
