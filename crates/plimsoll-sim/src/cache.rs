@@ -158,6 +158,8 @@ impl Cache {
     /// Gives up every block: the node lost its memory.
     pub(crate) fn clear(&mut self) {
         self.residents.held = 0.0;
+        self.followed_hits = 0.0;
+        self.followed_references = PRIOR_REFERENCES;
         match &mut self.blocks {
             Blocks::Lru(held) => held.clear(),
             Blocks::TwoQueue {

@@ -1,67 +1,180 @@
-//! Nodes and stations that go down, come up, become slower, and are brought up to date.
+//! Nodes and stations that go down, come up, become slower, and are brought up to date; and what flows
+//! do that meet them.
 
-use crate::flow::{NOWHERE, Operation, Purpose};
+use crate::flow::{NOWHERE, Operation, Outcome, Purpose};
 use crate::instance::FlowId;
-use crate::simulation::{Event, Simulation};
-use crate::system::{Change, OperationClass, Subject, WhenDown};
+use crate::simulation::{Condition, Event, Simulation};
+use crate::system::{Change, DEFAULT_RETRY_NS, GroupSpec, OperationClass, Subject, WhenDown};
+use plimsoll_measure::Nanos;
+use std::collections::BTreeMap;
 
 impl Simulation {
     /// Does what the script says at this time.
     pub(crate) fn change(&mut self, number: u32) {
         let (_, subject, change) = self.system.changes[number as usize];
         match change {
-            Change::Slow(factor) => self.conditions_of(subject, |c| c.slowness = factor),
+            Change::Slow(factor) => self.set_condition(subject, |c| c.slowness = factor),
             Change::Down => {
-                self.conditions_of(subject, |c| c.is_down = true);
+                self.set_condition(subject, |c| c.is_down = true);
                 self.interrupt(subject);
             }
             Change::Up => {
-                self.conditions_of(subject, |c| c.is_down = false);
+                self.set_condition(subject, |c| c.is_down = false);
                 self.release_parked(subject);
             }
         }
     }
 
-    fn conditions_of(
+    /// Whether a node is down.
+    #[inline]
+    pub(crate) fn is_node_down(&self, group: u8, node: u32) -> bool {
+        self.anything_down && self.nodes[group as usize][node as usize].condition.is_down
+    }
+
+    /// Whether an instance of a station is down by itself.
+    #[inline]
+    pub(crate) fn is_instance_down(&self, instance: u32) -> bool {
+        self.anything_down && self.conditions[instance as usize].is_down
+    }
+
+    /// What a flow does that meets something that is down: those of the system itself wait.
+    pub(crate) fn when_down(&self, id: FlowId, of_operations: WhenDown) -> WhenDown {
+        match self.flows[id].is_background {
+            true => WhenDown::Wait,
+            false => of_operations,
+        }
+    }
+
+    /// Whether the node of a group that a flow is at is up. If not, the flow fails, waits or chooses
+    /// another, as `when_down` or else the group says.
+    #[inline]
+    pub(crate) fn is_reachable(
         &mut self,
-        subject: Subject,
-        change: impl Fn(&mut crate::simulation::Condition),
-    ) {
+        id: FlowId,
+        group: Option<u8>,
+        when_down: Option<WhenDown>,
+    ) -> bool {
+        let Some(group) = group.filter(|_| self.anything_down) else {
+            return true;
+        };
+        let node = self.flows[id].nodes[group as usize];
+        if !self.is_node_down(group, node) {
+            return true;
+        }
+        let policy = when_down.unwrap_or(self.system.groups[group as usize].when_down);
+        self.leave_node(id, group, node, policy);
+        false
+    }
+
+    /// The node that a flow is at is down.
+    fn leave_node(&mut self, id: FlowId, group: u8, node: u32, policy: WhenDown) {
+        match self.when_down(id, policy) {
+            WhenDown::Fail => self.end(id, Outcome::Failed),
+            WhenDown::Wait => self.park_at_node(id, group, node),
+            WhenDown::Retry => {
+                let GroupSpec {
+                    retry_after,
+                    element,
+                    ..
+                } = self.system.groups[group as usize];
+                self.arrive_at(id, element);
+                self.flows[id].displaced = Some(group);
+                self.try_later(id, retry_after);
+            }
+        }
+    }
+
+    /// The flow does its present step again when the node is up.
+    pub(crate) fn park_at_node(&mut self, id: FlowId, group: u8, node: u32) {
+        self.arrive_at(id, self.system.groups[group as usize].element);
+        self.nodes[group as usize][node as usize].parked.push(id);
+    }
+
+    /// The flow does its present step again when any node of a group comes up.
+    pub(crate) fn park_at_group(&mut self, id: FlowId, group: u8) {
+        self.arrive_at(id, self.system.groups[group as usize].element);
+        self.parked_at_groups[group as usize].push(id);
+    }
+
+    /// The flow does its present step again when the instance is up.
+    pub(crate) fn park_at_instance(&mut self, id: FlowId, element: u16, instance: u32) {
+        self.arrive_at(id, element);
+        self.parked.push((instance, id));
+    }
+
+    fn try_later(&mut self, id: FlowId, after: Nanos) {
+        let visit = self.flows[id].visit;
+        let at = self.now.saturating_add(after);
+        self.events.push(at, Event::Resume { flow: id, visit });
+    }
+
+    /// A flow tries again after a timeout.
+    pub(crate) fn try_again(&mut self, id: FlowId, visit: u32) {
+        if !self.flows[id].is_live || self.flows[id].visit != visit {
+            return;
+        }
+        self.leave(id);
+        match self.flows[id].displaced.take() {
+            Some(group) => self.displace(id, group),
+            None => self.runnable.push_back(id),
+        }
+    }
+
+    /// A flow has to be at another node of a group: it goes back to where it chose the node, with what it
+    /// had then. A branch that did not choose it ends, and leaves that to the flow that forked it.
+    pub(crate) fn displace(&mut self, id: FlowId, group: u8) {
+        // Branches that have not ended are not waited for.
+        self.flows[id].fork.outstanding = 0;
+        let Some(choice) = self.flows[id].chosen[group as usize] else {
+            self.end(id, Outcome::Displaced { group });
+            return;
+        };
+        while self.flows[id].held.len() > choice.held as usize {
+            self.release(id);
+        }
+        let flow = &mut self.flows[id];
+        flow.step = choice.step;
+        flow.bytes = choice.bytes;
+        self.runnable.push_back(id);
+    }
+
+    /// Changes the condition of what an event happens to.
+    fn set_condition(&mut self, subject: Subject, change: impl Fn(&mut Condition)) {
         match subject {
             Subject::Node { group, node } => {
                 change(&mut self.nodes[group as usize][node as usize].condition)
             }
             Subject::Station { .. } => {
-                for instance in self.instances_of(subject) {
+                for (_, instance) in self.instances_of(subject) {
                     change(&mut self.conditions[instance as usize]);
                 }
             }
         }
+        let nodes = self.nodes.iter().flatten().map(|n| &n.condition);
+        let all = || nodes.clone().chain(&self.conditions);
+        self.anything_down = all().any(|c| c.is_down);
+        self.anything_slow = all().any(|c| c.slowness != 1.0);
     }
 
-    /// Numbers of the instances that a change applies to.
-    fn instances_of(&self, subject: Subject) -> Vec<u32> {
-        match subject {
-            Subject::Station { station, instance } => {
-                let placement = self.system.stations[station as usize].placement;
-                let count = placement.count * self.system.nodes(placement);
-                match instance {
-                    Some(i) => vec![placement.base + i],
-                    None => (placement.base..placement.base + count).collect(),
+    /// The instances that a change applies to, each with the number of its station.
+    fn instances_of(&self, subject: Subject) -> Vec<(u16, u32)> {
+        let mut found = vec![];
+        for (number, station) in self.system.stations.iter().enumerate() {
+            let placement = station.placement;
+            let instances = match subject {
+                Subject::Station { station, instance } if usize::from(station) == number => {
+                    let all = self.system.instances(placement);
+                    instance.map_or(all, |i| placement.base + i..placement.base + i + 1)
                 }
-            }
-            Subject::Node { group, node } => {
-                let of_group = self
-                    .system
-                    .stations
-                    .iter()
-                    .filter(|s| s.placement.group == Some(group));
-                let placements = of_group.map(|s| s.placement);
-                placements
-                    .flat_map(|p| (0..p.count).map(move |i| p.base + node * p.count + i))
-                    .collect()
-            }
+                Subject::Node { group, node } if placement.group == Some(group) => {
+                    let first = placement.base + node * placement.count;
+                    first..first + placement.count
+                }
+                _ => continue,
+            };
+            found.extend(instances.map(|i| (number as u16, i)));
         }
+        found
     }
 
     /// Operations in flight at what is down now fail, wait or are sent elsewhere.
@@ -69,74 +182,63 @@ impl Simulation {
         if let Subject::Node { group, node } = subject {
             self.forget_caches(group, node);
         }
-        for instance in self.instances_of(subject) {
-            let flows = self.flows.at(|at| at == instance);
+        let instances = self.instances_of(subject);
+        let mut flows: BTreeMap<u32, Vec<FlowId>> =
+            instances.iter().map(|&(_, i)| (i, vec![])).collect();
+        for (id, instance) in self.flows.at_instances() {
+            if let Some(flows) = flows.get_mut(&instance) {
+                flows.push(id);
+            }
+        }
+        for (station, instance) in instances {
+            let flows = &flows[&instance];
             let now = self.now;
             let since: Vec<_> = flows.iter().map(|&id| self.leave(id)).collect();
             self.instances[instance as usize].abandon(now, since.into_iter());
-            for id in flows {
+            for &id in flows {
+                self.count_at_node(instance, -1);
                 let flow = &mut self.flows[id];
                 flow.instance = NOWHERE;
                 flow.visit = flow.visit.wrapping_add(1);
-                self.redirect(id, subject, instance);
+                self.redirect(id, subject, station, instance);
             }
         }
     }
 
-    fn redirect(&mut self, id: FlowId, subject: Subject, instance: u32) {
-        let (policy, retry_after) = match subject {
-            Subject::Node { group, .. } => {
-                let group = &self.system.groups[group as usize];
-                (group.when_down, group.retry_after)
-            }
-            Subject::Station { station, .. } => {
-                let station = &self.system.stations[station as usize];
-                let group = station
-                    .placement
-                    .group
-                    .map(|g| &self.system.groups[g as usize]);
-                (station.when_down, group.map_or(0, |g| g.retry_after))
-            }
-        };
-        match (self.when_down(id, policy), subject) {
-            (WhenDown::Fail, _) => self.end(id, false),
-            (WhenDown::Wait, Subject::Node { group, node }) => self.park_at_node(id, group, node),
-            (WhenDown::Wait, Subject::Station { .. }) => {
-                self.flows[id].arrived = self.now;
-                self.parked.push((instance, id));
-            }
-            (WhenDown::Retry, _) => {
-                let flow = &mut self.flows[id];
-                if let Subject::Node { group, .. } = subject {
-                    flow.element = self.system.groups[group as usize].element;
-                    flow.step = flow.chosen_at[group as usize];
-                }
-                flow.arrived = self.now;
-                let visit = flow.visit;
-                self.events
-                    .push(self.now + retry_after, Event::Resume { flow: id, visit });
+    /// What becomes of a flow whose service was interrupted.
+    fn redirect(&mut self, id: FlowId, subject: Subject, station: u16, instance: u32) {
+        let spec = &self.system.stations[station as usize];
+        let (policy, element, group) = (spec.when_down, spec.element, spec.placement.group);
+        if let Subject::Node { group, node } = subject {
+            return self.leave_node(id, group, node, policy);
+        }
+        match self.when_down(id, policy) {
+            WhenDown::Fail => self.end(id, Outcome::Failed),
+            WhenDown::Wait => self.park_at_instance(id, element, instance),
+            WhenDown::Retry => {
+                let after = group.map_or(DEFAULT_RETRY_NS, |g| {
+                    self.system.groups[g as usize].retry_after
+                });
+                self.arrive_at(id, element);
+                self.try_later(id, after);
             }
         }
     }
 
-    /// A flow tries again after a timeout.
-    pub(crate) fn try_again(&mut self, id: FlowId, visit: u32) {
-        if self.flows[id].is_live && self.flows[id].visit == visit {
-            self.leave(id);
-            self.runnable.push_back(id);
-        }
-    }
-
-    /// Flows that waited for what is up now go on, and what it missed is brought up to date.
+    /// Flows that waited for what is up now go on, and what was missed is brought up to date.
     fn release_parked(&mut self, subject: Subject) {
         let flows = match subject {
             Subject::Node { group, node } => {
-                std::mem::take(&mut self.nodes[group as usize][node as usize].parked)
+                let (g, n) = (group as usize, node as usize);
+                let mut flows = std::mem::take(&mut self.nodes[g][n].parked);
+                flows.append(&mut self.parked_at_groups[g]);
+                flows
             }
             Subject::Station { .. } => {
                 let up = self.instances_of(subject);
+                let is_up = |instance| up.iter().any(|&(_, i)| i == instance);
                 let (free, still): (Vec<_>, Vec<_>) =
-                    self.parked.drain(..).partition(|(i, _)| up.contains(i));
+                    self.parked.drain(..).partition(|&(i, _)| is_up(i));
                 self.parked = still;
                 free.into_iter().map(|(_, id)| id).collect()
             }
@@ -145,8 +247,10 @@ impl Simulation {
             self.leave(id);
             self.runnable.push_back(id);
         }
-        if let Subject::Node { group, node } = subject {
-            self.rebuild(group, node);
+        for group in 0..self.system.groups.len() as u8 {
+            for node in 0..self.system.groups[group as usize].count {
+                self.rebuild(group, node);
+            }
         }
     }
 

@@ -200,7 +200,7 @@ quantity!(
     /// A time, in nanoseconds.
     Time,
     "a time such as \"140us\" or \"75ms\"",
-    r"^[0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h|d)?$",
+    r"^[0-9]+(\.[0-9]+)?(us|ms|s|m|min|h)?$",
     |text| parse_duration(text).map(|t| t.as_nanos() as f64)
 );
 
@@ -253,6 +253,7 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let (unit, factor) = RATE_UNITS
         .iter()
         .find(|(unit, _)| text.ends_with(unit))
+        .filter(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
         .ok_or_else(expected)?;
     let number: f64 = text[..text.len() - unit.len()]
         .trim_end()

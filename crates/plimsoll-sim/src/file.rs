@@ -63,10 +63,11 @@ pub struct SystemFile {
 pub struct Node {
     /// Number of nodes.
     pub count: Spanned<u32>,
-    /// What operations do that meet one that is down.
+    /// What operations do that meet one that is down. A `replicate` goes to those that are up in any case.
     #[serde(default)]
     pub when_down: WhenDown,
-    /// Time after which an operation that was in flight at a node that went down is sent to another.
+    /// Time after which an operation that was in flight at a node that went down is sent to another; 1 s
+    /// without it.
     pub retry_after: Option<Time>,
     /// How a node that missed writes is brought up to date.
     pub rebuild: Option<Rebuild>,
@@ -325,7 +326,8 @@ pub struct StepTable {
     pub node: Option<Spanned<String>>,
     /// Which node.
     pub choose: Option<Spanned<Choice>>,
-    /// Does `path` on every node of this group at once.
+    /// Does `path` on every node of this group that is up, at once. What a node misses while it is down
+    /// is brought up to date by its `rebuild`.
     pub replicate: Option<Spanned<String>>,
     /// Copies that are waited for.
     pub wait: Option<Spanned<Acknowledgement>>,

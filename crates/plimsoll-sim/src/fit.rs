@@ -170,10 +170,15 @@ fn free_figure(value: &Spanned<DeValue<'_>>, free: &DeValue<'_>) -> Option<FreeF
 fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.to_string()),
-        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::Integer(number) => Some(plain(&number.to_string())),
+        DeValue::Float(number) => Some(plain(&number.to_string())),
         _ => None,
     }
+}
+
+/// A TOML number without the sign and the separators that it may have.
+fn plain(number: &str) -> String {
+    number.trim_start_matches('+').replace('_', "")
 }
 
 /// The text of a system with its free figures multiplied by `factors`, rounded to four digits and marked

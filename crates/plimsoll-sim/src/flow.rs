@@ -1,7 +1,7 @@
 //! Operations on their way, and what they fork into.
 
 use crate::instance::FlowId;
-use crate::system::{MAX_CACHE_DEPTH, MAX_GROUPS, OperationClass};
+use crate::system::{Acknowledgement, MAX_CACHE_DEPTH, MAX_GROUPS, OperationClass};
 use plimsoll_measure::Nanos;
 
 /// An operation that a client issues.
@@ -38,7 +38,11 @@ pub(crate) enum Purpose {
     /// A client waits for it.
     Operation { ticket: u32 },
     /// Another flow forked it; that flow may have gone on without it.
-    Branch { parent: FlowRef, fork: u32 },
+    Branch {
+        parent: FlowRef,
+        fork: u32,
+        role: BranchRole,
+    },
     /// It drains bytes of this instance of a buffer.
     Drain {
         buffer: u16,
@@ -47,6 +51,79 @@ pub(crate) enum Purpose {
     },
     /// It brings a node up to date.
     Rebuild { group: u8, node: u32 },
+}
+
+/// What a branch is of the flow that forked it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BranchRole {
+    /// A piece of its bytes.
+    Piece,
+    /// A copy of its bytes on a node of this group.
+    Copy { group: u8, is_primary: bool },
+}
+
+/// How a flow ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Succeeded,
+    Failed,
+    /// Its node of this group is down, and whoever chose the node has to choose another one.
+    Displaced {
+        group: u8,
+    },
+}
+
+/// What a flow waits for that has forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    /// Every piece.
+    Pieces,
+    /// So many copies that the acknowledgement is given.
+    Copies(Acknowledgement),
+}
+
+/// The branches of a flow that has forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fork {
+    pub(crate) join: Join,
+    /// Branches that have not ended; 0 if the flow waits for none.
+    pub(crate) outstanding: u32,
+    pub(crate) succeeded: u32,
+    /// Branches that have to succeed.
+    pub(crate) needed: u32,
+    /// Whether the primary copy has failed, so that another one acknowledges in its place.
+    pub(crate) primary_failed: bool,
+    /// Whether a copy failed only because its node went down under it.
+    pub(crate) was_displaced: bool,
+    /// Step at which the flow goes on.
+    pub(crate) after: u32,
+}
+
+impl Fork {
+    const NONE: Self = Self {
+        join: Join::Pieces,
+        outstanding: 0,
+        succeeded: 0,
+        needed: 0,
+        primary_failed: false,
+        was_displaced: false,
+        after: 0,
+    };
+}
+
+/// Where a flow chose the node that it is at, and what it was like then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NodeChoice {
+    pub(crate) step: u32,
+    /// Limits that it had passed.
+    pub(crate) held: u32,
+    pub(crate) bytes: u64,
+}
+
+impl Purpose {
+    fn is_background(self) -> bool {
+        matches!(self, Self::Drain { .. } | Self::Rebuild { .. })
+    }
 }
 
 /// A flow that may have ended since.
@@ -72,8 +149,12 @@ pub(crate) struct Flow {
     pub(crate) saved_bytes: [u64; MAX_CACHE_DEPTH],
     /// Node of each group that it is at.
     pub(crate) nodes: [u32; MAX_GROUPS],
-    /// Step at which it chose that node.
-    pub(crate) chosen_at: [u32; MAX_GROUPS],
+    /// Where it chose that node itself; a branch is at nodes that its parent chose.
+    pub(crate) chosen: [Option<NodeChoice>; MAX_GROUPS],
+    /// Whether it is the system's own, or a branch of such a flow: it waits for what is down.
+    pub(crate) is_background: bool,
+    /// Group of the node that went down under it, while it waits to choose another.
+    pub(crate) displaced: Option<u8>,
     /// Instance of a station it is at, or [`NOWHERE`].
     pub(crate) instance: u32,
     /// Element it is at, and since when.
@@ -81,11 +162,7 @@ pub(crate) struct Flow {
     pub(crate) arrived: Nanos,
     /// Scheduled events of an earlier visit are void.
     pub(crate) visit: u32,
-    /// Branches that have not ended, and how many of them have to succeed before it goes on.
-    pub(crate) outstanding: u16,
-    pub(crate) needed: u16,
-    pub(crate) succeeded_branches: u16,
-    pub(crate) after_join: u32,
+    pub(crate) fork: Fork,
     /// How often it has forked, so that a late branch of an earlier fork is known.
     pub(crate) forks: u32,
     /// Instances of limits that it has passed.
@@ -112,6 +189,9 @@ impl Flows {
             flow.is_live = true;
             flow.step = step;
             flow.bytes = operation.bytes;
+            flow.chosen = [None; MAX_GROUPS];
+            flow.is_background = purpose.is_background();
+            debug_assert!(flow.held.is_empty(), "a flow ended within a limit");
             flow.trail.clear();
             return id;
         }
@@ -125,15 +205,14 @@ impl Flows {
             bytes: operation.bytes,
             saved_bytes: [0; MAX_CACHE_DEPTH],
             nodes: [0; MAX_GROUPS],
-            chosen_at: [0; MAX_GROUPS],
+            chosen: [None; MAX_GROUPS],
+            is_background: purpose.is_background(),
+            displaced: None,
             instance: NOWHERE,
             element: 0,
             arrived: 0,
             visit: 0,
-            outstanding: 0,
-            needed: 0,
-            succeeded_branches: 0,
-            after_join: 0,
+            fork: Fork::NONE,
             forks: 0,
             held: Vec::new(),
             trail: Vec::new(),
@@ -165,15 +244,12 @@ impl Flows {
         }
     }
 
-    /// Numbers of all flows that are at a station for which `is_there` holds of its instance.
-    pub(crate) fn at(&self, is_there: impl Fn(u32) -> bool) -> Vec<FlowId> {
-        let ids = 0..self.flows.len() as FlowId;
-        let flows = &self.flows;
-        ids.filter(|&id| {
-            let flow = &flows[id as usize];
-            flow.is_live && flow.instance != NOWHERE && is_there(flow.instance)
-        })
-        .collect()
+    /// All flows that are at an instance of a station, each with that instance.
+    pub(crate) fn at_instances(&self) -> impl Iterator<Item = (FlowId, u32)> {
+        let flows = (0..).zip(&self.flows);
+        flows
+            .filter(|(_, flow)| flow.is_live && flow.instance != NOWHERE)
+            .map(|(id, flow)| (id, flow.instance))
     }
 
     /// The number of flows that have not ended.

@@ -30,6 +30,8 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) tally: Tally,
+    /// Group and number of the node that it belongs to.
+    pub(crate) node: Option<(u8, u32)>,
     servers: u32,
     queue: Queue,
 }
@@ -93,7 +95,7 @@ impl Shared {
     fn next_end(&self, servers: u32) -> Option<Nanos> {
         let Reverse((mark, ..)) = self.marks.peek()?;
         let left = (mark.0 - self.attained).max(0.0) / self.rate(servers);
-        Some(self.updated_at + left.ceil() as Nanos)
+        Some(self.updated_at.saturating_add(left.ceil() as Nanos))
     }
 }
 
@@ -111,7 +113,7 @@ pub(crate) enum Schedule {
 }
 
 impl Instance {
-    pub(crate) fn new(discipline: Discipline, servers: u32) -> Self {
+    pub(crate) fn new(discipline: Discipline, servers: u32, node: Option<(u8, u32)>) -> Self {
         let queue = match discipline {
             Discipline::Fifo => Queue::Fifo {
                 busy: 0,
@@ -122,6 +124,7 @@ impl Instance {
         };
         Self {
             tally: Tally::default(),
+            node,
             servers,
             queue,
         }
@@ -158,7 +161,7 @@ impl Instance {
         }
         Schedule::End(Begun {
             flow,
-            ends_at: now + service,
+            ends_at: now.saturating_add(service),
         })
     }
 
@@ -172,7 +175,7 @@ impl Instance {
                     self.tally.depart(now, since, *busy);
                     return Schedule::End(Begun {
                         flow,
-                        ends_at: now + service,
+                        ends_at: now.saturating_add(service),
                     });
                 }
                 *busy -= 1;

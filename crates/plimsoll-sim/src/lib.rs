@@ -8,6 +8,7 @@ mod figures;
 mod file;
 mod fit;
 mod flow;
+mod fork;
 mod hash;
 mod instance;
 mod library;

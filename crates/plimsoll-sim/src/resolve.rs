@@ -10,21 +10,23 @@ use crate::instance::Discipline;
 use crate::service::{Service, ServiceTime};
 use crate::spanned::Spanned;
 use crate::system::{
-    Choice, GroupSpec, LimitSpec, MAX_GROUPS, Placement, StationSpec, System, WhenDown,
+    Choice, DEFAULT_RETRY_NS, GroupSpec, LimitSpec, MAX_GROUPS, Placement, StationSpec, System,
+    WhenDown,
 };
 use crate::system_event::SystemEvent;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
-use std::collections::BTreeMap;
+use plimsoll_measure::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Instances that all stations of a system may have together.
+/// Nodes that a group may have, and like elements of one name.
+const MAX_COUNT: u32 = 1 << 20;
+
+/// Instances that all stations, all caches, all logs or all limits of a system may have together.
 const MAX_INSTANCES: u64 = 1 << 20;
 
 /// Bytes of a message beside its data, where a link does not say.
 const DEFAULT_HEADER_BYTES: u32 = 150;
-
-/// Time after which an operation is sent elsewhere, where a group does not say, in nanoseconds.
-const DEFAULT_RETRY_NS: u64 = 1_000_000_000;
 
 /// What a name in a path stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,7 @@ struct Resolver<'a> {
     /// Elements and paths, and where each is named.
     names: BTreeMap<&'a str, (Element, Span)>,
     /// Names that some path uses.
-    used: Vec<&'a str>,
+    used: BTreeSet<&'a str>,
     groups: BTreeMap<&'a str, u8>,
     /// Request and reply of each link.
     links: BTreeMap<&'a str, [Element; 2]>,
@@ -59,8 +61,8 @@ struct Resolver<'a> {
     cache_buffers: BTreeMap<u16, u16>,
     /// Groups that the path which drains a buffer takes from what filled it, a bit each.
     inherited: BTreeMap<u16, u8>,
-    /// Whether it was said that the paths are too long.
-    too_long: bool,
+    /// Paths that were written out so far, each as often as it was.
+    written_out: usize,
 }
 
 /// Resolves the names of a system and of the `events` that happen to it, and checks its figures.
@@ -83,12 +85,12 @@ pub(crate) fn resolve(
         },
         problems: vec![],
         names: BTreeMap::new(),
-        used: vec![],
+        used: BTreeSet::new(),
         groups: BTreeMap::new(),
         links: BTreeMap::new(),
         cache_buffers: BTreeMap::new(),
         inherited: BTreeMap::new(),
-        too_long: false,
+        written_out: 0,
     };
     resolver.groups();
     resolver.stations();
@@ -145,11 +147,12 @@ impl<'a> Resolver<'a> {
         let span = self.span(name);
         let text = name.get_ref().as_str();
         self.check_name(name);
-        if self.names.insert(text, (element, span)).is_some() {
+        let is_group = self.groups.contains_key(text);
+        if self.names.insert(text, (element, span)).is_some() || is_group {
             self.problem(
                 name,
                 format!("the name `{text}` is given twice"),
-                "elements and paths have names of their own",
+                "nodes, elements and paths have names of their own",
             );
         }
     }
@@ -175,13 +178,26 @@ impl<'a> Resolver<'a> {
         (*number.get_ref()).max(1)
     }
 
+    /// A number of like elements or nodes.
+    fn count(&mut self, number: &Spanned<u32>, what: &str) -> u32 {
+        let count = self.positive(number, what);
+        if count > MAX_COUNT {
+            self.problem(
+                number,
+                format!("{what} must be at most {MAX_COUNT}"),
+                "this number",
+            );
+        }
+        count.min(MAX_COUNT)
+    }
+
     fn group(&mut self, node: Option<&Spanned<String>>) -> Option<u8> {
         let node = node?;
         let found = self.groups.get(node.get_ref().as_str()).copied();
         if found.is_none() {
             let problem = Problem::new(
                 self.span(node),
-                format!("there is no group of nodes `{}`", node.get_ref()),
+                format!("`{}` is not a group of nodes", node.get_ref()),
                 "not the name of a table [node.…]",
             );
             let problem = problem.suggest(node.get_ref(), self.groups.keys().copied());
@@ -201,29 +217,48 @@ impl<'a> Resolver<'a> {
                 return;
             }
             self.check_name(name);
-            let count = self.positive(&node.count, "the number of nodes");
+            let count = self.count(&node.count, "the number of nodes");
             self.groups.insert(name.get_ref(), i as u8);
             self.system.groups.push(GroupSpec {
                 name: name.get_ref().clone(),
                 count,
                 when_down: node.when_down,
-                retry_after: node.retry_after.map_or(DEFAULT_RETRY_NS, |t| t.0 as u64),
+                retry_after: node.retry_after.map_or(DEFAULT_RETRY_NS, |t| t.0 as Nanos),
                 rebuild: None,
                 element: 0,
             });
         }
     }
 
-    /// Room for `count` instances at each node of a group.
+    /// Room for `count` instances at each node of a group, for the element that is named at `span`.
     fn place(
         &mut self,
         group: Option<u8>,
         count: u32,
-        of: impl Fn(&System) -> Option<Placement>,
+        span: Span,
+        last: Option<Placement>,
     ) -> Placement {
-        let base =
-            of(&self.system).map_or(0, |last| last.base + last.count * self.system.nodes(last));
-        Placement { group, count, base }
+        let base = last.map_or(0, |last| self.system.instances(last).end);
+        let placement = Placement { group, count, base };
+        let more = u64::from(count) * u64::from(self.system.nodes(group));
+        if u64::from(base) + more <= MAX_INSTANCES {
+            return placement;
+        }
+        let message =
+            format!("a system has at most {MAX_INSTANCES} instances of elements of one kind");
+        let problem = Problem::new(span, message, "too many with this one");
+        self.problems.push(problem);
+        Placement {
+            group: None,
+            count: 1,
+            base: 0,
+        }
+    }
+
+    /// A number for something that time is attributed to.
+    fn element_number(&mut self, name: String) -> u16 {
+        self.system.elements.push(name);
+        self.system.elements.len() as u16 - 1
     }
 
     fn stations(&mut self) {
@@ -246,6 +281,8 @@ impl<'a> Resolver<'a> {
                 .as_ref()
                 .map_or(1, |n| self.positive(n, "the number of servers"));
             let like = Like {
+                span: self.span(name),
+                element: self.element_number(name.get_ref().clone()),
                 node: &station.node,
                 count: &station.count,
                 choose: &station.choose,
@@ -271,7 +308,7 @@ impl<'a> Resolver<'a> {
         let count = like
             .count
             .as_ref()
-            .map_or(1, |n| self.positive(n, "the number of stations"));
+            .map_or(1, |n| self.count(n, "the number of stations"));
         if let (1, Some(choose)) = (count, like.choose) {
             self.problem(
                 choose,
@@ -279,20 +316,12 @@ impl<'a> Resolver<'a> {
                 "leave this out",
             );
         }
-        let placement = self.place(group, count, |s| s.stations.last().map(|s| s.placement));
-        let instances =
-            u64::from(placement.base) + u64::from(count) * u64::from(self.system.nodes(placement));
-        if let (true, Some(count)) = (instances > MAX_INSTANCES, like.count) {
-            self.problem(
-                count,
-                format!("a system has at most {MAX_INSTANCES} stations"),
-                "too many",
-            );
-        }
+        let last = self.system.stations.last().map(|s| s.placement);
+        let placement = self.place(group, count, like.span, last);
         let of_group = group.map(|g| self.system.groups[g as usize].when_down);
         let number = self.system.stations.len() as u16;
         self.system.stations.push(StationSpec {
-            name: name.clone(),
+            name,
             placement,
             choose: like
                 .choose
@@ -302,8 +331,8 @@ impl<'a> Resolver<'a> {
             discipline,
             service,
             when_down: like.when_down.or(of_group).unwrap_or_default(),
+            element: like.element,
         });
-        self.system.elements.push(name);
         number
     }
 
@@ -322,6 +351,8 @@ impl<'a> Resolver<'a> {
             self.problem(at, "the jitter must not exceed the latency", "this time");
         }
         let like = Like {
+            span: self.span(name),
+            element: self.element_number(name.get_ref().clone()),
             node: &link.node,
             count: &link.count,
             choose: &link.choose,
@@ -375,7 +406,8 @@ impl<'a> Resolver<'a> {
         for (name, limit) in &self.file.limit {
             let group = self.group(limit.node.as_ref());
             let in_flight = self.positive(&limit.in_flight, "operations in flight");
-            let placement = self.place(group, 1, |s| s.limits.last().map(|l| l.placement));
+            let last = self.system.limits.last().map(|l| l.placement);
+            let placement = self.place(group, 1, self.span(name), last);
             let number = self.system.limits.len() as u16;
             let name_text = name.get_ref().clone();
             self.system.limits.push(LimitSpec {
@@ -435,6 +467,9 @@ impl Element {
 
 /// What stations and links say of where they are.
 struct Like<'a> {
+    /// Place of the name.
+    span: Span,
+    element: u16,
     node: &'a Option<Spanned<String>>,
     count: &'a Option<Spanned<u32>>,
     choose: &'a Option<Spanned<Choice>>,

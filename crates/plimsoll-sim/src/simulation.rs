@@ -48,6 +48,8 @@ impl Default for Condition {
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) condition: Condition,
+    /// Operations at its stations.
+    pub(crate) present: u32,
     /// Flows that wait until it is up.
     pub(crate) parked: Vec<FlowId>,
     /// Bytes that it has missed while it was down.
@@ -71,8 +73,13 @@ pub struct Simulation {
     pub(crate) instances: Vec<Instance>,
     /// Condition of each instance by itself; that of its node comes on top.
     pub(crate) conditions: Vec<Condition>,
+    /// Whether any node or instance is down, or slower than it should be.
+    pub(crate) anything_down: bool,
+    pub(crate) anything_slow: bool,
     /// Flows that wait until an instance is up.
     pub(crate) parked: Vec<(u32, FlowId)>,
+    /// Flows that wait until any node of a group is up, by group.
+    pub(crate) parked_at_groups: Vec<Vec<FlowId>>,
     /// The next one of each station and each group, for [`Choice::RoundRobin`].
     pub(crate) turns: Vec<u32>,
     pub(crate) caches: Vec<Cache>,
@@ -107,19 +114,28 @@ impl Simulation {
                 instances.len(),
                 "instances follow each other"
             );
-            let count = station.placement.count * system.nodes(station.placement);
-            instances
-                .extend((0..count).map(|_| Instance::new(station.discipline, station.servers)));
+            let placement = station.placement;
+            let nodes = placement
+                .group
+                .map(|group| move |i| (group, i / placement.count));
+            let count = system.instances(placement).len() as u32;
+            instances.extend((0..count).map(|i| {
+                Instance::new(
+                    station.discipline,
+                    station.servers,
+                    nodes.map(|node| node(i)),
+                )
+            }));
         }
         let caches = system.caches.iter().flat_map(|c| {
-            let count = c.placement.count * system.nodes(c.placement);
+            let count = system.instances(c.placement).len();
             let blocks = match c.block {
                 Some(block) => {
                     let share = system.working_set.unwrap_or(1.0);
                     ((dataset as f64 * share) as u64).div_ceil(block)
                 }
                 None => files,
-            } / u64::from(count);
+            } / count as u64;
             let resident = if c.begins_full {
                 blocks.min(c.capacity)
             } else {
@@ -128,10 +144,14 @@ impl Simulation {
             (0..count).map(move |_| Cache::new(c.policy, c.capacity, resident, blocks))
         });
         let buffers = system.buffers.iter().flat_map(|b| {
-            (0..b.placement.count * system.nodes(b.placement)).map(move |_| Buffer::new(b.capacity))
+            system
+                .instances(b.placement)
+                .map(move |_| Buffer::new(b.capacity))
         });
         let limits = system.limits.iter().flat_map(|l| {
-            (0..l.placement.count * system.nodes(l.placement)).map(move |_| Limit::new(l.in_flight))
+            system
+                .instances(l.placement)
+                .map(move |_| Limit::new(l.in_flight))
         });
         Self {
             now: 0,
@@ -140,7 +160,10 @@ impl Simulation {
             flows: Flows::default(),
             nodes,
             conditions: vec![Condition::default(); instances.len()],
+            anything_down: false,
+            anything_slow: false,
             parked: Vec::new(),
+            parked_at_groups: vec![Vec::new(); system.groups.len()],
             turns: vec![0; system.stations.len() + system.groups.len()],
             caches: caches.collect(),
             buffers: buffers.collect(),
@@ -248,9 +271,8 @@ impl Simulation {
     pub fn station_totals(&self) -> Vec<(&str, StationTotals)> {
         let stations = self.system.stations.iter();
         let totals = stations.map(|s| {
-            let count = s.placement.count * self.system.nodes(s.placement);
             let mut sum = StationTotals::default();
-            for i in s.placement.base..s.placement.base + count {
+            for i in self.system.instances(s.placement) {
                 sum.add(&self.instances[i as usize].tally.totals(self.now));
             }
             (s.name.as_str(), sum)
@@ -263,12 +285,10 @@ impl Simulation {
     pub fn cache_totals(&self) -> Vec<(&str, CacheTotals)> {
         let caches = self.system.caches.iter();
         let totals = caches.map(|c| {
-            let count = (c.placement.count * self.system.nodes(c.placement)) as usize;
-            let base = c.placement.base as usize;
             let mut sum = CacheTotals::default();
-            self.caches[base..base + count]
-                .iter()
-                .for_each(|c| sum.add(&c.totals));
+            for i in self.system.instances(c.placement) {
+                sum.add(&self.caches[i as usize].totals);
+            }
             (c.name.as_str(), sum)
         });
         totals.collect()

@@ -1,10 +1,10 @@
 //! What flows do, step by step.
 
-use crate::flow::{Completion, FlowRef, Purpose};
+use crate::flow::{Completion, NOWHERE, NodeChoice, Outcome, Purpose};
 use crate::hash::{mix, pair};
 use crate::instance::{Begun, FlowId, Schedule};
 use crate::simulation::{Event, Simulation};
-use crate::system::{Acknowledgement, Choice, OperationClass, Payload, Placement, Step, WhenDown};
+use crate::system::{Choice, Payload, Placement, Step, WhenDown};
 use crate::window::RowTotals;
 use plimsoll_measure::Nanos;
 use rand::RngExt as _;
@@ -44,12 +44,21 @@ impl Simulation {
                 }
                 Step::Append { buffer } => self.append(id, buffer),
                 Step::Acquire { limit } => self.acquire(id, limit),
-                Step::Release => self.release(id),
-                Step::Replicate { group, wait, after } => self.replicate(id, group, wait, after),
-                Step::Stripe { unit, after } => self.stripe(id, unit, after),
+                Step::Release => {
+                    self.release(id);
+                    Then::GoOn
+                }
+                Step::Replicate { group, wait, after } => {
+                    self.replicate(id, group, wait, after);
+                    Then::Wait
+                }
+                Step::Stripe { unit, after } => {
+                    self.stripe(id, unit, after);
+                    Then::Wait
+                }
                 Step::Token { table, after } => self.take_token(id, table, after),
                 Step::End => {
-                    self.end(id, true);
+                    self.end(id, Outcome::Succeeded);
                     return;
                 }
             };
@@ -98,11 +107,11 @@ impl Simulation {
         let g = group as usize;
         let count = self.system.groups[g].count;
         let turn = self.system.stations.len() + g;
-        let mut node = self.choose(id, choose, count, turn, |s, i| s.operations_at(group, i));
-        if self.nodes[g][node as usize].condition.is_down {
+        let mut node = self.choose(id, choose, count, turn, |s, i| s.load_of_node(group, i));
+        if self.is_node_down(group, node) {
             match self.when_down(id, self.system.groups[g].when_down) {
                 WhenDown::Fail => {
-                    self.end(id, false);
+                    self.end(id, Outcome::Failed);
                     return Then::Wait;
                 }
                 WhenDown::Wait => {
@@ -110,10 +119,9 @@ impl Simulation {
                     return Then::Wait;
                 }
                 WhenDown::Retry => {
-                    let others = (1..count).map(|k| (node + k) % count);
-                    let mut up = others.filter(|&i| !self.nodes[g][i as usize].condition.is_down);
-                    let Some(other) = up.next() else {
-                        self.park_at_node(id, group, node);
+                    let mut others = (1..count).map(|k| (node + k) % count);
+                    let Some(other) = others.find(|&i| !self.is_node_down(group, i)) else {
+                        self.park_at_group(id, group);
                         return Then::Wait;
                     };
                     node = other;
@@ -122,42 +130,32 @@ impl Simulation {
         }
         let flow = &mut self.flows[id];
         flow.nodes[g] = node;
-        flow.chosen_at[g] = flow.step;
+        flow.chosen[g] = Some(NodeChoice {
+            step: flow.step,
+            held: flow.held.len() as u32,
+            bytes: flow.bytes,
+        });
         Then::GoOn
     }
 
-    /// What a flow does that meets something that is down: those of the system itself wait.
-    pub(crate) fn when_down(&self, id: FlowId, of_operations: WhenDown) -> WhenDown {
-        match self.flows[id].purpose {
-            Purpose::Operation { .. } | Purpose::Branch { .. } => of_operations,
-            Purpose::Drain { .. } | Purpose::Rebuild { .. } => WhenDown::Wait,
+    /// Operations at the stations of a node; more than any other has if it is down.
+    fn load_of_node(&self, group: u8, node: u32) -> u32 {
+        match self.is_node_down(group, node) {
+            true => u32::MAX,
+            false => self.nodes[group as usize][node as usize].present,
         }
     }
 
-    /// The number of operations at the stations of a node.
-    fn operations_at(&self, group: u8, node: u32) -> u32 {
-        let of_group = self
-            .system
-            .stations
-            .iter()
-            .filter(|s| s.placement.group == Some(group));
-        let instances = of_group.flat_map(|s| {
-            let first = s.placement.base + node * s.placement.count;
-            first..first + s.placement.count
-        });
-        instances
-            .map(|i| self.instances[i as usize].present())
-            .sum()
+    /// Operations at an instance; more than any other has if it is down.
+    fn load_of_instance(&self, instance: u32) -> u32 {
+        match self.is_instance_down(instance) {
+            true => u32::MAX,
+            false => self.instances[instance as usize].present(),
+        }
     }
 
-    /// The flow does its present step again when the node is up.
-    pub(crate) fn park_at_node(&mut self, id: FlowId, group: u8, node: u32) {
-        let element = self.system.groups[group as usize].element;
-        self.arrive_at(id, element);
-        self.nodes[group as usize][node as usize].parked.push(id);
-    }
-
-    fn arrive_at(&mut self, id: FlowId, element: u16) {
+    /// A flow is at an element from now on.
+    pub(crate) fn arrive_at(&mut self, id: FlowId, element: u16) {
         let now = self.now;
         let flow = &mut self.flows[id];
         flow.element = element;
@@ -185,49 +183,67 @@ impl Simulation {
 
     fn visit(&mut self, id: FlowId, station: u16, payload: Payload) -> Then {
         let spec = &self.system.stations[station as usize];
-        let (placement, choose, when_down) = (spec.placement, spec.choose, spec.when_down);
+        let (placement, choose) = (spec.placement, spec.choose);
+        let (when_down, element) = (spec.when_down, spec.element);
+        if !self.is_reachable(id, placement.group, Some(when_down)) {
+            return Then::Wait;
+        }
         let base = self.base(id, placement);
         let chosen = self.choose(id, choose, placement.count, station as usize, |s, i| {
-            s.instances[(base + i) as usize].present()
+            s.load_of_instance(base + i)
         });
         let mut instance = base + chosen;
-        if self.conditions[instance as usize].is_down {
-            let others = (1..placement.count).map(|k| base + (chosen + k) % placement.count);
-            let up = { others }.find(|&i| !self.conditions[i as usize].is_down);
+        if self.is_instance_down(instance) {
+            let mut others = (1..placement.count).map(|k| base + (chosen + k) % placement.count);
+            let up = others.find(|&i| !self.is_instance_down(i));
             match (self.when_down(id, when_down), up) {
                 (WhenDown::Fail, _) => {
-                    self.end(id, false);
+                    self.end(id, Outcome::Failed);
                     return Then::Wait;
                 }
                 (WhenDown::Retry, Some(other)) => instance = other,
                 _ => {
-                    self.arrive_at(id, station);
-                    self.parked.push((instance, id));
+                    self.park_at_instance(id, element, instance);
                     return Then::Wait;
                 }
             }
         }
+        let flow = &mut self.flows[id];
         let bytes = match payload {
-            Payload::Data => self.flows[id].bytes,
+            Payload::Data => flow.bytes,
             Payload::Request { header, data } => {
-                u64::from(header) + if data { self.flows[id].bytes } else { 0 }
+                u64::from(header) + if data { flow.bytes } else { 0 }
             }
         };
-        let drawn = self.system.stations[station as usize]
-            .service
-            .draw(bytes, &mut self.rng);
+        flow.instance = instance;
+        flow.element = element;
+        flow.arrived = self.now;
+        let service = &self.system.stations[station as usize].service;
+        let drawn = service.draw(bytes, &mut self.rng);
         let service = match self.slowness(instance, placement) {
             1.0 => drawn,
             factor => (drawn as f64 * factor).round() as Nanos,
         };
-        self.arrive_at(id, station);
-        self.flows[id].instance = instance;
+        self.count_at_node(instance, 1);
         let schedule = self.instances[instance as usize].arrive(self.now, id, service);
         self.schedule(instance, schedule);
         Then::Wait
     }
 
+    /// Counts an operation that arrives at an instance (1) or leaves it (-1) at the node of the instance.
+    #[inline]
+    pub(crate) fn count_at_node(&mut self, instance: u32, change: i32) {
+        if let Some((group, node)) = self.instances[instance as usize].node {
+            let node = &mut self.nodes[group as usize][node as usize];
+            node.present = node.present.wrapping_add_signed(change);
+        }
+    }
+
+    #[inline]
     fn slowness(&self, instance: u32, placement: Placement) -> f64 {
+        if !self.anything_slow {
+            return 1.0;
+        }
         let own = self.conditions[instance as usize].slowness;
         placement.group.map_or(own, |g| {
             let node = (instance - placement.base) / placement.count;
@@ -254,7 +270,8 @@ impl Simulation {
             return;
         }
         let since = self.leave(id);
-        let instance = std::mem::replace(&mut self.flows[id].instance, crate::flow::NOWHERE);
+        let instance = std::mem::replace(&mut self.flows[id].instance, NOWHERE);
+        self.count_at_node(instance, -1);
         let schedule = self.instances[instance as usize].depart(self.now, since);
         self.schedule(instance, schedule);
         self.flows[id].step += 1;
@@ -268,7 +285,8 @@ impl Simulation {
         }
         while let Some(id) = self.instances[instance as usize].take_ended(self.now) {
             let since = self.leave(id);
-            self.flows[id].instance = crate::flow::NOWHERE;
+            self.flows[id].instance = NOWHERE;
+            self.count_at_node(instance, -1);
             self.instances[instance as usize].leave_shared(self.now, since);
             self.flows[id].step += 1;
             self.runnable.push_back(id);
@@ -278,6 +296,10 @@ impl Simulation {
     }
 
     fn look_up(&mut self, id: FlowId, cache: u16, depth: u8, after: u32) -> Then {
+        let group = self.system.caches[cache as usize].placement.group;
+        if !self.is_reachable(id, group, None) {
+            return Then::Wait;
+        }
         let missing = self.count_missing(id, cache);
         let flow = &mut self.flows[id];
         flow.saved_bytes[depth as usize] = flow.bytes;
@@ -307,16 +329,21 @@ impl Simulation {
         let missing = (first..=last)
             .filter(|&b| !held.reference(pair(file, b), rng))
             .count() as u64;
+        let bytes = flow.bytes.max(1);
         match missing == last - first + 1 {
-            true => flow.bytes.max(1),
-            false => missing * block,
+            true => bytes,
+            // The first and the last block may be wanted in part only.
+            false => bytes.min(missing * block),
         }
     }
 
     fn append(&mut self, id: FlowId, buffer: u16) -> Then {
         let spec = &self.system.buffers[buffer as usize];
-        let element = spec.element;
-        let instance = self.base(id, spec.placement);
+        let (element, placement) = (spec.element, spec.placement);
+        if !self.is_reachable(id, placement.group, None) {
+            return Then::Wait;
+        }
+        let instance = self.base(id, placement);
         self.arrive_at(id, element);
         let bytes = self.flows[id].bytes;
         let held = &mut self.buffers[instance as usize];
@@ -365,8 +392,11 @@ impl Simulation {
 
     fn acquire(&mut self, id: FlowId, limit: u16) -> Then {
         let spec = &self.system.limits[limit as usize];
-        let element = spec.element;
-        let instance = self.base(id, spec.placement);
+        let (element, placement) = (spec.element, spec.placement);
+        if !self.is_reachable(id, placement.group, None) {
+            return Then::Wait;
+        }
+        let instance = self.base(id, placement);
         self.arrive_at(id, element);
         self.flows[id].held.push(instance);
         match self.limits[instance as usize].acquire(id) {
@@ -375,8 +405,8 @@ impl Simulation {
         }
     }
 
-    /// Leaves the limit that it passed last.
-    fn release(&mut self, id: FlowId) -> Then {
+    /// A flow leaves the limit that it passed last.
+    pub(crate) fn release(&mut self, id: FlowId) {
         let instance = self.flows[id]
             .held
             .pop()
@@ -384,7 +414,6 @@ impl Simulation {
         if let Some(next) = self.limits[instance as usize].release() {
             self.resume(next);
         }
-        Then::GoOn
     }
 
     /// A flow that waited at an element has what it waited for.
@@ -392,82 +421,6 @@ impl Simulation {
         self.leave(id);
         self.flows[id].step += 1;
         self.runnable.push_back(id);
-    }
-
-    fn replicate(&mut self, id: FlowId, group: u8, wait: Acknowledgement, after: u32) -> Then {
-        let g = group as usize;
-        let count = self.system.groups[g].count;
-        let bytes = self.flows[id].bytes;
-        let mut up = Vec::with_capacity(count as usize);
-        for node in 0..count {
-            match self.nodes[g][node as usize].condition.is_down {
-                true => self.nodes[g][node as usize].missed_bytes += bytes,
-                false => up.push(node),
-            }
-        }
-        if up.is_empty() {
-            match self.system.groups[g].when_down {
-                WhenDown::Fail => self.end(id, false),
-                WhenDown::Wait | WhenDown::Retry => self.park_at_node(id, group, 0),
-            }
-            return Then::Wait;
-        }
-        let all = up.len() as u16;
-        let needed = match wait {
-            Acknowledgement::All => all,
-            Acknowledgement::Quorum => (count as u16 / 2 + 1).min(all),
-            Acknowledgement::Primary => 1,
-        };
-        // The primary copy is acknowledged by itself: it is the first node that is up.
-        self.fork(id, all, needed, after, |flow, branch| {
-            flow.nodes[g] = up[branch as usize];
-        })
-    }
-
-    fn stripe(&mut self, id: FlowId, unit: u64, after: u32) -> Then {
-        let (offset, bytes) = (self.flows[id].operation.offset, self.flows[id].bytes);
-        // Pieces end at multiples of the unit.
-        let pieces = (offset % unit + bytes)
-            .div_ceil(unit)
-            .clamp(1, u64::from(u16::MAX)) as u16;
-        self.fork(id, pieces, pieces, after, |flow, piece| {
-            let begin = (offset / unit + u64::from(piece)) * unit;
-            let from = begin.max(offset);
-            flow.operation.offset = from;
-            flow.bytes = (begin + unit).min(offset + bytes).saturating_sub(from);
-        })
-    }
-
-    /// Begins `branches` flows at the next step; this one goes on at `after` when `needed` succeeded.
-    fn fork(
-        &mut self,
-        id: FlowId,
-        branches: u16,
-        needed: u16,
-        after: u32,
-        prepare: impl Fn(&mut crate::flow::Flow, u16),
-    ) -> Then {
-        let parent: FlowRef = self.flows.reference(id);
-        let flow = &mut self.flows[id];
-        flow.forks = flow.forks.wrapping_add(1);
-        flow.outstanding = branches;
-        flow.needed = needed;
-        flow.succeeded_branches = 0;
-        flow.after_join = after;
-        let (operation, bytes, step, fork) =
-            (flow.operation, flow.bytes, flow.step + 1, flow.forks);
-        let (nodes, chosen_at, saved_bytes) = (flow.nodes, flow.chosen_at, flow.saved_bytes);
-        for branch in 0..branches {
-            let child = self
-                .flows
-                .begin(operation, Purpose::Branch { parent, fork }, step);
-            let flow = &mut self.flows[child];
-            (flow.bytes, flow.nodes, flow.chosen_at, flow.saved_bytes) =
-                (bytes, nodes, chosen_at, saved_bytes);
-            prepare(flow, branch);
-            self.runnable.push_back(child);
-        }
-        Then::Wait
     }
 
     fn take_token(&mut self, id: FlowId, table: u16, after: u32) -> Then {
@@ -479,15 +432,24 @@ impl Simulation {
     }
 
     /// A flow has come to its end.
-    pub(crate) fn end(&mut self, id: FlowId, succeeded: bool) {
+    pub(crate) fn end(&mut self, id: FlowId, outcome: Outcome) {
         match self.flows[id].purpose {
             Purpose::Operation { ticket } => {
+                let succeeded = match outcome {
+                    Outcome::Succeeded => true,
+                    Outcome::Failed => false,
+                    Outcome::Displaced { .. } => {
+                        unreachable!("an operation has chosen every node that it is at")
+                    }
+                };
                 if succeeded {
                     self.count(id);
                 }
                 self.completions.push(Completion { ticket, succeeded });
             }
-            Purpose::Branch { parent, fork } => self.end_branch(id, parent, fork, succeeded),
+            Purpose::Branch { parent, fork, role } => {
+                self.end_branch(id, parent, fork, role, outcome)
+            }
             Purpose::Drain {
                 buffer,
                 instance,
@@ -521,32 +483,6 @@ impl Simulation {
         }
     }
 
-    fn end_branch(&mut self, id: FlowId, parent: FlowRef, fork: u32, succeeded: bool) {
-        let Some(parent) = self.flows.get(parent) else {
-            // It has gone on without this branch.
-            return;
-        };
-        let trail = std::mem::take(&mut self.flows[id].trail);
-        let flow = &mut self.flows[parent];
-        if flow.forks != fork || flow.outstanding == 0 {
-            return;
-        }
-        flow.outstanding -= 1;
-        flow.succeeded_branches += u16::from(succeeded);
-        let is_enough = flow.succeeded_branches == flow.needed;
-        let is_last = flow.outstanding == 0;
-        if is_enough || (is_last && flow.succeeded_branches > 0) {
-            // The branch that was waited for longest has the time.
-            flow.trail.extend_from_slice(&trail);
-            flow.outstanding = 0;
-            flow.step = flow.after_join;
-            self.runnable.push_back(parent);
-        } else if is_last {
-            self.end(parent, false);
-        }
-        self.flows[id].trail = trail;
-    }
-
     /// Bytes of a buffer have been drained: operations that wait for room go on.
     fn drained(&mut self, buffer: u16, instance: u32, bytes: u64) {
         let held = &mut self.buffers[instance as usize];
@@ -563,9 +499,4 @@ impl Simulation {
         }
         self.drain(buffer, instance);
     }
-}
-
-/// Classes whose requests carry data.
-pub(crate) fn carries_data(class: OperationClass) -> bool {
-    class == OperationClass::DataWrite
 }

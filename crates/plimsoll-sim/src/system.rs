@@ -7,6 +7,10 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{Bytes, Count, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Time after which an operation tries another instance, where a group does not say, in nanoseconds.
+pub(crate) const DEFAULT_RETRY_NS: Nanos = 1_000_000_000;
 
 /// Groups of nodes a system may have: each operation remembers which node of each it is at.
 pub(crate) const MAX_GROUPS: usize = 4;
@@ -96,11 +100,11 @@ pub enum WhenDown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Acknowledgement {
-    /// Every copy.
+    /// Every copy on a node that is up.
     All,
-    /// More than half of them.
+    /// More than half of all copies: with fewer nodes up, it is as if all were down.
     Quorum,
-    /// The first one: the others follow asynchronously.
+    /// The one on the first node that is up: the others follow asynchronously.
     Primary,
 }
 
@@ -119,12 +123,13 @@ pub(crate) struct GroupSpec {
     pub(crate) count: u32,
     pub(crate) when_down: WhenDown,
     pub(crate) retry_after: Nanos,
-    /// Flows that bring a node up to date that missed writes: first step, bytes of each, in flight.
+    /// How a node that missed writes is brought up to date.
     pub(crate) rebuild: Option<RebuildSpec>,
     /// Number of the element that time spent waiting for a node of it is attributed to.
     pub(crate) element: u16,
 }
 
+/// The flows that bring a node up to date: first step, bytes of each, how many at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RebuildSpec {
     pub(crate) step: u32,
@@ -151,6 +156,8 @@ pub(crate) struct StationSpec {
     pub(crate) service: Service,
     /// Of its own; otherwise that of its group.
     pub(crate) when_down: WhenDown,
+    /// Number of the element that time spent at it is attributed to.
+    pub(crate) element: u16,
 }
 
 impl StationSpec {
@@ -291,7 +298,7 @@ pub struct System {
     /// First step of each class, in the order of [`OperationClass::ALL`].
     pub(crate) entries: [u32; OperationClass::ALL.len()],
     pub(crate) changes: Vec<(Nanos, Subject, Change)>,
-    /// Names of what time is attributed to: the stations in their order, then the others.
+    /// Names of what time is attributed to.
     pub(crate) elements: Vec<String>,
 }
 
@@ -319,7 +326,7 @@ impl System {
     #[must_use]
     pub fn remarks(&self, bytes: u64, files: u64) -> Vec<String> {
         let larger = self.caches.iter().filter_map(|cache| {
-            let instances = u64::from(cache.placement.count * self.nodes(cache.placement));
+            let instances = self.instances(cache.placement).len() as u64;
             let capacity = cache.capacity.saturating_mul(instances);
             let (held, of) = match cache.block {
                 Some(block) => {
@@ -343,7 +350,12 @@ impl System {
     }
 
     /// Nodes of a group; 1 without a group.
-    pub(crate) fn nodes(&self, placement: Placement) -> u32 {
-        placement.group.map_or(1, |g| self.groups[g as usize].count)
+    pub(crate) fn nodes(&self, group: Option<u8>) -> u32 {
+        group.map_or(1, |g| self.groups[g as usize].count)
+    }
+
+    /// Numbers of all instances of an element in the table of its kind.
+    pub(crate) fn instances(&self, placement: Placement) -> Range<u32> {
+        placement.base..placement.base + placement.count * self.nodes(placement.group)
     }
 }

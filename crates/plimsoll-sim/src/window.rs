@@ -9,9 +9,6 @@ use plimsoll_measure::{
     StationFigures,
 };
 
-/// What separates the name of a link from that of its direction, and that from `latency`.
-const PART_SEPARATORS: [char; 2] = ['.', ' '];
-
 /// Sums over the requests of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RowTotals {
@@ -99,8 +96,8 @@ impl Simulation {
     }
 
     fn range(&self, placement: Placement) -> std::ops::Range<usize> {
-        let first = placement.base as usize;
-        first..first + (placement.count * self.system.nodes(placement)) as usize
+        let instances = self.system.instances(placement);
+        instances.start as usize..instances.end as usize
     }
 
     fn stations_since(
@@ -187,20 +184,12 @@ impl Simulation {
             // A row without requests before the window may be missing.
             let begin = begin.rows.get(row).filter(|r| r.requests > 0);
             let requests = end.requests - begin.map_or(0, |r| r.requests);
-            let mut elements: Vec<ElementTotal> = Vec::new();
-            for (i, (name, ns)) in self.system.elements.iter().zip(&end.time_ns).enumerate() {
-                let time_ns = ns - begin.map_or(0, |r| r.time_ns[i]);
-                // The parts of a link are one element.
-                let name = name.split(PART_SEPARATORS).next().unwrap_or(name);
-                match elements.iter_mut().find(|e| e.name == name) {
-                    Some(element) => element.time_ns += time_ns,
-                    None => elements.push(ElementTotal {
-                        name: name.to_owned(),
-                        time_ns,
-                    }),
-                }
-            }
-            elements.retain(|e| e.time_ns > 0);
+            let times = self.system.elements.iter().zip(&end.time_ns).enumerate();
+            let times = times.map(|(i, (name, ns))| ElementTotal {
+                name: name.clone(),
+                time_ns: ns - begin.map_or(0, |r| r.time_ns[i]),
+            });
+            let elements = times.filter(|e| e.time_ns > 0).collect();
             (requests > 0).then_some(RowTime {
                 row: row as u32,
                 requests,

@@ -1,68 +1,9 @@
 //! What each element does, against times computed by hand.
 
-use plimsoll_sim::{Completion, Operation, OperationClass, Simulation, parse};
+mod common;
 
-const MS: u64 = 1_000_000;
-
-/// The four paths that a system must have, all of them `path`.
-fn paths(path: &str) -> String {
-    format!(
-        "[path]\nmetadata_read = [{path}]\nmetadata_change = [{path}]\ndata_read = [{path}]\ndata_write = [{path}]\n"
-    )
-}
-
-fn simulation(text: &str) -> Simulation {
-    with_data(text, 0)
-}
-
-fn with_data(text: &str, dataset: u64) -> Simulation {
-    let text = format!("title = \"test\"\n{text}");
-    let system = parse(&text, "test.toml").unwrap_or_else(|e| panic!("{}\n{text}", messages(&e)));
-    Simulation::new(system, 1, dataset, 1)
-}
-
-fn messages(e: &plimsoll_diagnostics::Diagnostics) -> String {
-    let messages: Vec<_> = e.findings().into_iter().map(|f| f.message).collect();
-    messages.join("\n")
-}
-
-fn operation(class: OperationClass, file: u64, offset: u64, bytes: u64) -> Operation {
-    Operation {
-        row: Some(0),
-        class,
-        client: 0,
-        file,
-        directory: 0,
-        offset,
-        bytes,
-    }
-}
-
-fn write(file: u64, bytes: u64) -> Operation {
-    operation(OperationClass::DataWrite, file, 0, bytes)
-}
-
-fn read(file: u64, offset: u64, bytes: u64) -> Operation {
-    operation(OperationClass::DataRead, file, offset, bytes)
-}
-
-/// Runs until nothing is left. Returns when each ticket ended, in milliseconds, and whether it succeeded.
-fn run(sim: &mut Simulation) -> Vec<(u32, f64, bool)> {
-    let mut ended = Vec::new();
-    let mut completed: Vec<Completion> = Vec::new();
-    while let Some(at) = sim.next_event() {
-        sim.advance(at, &mut completed);
-        ended.extend(
-            completed
-                .drain(..)
-                .map(|c| (c.ticket, at as f64 / 1e6, c.succeeded)),
-        );
-    }
-    assert_eq!(sim.in_flight(), 0, "everything ends");
-    // Little's law is asserted here.
-    let _ = sim.station_totals();
-    ended
-}
+use common::{MS, messages, operation, paths, read, run, simulation, write};
+use plimsoll_sim::{Operation, OperationClass, parse};
 
 #[test]
 fn a_link_takes_header_and_data_one_message_after_the_other() {
@@ -202,74 +143,6 @@ fn a_limit_holds_back_what_is_too_much() {
     assert_eq!(ends, [10.0, 10.0, 20.0, 20.0, 30.0]);
 }
 
-fn replicas(wait: &str, when_down: &str, events: &str) -> String {
-    format!(
-        "[node.server]\ncount = 3\nwhen_down = \"{when_down}\"\n\
-         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
-         {events}\n{}store = [\"disk\"]\n",
-        paths(&format!(
-            "{{ replicate = \"server\", path = \"store\", wait = \"{wait}\" }}"
-        ))
-    )
-}
-
-#[test]
-fn replicas_are_waited_for_as_they_say() {
-    // The disks take 2, 3 and 4 ms.
-    for (wait, expected) in [("all", 4.0), ("quorum", 3.0), ("primary", 2.0)] {
-        let slow = "[[event]]\nat = \"0s\"\nslow = \"server.0\"\nfactor = 2\n\
-                    [[event]]\nat = \"0s\"\nslow = \"server.1\"\nfactor = 3\n\
-                    [[event]]\nat = \"0s\"\nslow = \"server.2\"\nfactor = 4\n";
-        let mut sim = simulation(&replicas(wait, "wait", slow));
-        sim.submit(0, write(1, 1000), 0);
-        let ended = run(&mut sim);
-        assert_eq!(ended, [(0, expected, true)], "{wait}");
-        assert_eq!(sim.station_totals()[0].1.completed, 3, "every copy is made");
-    }
-}
-
-#[test]
-fn what_is_in_flight_at_a_node_that_goes_down_fails_waits_or_goes_elsewhere() {
-    let system = |policy: &str| {
-        format!(
-            "[node.server]\ncount = 2\nwhen_down = \"{policy}\"\nretry_after = \"5ms\"\n\
-             [station.disk]\nnode = \"server\"\nservice = \"10ms\"\n\
-             [[event]]\nat = \"4ms\"\ndown = \"server.1\"\n[[event]]\nat = \"50ms\"\nup = \"server.1\"\n{}",
-            paths("{ node = \"server\", choose = \"round_robin\" }, \"disk\"")
-        )
-    };
-    for (policy, expected) in [
-        ("fail", [(0, 4.0, false), (1, 10.0, true)]),
-        ("wait", [(1, 10.0, true), (0, 60.0, true)]),
-        // It is sent again 5 ms later, to the other node, which is busy until 10 ms.
-        ("retry", [(1, 10.0, true), (0, 20.0, true)]),
-    ] {
-        let mut sim = simulation(&system(policy));
-        (0..2).for_each(|t| sim.submit(0, write(u64::from(t), 0), t));
-        assert_eq!(run(&mut sim), expected, "{policy}");
-    }
-}
-
-#[test]
-fn a_node_that_missed_writes_is_brought_up_to_date() {
-    let text = "[node.server]\ncount = 2\nrebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
-         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
-         [[event]]\nat = \"0s\"\ndown = \"server.1\"\n[[event]]\nat = \"100ms\"\nup = \"server.1\"\n";
-    let mut sim = simulation(&format!(
-        "{text}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
-        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
-    ));
-    (0..3).for_each(|t| sim.submit(MS, write(u64::from(t), 2500), t));
-    assert_eq!(
-        run(&mut sim),
-        [(0, 3.5, true), (1, 6.0, true), (2, 8.5, true)]
-    );
-    // 3 writes at one node, and 7500 bytes in 8 pieces at the other.
-    let (_, disk) = sim.station_totals()[0];
-    assert_eq!(disk.completed, 3 + 8);
-    assert_eq!(disk.busy_ns, (7500 + 7500) * 1000);
-}
-
 #[test]
 fn tokens_cost_a_round_trip_when_another_client_had_them() {
     let text = format!(
@@ -310,7 +183,7 @@ fn bad_systems_are_refused_with_their_place() {
     for (text, expected) in [
         (
             format!("{good}{}", paths("\"cup\"")),
-            "no element or path is called `cup`",
+            "`cup` is not an element or path",
         ),
         (
             format!(
@@ -331,7 +204,7 @@ fn bad_systems_are_refused_with_their_place() {
                 "{good}[[event]]\nat = \"1s\"\ndown = \"cpx\"\n{}",
                 paths("\"cpu\"")
             ),
-            "no node, station or link is called `cpx`",
+            "`cpx` is not a node, station or link",
         ),
         (
             format!(
@@ -382,4 +255,70 @@ fn bad_systems_are_refused_with_their_place() {
             "{found}\ninstead of: {expected}\n{text}"
         );
     }
+}
+
+#[test]
+fn systems_that_are_too_large_are_refused() {
+    let good = "title = \"x\"\n[station.cpu]\nservice = \"1ms\"\n";
+    // Each path takes the next one twice: 2⁶⁰ steps, and none of them an element.
+    let doubling: String = (0..60)
+        .map(|i| format!("p{i} = [\"p{}\", \"p{}\"]\n", i + 1, i + 1))
+        .collect();
+    let deep: String = (0..2000)
+        .map(|i| format!("p{i} = [\"p{}\"]\n", i + 1))
+        .collect();
+    for (text, expected) in [
+        (
+            format!("{good}{}{doubling}p60 = []\n", paths("\"cpu\", \"p0\"")),
+            "the paths have more than 10000 steps, written out",
+        ),
+        (
+            format!("{good}{}{deep}p2000 = [\"cpu\"]\n", paths("\"p0\"")),
+            "at most 64 paths lie within each other",
+        ),
+        (
+            format!("{good}count = 4000000000\n{}", paths("\"cpu\"")),
+            "the number of stations must be at most 1048576",
+        ),
+        (
+            format!(
+                "{good}[node.n]\ncount = 65536\n[station.disk]\nnode = \"n\"\ncount = 65536\nservice = \"1ms\"\n{}",
+                paths("{ node = \"n\", choose = \"client\" }, \"cpu\", \"disk\"")
+            ),
+            "at most 1048576 instances of elements of one kind",
+        ),
+        (
+            format!(
+                "{good}{}a = [\"cpu\"]\n",
+                paths("{ stripe = \"1\", path = \"a\" }")
+            ),
+            "a piece must have at least 512 bytes",
+        ),
+        (
+            format!("{good}[node.cpu]\ncount = 1\n{}", paths("\"cpu\"")),
+            "the name `cpu` is given twice",
+        ),
+        (
+            format!("{good}bandwidth = \"+5 MB/s\"\n{}", paths("\"cpu\"")),
+            "`+5 MB/s` is not a rate",
+        ),
+    ] {
+        let found = messages(&parse(&text, "x.toml").expect_err(expected));
+        assert!(found.contains(expected), "{found}\ninstead of: {expected}");
+    }
+}
+
+#[test]
+fn what_a_cache_does_not_hold_is_never_more_than_what_is_read() {
+    let text = format!(
+        "[cache.memory]\nbytes = \"1m\"\nblock = \"1000\"\nmiss = \"fetch\"\n\
+         [station.disk]\nbandwidth = \"1 MB/s\"\n{}fetch = [\"disk\"]\n",
+        paths("\"memory\"")
+    );
+    let mut sim = simulation(&text);
+    sim.submit(0, read(1, 0, 1000), 0);
+    assert_eq!(run(&mut sim), [(0, 1.0, true)]);
+    // Half of the first block, the second one and a tenth of the third: two are not held.
+    sim.submit(MS, read(1, 500, 1600), 1);
+    assert_eq!(run(&mut sim), [(1, 2.6, true)]);
 }

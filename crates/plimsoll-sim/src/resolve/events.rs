@@ -119,8 +119,8 @@ impl Resolver<'_> {
                     .collect();
                 let problem = Problem::new(
                     span,
-                    format!("no node, station or link is called `{name}`"),
-                    "not a name",
+                    format!("`{name}` is not a node, station or link"),
+                    "not one of their names",
                 );
                 self.problems.push(problem.suggest(name, known));
                 return vec![];
@@ -129,7 +129,7 @@ impl Resolver<'_> {
         let mut subjects = vec![];
         for station in stations {
             let placement = self.system.stations[station as usize].placement;
-            let count = placement.count * self.system.nodes(placement);
+            let count = self.system.instances(placement).len() as u32;
             if number.is_some_and(|n| n >= count) {
                 self.problems
                     .push(Problem::new(span, too_large(count), "this number"));

@@ -5,14 +5,15 @@ use crate::cache::Policy;
 use crate::file::{Cache, CacheBegins, CachePolicy, CacheWrite};
 use crate::spanned::Spanned;
 use crate::system::{BufferSpec, CacheSpec};
-use plimsoll_diagnostics::Problem;
+use plimsoll_diagnostics::{Problem, Span};
 
 impl Resolver<'_> {
     /// Caches and logs.
     pub(super) fn holders(&mut self) {
         for (name, cache) in &self.file.cache {
             let group = self.group(cache.node.as_ref());
-            let placement = self.place(group, 1, |s| s.caches.last().map(|c| c.placement));
+            let last = self.system.caches.last().map(|c| c.placement);
+            let placement = self.place(group, 1, self.span(name), last);
             let block = cache.block.as_ref().map(|b| b.get_ref().0 as u64);
             if let (Some(0), Some(at)) = (block, &cache.block) {
                 self.problem(at, "a block must have at least 1 byte", "this size");
@@ -53,6 +54,7 @@ impl Resolver<'_> {
             let in_flight = self.positive(&log.in_flight, "operations in flight");
             let number = self.buffer(
                 name.get_ref().clone(),
+                self.span(name),
                 group,
                 log.bytes.get_ref().value.0 as u64,
                 in_flight,
@@ -124,6 +126,7 @@ impl Resolver<'_> {
         let in_flight = self.positive(in_flight, "writes in flight");
         let buffer = self.buffer(
             format!("{} dirty", name.get_ref()),
+            self.span(name),
             group,
             limit.get_ref().value.0 as u64,
             in_flight,
@@ -131,8 +134,16 @@ impl Resolver<'_> {
         self.cache_buffers.insert(number, buffer);
     }
 
-    fn buffer(&mut self, name: String, group: Option<u8>, capacity: u64, in_flight: u32) -> u16 {
-        let placement = self.place(group, 1, |s| s.buffers.last().map(|b| b.placement));
+    fn buffer(
+        &mut self,
+        name: String,
+        span: Span,
+        group: Option<u8>,
+        capacity: u64,
+        in_flight: u32,
+    ) -> u16 {
+        let last = self.system.buffers.last().map(|b| b.placement);
+        let placement = self.place(group, 1, span, last);
         let number = self.system.buffers.len() as u16;
         // The path that drains it and the element are filled in when those are known.
         self.system.buffers.push(BufferSpec {

@@ -3,12 +3,20 @@
 use super::{Element, Resolver};
 use crate::file::{CacheWrite, PathStep, StepTable};
 use crate::spanned::Spanned;
-use crate::steps::carries_data;
 use crate::system::{Choice, MAX_CACHE_DEPTH, OperationClass, Payload, RebuildSpec, Step};
 use plimsoll_diagnostics::{Problem, Span};
 
 /// Steps that all paths of a system may have together, written out.
 const MAX_STEPS: usize = 10_000;
+
+/// Paths that may be written out in all, each as often as it is named.
+const MAX_WRITTEN_OUT: usize = 10_000;
+
+/// Paths that may be within each other.
+const MAX_PATH_DEPTH: usize = 64;
+
+/// Bytes of the smallest piece of a stripe.
+const MIN_PIECE_BYTES: f64 = 512.0;
 
 /// What is known while a path is written out.
 struct Context<'a> {
@@ -153,7 +161,7 @@ impl<'a> Resolver<'a> {
             let known = self.file.path.keys().map(|k| k.get_ref().as_str());
             let problem = Problem::new(
                 span,
-                format!("there is no path `{name}`"),
+                format!("`{name}` is not a path"),
                 "not a key of [path]",
             );
             self.problems.push(problem.suggest(name, known));
@@ -167,20 +175,31 @@ impl<'a> Resolver<'a> {
                 .push(Problem::new(span, message, "here the loop closes"));
             return;
         }
-        if self.system.steps.len() > MAX_STEPS {
+        self.written_out += 1;
+        if self.is_too_long() {
             return;
         }
-        self.used.push(key);
+        if context.open.len() == MAX_PATH_DEPTH {
+            let message = format!("at most {MAX_PATH_DEPTH} paths lie within each other");
+            self.problems
+                .push(Problem::new(span, message, "one too many"));
+            return;
+        }
+        self.used.insert(key);
         context.open.push(key);
         for step in steps {
             self.step(step, context);
         }
         context.open.pop();
-        if self.system.steps.len() > MAX_STEPS && !self.too_long {
-            self.too_long = true;
+        if self.is_too_long() {
+            // Said once: `distinct` leaves out what repeats.
             let message = format!("the paths have more than {MAX_STEPS} steps, written out");
             self.problems.push(Problem::of_text(0, message));
         }
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.system.steps.len() > MAX_STEPS || self.written_out > MAX_WRITTEN_OUT
     }
 
     fn step(&mut self, at: &'a Spanned<PathStep>, context: &mut Context<'a>) {
@@ -205,8 +224,8 @@ impl<'a> Resolver<'a> {
                 let known: Vec<_> = self.names.keys().copied().collect();
                 let problem = Problem::new(
                     span,
-                    format!("no element or path is called `{name}`"),
-                    "not a name",
+                    format!("`{name}` is not an element or path"),
+                    "not one of their names",
                 );
                 self.problems.push(problem.suggest(name, known));
             }
@@ -280,14 +299,13 @@ impl<'a> Resolver<'a> {
             };
         } else if let Some(unit) = &table.stripe {
             let at = self.body(path, context, true);
-            if unit.get_ref().0 < 1.0 {
-                self.problem(unit, "a piece must have at least 1 byte", "this size");
+            if unit.get_ref().0 < MIN_PIECE_BYTES {
+                let message = format!("a piece must have at least {MIN_PIECE_BYTES} bytes");
+                self.problem(unit, message, "this size");
             }
             let after = self.system.steps.len() as u32;
-            self.system.steps[at] = Step::Stripe {
-                unit: (unit.get_ref().0 as u64).max(1),
-                after,
-            };
+            let unit = unit.get_ref().0.max(MIN_PIECE_BYTES) as u64;
+            self.system.steps[at] = Step::Stripe { unit, after };
         } else if let Some(name) = &table.limit {
             let Some(Element::Limit(limit)) =
                 self.named(name, "limit", |e| matches!(e, Element::Limit(_)))
@@ -330,7 +348,7 @@ impl<'a> Resolver<'a> {
                 .filter(|(_, (e, _))| is_kind(e))
                 .map(|(n, _)| *n)
                 .collect();
-            let message = format!("there is no [{table}.{}]", name.get_ref());
+            let message = format!("`{}` is not a table [{table}.…]", name.get_ref());
             let problem = Problem::new(self.span(name), message, "not the name of such a table");
             self.problems.push(problem.suggest(name.get_ref(), known));
         }
@@ -340,7 +358,7 @@ impl<'a> Resolver<'a> {
 
     fn use_name(&mut self, name: &str) {
         if let Some((&known, _)) = self.names.get_key_value(name) {
-            self.used.push(known);
+            self.used.insert(known);
         }
     }
 
@@ -349,7 +367,7 @@ impl<'a> Resolver<'a> {
             let known: Vec<_> = self.links.keys().copied().collect();
             let problem = Problem::new(
                 span,
-                format!("there is no link `{link}`"),
+                format!("`{link}` is not a link"),
                 "not a table [link.…]",
             );
             self.problems.push(problem.suggest(link, known));
@@ -357,7 +375,7 @@ impl<'a> Resolver<'a> {
         };
         self.use_name(link);
         let (element, carries) = match direction {
-            "request" => (request, carries_data(context.class)),
+            "request" => (request, context.class == OperationClass::DataWrite),
             "reply" => (reply, context.class == OperationClass::DataRead),
             _ => {
                 let message =

@@ -1,0 +1,206 @@
+//! Flows that fork: copies on several nodes, pieces of a stripe, and what is waited for.
+
+use crate::flow::{BranchRole, FlowRef, Fork, Join, Outcome, Purpose};
+use crate::instance::FlowId;
+use crate::simulation::Simulation;
+use crate::system::{Acknowledgement, WhenDown};
+
+/// Pieces that one operation may be split into; the last one has the rest.
+const MAX_PIECES: u64 = 65_536;
+
+impl Simulation {
+    /// Begins a copy on every node of a group that is up. What the others miss is brought up to date
+    /// when they are up again.
+    pub(crate) fn replicate(&mut self, id: FlowId, group: u8, wait: Acknowledgement, after: u32) {
+        let g = group as usize;
+        let count = self.system.groups[g].count;
+        let up = (0..count).filter(|&n| !self.is_node_down(group, n)).count() as u32;
+        let needed = match wait {
+            Acknowledgement::All => up,
+            Acknowledgement::Quorum => count / 2 + 1,
+            Acknowledgement::Primary => 1,
+        };
+        if up < needed.max(1) {
+            match self.when_down(id, self.system.groups[g].when_down) {
+                WhenDown::Fail => self.end(id, Outcome::Failed),
+                WhenDown::Wait | WhenDown::Retry => self.park_at_group(id, group),
+            }
+            return;
+        }
+        self.begin_fork(id, Join::Copies(wait), up, needed, after);
+        let bytes = self.flows[id].bytes;
+        // The primary copy is that of the first node that is up.
+        let mut is_primary = true;
+        for node in 0..count {
+            if self.is_node_down(group, node) {
+                self.nodes[g][node as usize].missed_bytes += bytes;
+                continue;
+            }
+            let copy = self.begin_branch(id, BranchRole::Copy { group, is_primary });
+            self.flows[copy].nodes[g] = node;
+            is_primary = false;
+        }
+    }
+
+    /// Begins a piece for each unit of the bytes; pieces end at multiples of the unit.
+    pub(crate) fn stripe(&mut self, id: FlowId, unit: u64, after: u32) {
+        let (offset, bytes) = (self.flows[id].operation.offset, self.flows[id].bytes);
+        let end = offset.saturating_add(bytes);
+        let pieces = (offset % unit + bytes).div_ceil(unit).clamp(1, MAX_PIECES);
+        self.begin_fork(id, Join::Pieces, pieces as u32, pieces as u32, after);
+        let first = offset - offset % unit;
+        for piece in 0..pieces {
+            let from = offset.max(first + piece * unit);
+            let to = match piece + 1 == pieces {
+                true => end,
+                false => first + (piece + 1) * unit,
+            };
+            let branch = self.begin_branch(id, BranchRole::Piece);
+            let flow = &mut self.flows[branch];
+            flow.operation.offset = from;
+            flow.bytes = to - from;
+        }
+    }
+
+    /// The flow waits for branches that are begun next; it goes on at `after`.
+    fn begin_fork(&mut self, id: FlowId, join: Join, branches: u32, needed: u32, after: u32) {
+        let flow = &mut self.flows[id];
+        flow.forks = flow.forks.wrapping_add(1);
+        flow.fork = Fork {
+            join,
+            outstanding: branches,
+            succeeded: 0,
+            needed,
+            primary_failed: false,
+            was_displaced: false,
+            after,
+        };
+    }
+
+    /// Begins a flow at the next step, with what this one has.
+    fn begin_branch(&mut self, id: FlowId, role: BranchRole) -> FlowId {
+        let parent = self.flows.reference(id);
+        let flow = &self.flows[id];
+        let purpose = Purpose::Branch {
+            parent,
+            fork: flow.forks,
+            role,
+        };
+        let (operation, bytes, step) = (flow.operation, flow.bytes, flow.step + 1);
+        let (nodes, saved_bytes, is_background) =
+            (flow.nodes, flow.saved_bytes, flow.is_background);
+        let branch = self.flows.begin(operation, purpose, step);
+        let flow = &mut self.flows[branch];
+        (flow.bytes, flow.nodes, flow.saved_bytes) = (bytes, nodes, saved_bytes);
+        flow.is_background = is_background;
+        self.runnable.push_back(branch);
+        branch
+    }
+
+    /// A branch has come to its end: the flow that forked it may go on, fail, or have to begin again.
+    pub(crate) fn end_branch(
+        &mut self,
+        id: FlowId,
+        parent: FlowRef,
+        fork: u32,
+        role: BranchRole,
+        outcome: Outcome,
+    ) {
+        if let (BranchRole::Copy { group, .. }, true) = (role, outcome != Outcome::Succeeded) {
+            let (node, bytes) = (self.flows[id].nodes[group as usize], self.flows[id].bytes);
+            self.nodes[group as usize][node as usize].missed_bytes += bytes;
+        }
+        let Some(parent) = self.flows.get(parent) else {
+            // It has gone on without this branch.
+            return;
+        };
+        let flow = &mut self.flows[parent];
+        if flow.forks != fork || flow.fork.outstanding == 0 {
+            return;
+        }
+        let copied_to = match role {
+            BranchRole::Piece => None,
+            BranchRole::Copy { group, .. } => Some(group),
+        };
+        match outcome {
+            Outcome::Displaced { group } if copied_to != Some(group) => {
+                return self.displace(parent, group);
+            }
+            Outcome::Failed if copied_to.is_none() => {
+                flow.fork.outstanding = 0;
+                return self.end(parent, Outcome::Failed);
+            }
+            _ => {}
+        }
+        match flow.fork.end_of_branch(role, outcome) {
+            Joined::NotYet => {}
+            Joined::Enough => {
+                let after = flow.fork.after;
+                flow.fork.outstanding = 0;
+                flow.step = after;
+                // The branch that was waited for longest has the time.
+                let trail = std::mem::take(&mut self.flows[id].trail);
+                self.flows[parent].trail.extend_from_slice(&trail);
+                self.flows[id].trail = trail;
+                self.runnable.push_back(parent);
+            }
+            Joined::TooFew if flow.fork.was_displaced => {
+                // It takes its present step again, on the nodes that are up.
+                flow.fork.outstanding = 0;
+                self.runnable.push_back(parent);
+            }
+            Joined::TooFew => {
+                flow.fork.outstanding = 0;
+                self.end(parent, Outcome::Failed);
+            }
+        }
+    }
+}
+
+/// What the end of a branch means for the flow that forked it.
+enum Joined {
+    NotYet,
+    Enough,
+    /// So few copies can succeed that there will be no acknowledgement.
+    TooFew,
+}
+
+impl Fork {
+    /// Counts a branch that has ended.
+    fn end_of_branch(&mut self, role: BranchRole, outcome: Outcome) -> Joined {
+        let is_primary = matches!(
+            role,
+            BranchRole::Copy {
+                is_primary: true,
+                ..
+            }
+        );
+        let succeeded = outcome == Outcome::Succeeded;
+        self.outstanding -= 1;
+        self.succeeded += u32::from(succeeded);
+        self.primary_failed |= is_primary && !succeeded;
+        self.was_displaced |= matches!(outcome, Outcome::Displaced { .. });
+        let is_last = self.outstanding == 0;
+        let (is_enough, are_too_few) = match self.join {
+            Join::Pieces => (self.succeeded == self.needed, false),
+            // Copies that were missed since the fork are not waited for.
+            Join::Copies(Acknowledgement::All) => (
+                is_last && self.succeeded > 0,
+                is_last && self.succeeded == 0,
+            ),
+            Join::Copies(Acknowledgement::Quorum) => (
+                self.succeeded == self.needed,
+                self.succeeded + self.outstanding < self.needed,
+            ),
+            Join::Copies(Acknowledgement::Primary) => (
+                is_primary && succeeded || self.primary_failed && self.succeeded > 0,
+                is_last && self.succeeded == 0,
+            ),
+        };
+        match (is_enough, are_too_few) {
+            (true, _) => Joined::Enough,
+            (false, true) => Joined::TooFew,
+            (false, false) => Joined::NotYet,
+        }
+    }
+}

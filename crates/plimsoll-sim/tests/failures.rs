@@ -1,0 +1,265 @@
+//! Nodes and stations that go down under operations, against times computed by hand.
+
+mod common;
+
+use common::{MS, operation, paths, run, simulation, write};
+use plimsoll_sim::{OperationClass, Simulation};
+
+fn replicas(wait: &str, when_down: &str, events: &str) -> String {
+    format!(
+        "[node.server]\ncount = 3\nwhen_down = \"{when_down}\"\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
+         {events}\n{}store = [\"disk\"]\n",
+        paths(&format!(
+            "{{ replicate = \"server\", path = \"store\", wait = \"{wait}\" }}"
+        ))
+    )
+}
+
+#[test]
+fn replicas_are_waited_for_as_they_say() {
+    // The disks take 2, 3 and 4 ms.
+    for (wait, expected) in [("all", 4.0), ("quorum", 3.0), ("primary", 2.0)] {
+        let slow = "[[event]]\nat = \"0s\"\nslow = \"server.0\"\nfactor = 2\n\
+                    [[event]]\nat = \"0s\"\nslow = \"server.1\"\nfactor = 3\n\
+                    [[event]]\nat = \"0s\"\nslow = \"server.2\"\nfactor = 4\n";
+        let mut sim = simulation(&replicas(wait, "wait", slow));
+        sim.submit(0, write(1, 1000), 0);
+        let ended = run(&mut sim);
+        assert_eq!(ended, [(0, expected, true)], "{wait}");
+        assert_eq!(sim.station_totals()[0].1.completed, 3, "every copy is made");
+    }
+}
+
+#[test]
+fn what_is_in_flight_at_a_node_that_goes_down_fails_waits_or_goes_elsewhere() {
+    let system = |policy: &str| {
+        format!(
+            "[node.server]\ncount = 2\nwhen_down = \"{policy}\"\nretry_after = \"5ms\"\n\
+             [station.disk]\nnode = \"server\"\nservice = \"10ms\"\n\
+             [[event]]\nat = \"4ms\"\ndown = \"server.1\"\n[[event]]\nat = \"50ms\"\nup = \"server.1\"\n{}",
+            paths("{ node = \"server\", choose = \"round_robin\" }, \"disk\"")
+        )
+    };
+    for (policy, expected) in [
+        ("fail", [(0, 4.0, false), (1, 10.0, true)]),
+        ("wait", [(1, 10.0, true), (0, 60.0, true)]),
+        // It is sent again 5 ms later, to the other node, which is busy until 10 ms.
+        ("retry", [(1, 10.0, true), (0, 20.0, true)]),
+    ] {
+        let mut sim = simulation(&system(policy));
+        (0..2).for_each(|t| sim.submit(0, write(u64::from(t), 0), t));
+        assert_eq!(run(&mut sim), expected, "{policy}");
+    }
+}
+
+#[test]
+fn a_node_that_missed_writes_is_brought_up_to_date() {
+    let text = "[node.server]\ncount = 2\nrebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
+         [[event]]\nat = \"0s\"\ndown = \"server.1\"\n[[event]]\nat = \"100ms\"\nup = \"server.1\"\n";
+    let mut sim = simulation(&format!(
+        "{text}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
+    ));
+    (0..3).for_each(|t| sim.submit(MS, write(u64::from(t), 2500), t));
+    assert_eq!(
+        run(&mut sim),
+        [(0, 3.5, true), (1, 6.0, true), (2, 8.5, true)]
+    );
+    // 3 writes at one node, and 7500 bytes in 8 pieces at the other.
+    let (_, disk) = sim.station_totals()[0];
+    assert_eq!(disk.completed, 3 + 8);
+    assert_eq!(disk.busy_ns, (7500 + 7500) * 1000);
+}
+
+/// An event of a system file at a time in milliseconds.
+fn event(at: u32, what: &str) -> String {
+    format!("[[event]]\nat = \"{at}ms\"\n{what}\n")
+}
+
+/// Two servers with a disk each, and more tables; every path is `path`.
+fn servers(when_down: &str, tables: &str, path: &str, events: &[String]) -> Simulation {
+    simulation(&format!(
+        "[node.server]\ncount = 2\nwhen_down = \"{when_down}\"\nretry_after = \"5ms\"\n\
+         [station.disk]\nnode = \"server\"\nservice = \"10ms\"\n{tables}\n{}{}",
+        events.concat(),
+        paths(path)
+    ))
+}
+
+#[test]
+fn a_node_that_goes_down_before_an_operation_arrives_is_noticed_on_arrival() {
+    let events = [
+        event(5, "down = \"server.1\""),
+        event(50, "up = \"server.1\""),
+    ];
+    for (policy, expected) in [
+        // The way takes 10 ms, and the disk as long.
+        ("fail", (10.0, false)),
+        ("wait", (60.0, true)),
+        // Noticed after 5 ms, then the way once more.
+        ("retry", (35.0, true)),
+    ] {
+        let mut sim = servers(
+            policy,
+            "[station.way]\nqueue = \"delay\"\nservice = \"10ms\"",
+            "{ node = \"server\", choose = \"round_robin\" }, \"way\", \"disk\"",
+            &events,
+        );
+        sim.submit(0, write(1, 0), 0);
+        assert_eq!(run(&mut sim), [(0, expected.0, expected.1)], "{policy}");
+    }
+}
+
+#[test]
+fn the_policy_of_a_station_comes_before_that_of_its_node() {
+    let mut sim = simulation(&format!(
+        "[node.server]\ncount = 1\n[station.disk]\nnode = \"server\"\nservice = \"10ms\"\n\
+         when_down = \"fail\"\n{}{}",
+        event(4, "down = \"server.0\""),
+        paths("{ node = \"server\", choose = \"client\" }, \"disk\"")
+    ));
+    sim.submit(0, write(1, 0), 0);
+    assert_eq!(run(&mut sim), [(0, 4.0, false)]);
+}
+
+#[test]
+fn an_operation_that_goes_elsewhere_leaves_the_limits_of_its_first_node() {
+    let mut sim = simulation(&format!(
+        "[node.server]\ncount = 2\nwhen_down = \"retry\"\nretry_after = \"5ms\"\n\
+         [station.disk]\nnode = \"server\"\nservice = \"10ms\"\n\
+         [limit.slots]\nnode = \"server\"\nin_flight = 1\n{}{}{}work = [\"disk\"]\n",
+        event(4, "down = \"server.1\""),
+        event(12, "up = \"server.1\""),
+        paths(
+            "{ node = \"server\", choose = \"round_robin\" }, { limit = \"slots\", path = \"work\" }"
+        )
+    ));
+    sim.submit(0, write(1, 0), 0);
+    // From server 1, where it leaves the limit, to server 0 at 9 ms.
+    let mut completed = Vec::new();
+    sim.advance(20 * MS, &mut completed);
+    assert_eq!(completed.len(), 1);
+    // Both servers have room for one operation again.
+    (1..3).for_each(|t| sim.submit(20 * MS, write(1, 0), t));
+    assert_eq!(run(&mut sim), [(1, 30.0, true), (2, 30.0, true)]);
+}
+
+#[test]
+fn the_least_busy_node_is_one_that_is_up() {
+    let mut sim = servers(
+        "wait",
+        "",
+        "{ node = \"server\", choose = \"least_busy\" }, \"disk\"",
+        &[event(1, "down = \"server.0\"")],
+    );
+    sim.submit(2 * MS, write(1, 0), 0);
+    sim.submit(2 * MS, write(1, 0), 1);
+    assert_eq!(run(&mut sim), [(0, 12.0, true), (1, 22.0, true)]);
+}
+
+#[test]
+fn the_primary_copy_acknowledges_even_if_it_is_the_slowest() {
+    let slow = "[[event]]\nat = \"0s\"\nslow = \"server.0\"\nfactor = 10\n";
+    let mut sim = simulation(&replicas("primary", "wait", slow));
+    sim.submit(0, write(1, 1000), 0);
+    assert_eq!(run(&mut sim), [(0, 10.0, true)]);
+    // If it fails, another one does, which has been there since 1 ms.
+    let fails = format!("{slow}{}", event(4, "down = \"server.0\""));
+    let mut sim = simulation(&replicas("primary", "fail", &fails));
+    sim.submit(0, write(1, 1000), 0);
+    assert_eq!(run(&mut sim), [(0, 4.0, true)]);
+}
+
+#[test]
+fn a_quorum_is_more_than_half_of_all_copies() {
+    let two_down = [
+        event(0, "down = \"server.0\""),
+        event(0, "down = \"server.1\""),
+    ]
+    .concat();
+    let up = event(20, "up = \"server.1\"");
+    for (policy, expected) in [
+        ("fail", (1.0, false)),
+        ("wait", (21.0, true)),
+        ("retry", (21.0, true)),
+    ] {
+        let mut sim = simulation(&replicas("quorum", policy, &format!("{two_down}{up}")));
+        sim.submit(MS, write(1, 1000), 0);
+        assert_eq!(run(&mut sim), [(0, expected.0, expected.1)], "{policy}");
+    }
+}
+
+#[test]
+fn a_copy_whose_node_goes_down_is_missed_and_brought_up_to_date() {
+    let text = "[node.server]\ncount = 2\nwhen_down = \"retry\"\nretry_after = \"5ms\"\n\
+         rebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n";
+    let mut sim = simulation(&format!(
+        "{text}{}{}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+        event(1, "down = \"server.1\""),
+        event(100, "up = \"server.1\""),
+        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
+    ));
+    sim.submit(0, write(1, 2500), 0);
+    // The copy on server 0 takes 2.5 ms; that the other is lost is known 5 ms after it went down.
+    assert_eq!(run(&mut sim), [(0, 6.0, true)]);
+    let (_, disk) = sim.station_totals()[0];
+    assert_eq!(
+        disk.completed,
+        1 + 3,
+        "the copy, and three pieces of what was missed"
+    );
+    // Server 1 worked for 1 ms before it went down.
+    assert_eq!(disk.busy_ns, (2500 + 1000 + 2500) * 1000);
+}
+
+#[test]
+fn a_write_that_finds_every_node_down_waits_for_the_first_and_is_missed_by_the_others() {
+    let text = "[node.server]\ncount = 2\nrebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n";
+    let events = [
+        event(0, "down = \"server\""),
+        event(10, "up = \"server.1\""),
+        event(20, "up = \"server.0\""),
+    ];
+    let mut sim = simulation(&format!(
+        "{text}{}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+        events.concat(),
+        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
+    ));
+    sim.submit(MS, write(1, 1000), 0);
+    assert_eq!(run(&mut sim), [(0, 11.0, true)]);
+    let (_, disk) = sim.station_totals()[0];
+    assert_eq!(
+        disk.completed, 2,
+        "one copy, and one piece for the other server"
+    );
+}
+
+#[test]
+fn an_operation_fails_with_any_of_its_pieces() {
+    let mut sim = simulation(&format!(
+        "[station.lun]\ncount = 4\nbandwidth = \"1 MB/s\"\nwhen_down = \"fail\"\n{}{}piece = [\"lun\"]\n",
+        event(0, "down = \"lun.2\""),
+        paths("{ stripe = \"1000\", path = \"piece\" }")
+    ));
+    sim.submit(MS, operation(OperationClass::DataWrite, 1, 0, 4000), 0);
+    assert_eq!(run(&mut sim), [(0, 1.0, false)]);
+}
+
+#[test]
+fn pieces_on_a_node_that_goes_down_go_elsewhere_together() {
+    let mut sim = simulation(&format!(
+        "[node.server]\ncount = 2\nwhen_down = \"retry\"\nretry_after = \"5ms\"\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n{}{}piece = [\"disk\"]\n",
+        event(1, "down = \"server.1\""),
+        paths(
+            "{ node = \"server\", choose = \"round_robin\" }, { stripe = \"1000\", path = \"piece\" }"
+        )
+    ));
+    sim.submit(0, operation(OperationClass::DataWrite, 1, 0, 3000), 0);
+    // Three pieces one after the other on server 0, from 6 ms on.
+    assert_eq!(run(&mut sim), [(0, 9.0, true)]);
+}
