@@ -4,6 +4,7 @@ mod common;
 
 use common::{MS, operation, paths, run, simulation, write};
 use plimsoll_sim::{OperationClass, Simulation};
+use proptest::prelude::*;
 
 fn replicas(wait: &str, when_down: &str, events: &str) -> String {
     format!(
@@ -262,4 +263,94 @@ fn pieces_on_a_node_that_goes_down_go_elsewhere_together() {
     sim.submit(0, operation(OperationClass::DataWrite, 1, 0, 3000), 0);
     // Three pieces one after the other on server 0, from 6 ms on.
     assert_eq!(run(&mut sim), [(0, 9.0, true)]);
+}
+
+/// A cluster behind a gateway with everything that can be interrupted on its paths.
+fn cluster(when_down: [&str; 3], wait: &str, events: &str) -> Simulation {
+    let [gateway, server, disk] = when_down;
+    simulation(&format!(
+        "[node.gateway]\ncount = 2\nwhen_down = \"{gateway}\"\nretry_after = \"3ms\"\n\
+         [node.server]\ncount = 3\nwhen_down = \"{server}\"\nretry_after = \"2ms\"\n\
+         rebuild = {{ path = \"resync\", chunk = \"700\", in_flight = 2 }}\n\
+         [link.lan]\nnode = \"gateway\"\nlatency = \"100us\"\nbandwidth = \"100 MB/s\"\n\
+         [limit.slots]\nnode = \"gateway\"\nin_flight = 2\n\
+         [limit.server_slots]\nnode = \"server\"\nin_flight = 3\n\
+         [station.cpu]\nnode = \"gateway\"\nservice = \"100us\"\nqueue = \"processor_sharing\"\n\
+         [station.disk]\nnode = \"server\"\ncount = 2\nchoose = \"least_busy\"\n\
+         bandwidth = \"1 MB/s\"\nwhen_down = \"{disk}\"\n\
+         [cache.memory]\nnode = \"gateway\"\nbytes = \"16k\"\nblock = \"1k\"\nvolatile = true\n\
+         write = \"through\"\nmiss = \"fetch\"\n\
+         [log.nvram]\nnode = \"gateway\"\nbytes = \"8k\"\ndrain = \"flush\"\nin_flight = 2\n\
+         {events}\n[path]\n\
+         data_read = [\"arrive\", {{ limit = \"slots\", path = \"read\" }}, \"lan.reply\"]\n\
+         read = [\"cpu\", \"memory\"]\n\
+         fetch = [{{ stripe = \"1k\", path = \"fetch_block\" }}]\n\
+         fetch_block = [{{ node = \"server\", choose = \"block\" }}, {{ limit = \"server_slots\", path = \"disk_io\" }}, \"lan.request\"]\n\
+         data_write = [\"arrive\", {{ limit = \"slots\", path = \"write\" }}, \"lan.reply\"]\n\
+         write = [\"memory\", {{ stripe = \"1k\", path = \"write_block\" }}, \"cpu\"]\n\
+         write_block = [{{ replicate = \"server\", path = \"store\", wait = \"{wait}\" }}]\n\
+         store = [\"lan.request\", {{ limit = \"server_slots\", path = \"disk_io\" }}]\n\
+         metadata_read = [\"arrive\", \"cpu\"]\n\
+         metadata_change = [\"arrive\", \"nvram\", \"lan.reply\"]\n\
+         arrive = [{{ node = \"gateway\", choose = \"client\" }}, \"lan.request\"]\n\
+         flush = [{{ replicate = \"server\", path = \"store\", wait = \"all\" }}]\n\
+         disk_io = [\"disk\"]\nresync = [\"disk\"]\n"
+    ))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever goes down under whatever operation: when all is up again, every operation ends once, every
+    /// limit is left, and nothing fails unless the system says that it may.
+    #[test]
+    fn everything_ends_when_all_is_up_again(
+        policies in prop::array::uniform3(prop::sample::select(vec!["fail", "wait", "retry"])),
+        wait in prop::sample::select(vec!["all", "quorum", "primary"]),
+        operations in prop::collection::vec((0..40_000u64, 0..4u8, 0..6u64, 0..8000u64, 0..6000u64), 1..40),
+        changes in prop::collection::vec(
+            (0..60_000u32, prop::sample::select(vec![
+                "gateway.0", "gateway.1", "server.0", "server.1", "server.2", "server", "disk.0", "disk.3", "disk", "lan",
+            ]), any::<bool>()),
+            0..12,
+        ),
+    ) {
+        let mut events: String = changes
+            .iter()
+            .map(|(at, what, up)| {
+                format!("[[event]]\nat = \"{at}us\"\n{} = \"{what}\"\n", if *up { "up" } else { "down" })
+            })
+            .collect();
+        for what in ["gateway", "server", "disk", "lan"] {
+            events += &format!("[[event]]\nat = \"70ms\"\nup = \"{what}\"\n");
+        }
+        let mut sim = cluster(policies, wait, &events);
+        let mut operations = operations;
+        operations.sort_unstable();
+        for (ticket, (at, class, file, offset, bytes)) in operations.iter().enumerate() {
+            let class = [
+                OperationClass::DataRead,
+                OperationClass::DataWrite,
+                OperationClass::MetadataRead,
+                OperationClass::MetadataChange,
+            ][usize::from(*class)];
+            let operation = operation(class, *file, *offset, *bytes);
+            sim.submit(at * 1000, operation, ticket as u32);
+        }
+        // Little's law is asserted within, and that nothing is in flight at the end.
+        let mut ended = run(&mut sim);
+        ended.sort_unstable_by_key(|(ticket, ..)| *ticket);
+        let tickets: Vec<_> = ended.iter().map(|(ticket, ..)| *ticket as usize).collect();
+        prop_assert_eq!(tickets, (0..operations.len()).collect::<Vec<_>>());
+        if !policies.contains(&"fail") {
+            prop_assert!(ended.iter().all(|(_, _, succeeded)| *succeeded));
+        }
+        // Whoever comes now finds every limit free: nothing waits for what was lost.
+        let now = sim.now();
+        for (ticket, client) in [(1000, 0), (1001, 1)] {
+            let next = plimsoll_sim::Operation { client, ..operation(OperationClass::DataRead, 99, 0, 1000) };
+            sim.submit(now, next, ticket);
+        }
+        prop_assert_eq!(run(&mut sim).len(), 2);
+    }
 }
