@@ -258,6 +258,15 @@ fn bad_systems_are_refused_with_their_place() {
 }
 
 #[test]
+fn a_class_may_take_the_path_of_another() {
+    let text = "[station.cpu]\nservice = \"1ms\"\n[path]\nmetadata_read = [\"cpu\"]\n\
+         metadata_change = [\"metadata_read\", \"cpu\"]\ndata_read = [\"cpu\"]\ndata_write = [\"metadata_change\", \"cpu\"]\n";
+    let mut sim = simulation(text);
+    sim.submit(0, write(1, 0), 0);
+    assert_eq!(run(&mut sim), [(0, 3.0, true)]);
+}
+
+#[test]
 fn systems_that_are_too_large_are_refused() {
     let good = "title = \"x\"\n[station.cpu]\nservice = \"1ms\"\n";
     // Each path takes the next one twice: 2⁶⁰ steps, and none of them an element.

@@ -220,6 +220,8 @@ impl<'a> Resolver<'a> {
                 self.use_name(name);
                 self.element_step(name, element, span, context);
             }
+            // A class of operations may take the path of another one.
+            None if self.class(name).is_some() => self.path(name, span, context),
             None => {
                 let known: Vec<_> = self.names.keys().copied().collect();
                 let problem = Problem::new(
