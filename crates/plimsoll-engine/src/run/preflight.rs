@@ -1,6 +1,6 @@
 //! The requirements of a run, and whether it may begin.
 
-use super::marker::{self, GuardState, RemoteOwner, TreeState};
+use super::marker::{self, GuardState, RemoteOwner};
 use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};
@@ -218,8 +218,7 @@ impl Preflight {
                     self.reusable[i] = self.made[i] >= used.end;
                 }
                 Some(t) => {
-                    let same = t.fingerprint == marker::fingerprint_hex(layout);
-                    self.reusable[i] = same && t.state == TreeState::Whole;
+                    self.reusable[i] = t.is_whole(layout);
                 }
                 None => {
                     if let Err(e) = marker::check_vacant(pool, plan, &root) {
