@@ -382,12 +382,10 @@ impl Preflight {
                     settings.target
                 ));
             }
-            let begins_load = |p: &Phase| matches!(p, Phase::Start | Phase::StartStage { .. });
             let windows = |load: &[Phase]| load.iter().filter(|p| **p == Phase::OpenWindow).count();
-            let mut script = plan.script.iter();
-            if plan.script.split(begins_load).any(|load| windows(load) > 1)
-                || script.any(|p| matches!(p, Phase::System { .. }))
-            {
+            let mut loads = plan.script.split(Phase::begins_load);
+            let is_command = |p: &Phase| matches!(p, Phase::System { .. });
+            if loads.any(|load| windows(load) > 1) || plan.script.iter().any(is_command) {
                 self.refuse(
                     "--clock virtual supports only one measured window between the start and the \
                      stop of the workers, and no shell commands",
