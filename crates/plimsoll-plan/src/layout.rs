@@ -209,6 +209,11 @@ impl Layout {
         self.initial_files.contains(file.0)
     }
 
+    /// The files that exist when the run starts, in order.
+    pub fn initial_file_ids(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.initial_files.numbers(0..self.files()).map(FileId)
+    }
+
     /// Whether the leaf directory exists when the run starts.
     #[must_use]
     pub fn starts_with_leaf_dir(&self, dir: u32) -> bool {
@@ -322,15 +327,15 @@ impl Layout {
     /// Hash of the shape, the sizes and the initial files.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| self.hash())
+    }
+
+    fn hash(&self) -> u64 {
         let mut s = Stream::new(u64::from(self.files())).branch(u64::from(self.leaf_dirs()));
         for b in &self.root {
             s = s.branch(u64::from(*b));
         }
         match &self.tree {
-        *self.fingerprint.get_or_init(|| self.hash())
-    }
-
-    fn hash(&self) -> u64 {
             Tree::Formula(tree) => s = tree.parameters().into_iter().fold(s, Stream::branch),
             Tree::Table(tree) => {
                 for d in &tree.dirs {
