@@ -283,7 +283,7 @@ proptest! {
         for initial in [false, true] {
             prop_assert_eq!(formula.size_summary(initial), table.size_summary(initial));
         }
-        // What a run has is one of the two, and has the same fingerprint as either.
+        // A run has the formula with a table of sizes, and the same files and fingerprint.
         let layout = Layout::new(&p, FilesetId(0)).unwrap();
         prop_assert_eq!(layout.fingerprint(), formula.fingerprint());
         prop_assert!((0..layout.files()).all(|n| layout.size(FileId(n)) == table.size(FileId(n))));
