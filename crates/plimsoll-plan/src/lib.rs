@@ -70,7 +70,9 @@ pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use source::SourcePosition;
 pub use supply::{Supply, SupplyKind};
-pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly};
+pub use units::{
+    ByteSum, Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly,
+};
 pub use variable::{Distribution, Row, Sampler, Value, Variable};
 
 /// Version of the Plan's JSON form; raised when a field changes its meaning or is removed.

@@ -109,7 +109,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         observer.event(Event::PopulateStart {
             fileset: &fileset.name,
             files: missing.files,
-            bytes: missing.total,
+            bytes: missing.sum(),
         });
         let tell = &mut || tell(observer);
         let whole = match fileset.grows {
