@@ -217,7 +217,7 @@ impl<T: Target> LanePlan<T> {
             .into_iter()
             .map(|w| -> Task<'_> {
                 match shared.stage {
-                    None => Box::pin(w.run()),
+                    None => w.into_task(),
                     Some(_) => Box::pin(w.run_stage(self.content.clone())),
                 }
             })
