@@ -10,7 +10,8 @@ use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, ProcessCounts, WindowState};
 use plimsoll_plan::{
-    Failure, FilesetId, Layout, OperationId, OpsLimit, Plan, QuitMode, Sampler, Supply, Variable,
+    Failure, FilesetId, Layout, OperationId, OpsLimit, Pattern, Plan, QuitMode, RootHandling,
+    Sampler, Supply, Variable,
 };
 use plimsoll_target::{DataSet, OpError};
 use std::collections::BTreeSet;
@@ -63,8 +64,6 @@ pub(crate) struct RunState {
     pub(crate) explain: Explain,
     /// Scheduled and completed operations of each worker of a mix.
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
-    /// The files that the workers of this process work on.
-    pub(crate) data_set: DataSet,
     /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
     /// The stage, if the workers are ranks of a pattern.
@@ -131,7 +130,6 @@ impl RunState {
             ends: WorkerEnds::default(),
             latest_exit: AtomicU64::new(0),
             ended: ended.collect(),
-            data_set: data_set(plan, filesets.iter().map(|set| &*set.layout)),
             plan: Arc::new(plan.clone()),
             filesets,
             programs,
@@ -157,6 +155,11 @@ impl RunState {
     pub(crate) fn sizes_of(&self, group: u32) -> Arc<MixFileSizes> {
         let sizes = self.sizes[group as usize].as_ref();
         sizes.expect("the group runs a mix").clone()
+    }
+
+    /// The files that the workers of all ranks work on.
+    pub(crate) fn data_set(&self) -> DataSet {
+        data_set(&self.plan, self.filesets.iter().map(|set| &*set.layout))
     }
 
     /// Adds a draw of testrandvar to the figures of its row.
@@ -302,8 +305,12 @@ fn semaphores(
     semaphores
 }
 
-/// The files that the workers of a Plan work on, in the trees of its filesets.
+/// The files that the workers of a Plan work on: in the trees of its filesets, or the most that a
+/// pattern has at any time.
 pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout>) -> DataSet {
+    if let Some(pattern) = plan.pattern() {
+        return data_set_of(pattern);
+    }
     let summaries = layouts.enumerate().map(|(i, layout)| {
         let used = plan.files_used(FilesetId(i as u32));
         layout.size_summary_of(used, false)
@@ -312,4 +319,22 @@ pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout
         files: sum.files + s.files,
         bytes: sum.bytes.saturating_add(s.total),
     })
+}
+
+fn data_set_of(pattern: &Pattern) -> DataSet {
+    // A stage with a stonewall creates at most as many files as it would without one.
+    let mut whole = pattern.clone();
+    whole.stages.iter_mut().for_each(|s| s.stonewall = None);
+    let made = whole.needs(1);
+    let sets = u64::from(pattern.sets) * u64::from(pattern.ranks);
+    let earlier = match pattern.root_is {
+        RootHandling::New => 0,
+        RootHandling::Kept => pattern.objects.saturating_mul(sets),
+    };
+    DataSet {
+        files: made.objects.saturating_add(earlier),
+        bytes: made
+            .bytes
+            .saturating_add(earlier.saturating_mul(pattern.object_size)),
+    }
 }

@@ -217,7 +217,7 @@ fn what_a_point_needs_is_what_is_not_there() {
         let point = plan.at_load(load).unwrap();
         let look = plimsoll_engine::preflight(&point, &Settings::default()).unwrap();
         assert_eq!(look.refusals, [] as [String; 0]);
-        (look.bytes_needed, look.reusable)
+        (look.bytes_needed.bytes, look.reusable)
     };
     let data = |load: u64| 25 * (64 << 10) * load;
     let (bytes, _) = need(4);

@@ -33,6 +33,7 @@ use initial::InitialEntries;
 use names::push_name;
 use sizes::{MAX_SIZES_DRAWN, SizeDraws, Sizes};
 use std::ops::Range;
+use std::sync::OnceLock;
 use table::TableTree;
 
 /// A file of a [`Layout`], 0 to entries − 1.
@@ -57,7 +58,7 @@ const MAX_ENTRIES: u64 = u32::MAX as u64 - 1;
 ///
 /// The size of a file, and whether it exists when the run starts, follow from the seed and its number
 /// alone, whatever the tree is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Layout {
     root: Vec<u8>,
     tree: Tree,
@@ -65,6 +66,8 @@ pub struct Layout {
     letters: Option<Letters>,
     initial_files: InitialEntries,
     initial_leaf_dirs: InitialEntries,
+    /// Computed when it is first needed, from every directory and every file.
+    fingerprint: OnceLock<u64>,
 }
 
 /// A number of a fileset.
@@ -167,6 +170,7 @@ impl Layout {
             tree,
             letters: fileset.letters,
             sizes,
+            fingerprint: OnceLock::new(),
         })
     }
 
@@ -203,6 +207,11 @@ impl Layout {
     #[must_use]
     pub fn starts_with(&self, file: FileId) -> bool {
         self.initial_files.contains(file.0)
+    }
+
+    /// The files that exist when the run starts, in order.
+    pub fn initial_file_ids(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.initial_files.numbers(0..self.files()).map(FileId)
     }
 
     /// Whether the leaf directory exists when the run starts.
@@ -318,6 +327,10 @@ impl Layout {
     /// Hash of the shape, the sizes and the initial files.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| self.hash())
+    }
+
+    fn hash(&self) -> u64 {
         let mut s = Stream::new(u64::from(self.files())).branch(u64::from(self.leaf_dirs()));
         for b in &self.root {
             s = s.branch(u64::from(*b));

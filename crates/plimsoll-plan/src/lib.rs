@@ -13,7 +13,7 @@
 //! | `mix` | operation mixes, business metrics; `mix_check`: their checks; `load`: Plans of several loads |
 //! | `pattern` | generated programs of ranks; `needs`: their space and files |
 //! | `fileset`, `layout` | definitions of filesets; their trees |
-//! | `variable`, `seed`, `content` | random variables, random streams, contents of writes |
+//! | `variable`, `seed`, `hash`, `content` | random variables, random streams, hashes, contents of writes |
 //! | `script` | phases of a run; `supply`: workloads that end by themselves |
 //! | `display` | the Plan as text |
 //! | `units`, `path_text`, `builtin` | numbers and paths as text; workloads that are compiled in |
@@ -22,6 +22,7 @@ mod builtin;
 mod content;
 mod display;
 mod fileset;
+pub mod hash;
 mod ids;
 mod layout;
 mod load;
@@ -69,7 +70,9 @@ pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use source::SourcePosition;
 pub use supply::{Supply, SupplyKind};
-pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly};
+pub use units::{
+    ByteSum, Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly,
+};
 pub use variable::{Distribution, Row, Sampler, Value, Variable};
 
 /// Version of the Plan's JSON form; raised when a field changes its meaning or is removed.

@@ -1,5 +1,6 @@
 //! Facts about a run that the engine passes to the results.
 
+use crate::units::ByteSum;
 use crate::{OpKind, SourcePosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,17 @@ pub struct PopulatedFileset {
     pub seconds: f64,
     /// An identical tree of an earlier run was found and used.
     pub reused: bool,
+}
+
+impl PopulatedFileset {
+    /// Bytes in the files.
+    #[must_use]
+    pub fn sum(&self) -> ByteSum {
+        ByteSum {
+            bytes: self.bytes,
+            estimated: self.bytes_estimated,
+        }
+    }
 }
 
 /// The error that ended a run.

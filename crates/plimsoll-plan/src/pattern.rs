@@ -3,6 +3,7 @@
 
 use crate::content::Content;
 use crate::fileset::RelPath;
+use crate::hash::{FNV1A_BASIS, fnv1a};
 use crate::ids::OperationId;
 use crate::options::OnError;
 use crate::units::seconds;
@@ -499,11 +500,7 @@ impl Pattern {
             self.verify
         );
         let content = self.content.map_or_else(String::new, |c| format!(" {c}"));
-        text.bytes()
-            .chain(content.bytes())
-            .fold(0xcbf2_9ce4_8422_2325, |h, b| {
-                (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-            })
+        text.bytes().chain(content.bytes()).fold(FNV1A_BASIS, fnv1a)
     }
 }
 

@@ -48,6 +48,12 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Whether workers start to work in this phase.
+    #[must_use]
+    pub fn begins_load(&self) -> bool {
+        matches!(self, Self::Start | Self::StartStage { .. })
+    }
+
     /// A wait without statistics.
     #[must_use]
     pub fn wait(until: Until) -> Self {

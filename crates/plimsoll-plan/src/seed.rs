@@ -1,5 +1,6 @@
 //! Seeded random streams, the source of every random choice of a run.
 
+use crate::hash::{mix64, split_mix64};
 use rand::SeedableRng;
 
 /// The generator: xoshiro256++, small and fast, with the same output on every machine.
@@ -16,13 +17,13 @@ impl Stream {
     /// The root of the tree for a Plan's seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(mix(seed))
+        Self(mix64(seed))
     }
 
     /// The branch with this number.
     #[must_use]
     pub fn branch(self, number: u64) -> Self {
-        Self(mix(self.0 ^ mix(number.wrapping_add(0x9e37_79b9_7f4a_7c15))))
+        Self(mix64(self.0 ^ split_mix64(number)))
     }
 
     /// The branch with this name.
@@ -44,13 +45,6 @@ impl Stream {
     pub fn rng(self) -> Rng {
         Rng::seed_from_u64(self.0)
     }
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): every input bit reaches every output bit.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

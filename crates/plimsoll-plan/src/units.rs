@@ -30,6 +30,41 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A sum of bytes, shown as [`Bytes`] are, and with the word "about" if it is an estimate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ByteSum {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Whether the number is an estimate.
+    pub estimated: bool,
+}
+
+impl ByteSum {
+    /// An exact sum.
+    #[must_use]
+    pub fn exact(bytes: u64) -> Self {
+        Self {
+            bytes,
+            estimated: false,
+        }
+    }
+}
+
+impl std::ops::AddAssign for ByteSum {
+    /// Saturates; a sum with an estimate in it is one.
+    fn add_assign(&mut self, other: Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.estimated |= other.estimated;
+    }
+}
+
+impl fmt::Display for ByteSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let about = if self.estimated { "about " } else { "" };
+        write!(f, "{about}{}", Bytes(self.bytes))
+    }
+}
+
 /// A count with thin groups of three digits: `1 234 567`.
 #[derive(Debug, Clone, Copy)]
 pub struct Count(pub u64);
@@ -202,6 +237,18 @@ mod tests {
                 "16 EiB"
             ]
         );
+    }
+
+    #[test]
+    fn a_sum_with_an_estimate_in_it_is_one() {
+        let mut sum = ByteSum::exact(2048);
+        assert_eq!(sum.to_string(), "2 KiB");
+        sum += ByteSum {
+            bytes: 1024,
+            estimated: true,
+        };
+        sum += ByteSum::exact(1024);
+        assert_eq!(sum.to_string(), "about 4 KiB");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct SessionSpec {
     pub process: u64,
     /// The seed of the run.
     pub seed: u64,
-    /// The files that the workload works on.
+    /// The files that the workload works on; none on lanes of real time, whose targets know their files.
     pub data_set: DataSet,
     /// The measured windows of the run.
     pub window: Arc<WindowState>,
@@ -52,7 +52,7 @@ pub struct SessionSpec {
 /// The files that a workload works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataSet {
-    /// Number of files.
+    /// Number of files; of a pattern the maximum at any time.
     pub files: u64,
     /// Sum of their sizes in bytes; of very many files an estimate.
     pub bytes: u64,

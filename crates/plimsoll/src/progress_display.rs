@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted, show_duration};
+use plimsoll_plan::{ByteSum, Bytes, Phase, Plan, PopulatedFileset, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
 use std::time::{Duration, Instant};
@@ -215,14 +215,10 @@ impl<'a> ProgressDisplay<'a> {
         self.bar.set_message(foreign::escaped(text).into_owned());
     }
 
-    fn populate_start(&mut self, fileset: &str, files: u64, bytes: u64) {
+    fn populate_start(&mut self, fileset: &str, files: u64, bytes: ByteSum) {
         let template = "making {msg}  [{bar:30}]  {percent} %  {eta} left";
         self.bar(template, Some(files.max(1)));
-        let what = format!(
-            "{fileset}: {}, {}",
-            counted(files, "file", "files"),
-            Bytes(bytes)
-        );
+        let what = format!("{fileset}: {}, {bytes}", counted(files, "file", "files"));
         self.report_progress(&format!("making {what}"));
         self.message(&what);
     }

@@ -118,6 +118,14 @@ fn values_of_another_type_are_shown() {
 }
 
 #[test]
+fn all_errors_are_shown_at_once() {
+    let text = "[product]\nvendro = \"y\"\nname = 3\n\n[[memory]]\nsize_gib = -2\n";
+    let e = Sut::parse(text, "sut.toml").unwrap_err();
+    let found: Vec<u32> = e.findings().iter().map(|f| f.line).collect();
+    assert_eq!(found, [2, 3, 6], "{e}");
+}
+
+#[test]
 fn what_is_no_toml_has_a_place() {
     for (text, line) in [
         ("[product\nname = 1\n", 1),

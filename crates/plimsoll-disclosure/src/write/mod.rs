@@ -222,7 +222,10 @@ pub fn style(workload: &str) -> Result<String, NotDisclosable> {
 
 /// The workload of a metric's name, among these: of a SPEC metric the one that is its open equivalent.
 #[must_use]
-pub fn workload_of<'a>(metric: &str, workloads: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn workload_of<'a>(
+    metric: &str,
+    mut workloads: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let letters = |text: &str| -> String {
         let kept = text.chars().filter(char::is_ascii_alphanumeric);
         kept.map(|c| c.to_ascii_lowercase()).collect()
@@ -236,7 +239,6 @@ pub fn workload_of<'a>(metric: &str, workloads: impl Iterator<Item = &'a str>) -
         (Some((_, name)), workload) => letters(workload) == letters(name),
         (None, workload) => style(workload).is_ok_and(|style| style == metric),
     };
-    let mut workloads = workloads;
     workloads.find(is_it)
 }
 

@@ -102,14 +102,20 @@ impl Entries {
     /// Entries below `len`; those with a bit in `initial`, 64 from `64 · at` on, exist. Entries outside
     /// the part are neither existing nor missing.
     pub(crate) fn new(len: u32, initial: impl Fn(u32) -> u64, part: RankPart) -> Self {
-        let words = || (0..len.div_ceil(64)).map(|at| (initial(at), part.mask(at as usize, len)));
+        // Existing and missing entries of each word.
+        let words = || {
+            (0..len.div_ceil(64)).map(|at| {
+                let (word, own) = (initial(at), part.mask(at as usize, len));
+                (word & own, !word & own)
+            })
+        };
         let mut count = 0;
-        let existing = words().map(|(word, own)| {
-            count += u64::from((word & own).count_ones());
-            word & own
+        let existing = words().map(|(existing, _)| {
+            count += u64::from(existing.count_ones());
+            existing
         });
         let idle_existing = Bits::new(len, existing);
-        let idle_missing = Bits::new(len, words().map(|(word, own)| !word & own));
+        let idle_missing = Bits::new(len, words().map(|(_, missing)| missing));
         // A power of two, so that blocks of a large set begin with a cache line.
         let block = 1 << (len / MIN_BLOCKS_PER_SET).clamp(1, LINE_BITS).ilog2();
         Self {

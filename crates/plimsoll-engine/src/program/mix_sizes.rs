@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
-/// Files of a chunk. A file that is resized alone takes a KiB, and the table of chunks an eighth of a byte
-/// for each file of the working set.
+/// Files of a chunk. A file that is resized alone takes a KiB, and the table of chunks 16 bytes a chunk, an
+/// eighth of a byte for each file of the working set.
 const CHUNK: u64 = 128;
 
 type Chunk = Box<[AtomicU64; CHUNK as usize]>;
@@ -41,6 +41,7 @@ impl MixFileSizes {
 
     /// The current size of the `member`-th file of the working set in bytes.
     pub(crate) fn get(&self, member: u64) -> u64 {
+        debug_assert!(member < self.members, "{member} of {}", self.members);
         match self.chunks[(member / CHUNK) as usize].get() {
             Some(chunk) => chunk[(member % CHUNK) as usize].load(Relaxed),
             None => self.planned(member),

@@ -8,7 +8,7 @@ use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{InFlight, Recorder, RowSpec};
 use plimsoll_plan::{Cold, Failure, OpKind, Plan};
-use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
+use plimsoll_target::{ContentPool, DataSet, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
@@ -180,6 +180,10 @@ impl<T: Target> LanePlan<T> {
         let mut workers = Vec::with_capacity(self.workers.len());
         let mut failure = None;
         let rpc = rpc_rows(&shared.plan, &recorder);
+        let data_set = match self.kind {
+            LaneKind::Virtual => shared.data_set(),
+            LaneKind::Blocking | LaneKind::Reactor => DataSet::default(),
+        };
         for id in &self.workers {
             let memory = shared.programs[id.group as usize].memory;
             let in_flight = recorder.worker();
@@ -190,7 +194,7 @@ impl<T: Target> LanePlan<T> {
                 number: u64::from(id.index),
                 process: shared.plan.process_of(id.group as usize, id.number),
                 seed: shared.plan.seed,
-                data_set: shared.data_set,
+                data_set,
                 window: shared.window.clone(),
                 in_flight: in_flight.clone(),
                 rpc: rpc.clone(),
@@ -213,7 +217,7 @@ impl<T: Target> LanePlan<T> {
             .into_iter()
             .map(|w| -> Task<'_> {
                 match shared.stage {
-                    None => Box::pin(w.run()),
+                    None => w.into_task(),
                     Some(_) => Box::pin(w.run_stage(self.content.clone())),
                 }
             })

@@ -140,8 +140,14 @@ impl Tree {
     /// The number of files, from the first, that were created, if this is the growing tree of the
     /// layout.
     pub(crate) fn files_made(&self, layout: &Layout) -> Option<u64> {
-        let same = self.fingerprint == fingerprint_hex(layout) && self.state == TreeState::Growing;
+        let same = self.state == TreeState::Growing && self.fingerprint == fingerprint_hex(layout);
         same.then_some(self.made).flatten()
+    }
+
+    /// Whether this is the tree of the layout, as it was laid out when it was created.
+    pub(crate) fn is_whole(&self, layout: &Layout) -> bool {
+        // The fingerprint of many files takes time.
+        self.state == TreeState::Whole && self.fingerprint == fingerprint_hex(layout)
     }
 
     /// The tree of a pattern.
@@ -203,7 +209,7 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String>
 }
 
 /// A layout's fingerprint in the form of markers.
-pub(crate) fn fingerprint_hex(layout: &Layout) -> String {
+fn fingerprint_hex(layout: &Layout) -> String {
     format!("{:016x}", layout.fingerprint())
 }
 

@@ -31,7 +31,7 @@ pub use preflight::{Preflight, preflight};
 use crate::outcome::{DrawnVariable, Outcome};
 use crate::stage_state::Sample;
 use plimsoll_measure::{ClockKind, Interval, OpTotals, RankStage};
-use plimsoll_plan::{Layout, Plan, PopulatedFileset};
+use plimsoll_plan::{ByteSum, Layout, Plan, PopulatedFileset};
 use plimsoll_ranks::{Ranks, Solo};
 use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
 use runner::Runner;
@@ -214,7 +214,7 @@ pub enum Event<'a> {
         /// Files that it will have.
         files: u64,
         /// Bytes that they will have.
-        bytes: u64,
+        bytes: ByteSum,
     },
     /// Progress of populating; with several ranks an estimate from that of rank 0.
     PopulateProgress {

@@ -1,7 +1,7 @@
 //! Populating filesets by all ranks together: rank 0 creates the directories, every rank its part of
 //! the files.
 
-use super::marker::{TreeState, fingerprint_hex};
+use super::marker::TreeState;
 use super::setup_pool::SetupError;
 use super::team::RankTeam;
 use super::tree::{self, Progress};
@@ -34,8 +34,11 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         }
         let progress = Progress::default();
         // Earlier load points have created a part of a tree that grows.
-        let grown = self.files_made(id, layout).filter(|_| fileset.grows);
-        let missing = layout.size_summary_of(grown.unwrap_or(0)..used.end, true);
+        let grown = match fileset.grows {
+            true => self.files_made(id, layout).unwrap_or(0),
+            false => 0,
+        };
+        let missing = layout.size_summary_of(grown..used.end, true);
         let tell = |observer: &mut dyn Observer| {
             team.is_stopped(stop);
             if team.is_root() {
@@ -106,7 +109,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         observer.event(Event::PopulateStart {
             fileset: &fileset.name,
             files: missing.files,
-            bytes: missing.total,
+            bytes: missing.sum(),
         });
         let tell = &mut || tell(observer);
         let whole = match fileset.grows {
@@ -126,8 +129,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         let fileset = self.plan.fileset(id);
         let root = self.plan.root_of(id);
         if let Some(tree) = self.tree_at(&root) {
-            let same =
-                tree.fingerprint == fingerprint_hex(layout) && tree.state == TreeState::Whole;
+            let same = tree.is_whole(layout);
             if same && tree::is_whole(self.setup_pool, layout, fileset.trust_tree, &mut *tell)? {
                 return Ok(true);
             }

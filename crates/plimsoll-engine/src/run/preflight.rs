@@ -1,12 +1,14 @@
 //! The requirements of a run, and whether it may begin.
 
-use super::marker::{self, GuardState, RemoteOwner, TreeState};
+use super::marker::{self, GuardState, RemoteOwner};
 use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};
 use crate::run_state::data_set;
 use plimsoll_measure::ClockKind;
-use plimsoll_plan::{Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
+use plimsoll_plan::{
+    ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup,
+};
 use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,11 +31,11 @@ pub struct Preflight {
     /// For each fileset that grows, the files that earlier load points have created.
     made: Vec<u64>,
     /// Bytes that populating needs on the target, in whole blocks.
-    pub bytes_needed: u64,
+    pub bytes_needed: ByteSum,
     /// Inodes that populating needs.
     pub inodes_needed: u64,
     /// Bytes if every file of the filesets existed with its planned size.
-    pub bytes_at_most: u64,
+    pub bytes_at_most: ByteSum,
     /// Free space of the target; `None` if it keeps no files.
     pub space: Option<Space>,
     /// Estimated duration of populating.
@@ -170,9 +172,9 @@ impl Preflight {
         Self {
             reusable: vec![false; layouts.len()],
             made: vec![0; layouts.len()],
-            bytes_needed: 0,
+            bytes_needed: ByteSum::default(),
             inodes_needed: 0,
-            bytes_at_most: 0,
+            bytes_at_most: ByteSum::default(),
             space: None,
             populate_estimate: Duration::ZERO,
             buffer_bytes: buffers(pool, plan, ranks),
@@ -218,8 +220,7 @@ impl Preflight {
                     self.reusable[i] = self.made[i] >= used.end;
                 }
                 Some(t) => {
-                    let same = t.fingerprint == marker::fingerprint_hex(layout);
-                    self.reusable[i] = same && t.state == TreeState::Whole;
+                    self.reusable[i] = t.is_whole(layout);
                 }
                 None => {
                     if let Err(e) = marker::check_vacant(pool, plan, &root) {
@@ -271,8 +272,8 @@ impl Preflight {
             return;
         };
         let needs = pattern.needs(space.block);
-        self.bytes_needed = needs.bytes;
-        self.bytes_at_most = needs.bytes;
+        self.bytes_needed = ByteSum::exact(needs.bytes);
+        self.bytes_at_most = self.bytes_needed;
         self.inodes_needed = needs.objects.saturating_add(needs.sets);
         let advice = [": fewer or smaller ones are needed", ": fewer are needed"];
         self.check_space(plan, "the objects take", advice);
@@ -282,8 +283,8 @@ impl Preflight {
     fn check_space(&mut self, plan: &Plan, what: &str, advice: [&str; 2]) {
         let Some(space) = self.space else { return };
         let place = plan.work_dir.dir.display();
-        if self.bytes_needed > space.bytes {
-            let (needed, free) = (Bytes(self.bytes_needed), Bytes(space.bytes));
+        if self.bytes_needed.bytes > space.bytes {
+            let (needed, free) = (self.bytes_needed, Bytes(space.bytes));
             let advice = advice[0];
             self.refuse(format!(
                 "{what} {needed} and `{place}` has {free} free{advice}"
@@ -306,17 +307,21 @@ impl Preflight {
             let initial = layout.size_summary_of(made..end, true);
             let all = layout.size_summary_of(0..end, false);
             // On average half of the last block of a file is unused.
-            let bytes = |s: &SizeSummary| s.total.saturating_add(s.files.saturating_mul(block / 2));
-            self.bytes_at_most = self.bytes_at_most.saturating_add(bytes(&all));
+            let bytes = |s: &SizeSummary| {
+                let mut sum = s.sum();
+                sum += ByteSum::exact(s.files.saturating_mul(block / 2));
+                sum
+            };
+            self.bytes_at_most += bytes(&all);
             if self.reusable[i] {
                 continue;
             }
             files += initial.files;
-            self.bytes_needed = self.bytes_needed.saturating_add(bytes(&initial));
+            self.bytes_needed += bytes(&initial);
             self.inodes_needed += initial.files + initial_dirs(plan, id, layout);
         }
-        let seconds =
-            files as f64 / ESTIMATED_FILES_PER_S + self.bytes_needed as f64 / ESTIMATED_BYTES_PER_S;
+        let bytes = self.bytes_needed.bytes as f64;
+        let seconds = files as f64 / ESTIMATED_FILES_PER_S + bytes / ESTIMATED_BYTES_PER_S;
         self.populate_estimate = Duration::from_secs_f64(seconds);
         let advice = ["; make the filesets smaller with --set", ""];
         self.check_space(plan, "populating takes", advice);
@@ -383,12 +388,10 @@ impl Preflight {
                     settings.target
                 ));
             }
-            let begins_load = |p: &Phase| matches!(p, Phase::Start | Phase::StartStage { .. });
             let windows = |load: &[Phase]| load.iter().filter(|p| **p == Phase::OpenWindow).count();
-            let mut script = plan.script.iter();
-            if plan.script.split(begins_load).any(|load| windows(load) > 1)
-                || script.any(|p| matches!(p, Phase::System { .. }))
-            {
+            let mut loads = plan.script.split(Phase::begins_load);
+            let is_command = |p: &Phase| matches!(p, Phase::System { .. });
+            if loads.any(|load| windows(load) > 1) || plan.script.iter().any(is_command) {
                 self.refuse(
                     "--clock virtual supports only one measured window between the start and the \
                      stop of the workers, and no shell commands",

@@ -171,7 +171,7 @@ impl Runner<'_> {
                 };
             }
             match &script[at] {
-                Phase::Start | Phase::StartStage { .. } => {
+                phase if phase.begins_load() => {
                     at = self.load(pool, &clock, place, &filesets, at, outcome)?;
                     continue;
                 }
@@ -260,8 +260,8 @@ impl Runner<'_> {
         outcome: &Outcome,
     ) {
         let (plan, team) = (self.plan, self.team);
-        let works = |p: &Phase| matches!(p, Phase::Start | Phase::StartStage { .. });
-        let goes_on = |at: usize| !outcome.is_cut_short() && plan.script[at..].iter().any(works);
+        let more = |at: usize| plan.script[at..].iter().any(Phase::begins_load);
+        let goes_on = |at: usize| !outcome.is_cut_short() && more(at);
         if team.is_root() && !ran.as_ref().is_ok_and(|at| goes_on(*at)) {
             let ended =
                 || outcome_or_refusal(ran.clone().map(drop), plan, outcome.clone(), team).ok();

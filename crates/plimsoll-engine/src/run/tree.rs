@@ -299,10 +299,7 @@ pub(crate) fn is_whole<T: Target>(
             entries[parent.0 as usize] += 1;
         }
     }
-    for file in (0..layout.files())
-        .map(FileId)
-        .filter(|f| layout.starts_with(*f))
-    {
+    for file in layout.initial_file_ids() {
         entries[layout.dir_of(file).0 as usize] += 1;
     }
     // Leaf directories share their parents with directories of the tree: a fileset with leaf

@@ -13,6 +13,7 @@ use ops::took_effect;
 pub(crate) use sampling::CpuSampling;
 
 use crate::program::{Compiled, Instr};
+use plimsoll_lane::Task;
 use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
 use plimsoll_target::Session;
 use std::sync::atomic::Ordering::Relaxed;
@@ -138,14 +139,29 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Runs until the run or the program ends.
-    pub(crate) async fn run(mut self) {
-        let program = self.context.program.clone();
-        if let Some(mix) = &program.mix {
-            let exit = self.run_mix(mix.clone()).await;
-            return self.end(exit).await;
+    /// A task that runs until the run or the program ends. A block for each kind of program: a future
+    /// that has both is as large as the larger one, and an `async fn` of a worker by value, or a call
+    /// of one, has room for the worker twice.
+    pub(crate) fn into_task<'a>(mut self) -> Task<'a>
+    where
+        S: 'a,
+    {
+        match self.context.program.mix.clone() {
+            Some(mix) => Box::pin(async move {
+                let exit = self.run_mix(mix).await;
+                self.end(exit).await;
+            }),
+            None => Box::pin(async move {
+                let exit = self.run_sequence().await;
+                self.end(exit).await;
+            }),
         }
-        let exit = loop {
+    }
+
+    /// Runs a sequence until the run or the program ends.
+    async fn run_sequence(&mut self) -> WorkerExit {
+        let program = self.context.program.clone();
+        loop {
             if self.context.recorded == 0 && self.context.lane.now() >= self.context.lane.deadline()
             {
                 // The run was over before it began.
@@ -164,8 +180,7 @@ impl<S: Session> Worker<S> {
                     break WorkerExit::new(ExitReason::Stopped);
                 }
             }
-        };
-        self.end(exit).await;
+        }
     }
 
     /// Runs the program once.
@@ -244,7 +259,7 @@ impl<S: Session> Worker<S> {
     }
 
     /// Notes why the worker ended, and closes its files.
-    async fn end(mut self, exit: WorkerExit) {
+    async fn end(&mut self, exit: WorkerExit) {
         let shared = self.context.shared.clone();
         let now = self.context.lane.now();
         if !matches!(*exit.0, ExitReason::Stopped | ExitReason::Failed(_)) {

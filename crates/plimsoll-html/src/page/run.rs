@@ -4,7 +4,7 @@ use super::article::{ArticleStyle, annotations, facts, source_text, tiles};
 use super::{client, tables};
 use crate::{LoadedResult, charts};
 use maud::{Markup, html};
-use plimsoll_plan::{Bytes, Count, counted};
+use plimsoll_plan::{Count, counted};
 use plimsoll_report::percentiles::PercentileKind;
 use plimsoll_report::{filebench, measured_text, mib_per_s, rate, standstill};
 use plimsoll_results::{LatencyKind, Percentile, Run, Verdict};
@@ -198,12 +198,11 @@ fn workload(run: &Run) -> Markup {
     });
     let filesets = run.filesets.iter().map(|p| {
         let how = if p.reused { "found" } else { "created" };
-        let about = if p.bytes_estimated { "about " } else { "" };
         vec![
             p.fileset.clone(),
             Count(p.files).to_string(),
             Count(p.dirs).to_string(),
-            format!("{about}{}", Bytes(p.bytes)),
+            p.sum().to_string(),
             format!("{how} in {:.2} s", p.seconds),
         ]
     });

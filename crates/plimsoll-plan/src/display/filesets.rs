@@ -44,23 +44,20 @@ fn leaf_directories(n: u64) -> String {
 
 fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layout) -> fmt::Result {
     let all = layout.size_summary(false);
-    let first = match fileset.prealloc_percent {
-        100.. => all.clone(),
-        _ => layout.size_summary(true),
-    };
+    let first = (fileset.prealloc_percent < 100).then(|| layout.size_summary(true));
     writeln!(
         f,
         "    {} in {}, {}",
         files(all.files),
         counted(u64::from(layout.dirs()), "directory", "directories"),
-        total(&all)
+        all.sum()
     )?;
-    if first.files < all.files {
+    if let Some(first) = first.filter(|first| first.files < all.files) {
         writeln!(
             f,
             "    {} of them created before the run, {}",
             Count(first.files),
-            total(&first)
+            first.sum()
         )?;
     }
     if layout.leaf_dirs() > 0 {
@@ -73,11 +70,6 @@ fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layo
         )?;
     }
     sizes(f, plan, fileset, &all)
-}
-
-fn total(s: &SizeSummary) -> String {
-    let about = if s.estimated { "about " } else { "" };
-    format!("{about}{}", Bytes(s.total))
 }
 
 fn sizes(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, s: &SizeSummary) -> fmt::Result {

@@ -2,14 +2,15 @@
 
 use super::initial::InitialEntries;
 use crate::seed::Stream;
+use crate::units::ByteSum;
 use crate::variable::Sampler;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Maximum number of sizes that are drawn at once. A tree that is a formula keeps those of so many files,
-/// 8 MiB, because a draw may take longer than finding a file; those of more files are drawn whenever
-/// they are needed, and their summaries are of a sample of so many.
+/// Maximum number of drawn sizes that a tree keeps if it is a formula, in 8 MiB: a draw may take longer
+/// than finding the file. If it has more files, a size is drawn whenever it is needed, and a summary is
+/// that of a sample of this many.
 pub(super) const MAX_SIZES_DRAWN: u32 = 1 << 20;
 
 /// Distribution of the sizes of the files of a [`Layout`](super::Layout).
@@ -27,11 +28,22 @@ pub struct SizeSummary {
     pub mean: f64,
     /// Files by size: upper bound in bytes (a power of two, or 0) and number of files.
     pub buckets: Vec<(u64, u64)>,
-    /// Whether the figures in bytes and the buckets are those of a sample of the files: of every n-th, 2²⁰
-    /// in all, if a tree that is a formula has more files and their sizes are drawn. The standard error
-    /// of `total` and `mean` is then the coefficient of variation of the sizes divided by 1024. The
-    /// number of files is always exact.
+    /// Whether the figures in bytes and the buckets are estimates from a sample: of 2²⁰ files at equal
+    /// distances, if a tree that is a formula has more and their sizes are drawn. The relative standard
+    /// error of `total` and `mean` is then the coefficient of variation of the sizes divided by 1024.
+    /// The number of files is always exact.
     pub estimated: bool,
+}
+
+impl SizeSummary {
+    /// The sum in bytes.
+    #[must_use]
+    pub fn sum(&self) -> ByteSum {
+        ByteSum {
+            bytes: self.total,
+            estimated: self.estimated,
+        }
+    }
 }
 
 /// Sizes in bytes, by the number of the file.

@@ -54,7 +54,7 @@ fn needs(plan: &Plan, look: &Preflight) -> String {
         };
         out.push_str(&format!(
             "  space     {} for the objects{open}; {} free\n",
-            Bytes(look.bytes_needed),
+            look.bytes_needed,
             Bytes(space.bytes)
         ));
         let free = match space.inodes {
@@ -70,8 +70,8 @@ fn needs(plan: &Plan, look: &Preflight) -> String {
     if let Some(space) = look.space {
         out.push_str(&format!(
             "  space     {} to populate, {} if every file exists; {} free\n",
-            Bytes(look.bytes_needed),
-            Bytes(look.bytes_at_most),
+            look.bytes_needed,
+            look.bytes_at_most,
             Bytes(space.bytes)
         ));
         let free = match space.inodes {
@@ -106,7 +106,7 @@ fn needs(plan: &Plan, look: &Preflight) -> String {
 /// Estimated time of populating, in whole seconds.
 fn populate_time(look: &Preflight) -> String {
     let seconds = look.populate_estimate.as_secs_f64();
-    if look.inodes_needed == 0 && look.bytes_needed == 0 {
+    if look.inodes_needed == 0 && look.bytes_needed.bytes == 0 {
         "nothing to make".into()
     } else if seconds < 1.0 {
         "less than 1s".into()

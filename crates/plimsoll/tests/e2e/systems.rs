@@ -221,23 +221,55 @@ fn a_curve_that_is_resumed_keeps_its_events() {
     );
 }
 
+/// The farm with a cache of this size for what is read.
+fn cached_farm(bench: &Bench, bytes: &str) -> &'static str {
+    let cache = format!("[cache.memory]\nbytes = \"{bytes}\"\nblock = \"1m\"\nmiss = \"serve\"\n");
+    let cached = FARM
+        .replace("[path]", &format!("{cache}\n[path]"))
+        .replace("data_read = [\"serve\"]", "data_read = [\"memory\"]");
+    std::fs::write(bench.path("cached.toml"), cached).unwrap();
+    "--target=sim:./cached.toml"
+}
+
+/// Whether the latest run notes that the cache is larger than what it caches.
+fn is_cache_noted(bench: &Bench) -> bool {
+    let run = bench.results().last().unwrap().read().unwrap();
+    let mut notes = run.notes.iter();
+    notes.any(|n| n.text.contains("the cache `memory` is larger"))
+}
+
 #[test]
 fn a_cache_that_holds_everything_is_noted() {
     let bench = Bench::on_tmpfs();
-    let cached = FARM
-        .replace(
-            "[path]",
-            "[cache.memory]\nbytes = \"100g\"\nblock = \"1m\"\nmiss = \"serve\"\n\n[path]",
-        )
-        .replace("data_read = [\"serve\"]", "data_read = [\"memory\"]");
-    std::fs::write(bench.path("cached.toml"), cached).unwrap();
-    let args = ["--target=sim:./cached.toml", "--time=1s", "--warmup=0s"];
-    let noted = |load: &str| {
-        let run = bench.run("vda", &[&args[..], &[load]].concat()).result(0);
-        run.notes
-            .iter()
-            .any(|n| n.text.contains("the cache `memory` is larger"))
-    };
-    assert!(noted("--load=2"));
-    assert!(!noted("--load=10"));
+    let target = cached_farm(&bench, "100g");
+    for (load, noted) in [("--load=2", true), ("--load=10", false)] {
+        bench
+            .run("vda", &[target, "--time=1s", "--warmup=0s", load])
+            .expect_code(0);
+        assert_eq!(is_cache_noted(&bench), noted, "{load}");
+    }
+}
+
+/// The objects of a pattern are what its runs work on: those that the run creates, if a stonewall does
+/// not end their creation early, and those that an earlier run left.
+#[test]
+fn a_cache_is_compared_with_the_objects_of_a_pattern() {
+    let bench = Bench::on_tmpfs();
+    // 40 objects of 1 MiB, and a file of 40 MiB.
+    let workbench = ["-P=20", "-D=2", "-I=5", "-R=1", "-S=1m"];
+    let ior = ["--pattern=ior-easy", "--transfers=20", "--transfer-size=2m"];
+    let runs = [
+        workbench.to_vec(),
+        [&workbench[..], &["-2", "--start-item=0"]].concat(),
+        ior.to_vec(),
+    ];
+    for (cache, noted) in [("10m", false), ("100m", true)] {
+        let target = cached_farm(&bench, cache);
+        for run in &runs {
+            let mut command = bench.plimsoll(["md", target, "--results"]);
+            command.arg(bench.path("results")).args(run);
+            Ended::of(command).expect_code(0);
+            assert_eq!(is_cache_noted(&bench), noted, "{cache} {run:?}");
+        }
+    }
 }

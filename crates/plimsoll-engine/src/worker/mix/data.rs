@@ -43,9 +43,7 @@ impl<S: Session> Worker<S> {
     ) -> Result<bool, WorkerExit> {
         let direct = state.is_direct();
         let len = state.program.mix.writes.draw(&mut state.rng).max(1);
-        let data = state.program.mix.files.data.0 as usize;
-        let layout = self.context.shared.filesets[data].layout.clone();
-        let bound = |state: &MixState, member| layout.size(state.file(member));
+        let bound = |state: &MixState, member| self.planned(state, member);
         let (member, mut offset, begins) = state.next_place(state.writing, bound);
         let Some(slot) = self.mix_slot(state, member, direct).await? else {
             return Ok(false);
@@ -57,7 +55,7 @@ impl<S: Session> Worker<S> {
             }
         }
         // The last write of a file ends with it; an empty file takes one of any length.
-        let mut len = match bound(state, member).saturating_sub(offset) {
+        let mut len = match self.planned(state, member).saturating_sub(offset) {
             0 => len,
             left => len.min(left),
         };
@@ -122,12 +120,10 @@ impl<S: Session> Worker<S> {
             false => &state.program.mix.writes,
         };
         let len = table.draw(&mut state.rng).max(1);
-        let data = state.program.mix.files.data.0 as usize;
-        let layout = self.context.shared.filesets[data].layout.clone();
         let (member, mut place) = match op {
             // A write may fill a truncated file; any other operation needs bytes.
             MixOp::WriteRand => {
-                let planned = |state: &MixState, member| layout.size(state.file(member)).max(len);
+                let planned = |state: &MixState, member| self.planned(state, member).max(len);
                 state.random_place(len, direct, planned)
             }
             _ => state.random_place(len, direct, MixState::size),

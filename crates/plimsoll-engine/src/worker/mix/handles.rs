@@ -1,45 +1,59 @@
 //! Data files that a worker keeps open.
 
 /// The open file of each of a worker's descriptor slots; the least recently used one is replaced.
+///
+/// Every operation looks for its file here, so the keys are next to each other, in few cache lines.
 pub(super) struct Handles {
-    /// File of the working set and whether it bypasses the page cache, and when it was last used.
-    slots: Vec<(Option<(u64, bool)>, u64)>,
+    /// Key of the open file of each slot, or [`NO_FILE`].
+    files: Box<[u64]>,
+    /// When each was last used.
+    used: Box<[u64]>,
     uses: u64,
+}
+
+/// Key of an empty slot.
+const NO_FILE: u64 = u64::MAX;
+
+/// Key of a file of the working set that is open with or without direct I/O.
+fn key(member: u64, direct: bool) -> u64 {
+    debug_assert!(member < NO_FILE >> 1, "a working set has fewer files");
+    member << 1 | u64::from(direct)
 }
 
 impl Handles {
     pub(super) fn new(slots: usize) -> Self {
+        let slots = slots.max(1);
         Self {
-            slots: vec![(None, 0); slots.max(1)],
+            files: vec![NO_FILE; slots].into(),
+            used: vec![0; slots].into(),
             uses: 0,
         }
     }
 
     /// The slot of an open file.
     pub(super) fn find(&mut self, member: u64, direct: bool) -> Option<usize> {
-        let key = Some((member, direct));
-        let found = self.slots.iter().position(|(k, _)| *k == key)?;
+        let key = key(member, direct);
+        let found = self.files.iter().position(|k| *k == key)?;
         self.uses += 1;
-        self.slots[found].1 = self.uses;
+        self.used[found] = self.uses;
         Some(found)
     }
 
     /// Empties the least recently used slot, which it returns.
     pub(super) fn make_room(&mut self) -> usize {
-        let oldest = (0..self.slots.len()).min_by_key(|i| {
-            let (key, used) = self.slots[*i];
-            (key.is_some(), used)
-        });
+        let slots = 0..self.files.len();
+        let oldest = slots.min_by_key(|i| (self.files[*i] != NO_FILE, self.used[*i]));
         let slot = oldest.expect("there is at least one slot");
-        self.slots[slot].0 = None;
+        self.files[slot] = NO_FILE;
         slot
     }
 
     /// Notes the file that was opened in an empty slot.
     pub(super) fn hold(&mut self, slot: usize, member: u64, direct: bool) {
-        debug_assert!(self.slots[slot].0.is_none(), "slot {slot} has another file");
+        debug_assert!(self.files[slot] == NO_FILE, "slot {slot} has another file");
         self.uses += 1;
-        self.slots[slot] = (Some((member, direct)), self.uses);
+        self.files[slot] = key(member, direct);
+        self.used[slot] = self.uses;
     }
 }
 

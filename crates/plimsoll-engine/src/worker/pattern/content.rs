@@ -1,6 +1,7 @@
 //! The contents of objects, and the description of wrong contents.
 
 use memmap2::MmapMut;
+use plimsoll_plan::hash::split_mix64 as mix;
 use plimsoll_plan::{Content, Pattern};
 use plimsoll_target::ContentPool;
 use std::ops::{Deref, DerefMut};
@@ -223,14 +224,6 @@ impl Identity {
         };
         (u32_at(0)? == MAGIC && u64_at(32)? == identity.hash()).then_some(identity)
     }
-}
-
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
-fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

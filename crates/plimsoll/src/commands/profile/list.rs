@@ -6,7 +6,7 @@ use crate::commands::print;
 use crate::exit::{CommandError, Exit};
 use crate::load_runner;
 use crate::workload;
-use plimsoll_plan::{Bytes, counted, show_duration};
+use plimsoll_plan::{counted, show_duration};
 use plimsoll_results::{Document, ProfileCase};
 
 /// Lists the runs; the reasons to refuse some, if there are any, end the command.
@@ -67,11 +67,7 @@ fn entry(number: u64, case: &ProfileCase, look: &plimsoll_engine::Preflight) -> 
         false => show_duration(time),
     };
     let files = match plimsoll_target::keeps_files(&case.target) {
-        true => format!(
-            "{} to make in {}",
-            Bytes(look.bytes_needed),
-            workload::place(plan)
-        ),
+        true => format!("{} to make in {}", look.bytes_needed, workload::place(plan)),
         false => "no files".into(),
     };
     let changed = plan.parameters.iter().filter(|p| p.value != p.default);
