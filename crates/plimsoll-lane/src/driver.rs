@@ -178,7 +178,6 @@ impl<'a, 'f> Driver<'a, 'f> {
                 prefetch(task);
             }
         }
-        self.handle_events(now);
         if now >= self.state.deadline.at() && !self.stopped {
             self.stopped = true;
             for task in 0..self.tasks.len() as u32 {
@@ -225,6 +224,8 @@ impl<'a, 'f> Driver<'a, 'f> {
                 return Err(Deadlock { waiting });
             }
             state.clock.advance(next);
+            drop(source);
+            self.handle_events(next);
             return Ok(());
         }
         let wait = next.saturating_sub(state.now());

@@ -159,7 +159,7 @@ impl Lane {
         self.state.background_tasks.borrow_mut().push(task);
     }
 
-    /// Number of the task that is being polled, by which an [`TimedEvents`] makes it ready.
+    /// Number of the task that is being polled, by which [`TimedEvents`] make it ready.
     #[must_use]
     pub fn current_task(&self) -> u32 {
         self.state.current.get()

@@ -7,10 +7,11 @@
 //! - **blocking**: one worker, whose operations block the thread. The compiled worker is a plain
 //!   loop; the lane only matters when the worker waits for another worker or for the time.
 //! - **reactor**: many workers; operations wait for readiness ([`Lane::readable`]) or timers.
-//! - **virtual**: many workers; when none can proceed, time jumps to the next timer or
-//!   to the next event of an [`TimedEvents`].
+//! - **virtual**: many workers; when none can proceed, time jumps to the next timer or to the next of the
+//!   [`TimedEvents`] that are attached to the lane.
 //!
-//! [`EventQueue`] holds the timers of a lane, and the events of a simulation. [`Deadline`] is the instant at which all lanes of a run stop: it ends their waits.
+//! [`EventQueue`] holds the timers of a lane, and the events of a simulation. [`Deadline`] is the instant at
+//! which all lanes of a run stop: it ends their waits.
 
 mod deadline;
 mod driver;

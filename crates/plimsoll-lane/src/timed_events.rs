@@ -10,6 +10,7 @@ pub trait TimedEvents {
     /// Nothing else happens on the lane before `limit`.
     fn proceed(&self, limit: Nanos) -> Option<Nanos>;
 
-    /// Handles all events up to `now`, and adds the tasks that can proceed to `ready`.
+    /// Handles all events up to `now`, and adds the tasks that can proceed to `ready`. Called whenever the
+    /// lane's time has advanced, with the new time.
     fn advance(&self, now: Nanos, ready: &mut Vec<u32>);
 }

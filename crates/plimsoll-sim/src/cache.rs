@@ -4,9 +4,9 @@
 //! al., FAST 2015): blocks whose hash is below a threshold are followed in a cache smaller by the same
 //! factor, and every other reference is a hit with the hit ratio of those that are followed.
 
-use crate::hash::mix;
 use hashlink::{LinkedHashMap, LruCache};
 use plimsoll_plan::Rng;
+use plimsoll_plan::hash::mix64;
 use rand::RngExt as _;
 
 /// Blocks that one instance of a cache follows at the most; each takes about 50 bytes.
@@ -58,8 +58,8 @@ impl CacheTotals {
     }
 }
 
-/// The blocks held before the first reference: some of the data set, no one knows which, older than every
-/// block referenced since.
+/// The blocks held before the first reference: some of the data set, which ones is drawn when they are
+/// referenced; older than every block referenced since.
 #[derive(Debug, Clone, Copy)]
 struct Residents {
     /// Blocks of them still held.
@@ -132,7 +132,7 @@ impl Cache {
     /// Looks a block up, and holds it from now on. Returns whether it was held.
     pub(crate) fn reference(&mut self, block: u64, rng: &mut Rng) -> bool {
         self.totals.references += 1;
-        let hit = if mix(block) <= self.threshold {
+        let hit = if mix64(block) <= self.threshold {
             self.totals.followed += 1;
             let hit = self.follow(block, rng);
             self.note(hit);

@@ -238,7 +238,7 @@ pub struct Sensitivity {
     pub squares_above: f64,
 }
 
-/// Why there is no fit.
+/// Why nothing was fitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FitError<E> {
     /// No figure has bounds.

@@ -137,38 +137,42 @@ pub(crate) struct FlowRef {
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// One operation, or a part of one, on its way.
+///
+/// What every visit to a station reads lies together at the beginning: the flows of a busy system do not
+/// fit the nearest cache of the processor.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Flow {
-    pub(crate) operation: Operation,
-    pub(crate) purpose: Purpose,
-    pub(crate) generation: u32,
-    pub(crate) is_live: bool,
-    pub(crate) step: u32,
+    /// Time since which it has been at its element.
+    pub(crate) arrived: Nanos,
     /// Bytes that count at present: those of the operation, or those that a cache did not hold.
     pub(crate) bytes: u64,
-    pub(crate) saved_bytes: [u64; MAX_CACHE_DEPTH],
-    /// Node of each group that it is at.
-    pub(crate) nodes: [u32; MAX_GROUPS],
-    /// Where it chose that node itself; a branch is at nodes that its parent chose.
-    pub(crate) chosen: [Option<NodeChoice>; MAX_GROUPS],
+    pub(crate) step: u32,
+    /// Scheduled events of an earlier visit are void.
+    pub(crate) visit: u32,
+    /// Instance of a station it is at, or [`NOWHERE`].
+    pub(crate) instance: u32,
+    pub(crate) generation: u32,
+    pub(crate) element: u16,
+    pub(crate) is_live: bool,
     /// Whether it is the system's own, or a branch of such a flow: it waits for what is down.
     pub(crate) is_background: bool,
     /// Group of the node that went down under it, while it waits to choose another.
     pub(crate) displaced: Option<u8>,
-    /// Instance of a station it is at, or [`NOWHERE`].
-    pub(crate) instance: u32,
-    /// Element it is at, and since when.
-    pub(crate) element: u16,
-    pub(crate) arrived: Nanos,
-    /// Scheduled events of an earlier visit are void.
-    pub(crate) visit: u32,
+    /// Where its time went: element and nanoseconds of each wait.
+    pub(crate) trail: Vec<(u16, Nanos)>,
+    pub(crate) operation: Operation,
+    pub(crate) purpose: Purpose,
+    /// Node of each group that it is at.
+    pub(crate) nodes: [u32; MAX_GROUPS],
     pub(crate) fork: Fork,
     /// How often it has forked, so that a late branch of an earlier fork is known.
     pub(crate) forks: u32,
     /// Instances of limits that it has passed.
     pub(crate) held: Vec<u32>,
-    /// Where its time went: element and nanoseconds of each wait.
-    pub(crate) trail: Vec<(u16, Nanos)>,
+    pub(crate) saved_bytes: [u64; MAX_CACHE_DEPTH],
+    /// Where it chose that node itself; a branch is at nodes that its parent chose.
+    pub(crate) chosen: [Option<NodeChoice>; MAX_GROUPS],
 }
 
 /// All flows; those that have ended are used again.
@@ -229,6 +233,14 @@ impl Flows {
         flow.generation = flow.generation.wrapping_add(1);
         flow.visit = flow.visit.wrapping_add(1);
         self.free.push(id);
+    }
+
+    /// Has the processor fetch what the next visit of a flow needs.
+    #[inline]
+    pub(crate) fn touch(&self, id: FlowId) {
+        if let Some(flow) = self.flows.get(id as usize) {
+            std::hint::black_box((flow.visit, flow.trail.last()));
+        }
     }
 
     /// The flow, if it has not ended since the reference was taken.

@@ -205,7 +205,7 @@ impl Simulation {
         let flow = self
             .flows
             .begin(operation, Purpose::Operation { ticket }, step);
-        self.runnable.push_back(flow);
+        self.run(flow);
         self.run_flows();
     }
 
@@ -241,6 +241,10 @@ impl Simulation {
     fn handle(&mut self, at: Nanos, event: Event) {
         debug_assert!(at >= self.now, "virtual time only goes forward");
         self.now = at;
+        // The next event is handled soon.
+        if let Some(Event::Served { flow, .. }) = self.events.ahead(0) {
+            self.flows.touch(*flow);
+        }
         match event {
             Event::Served { flow, visit } => self.served(flow, visit),
             Event::WakeUp { instance, epoch } => self.wake_up(instance, epoch),

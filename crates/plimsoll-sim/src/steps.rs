@@ -1,12 +1,13 @@
 //! What flows do, step by step.
 
 use crate::flow::{Completion, NOWHERE, NodeChoice, Outcome, Purpose};
-use crate::hash::{mix, pair};
+use crate::hash::pair;
 use crate::instance::{Begun, FlowId, Schedule};
 use crate::simulation::{Event, Simulation};
 use crate::system::{Choice, Payload, Placement, Step, WhenDown};
 use crate::window::RowTotals;
 use plimsoll_measure::Nanos;
+use plimsoll_plan::hash::mix64;
 use rand::RngExt as _;
 
 /// Blocks by which [`Choice::Block`] spreads a file.
@@ -95,8 +96,8 @@ impl Simulation {
                 return least.expect("there is at least one to choose");
             }
             Choice::Random => self.rng.random::<u64>(),
-            Choice::File => mix(operation.file),
-            Choice::Directory => mix(operation.directory ^ 0x5851_f42d_4c95_7f2d),
+            Choice::File => mix64(operation.file),
+            Choice::Directory => mix64(operation.directory ^ 0x5851_f42d_4c95_7f2d),
             Choice::Block => pair(operation.file, operation.offset / CHOICE_BLOCK_BYTES),
         };
         // The upper half of hash times count: as even as the hash, without a division.
@@ -275,7 +276,7 @@ impl Simulation {
         let schedule = self.instances[instance as usize].depart(self.now, since);
         self.schedule(instance, schedule);
         self.flows[id].step += 1;
-        self.runnable.push_back(id);
+        self.run(id);
     }
 
     /// A shared station has operations whose service may be over.
@@ -320,7 +321,7 @@ impl Simulation {
         let flow = &self.flows[id];
         let file = flow.operation.file;
         let Some(block) = spec.block else {
-            let hit = held.reference(mix(file), &mut self.rng);
+            let hit = held.reference(mix64(file), &mut self.rng);
             return if hit { 0 } else { flow.bytes.max(1) };
         };
         let first = flow.operation.offset / block;

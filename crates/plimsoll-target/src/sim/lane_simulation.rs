@@ -33,7 +33,7 @@ pub(super) struct SharedState {
     pub(super) windows: Vec<(u32, SimulatedWindow)>,
 }
 
-/// Maximum number of instants with events that are handled before the lane looks whether the run stops.
+/// Events that are handled before the lane looks whether the run stops.
 const MAX_EVENTS_AT_ONCE: usize = 1024;
 
 /// A simulated system and the operations that the lane's workers have in it.
@@ -59,6 +59,10 @@ struct Windows {
     open: Option<(u32, Nanos, Snapshot)>,
     /// Number of the last window that was looked at.
     last: u32,
+    /// Epoch of the state in which `edge` was found.
+    epoch: u32,
+    /// The next instant at which a window begins or ends; [`Nanos::MAX`] if none is known.
+    edge: Nanos,
 }
 
 impl LaneSimulation {
@@ -83,6 +87,9 @@ impl LaneSimulation {
                 state: spec.window.clone(),
                 open: None,
                 last: spec.window.bounds().number.saturating_sub(1),
+                // Another one than the present: the edge is not known yet.
+                epoch: spec.window.epoch().wrapping_sub(1),
+                edge: 0,
             }),
         }
     }
@@ -100,13 +107,22 @@ impl LaneSimulation {
 
     /// Takes the sums at the beginning and the end of each window, at their exact instants: no event
     /// between the last one and `now` has been handled yet.
+    #[inline]
     fn observe_windows(&self, now: Nanos) {
         let mut windows = self.windows.borrow_mut();
+        if now >= windows.next_edge() {
+            self.pass_edges(&mut windows, now);
+        }
+    }
+
+    /// Closes the window that is open if it has ended, and opens the next one if it has begun.
+    #[cold]
+    fn pass_edges(&self, windows: &mut Windows, now: Nanos) {
         if let Some(end) = windows.end() {
             if now < end {
                 return;
             }
-            self.close_window(&mut windows, end);
+            self.close_window(windows, end);
         }
         let bounds = windows.state.bounds();
         if bounds.number > windows.last && now >= bounds.start {
@@ -115,10 +131,9 @@ impl LaneSimulation {
             windows.last = bounds.number;
             windows.open = Some((bounds.number, bounds.end, simulation.begin_window()));
         }
+        windows.find_edge();
     }
-}
 
-impl LaneSimulation {
     /// Takes the figures of the window that is open, which ends at `end`.
     fn close_window(&self, windows: &mut Windows, end: Nanos) {
         let Some((number, _, begin)) = windows.open.take() else {
@@ -132,12 +147,22 @@ impl LaneSimulation {
 }
 
 impl Windows {
-    /// The next instant at which a window begins or ends.
-    fn next_edge(&self) -> Option<Nanos> {
-        self.end().or_else(|| {
+    /// The next instant at which a window begins or ends; [`Nanos::MAX`] if none is known.
+    #[inline]
+    fn next_edge(&mut self) -> Nanos {
+        if self.state.epoch() != self.epoch {
+            self.find_edge();
+        }
+        self.edge
+    }
+
+    fn find_edge(&mut self) {
+        self.epoch = self.state.epoch();
+        let begin = || {
             let bounds = self.state.bounds();
             (bounds.number > self.last).then_some(bounds.start)
-        })
+        };
+        self.edge = self.end().or_else(begin).unwrap_or(Nanos::MAX);
     }
 
     /// End of the window that is open, which a worker may have brought forward.
@@ -185,16 +210,15 @@ impl TimedEvents for LaneSimulation {
                 // They ended while a window was observed.
                 return Some(self.simulation.borrow().now());
             }
-            let edge = self.windows.borrow().next_edge();
-            let until = edge.map_or(limit, |edge| edge.min(limit));
+            let edge = self.windows.borrow_mut().next_edge();
             let at = self
                 .simulation
                 .borrow_mut()
-                .proceed(until, MAX_EVENTS_AT_ONCE);
-            match edge {
-                Some(edge) if at.is_none() && edge <= limit => self.observe_windows(edge),
-                _ => return at,
+                .proceed(edge.min(limit), MAX_EVENTS_AT_ONCE);
+            if at.is_some() || edge >= limit {
+                return at;
             }
+            self.observe_windows(edge);
         }
     }
 

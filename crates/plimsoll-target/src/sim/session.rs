@@ -8,6 +8,7 @@ use crate::session_types::{
 use crate::sim::lane_simulation::{InSystem, LaneSimulation};
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{InFlight, Nanos};
+use plimsoll_plan::hash::{FNV1A_BASIS, fnv1a};
 use plimsoll_plan::{FilesetId, Layout};
 use plimsoll_sim::OperationClass::{
     Commit, DataRead, DataWrite, MetadataChange, MetadataRead, Open,
@@ -116,15 +117,15 @@ impl SimSession {
     }
 }
 
-/// A number of a path, and one of the directory that holds it: FNV-1a hashes of their bytes (Fowler, Noll
-/// and Vo), the same on every machine.
+/// A number of a path, and one of the directory that holds it: FNV-1a hashes of their bytes, the same on
+/// every machine.
 fn numbers(path: &[u8]) -> (u64, u64) {
-    let (mut hash, mut directory) = (0xcbf2_9ce4_8422_2325u64, 0);
+    let (mut hash, mut directory) = (FNV1A_BASIS, 0);
     for &byte in path {
         if byte == b'/' {
             directory = hash;
         }
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        hash = fnv1a(hash, byte);
     }
     (hash, directory)
 }
