@@ -161,11 +161,23 @@ impl<'a, 'f> Driver<'a, 'f> {
     /// Makes the workers ready whose timers are due, and all of them at the deadline; returns whether
     /// any task is ready.
     fn fire_timers(&mut self) -> bool {
-        let (state, now) = (self.state, self.state.now());
+        let now = self.state.now();
+        self.take_due_timers(now);
+        if now >= self.state.deadline.at() && !self.stopped {
+            self.stopped = true;
+            for task in 0..self.tasks.len() as u32 {
+                self.make_ready(task);
+            }
+        }
+        !self.ready.is_empty() || !self.state.background_tasks.borrow().is_empty()
+    }
+
+    fn take_due_timers(&mut self, now: Nanos) {
+        let state = self.state;
         loop {
             let mut timers = state.timers.borrow_mut();
             let Some((_, task)) = timers.pop_until(now) else {
-                break;
+                return;
             };
             // In virtual time it is woken soon, and thousands of tasks do not fit the caches.
             let ahead = timers.ahead(PREFETCH_DISTANCE).copied();
@@ -178,13 +190,6 @@ impl<'a, 'f> Driver<'a, 'f> {
                 prefetch(task);
             }
         }
-        if now >= self.state.deadline.at() && !self.stopped {
-            self.stopped = true;
-            for task in 0..self.tasks.len() as u32 {
-                self.make_ready(task);
-            }
-        }
-        !self.ready.is_empty() || !self.state.background_tasks.borrow().is_empty()
     }
 
     /// Makes the tasks ready that the events up to `now` let proceed.
@@ -225,6 +230,8 @@ impl<'a, 'f> Driver<'a, 'f> {
             }
             state.clock.advance(next);
             drop(source);
+            // Timers come before events of the same time.
+            self.take_due_timers(next);
             self.handle_events(next);
             return Ok(());
         }
