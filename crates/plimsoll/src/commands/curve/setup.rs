@@ -41,13 +41,6 @@ pub(super) fn ready(
     if let Some(program) = &args.monitor {
         Monitor::check(program).map_err(CommandError::usage)?;
     }
-    let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
-    check_jobs(
-        args,
-        &config,
-        hooks.is_some() || args.monitor.is_some(),
-        ranks,
-    )?;
     let root = args.root.results.clone();
     let shared = LoadTestArgs {
         how: &args.how,
@@ -68,6 +61,8 @@ pub(super) fn ready(
     };
     let started = SystemTime::now();
     let curve = config.document(&shared, (selection, results, settings), started)?;
+    let has_commands = curve.hooks.is_some() || curve.settings.monitor.is_some();
+    check_jobs(args, &config, has_commands, ranks)?;
     Ok(PreparedRun::new(config, move || {
         CurveWriter::create(&root, curve, started)
     }))
@@ -109,11 +104,11 @@ fn check_jobs(
     if ranks > 1 {
         return refused("virtual time supports only one process for each point: run with one rank");
     }
-    assert!(
-        !plimsoll_target::keeps_files(&config.target),
-        "points that share files are not independent"
-    );
-    Ok(())
+    // Preflight refuses such a curve, but one that is resumed may have been edited.
+    match plimsoll_target::keeps_files(&config.target) {
+        true => refused("the points of this target share files: expected --jobs 1"),
+        false => Ok(()),
+    }
 }
 
 fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
