@@ -104,6 +104,12 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
         let said = refusal(&[&more[..], &["--allow-commands"]].concat());
         assert!(said.contains("one point at a time"), "{said}");
     }
+    // A target with files has no virtual time; nothing is created there.
+    let work = bench.work();
+    let work = format!("--dir={}", work.display());
+    let files = refusal(&["--jobs=2", "--clock=virtual", &work]);
+    assert!(files.contains("virtual time"), "{files}");
+    assert!(!bench.work().exists());
     assert_eq!(bench.results().len(), 0);
 }
 
@@ -210,4 +216,39 @@ fn what_was_measured_ahead_is_used_when_a_curve_is_resumed() {
     let names = ["curve.json", "point-01-load-1", "point-02-load-2"];
     assert_eq!(entries(&dir)[..3], names);
     assert_eq!(entries(&dir).len(), 5);
+}
+
+#[test]
+fn what_an_earlier_process_measured_beyond_the_end_of_the_curve_stays() {
+    let bench = Bench::on_tmpfs();
+    let mut command = curve(&bench, &["--time=5s", "--warmup=0s", "--load=1..7"]);
+    command.args(["--target=null:?latency=10ms&servers=3", "--clock=virtual"]);
+    command.args(TO_THE_END);
+    let whole = parsed(&Ended::of(command).expect_code(0));
+    assert_eq!(loads(&whole), [1, 2, 3, 4, 5, 6, 7]);
+    let dir = directory(&bench);
+    // As if several processes had been at work when that of the curve, which ends with the second
+    // invalid point, was killed.
+    let mut cut = whole.clone();
+    cut.points.truncate(2);
+    cut.state = CurveState::Unfinished;
+    cut.stop_rules.stop_after_invalid = Some(2);
+    let text = serde_json::to_string_pretty(&cut).unwrap();
+    std::fs::write(dir.path().join("curve.json"), text).unwrap();
+    std::fs::remove_dir_all(dir.path().join("point-03-load-3")).unwrap();
+    let before = entries(&dir);
+    let resumed = resume(&bench, &dir).expect_code(0);
+    for load in [6, 7] {
+        let text = format!("point-0{load}-load-{load} was measured by an earlier process");
+        assert!(resumed.stderr.contains(&text), "{}", resumed.stderr);
+    }
+    let curve = parsed(&resumed);
+    assert_eq!(
+        (curve.state, loads(&curve)),
+        (CurveState::Stopped, vec![1, 2, 3, 4, 5])
+    );
+    assert_eq!(curve.points[3..], whole.points[3..5]);
+    let after: Vec<String> = entries(&dir);
+    assert!(before.iter().all(|name| after.contains(name)), "{after:?}");
+    assert_eq!(after.len(), before.len() + 1);
 }
