@@ -121,6 +121,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         target: Target {
             url: "null".into(),
             description: "nothing".into(),
+            system: None,
         },
         clock: ClockKind::Virtual,
         lanes: 1,

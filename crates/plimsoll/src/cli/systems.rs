@@ -1,6 +1,6 @@
 //! Arguments on simulated systems.
 
-use super::values::{duration, lanes, scale, seed, some_runs, window};
+use super::values::{duration, jobs, scale, seed, some_runs, window};
 use super::{Command, Format};
 use crate::exit::CommandError;
 use clap::{Args, Subcommand, ValueHint};
@@ -90,10 +90,10 @@ pub struct FitArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
 
-    /// Points that are run at once [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = lanes)]
+    /// Number of load points that are run at the same time; 0: as many as there are processors
+    #[arg(long, value_name = "N", default_value = "0", value_parser = jobs)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
-    pub jobs: Option<u32>,
+    pub jobs: usize,
 
     /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]

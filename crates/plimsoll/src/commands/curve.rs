@@ -22,7 +22,7 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
         |communicator| setup::ready(args, communicator.size()),
-        |runner, writer| run_as_root(runner, writer, setup::jobs(args)),
+        |runner, writer| run_as_root(runner, writer, args.jobs),
     )
 }
 

@@ -9,7 +9,6 @@ use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_points::{Loads, StopRules};
 use plimsoll_results::{CurveLoads, CurveResults, CurveSettings, CurveWriter, LoadCurve};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -66,14 +65,6 @@ pub(super) fn ready(
     Ok(PreparedRun::new(config, move || {
         CurveWriter::create(&root, curve, started)
     }))
-}
-
-/// Number of points that are measured at the same time.
-pub(super) fn jobs(args: &CurveArgs) -> usize {
-    match args.jobs {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
-        n => n as usize,
-    }
 }
 
 /// Refuses to measure points at the same time if they are not independent of each other.

@@ -89,7 +89,7 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
         command.args(more);
         Ended::of(command).refusal()
     };
-    for jobs in ["--jobs=2", "--jobs=0"] {
+    for jobs in ["--jobs=2", "--jobs=9"] {
         let real = refusal(&[jobs, "--target=null:?latency=1ms"]);
         assert!(
             real.contains("expected --jobs 1, or virtual time (--clock virtual"),
@@ -177,6 +177,41 @@ fn an_interrupt_ends_all_processes() {
         (CurveState::Interrupted, vec![])
     );
     assert!(pids.into_iter().all(has_ended));
+}
+
+#[test]
+fn a_termination_ends_all_processes_whoever_gets_it() {
+    // `kill PID` sends it to one, a service manager to each of the group, `kill` of a child to one point.
+    for (to_children, to_parent) in [(0, true), (3, true), (1, false)] {
+        let bench = Bench::on_tmpfs();
+        let going = started(endless(&bench), "load 3 begun");
+        let pids = processes(going.child.id());
+        // Until they handle signals; before, the signal ends them as well.
+        for pid in &pids {
+            wait_until("the process waits for its input", || {
+                let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+                tasks.is_ok_and(|tasks| tasks.count() > 2)
+            });
+        }
+        for pid in &pids[..to_children] {
+            signal(*pid, Signal::TERM);
+        }
+        if to_parent {
+            going.terminate();
+        }
+        let ended = going.end().expect_code(130);
+        assert!(!ended.stderr.contains("error"), "{}", ended.stderr);
+        let curve = parsed(&ended);
+        assert_eq!(
+            (curve.state, loads(&curve)),
+            (CurveState::Interrupted, vec![])
+        );
+        assert!(pids.into_iter().all(has_ended));
+        let left = entries(&directory(&bench));
+        let is_result = |name: &String| name == "curve.json" || name.ends_with("-interrupted");
+        assert!(left.iter().all(is_result), "{left:?}");
+        assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+    }
 }
 
 #[test]
