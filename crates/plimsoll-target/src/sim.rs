@@ -24,6 +24,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "sim:SYSTEM",
     storage: FileStorage::None,
     is_virtual: true,
+    takes_events: true,
     row_names: no_rows,
 };
 

@@ -25,9 +25,8 @@ impl EventArgs {
     /// # Errors
     /// If there are events and the target is not a simulated system.
     pub fn add_to(&self, target: &mut String) -> Result<(), CommandError> {
-        let scheme = plimsoll_target::scheme_of(target);
-        let is_simulated = scheme.is_some_and(|s| s.is_virtual);
-        if let (Some(event), false) = (self.event.first(), is_simulated) {
+        let takes_events = plimsoll_target::takes_events(target);
+        if let (Some(event), false) = (self.event.first(), takes_events) {
             return Err(CommandError::usage(format!(
                 "--event '{event}' needs a simulated system: the target is {target}, and not \
                  sim:SYSTEM"
