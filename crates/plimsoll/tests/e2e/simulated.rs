@@ -254,6 +254,16 @@ fn reports_of_a_run_show_stations_and_where_the_time_went() {
     assert!(line("time of ").contains("disk"));
     assert!(line("memory: ").contains("block references were hits"));
     assert!(line("bottleneck: ").contains("disk, "));
+    let markdown = shown("--format=markdown");
+    for part in [
+        "\n| station | requests/s | busy |",
+        "\n| disk ×4 | ",
+        "\n| time of | mean | ",
+        "\n- memory: ",
+        "\n- bottleneck: disk, ",
+    ] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
     let page = shown("--format=html");
     for part in [
         "Simulated system",
@@ -307,6 +317,23 @@ fn filebench_workloads_and_patterns_run_on_a_system() {
         let operations: u64 = stage.window.operations.iter().map(|o| o.ops).sum();
         let timed: u64 = figures.operations.iter().map(|o| o.ops).sum();
         assert_eq!(timed, operations, "{}", stage.name);
+    }
+    // Every report names the station that limits a stage.
+    let benchmark = md.stages[1].window.simulation.as_ref().unwrap();
+    let station = &benchmark.bottleneck.as_ref().unwrap().station;
+    let mut dirs = bench.results().into_iter();
+    let dir = dirs.find(|dir| !dir.read().unwrap().stages.is_empty());
+    let dir = dir.expect("the results of md").path().to_owned();
+    for (format, name) in [
+        ("--format=text", "bottleneck of benchmark: "),
+        ("--format=markdown", "Bottleneck of benchmark: "),
+        ("--format=html", "Bottleneck of benchmark: <strong>"),
+    ] {
+        let mut command = bench.plimsoll(["report", format]);
+        command.arg(&dir);
+        let report = Ended::of(command).expect_code(0).stdout;
+        let expected = format!("{name}{station}, ");
+        assert!(report.contains(&expected), "{expected}: {report}");
     }
 }
 
