@@ -6,7 +6,9 @@ use plimsoll_measure::{
     Bottleneck, BufferFigures, CacheFigures, SATURATED_UTILISATION, StationFigures,
 };
 use plimsoll_plan::{Bytes, Count};
-use plimsoll_results::{OperationFigures, OperationTime, Run, SimulationFigures, client_ms};
+use plimsoll_results::{
+    LoadCurve, OperationFigures, OperationTime, Run, SimulationFigures, client_ms,
+};
 
 /// Maximum number of elements with a column of their own in the table of times.
 const MAX_ELEMENT_COLUMNS: usize = 6;
@@ -44,6 +46,19 @@ pub fn of_stages(run: &Run) -> impl Iterator<Item = (String, String)> {
         let station = stage.window.simulation.as_ref()?.bottleneck.as_ref()?;
         Some((name, bottleneck(station)))
     })
+}
+
+/// The first station of the simulated system that is saturated, and the load; none if no station is.
+#[must_use]
+pub fn saturation(curve: &LoadCurve) -> Option<String> {
+    let (load, bottleneck) = curve.saturated_from()?;
+    Some(format!(
+        "{} from {} {} on, {} busy",
+        bottleneck.station,
+        Count(load),
+        curve.metric,
+        share(bottleneck.utilisation)
+    ))
 }
 
 /// What caches held and what waited in buffers, a sentence each.

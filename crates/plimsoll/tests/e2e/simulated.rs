@@ -225,6 +225,9 @@ fn a_curve_names_the_station_that_saturates_first() {
         text.contains("bottleneck: disk from 50 users on, "),
         "{text}"
     );
+    let markdown = shown(&["--format=markdown"]);
+    let expected = "\n\nBottleneck: disk from 50 users on, ";
+    assert!(markdown.contains(expected), "{markdown}");
     let page = shown(&["--format=html"]);
     for part in ["Where the response time went", "<strong>disk</strong>"] {
         assert!(page.contains(part), "{part}");
@@ -402,6 +405,38 @@ fn a_load_beyond_the_capacity_ends_by_the_criteria() {
         .expect("the disks are saturated");
     assert_eq!(disk.station, "disk");
     assert!(disk.utilisation > 0.95, "{disk:?}");
+}
+
+#[test]
+fn a_search_names_the_station_that_limits_the_first_load_beyond_the_line() {
+    let bench = filer();
+    let args = [
+        "find",
+        "readers.toml",
+        "--target=sim:./filer.toml",
+        "--quiet",
+    ];
+    let mut command = bench.plimsoll(args);
+    command.args(["--max-load=70", "--start-load=60", "--resolution=30"]);
+    command.args(["--confirm-runs=1", "--time=5s", "--warmup=1s", "--results"]);
+    command.arg(bench.path("results"));
+    let text = Ended::of(command).expect_code(0).stdout;
+    assert!(text.contains("\n  bottleneck: disk, "), "{text}");
+    for (format, part) in [
+        (
+            "--format=markdown",
+            "Bottleneck where it is not sustained: disk, ",
+        ),
+        (
+            "--format=html",
+            "Bottleneck where it is not sustained: <strong>disk, ",
+        ),
+    ] {
+        let mut command = bench.plimsoll(["report", format]);
+        command.arg(only_results(&bench));
+        let report = Ended::of(command).expect_code(0).stdout;
+        assert!(report.contains(part), "{part}: {report}");
+    }
 }
 
 #[test]
