@@ -27,8 +27,8 @@ pub(crate) enum BenchError {
         path: String,
         error: std::io::Error,
     },
-    /// A system call in a hand-written loop failed.
-    #[error("hand-written loop: {0}")]
+    /// A system call in a minimal loop failed.
+    #[error("minimal loop: {0}")]
     Call(#[from] rustix::io::Errno),
     /// The engine refused or failed.
     #[error(transparent)]

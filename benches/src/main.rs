@@ -1,4 +1,4 @@
-//! Measures Plimsoll itself: the cost of an operation, compared with hand-written loops and fio.
+//! Measures Plimsoll itself: the cost of an operation, compared with minimal loops and fio.
 //!
 //! `cargo bench -p plimsoll-benches` measures everything, prints one table and writes it to
 //! `docs/performance.md`. With `-- --quick` every benchmark runs for milliseconds: its figures are

@@ -55,7 +55,7 @@ pub(crate) fn interleave(
     Ok(figures.into_iter().map(Figures::new).collect())
 }
 
-/// Runs a hand-written loop on a thread of its own, as a worker of the engine: in a process with
+/// Runs a minimal loop on a thread of its own, as a worker of the engine: in a process with
 /// several threads descriptors cost a little more.
 pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(work).join() {

@@ -220,7 +220,7 @@ pub(crate) fn page(rows: &[Row], machine: &Machine, quick: bool) -> String {
          on one machine:\n\n{}{quick}\n\
          Contenders take turns, so that drifts of the machine affect all of them equally. A figure \
          is the median of the rounds, followed by minimum and maximum; a ratio is Plimsoll's figure \
-         divided by the other's in the same round: median, minimum and maximum. A hand-written loop \
+         divided by the other's in the same round: median, minimum and maximum. A minimal loop \
          calls `pread`, or `fstatat`, `openat`, `pwrite`, `close` and `unlinkat`, on the same files \
          from a thread of its own, reads the system's clock before and after each call and adds up \
          the differences (Plimsoll reads the processor's counter, which is faster, so a ratio may be \

@@ -23,7 +23,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
     for row in [
         "statfile of 100 k files, null target",
         "4 KiB reads of one file, null target",
-        "hand-written loop: ",
+        "minimal loop: ",
         "fio, psync: ",
         "stat of 100 k files",
         "open and close",

@@ -140,7 +140,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             format!("metadata pattern on tmpfs, {ranks} rank{plural}: operations per second"),
             Unit::PerSecond,
             &figures[0],
-            "hand-written loop",
+            "minimal loop",
             &figures[1],
             Goal::AtLeast(0.95),
         ));
@@ -148,7 +148,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     Ok(rows)
 }
 
-/// Operations per second of `ranks` hand-written loops at once, each in a process of its own.
+/// Operations per second of `ranks` minimal loops at once, each in a process of its own.
 fn plain_loop(ranks: u64, bench: &Bench) -> Result<f64, BenchError> {
     let reports: Vec<_> = std::thread::scope(|scope| {
         let loops: Vec<_> = (0..ranks)

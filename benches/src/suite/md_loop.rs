@@ -1,4 +1,4 @@
-//! The system calls of a rank of MD-Workbench in its benchmark phase, in a hand-written loop that
+//! The system calls of a rank of MD-Workbench in its benchmark phase, in a minimal loop that
 //! times each operation and does nothing else: MD-Workbench cannot be faster than this.
 
 use crate::child::is_quick;

@@ -146,7 +146,7 @@ impl Paths {
     }
 }
 
-/// Operations per second of the engine and of a hand-written loop on the same files.
+/// Operations per second of the engine and of a minimal loop on the same files.
 fn compare(
     bench: &Bench,
     name: &str,
@@ -189,7 +189,7 @@ fn compare(
         what,
         Unit::PerSecond,
         &figures[0],
-        "hand-written loop",
+        "minimal loop",
         &figures[1],
         GOAL,
     )])

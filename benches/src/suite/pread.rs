@@ -57,7 +57,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         Row::with_reference(&what, Unit::PerSecond, ours, name, theirs, goal)
     };
     Ok(vec![
-        row("hand-written loop", 1, Goal::AtLeast(0.95)),
+        row("minimal loop", 1, Goal::AtLeast(0.95)),
         row("fio, psync", 2, Goal::Above(1.0)),
     ])
 }
@@ -104,7 +104,7 @@ fn plain_loop(file: &Path, bytes: u64, time: Duration) -> Result<f64, BenchError
         sum += end - start;
         if n != BLOCK {
             let reason = format!("{n} bytes read");
-            return Err(BenchError::implausible("hand-written loop", reason));
+            return Err(BenchError::implausible("minimal loop", reason));
         }
         if end - begin >= time {
             std::hint::black_box(sum);

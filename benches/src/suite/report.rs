@@ -131,6 +131,7 @@ fn run(plan: Plan, window: WindowTotals) -> Run {
             Target {
                 url: "null".into(),
                 description: "null".into(),
+                system: None,
             },
             SystemTime::UNIX_EPOCH,
         )

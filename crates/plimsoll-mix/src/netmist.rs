@@ -188,10 +188,7 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
     let mut workloads = Vec::new();
     let mut left = lines(text).peekable();
     if left.peek().is_none() {
-        return Err(vec![Problem::of_text(
-            0,
-            "there is no workload in this file",
-        )]);
+        return Err(vec![Problem::of_text(0, "this file has no workload")]);
     }
     let order = ExpectedLine::all();
     while left.peek().is_some() {

@@ -307,10 +307,7 @@ fn a_file_that_was_cut_says_where() {
         assert_eq!(all.len(), 1, "{all:?}");
         assert!(all[0].contains("the file ends where `"), "{all:?}");
     }
-    assert_eq!(
-        errors("# nothing\n"),
-        ["1 there is no workload in this file"]
-    );
+    assert_eq!(errors("# nothing\n"), ["1 this file has no workload"]);
 }
 
 proptest! {

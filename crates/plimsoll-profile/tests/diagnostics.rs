@@ -22,7 +22,7 @@ impl Library for One {
         match personality {
             "randomread" => Ok(vec![named("nthreads"), named("iosize")]),
             _ => Err(Unavailable::Nowhere(format!(
-                "there is no workload `{personality}`"
+                "`{personality}` is not a workload"
             ))),
         }
     }

@@ -4,7 +4,7 @@ use crate::format::{clock_note, duration_text, inline, inline_latency, latency, 
 use crate::percentiles::{
     self, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful, shown_inline,
 };
-use crate::simulation::share;
+use crate::simulation::saturation;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, results_location};
@@ -207,13 +207,7 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
         let text = format!("{} {metric}, where the response time turns up", rate(knee));
         paragraph(out, "knee: ", &text, columns);
     }
-    if let Some((load, bottleneck)) = curve.saturated_from() {
-        let text = format!(
-            "{} from {} {metric} on, {} busy",
-            bottleneck.station,
-            Count(load),
-            share(bottleneck.utilisation)
-        );
+    if let Some(text) = saturation(curve) {
         paragraph(out, "bottleneck: ", &text, columns);
     }
     if let Some(usl) = &curve.usl {

@@ -3,6 +3,7 @@
 use crate::curve::{doubt, rate_and_mean, times};
 use crate::format::{clock_note, duration_text, rate};
 use crate::percentiles::align_marked;
+use crate::simulation;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, results_location};
@@ -157,19 +158,34 @@ fn load_line(out: &mut String, search: &LoadSearch, layout: Layout) {
         return;
     };
     paragraph(out, "not sustained: ", &supported(upper), columns);
-    let mut latest_first = search.runs.iter().rev();
-    let failed = |r: &&SearchRun| r.point.load == upper.load && !r.passed;
-    let Some(failed) = latest_first.find(failed) else {
+    let Some(failed) = not_sustained(search) else {
         return;
     };
     for reason in &failed.point.reasons {
         paragraph(out, &format!("  {}: ", reason.code), &reason.text, columns);
+    }
+    if let Some(text) = bottleneck(search) {
+        paragraph(out, "  bottleneck: ", &text, columns);
     }
     if failed.is_client_limited() {
         let text =
             "the client limited the load: the load line may be the client's and not the storage's";
         paragraph(out, "  ", text, columns);
     }
+}
+
+/// The last failed run at the lowest load that is not sustained.
+fn not_sustained(search: &LoadSearch) -> Option<&SearchRun> {
+    let load = search.selection.load_line.not_sustained?.load;
+    let failed = |r: &&SearchRun| r.point.load == load && !r.passed;
+    search.runs.iter().rev().find(failed)
+}
+
+/// The station that limits the simulated system at the lowest load that is not sustained.
+#[must_use]
+pub fn bottleneck(search: &LoadSearch) -> Option<String> {
+    let station = not_sustained(search)?.point.bottleneck.as_ref()?;
+    Some(simulation::bottleneck(station))
 }
 
 /// The interval in which the load line is, in a sentence, if the search ended before it was found.

@@ -75,12 +75,14 @@ pub struct FittedPoint {
 }
 
 impl FitReport {
-    /// Root mean square and maximum residual of the fitted or of the held-out points, in percent.
+    /// Root mean square of the residuals of the fitted or of the held-out points, and the residual that is
+    /// farthest from 0, as differences in percent.
     fn errors(&self, held_out: bool) -> Option<(f64, f64)> {
         let points = self.points.iter().filter(|p| p.held_out == held_out);
         let residuals: Vec<f64> = points.map(|p| p.residual).collect();
         let mean = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
-        let maximum = residuals.iter().copied().map(f64::abs).reduce(f64::max)?;
+        let farthest = |a: &f64, b: &f64| a.abs().total_cmp(&b.abs());
+        let maximum = residuals.iter().copied().max_by(farthest)?;
         Some((percent(mean.sqrt()), percent(maximum)))
     }
 
@@ -115,7 +117,8 @@ impl FitReport {
         for (name, held_out) in [("fitted", false), ("held out", true)] {
             if let Some((mean, maximum)) = self.errors(held_out) {
                 out.push_str(&format!(
-                    "{name}: {mean:.1} % off (root mean square), {maximum:.1} % at most\n"
+                    "{name}: {mean:.1} % off (root mean square), at most {}\n",
+                    signed(maximum)
                 ));
             }
         }
@@ -195,5 +198,50 @@ fn signed(percent: f64) -> String {
     match percent.abs() {
         p if p < 10.0 => format!("{percent:+.1} %"),
         _ => format!("{percent:+.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_maximum_difference_has_the_sign_of_its_point() {
+        let point = |number: usize, modelled_ms: f64, held_out| FittedPoint {
+            number,
+            load: number as f64,
+            measured_ms: 10.0,
+            modelled_ms,
+            residual: (modelled_ms / 10.0).ln(),
+            held_out,
+        };
+        let report = FitReport {
+            system: "filer".into(),
+            curve: "curve".into(),
+            workload: "vda".into(),
+            metric: "streams".into(),
+            figures: vec![],
+            // Half the time is farther off than 1.5 times.
+            points: vec![
+                point(1, 5.0, false),
+                point(2, 15.0, false),
+                point(3, 10.5, true),
+            ],
+            trials: 1,
+            good: true,
+            reasons: vec![],
+            notes: vec![],
+            output: "fitted.toml".into(),
+        };
+        let layout = Layout {
+            width: 80,
+            color: false,
+        };
+        let text = report.render(layout);
+        let mean = percent(((0.5f64.ln().powi(2) + 1.5f64.ln().powi(2)) / 2.0).sqrt());
+        let fitted = format!("fitted: {mean:.1} % off (root mean square), at most -50 %\n");
+        assert!(text.contains(&fitted), "{text}");
+        let held_out = "held out: 5.0 % off (root mean square), at most +5.0 %\n";
+        assert!(text.contains(held_out), "{text}");
     }
 }

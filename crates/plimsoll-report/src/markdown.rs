@@ -6,6 +6,7 @@ use crate::operation_table::OperationTable;
 use crate::percentiles::{
     BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, shown_inline,
 };
+use crate::simulation::{self, CellTable};
 use crate::standstill;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::counted;
@@ -22,6 +23,7 @@ pub fn render(name: &str, run: &Run) -> String {
     if let Some(text) = paced(run) {
         out.push_str(&format!("{text}\n\n"));
     }
+    simulated(&mut out, run);
     for sentence in standstill::sentences(run) {
         out.push_str(&format!("{}\n\n", escaped(&sentence)));
     }
@@ -83,6 +85,34 @@ fn operations(out: &mut String, run: &Run) {
     if any_doubtful(operations.flat_map(|o| shown.iter().map(|p| o.percentile(*p)))) {
         out.push_str(&format!("{UNCERTAIN_NOTE}\n\n"));
     }
+}
+
+/// What the simulated system did.
+fn simulated(out: &mut String, run: &Run) {
+    for (name, text) in simulation::of_stages(run) {
+        let (name, text) = (escaped(&name), escaped(&text));
+        out.push_str(&format!("Bottleneck of {name}: {text}.\n\n"));
+    }
+    let Some(figures) = &run.simulation else {
+        return;
+    };
+    for CellTable { head, rows } in [
+        simulation::stations(run, figures),
+        simulation::times(run, figures),
+    ] {
+        let cells = |row: &Vec<String>| row.iter().map(|cell| escaped(cell)).collect();
+        let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+        out.push_str(&table(&cells(&head), &rows));
+        out.push('\n');
+    }
+    for sentence in simulation::stores(figures) {
+        out.push_str(&format!("- {}\n", escaped(&sentence)));
+    }
+    if let Some(bottleneck) = &figures.bottleneck {
+        let text = simulation::bottleneck(bottleneck);
+        out.push_str(&format!("- bottleneck: {}\n", escaped(&text)));
+    }
+    out.push('\n');
 }
 
 /// Latency and service time of all operations of a paced run.

@@ -1,10 +1,11 @@
 //! Load curves and searches for load lines as comma-separated values and as Markdown.
 
 use crate::csv::{at_least_from, known, line};
-use crate::find::interval;
+use crate::find::{bottleneck, interval};
 use crate::format::{inline_latency, mib_per_s, rate};
 use crate::markdown::{code, escaped, scaled, table};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, shown_inline};
+use crate::simulation::saturation;
 use plimsoll_plan::{Count, counted};
 use plimsoll_points::Agreement;
 use plimsoll_results::{
@@ -156,6 +157,9 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         code(name),
         curve.started_at,
     ));
+    if let Some(text) = saturation(curve) {
+        out.push_str(&format!("Bottleneck: {}.\n\n", escaped(&text)));
+    }
     let mut head = point_head(curve);
     head.push("errors".into());
     let row = |p: &CurvePoint| {
@@ -217,6 +221,12 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     ));
     if let Some(text) = interval(search) {
         out.push_str(&format!("Not found: {}.\n\n", escaped(&text)));
+    }
+    if let Some(text) = bottleneck(search) {
+        out.push_str(&format!(
+            "Bottleneck where it is not sustained: {}.\n\n",
+            escaped(&text)
+        ));
     }
     let rows = (1..).zip(&search.runs);
     let rows: Vec<_> = rows.map(|(n, run)| run_cells(search, n, run)).collect();

@@ -1,11 +1,14 @@
 //! What a simulated storage system did: tables and sentences for all reports.
 
 use crate::format::{inline_latency, rate};
+use crate::stages;
 use plimsoll_measure::{
     Bottleneck, BufferFigures, CacheFigures, SATURATED_UTILISATION, StationFigures,
 };
 use plimsoll_plan::{Bytes, Count};
-use plimsoll_results::{OperationFigures, OperationTime, Run, SimulationFigures};
+use plimsoll_results::{
+    LoadCurve, OperationFigures, OperationTime, Run, SimulationFigures, client_ms,
+};
 
 /// Maximum number of elements with a column of their own in the table of times.
 const MAX_ELEMENT_COLUMNS: usize = 6;
@@ -34,6 +37,28 @@ pub fn bottleneck(bottleneck: &Bottleneck) -> String {
         bottleneck.station,
         share(bottleneck.utilisation)
     )
+}
+
+/// The station that limits the system in each stage of a pattern, by the name of the stage; none if there
+/// are too many stages to show.
+pub fn of_stages(run: &Run) -> impl Iterator<Item = (String, String)> {
+    stages::if_few(run).filter_map(|(name, stage)| {
+        let station = stage.window.simulation.as_ref()?.bottleneck.as_ref()?;
+        Some((name, bottleneck(station)))
+    })
+}
+
+/// The first station of the simulated system that is saturated, and the load; none if no station is.
+#[must_use]
+pub fn saturation(curve: &LoadCurve) -> Option<String> {
+    let (load, bottleneck) = curve.saturated_from()?;
+    Some(format!(
+        "{} from {} {} on, {} busy",
+        bottleneck.station,
+        Count(load),
+        curve.metric,
+        share(bottleneck.utilisation)
+    ))
 }
 
 /// What caches held and what waited in buffers, a sentence each.
@@ -163,7 +188,6 @@ impl TimeRow {
             found.map_or(0.0, |e| e.mean_ms)
         };
         let shown_ms: Vec<f64> = shown.iter().map(at).collect();
-        let all: f64 = time.elements.iter().map(|e| e.mean_ms).sum();
         let others = time
             .elements
             .iter()
@@ -173,7 +197,7 @@ impl TimeRow {
             mean_ms,
             shown_ms,
             others_ms: others.map(|e| e.mean_ms).sum(),
-            client_ms: (mean_ms - all).max(0.0),
+            client_ms: client_ms(mean_ms, &time.elements),
         })
     }
 }

@@ -75,21 +75,9 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
 
 /// What the simulated system did.
 fn simulated(out: &mut String, run: &Run, layout: Layout) {
-    for (name, stage) in stages::if_few(run) {
-        if let Some(bottleneck) = stage
-            .window
-            .simulation
-            .as_ref()
-            .and_then(|s| s.bottleneck.as_ref())
-        {
-            let label = format!("bottleneck of {name}: ");
-            paragraph(
-                out,
-                &label,
-                &simulation::bottleneck(bottleneck),
-                layout.columns(),
-            );
-        }
+    for (name, text) in simulation::of_stages(run) {
+        let label = format!("bottleneck of {name}: ");
+        paragraph(out, &label, &text, layout.columns());
     }
     let Some(figures) = &run.simulation else {
         return;

@@ -144,6 +144,7 @@ fn measured() -> MeasuredRun {
             Target {
                 url: "posix".into(),
                 description: "files of this machine".into(),
+                system: None,
             },
             SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         )

@@ -37,8 +37,10 @@ pub struct CollectionWriter<D> {
     document: D,
     /// Holds the lock, which the system releases when the process ends, for whatever reason.
     _lock: File,
-    /// Removed if the directory is withdrawn.
+    /// Removed if the directory is withdrawn; none if the directory was resumed.
     _created_root: Option<CreatedRoot>,
+    /// Whether this writer created the directory.
+    is_new: bool,
 }
 
 impl<D: Collection> CollectionWriter<D> {
@@ -67,6 +69,7 @@ impl<D: Collection> CollectionWriter<D> {
             dir: Directory::at(&path),
             document,
             _created_root: created_root,
+            is_new: true,
         })
     }
 
@@ -89,6 +92,7 @@ impl<D: Collection> CollectionWriter<D> {
             dir,
             _lock: lock,
             _created_root: None,
+            is_new: false,
         };
         D::list_unlisted_runs(&mut writer)?;
         Ok(writer)
@@ -116,12 +120,23 @@ impl<D: Collection> CollectionWriter<D> {
         replace(&self.dir.file(), &self.document.to_json())
     }
 
-    /// Removes the directory of a document without runs, for instance because the first was refused.
+    /// Whether this writer created the directory, and did not resume it.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Removes the directory of a document without runs, for instance because the first was refused. One
+    /// that was resumed stays as it is, and so does one that holds anything else.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses, or if the directory holds anything else.
+    /// [`ResultsError::Io`] if the file system refuses.
     pub fn withdraw(self) -> Result<(), ResultsError> {
         let (dir, file) = (self.dir.path(), self.dir.file());
+        let entries = std::fs::read_dir(dir).map_err(ResultsError::io("read", dir))?;
+        if !self.is_new || entries.count() > 1 {
+            return Ok(());
+        }
         std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
         std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))
     }

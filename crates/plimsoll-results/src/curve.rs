@@ -182,16 +182,6 @@ impl Collection for LoadCurve {
         self.knee = curve.as_ref().and_then(|c| Some(c.knee()?.load));
         self.usl = curve.as_ref().and_then(|c| c.fit_usl().ok());
     }
-
-    fn list_unlisted_runs(writer: &mut CurveWriter) -> Result<(), ResultsError> {
-        while let Some(load) = writer.document().missing().first().copied() {
-            let Some(point) = writer.unlisted_point(load) else {
-                break;
-            };
-            writer.add(point)?;
-        }
-        Ok(())
-    }
 }
 
 impl Document for LoadCurve {

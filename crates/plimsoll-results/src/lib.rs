@@ -109,6 +109,6 @@ pub use run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
-pub use simulation::{ElementTime, OperationTime, SimulationFigures};
+pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};

@@ -81,6 +81,9 @@ pub struct ProfileCase {
     pub filesystem: String,
     /// URL of the target.
     pub target: String,
+    /// Fingerprint of the text of a simulated system; null for other targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Directory of its results, relative to this file: one per file system, and in it one per case.
     pub directory: String,
     /// Everything the run does.
@@ -281,6 +284,7 @@ mod tests {
             config: name.into(),
             filesystem: filesystem.into(),
             target: "posix".into(),
+            system: None,
             directory: format!("{}/{name}", filesystem.replace('/', "-")),
             plan: Plan::empty("w"),
             results: None,

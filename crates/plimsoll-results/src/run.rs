@@ -365,10 +365,14 @@ impl Program {
 /// A target of a load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// As given on the command line.
+    /// As given on the command line; of results that can be resumed, the path of a system file is
+    /// absolute.
     pub url: String,
     /// As the target describes itself.
     pub description: String,
+    /// Fingerprint of the text of a simulated system; null for other targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
 }
 
 /// A measured window.

@@ -101,6 +101,14 @@ impl SimulationFigures {
     }
 }
 
+/// Milliseconds of a mean latency that an operation spent at the client before it was sent: what the
+/// elements of the system leave of it.
+#[must_use]
+pub fn client_ms(mean_ms: f64, elements: &[ElementTime]) -> f64 {
+    let sent: f64 = elements.iter().map(|e| e.mean_ms).sum();
+    (mean_ms - sent).max(0.0)
+}
+
 fn elements(row: &RowTime, ops: u64) -> Vec<ElementTime> {
     let elements = row.elements.iter();
     elements
@@ -109,4 +117,21 @@ fn elements(row: &RowTime, ops: u64) -> Vec<ElementTime> {
             mean_ms: e.time_ns as f64 / 1e6 / ops as f64,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_has_what_the_elements_leave() {
+        let elements = [("line", 1.5), ("disk", 2.0)].map(|(name, mean_ms)| ElementTime {
+            element: name.into(),
+            mean_ms,
+        });
+        assert_eq!(client_ms(5.0, &elements), 1.5);
+        // The mean is rounded in a histogram, and may be below the sum.
+        assert_eq!(client_ms(3.4, &elements), 0.0);
+        assert_eq!(client_ms(5.0, &[]), 5.0);
+    }
 }

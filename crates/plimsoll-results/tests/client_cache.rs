@@ -72,6 +72,7 @@ fn measured(
             Target {
                 url: "posix".into(),
                 description: "files of this machine".into(),
+                system: None,
             },
             SystemTime::UNIX_EPOCH,
         )

@@ -121,6 +121,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         target: Target {
             url: "null".into(),
             description: "nothing".into(),
+            system: None,
         },
         clock: ClockKind::Virtual,
         lanes: 1,
@@ -374,11 +375,14 @@ fn a_curve_goes_on_where_its_writer_ended() {
     ));
     drop(writer);
     let writer = CurveWriter::resume(dir.path()).unwrap();
-    assert_eq!(writer.document().missing(), [6, 8, 10]);
+    // Whether the curve comes to the second run is for its stop rules to say.
+    assert_eq!(writer.document().missing(), [4, 6, 8, 10]);
+    let unlisted = writer.unlisted_point(4);
     assert_eq!(
-        writer.document().points[1],
-        CurvePoint::of(&second, 4, "point-02-load-4")
+        unlisted,
+        Some(CurvePoint::of(&second, 4, "point-02-load-4"))
     );
+    assert_eq!(writer.unlisted_point(6), None);
     drop(third);
     drop(writer);
     // Nothing but what has a name.
@@ -401,12 +405,12 @@ fn an_interrupted_run_is_not_a_point() {
     assert!(dir.path().ends_with("point-01-load-2-interrupted"));
     drop(writer);
     let writer = CurveWriter::resume(&path).unwrap();
-    assert_eq!(writer.document().missing(), [2, 4, 6, 8, 10]);
+    assert_eq!(writer.unlisted_point(2), None);
     // The same with a run that has the name of a point.
     std::fs::rename(dir.path(), path.join("point-01-load-2")).unwrap();
     drop(writer);
     let writer = CurveWriter::resume(&path).unwrap();
-    assert_eq!(writer.document().missing(), [2, 4, 6, 8, 10]);
+    assert_eq!(writer.unlisted_point(2), None);
 }
 
 #[test]
@@ -417,6 +421,26 @@ fn a_curve_that_was_refused_leaves_nothing() {
     assert_eq!(std::fs::read_dir(&results).unwrap().count(), 1);
     writer.withdraw().unwrap();
     assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_curve_of_an_earlier_process_or_with_runs_is_not_withdrawn() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = CurveWriter::create(root.path(), empty(), SystemTime::now()).unwrap();
+    let path = writer.dir().path().to_owned();
+    drop(writer);
+    let writer = CurveWriter::resume(&path).unwrap();
+    assert!(!writer.is_new());
+    writer.withdraw().unwrap();
+    assert_eq!(CurveDir::at(&path).read().unwrap(), empty());
+    // One that is new, with a run that is not listed.
+    let writer = CurveWriter::create(root.path(), empty(), SystemTime::now()).unwrap();
+    let path = writer.dir().path().to_owned();
+    let run = run(2, 400, 2, &[]);
+    point_writer(&writer, 2).finish(&run).unwrap();
+    writer.withdraw().unwrap();
+    let entries = std::fs::read_dir(path).unwrap();
+    assert_eq!(entries.count(), 2);
 }
 
 #[test]

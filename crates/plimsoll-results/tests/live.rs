@@ -79,6 +79,7 @@ fn run() -> Run {
             Target {
                 url: "posix".into(),
                 description: String::new(),
+                system: None,
             },
             started(),
         )

@@ -42,6 +42,7 @@ fn draft(plan: &Plan, ranks: u32) -> Run {
             Target {
                 url: "posix".into(),
                 description: String::new(),
+                system: None,
             },
             SystemTime::UNIX_EPOCH,
         )

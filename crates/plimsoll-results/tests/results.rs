@@ -108,6 +108,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> MeasuredRun {
             Target {
                 url: "posix".into(),
                 description: "files of this machine".into(),
+                system: None,
             },
             SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250),
         )

@@ -65,6 +65,7 @@ pub(crate) mod tests {
                 Target {
                     url: "posix".into(),
                     description: String::new(),
+                    system: None,
                 },
                 started,
             )

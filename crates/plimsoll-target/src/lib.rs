@@ -43,8 +43,8 @@ pub use error::OpError;
 pub use long_replies::LongReplies;
 pub use nfs::present_option_name;
 pub use registry::{
-    DEFAULT_TARGET, absolute, connect, is_local, is_remote, keeps_files, procedures, scheme_of,
-    with_silence_limit,
+    DEFAULT_TARGET, absolute, connect, is_local, is_remote, is_virtual, keeps_files, procedures,
+    scheme_of, takes_events, with_silence_limit,
 };
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};
@@ -52,4 +52,4 @@ pub use session_types::{
     AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow, OpenMode,
     RpcRows, SessionSpec, Space,
 };
-pub use sim::with_events;
+pub use sim::{system_fingerprint, with_absolute_system, with_events};

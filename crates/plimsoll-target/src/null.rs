@@ -25,6 +25,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "null:?latency=TIME",
     storage: FileStorage::None,
     is_virtual: false,
+    takes_events: false,
     row_names: no_rows,
 };
 

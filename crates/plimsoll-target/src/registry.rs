@@ -52,6 +52,18 @@ fn is_stored(url: &str, storage: FileStorage) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.storage == storage)
 }
 
+/// Whether the target of a URL exists in virtual time only.
+#[must_use]
+pub fn is_virtual(url: &str) -> bool {
+    scheme_of(url).is_some_and(|scheme| scheme.is_virtual)
+}
+
+/// Whether events can happen to the target of a URL.
+#[must_use]
+pub fn takes_events(url: &str) -> bool {
+    scheme_of(url).is_some_and(|scheme| scheme.takes_events)
+}
+
 /// Names of the rows for the procedures that the target of a URL calls on a server.
 #[must_use]
 pub fn procedures(url: &str) -> Vec<&'static str> {

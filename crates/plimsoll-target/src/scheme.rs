@@ -11,6 +11,8 @@ pub struct TargetScheme {
     pub storage: FileStorage,
     /// Whether it exists in virtual time only.
     pub is_virtual: bool,
+    /// Whether its URLs may name events, which happen to it during a run.
+    pub takes_events: bool,
     /// Names of the rows for the procedures that it calls on a server.
     pub(crate) row_names: fn() -> Vec<&'static str>,
 }

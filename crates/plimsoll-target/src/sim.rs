@@ -12,9 +12,10 @@ use crate::sim::lane_simulation::{LaneSimulation, SharedState};
 use crate::sim::session::SimSession;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::SimulatedWindow;
-use plimsoll_plan::{OpKind, WorkDirSpec};
+use plimsoll_plan::{OpKind, Stream, WorkDirSpec};
 use plimsoll_sim::{System, SystemEvent};
 use rustix::io::Errno;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,6 +24,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "sim:SYSTEM",
     storage: FileStorage::None,
     is_virtual: true,
+    takes_events: true,
     row_names: no_rows,
 };
 
@@ -33,9 +35,8 @@ pub(crate) struct Sim {
 }
 
 pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Sim, TargetError> {
-    let rest = url.strip_prefix("sim:").unwrap_or_default();
-    let (name, options) = rest.split_once('?').unwrap_or((rest, ""));
-    let events = events(url, options)?;
+    let (name, options) = system_of(url).unwrap_or_default();
+    let events = events(url, options.strip_prefix('?').unwrap_or_default())?;
     let system = load(name, &events).map_err(|reason| TargetError::of(SCHEME.name, reason))?;
     Ok(Sim {
         system,
@@ -52,6 +53,53 @@ pub fn with_events(url: &str, events: &[SystemEvent]) -> String {
         url.push_str(&format!("{mark}event={}", event.to_url()));
     }
     url
+}
+
+/// The name or path of the system of a URL, and its options with their question mark; `None` for another
+/// target.
+fn system_of(url: &str) -> Option<(&str, &str)> {
+    let rest = url.strip_prefix(SCHEME.name)?.strip_prefix(':')?;
+    Some(rest.split_at(rest.find('?').unwrap_or(rest.len())))
+}
+
+/// Whether the name of a system is the path of a file, as [`plimsoll_sim::find`] has it.
+fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+/// The URL with the path of a system file made absolute, for a run that may be resumed in another
+/// directory.
+///
+/// # Errors
+/// A sentence if there is no current directory, or if its name cannot be part of a URL.
+pub fn with_absolute_system(url: &str) -> Result<String, String> {
+    let Some((name, options)) = system_of(url).filter(|(name, _)| is_path(name)) else {
+        return Ok(url.to_owned());
+    };
+    let path = std::path::absolute(name)
+        .map_err(|e| format!("the current directory is not known: {e}"))?;
+    let path: PathBuf = path.components().collect();
+    match path.to_str() {
+        Some(path) if !path.contains('?') => Ok(format!("{}:{path}{options}", SCHEME.name)),
+        _ => Err(format!(
+            "{}: the path of a system file must be UTF-8 without `?`, which begins the options of a URL",
+            path.display()
+        )),
+    }
+}
+
+/// A fingerprint of the text of the system of a URL, which differs when the text does; `None` for
+/// another target.
+///
+/// # Errors
+/// A sentence if there is no such system.
+pub fn system_fingerprint(url: &str) -> Result<Option<String>, String> {
+    let Some((name, _)) = system_of(url) else {
+        return Ok(None);
+    };
+    let text = plimsoll_sim::find(name)?;
+    let hash = Stream::new(0).named(&text).fingerprint();
+    Ok(Some(format!("{hash:016x}")))
 }
 
 /// The events in the options of a URL.

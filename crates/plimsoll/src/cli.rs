@@ -23,7 +23,7 @@ pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, Study, StudyArgs};
 pub use systems::{EventArgs, FitArgs, SystemsArgs, SystemsCommand};
 pub use workloads::{
-    CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
+    ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};

@@ -31,6 +31,8 @@ pub struct LoadTestConfig {
     pub plan: Plan,
     /// URL of the target.
     pub target: String,
+    /// Fingerprint of the text of a simulated system, the same in all runs.
+    pub system: Option<String>,
     /// Clock of the runs.
     pub clock: ClockKind,
     /// Requested number of threads that drive the workers.
@@ -52,8 +54,10 @@ impl LoadTestConfig {
     ) -> Result<Self, CommandError> {
         let mut plan = plan(name, how, criteria, max)?;
         workload::make_absolute(&mut plan, &how.target)?;
+        let (target, system) = workload::absolute_target(&how.target)?;
         Ok(Self {
-            target: how.target.clone(),
+            target,
+            system,
             clock: how.clock(),
             lanes: how.lanes.map(u64::from),
             interval_s: how.interval.as_secs_f64(),
@@ -85,13 +89,34 @@ impl LoadTestConfig {
         // The file may have been damaged or edited since.
         let damaged = |e| CommandError::usage(format!("the Plan in {}: {e}", dir.display()));
         test.plan.check().map_err(damaged)?;
-        Ok(Self {
+        let config = Self {
             plan: test.plan.clone(),
             target: test.target.url.clone(),
+            system: test.target.system.clone(),
             clock: test.clock,
             lanes: test.lanes,
             interval_s: test.interval_s,
-        })
+        };
+        config.check_system()?;
+        Ok(config)
+    }
+
+    /// Refuses a simulated system whose text is not what it was when the first run began.
+    ///
+    /// # Errors
+    /// If it differs, or cannot be read.
+    pub fn check_system(&self) -> Result<(), CommandError> {
+        let Some(begun) = &self.system else {
+            return Ok(());
+        };
+        let now = plimsoll_target::system_fingerprint(&self.target).map_err(CommandError::usage)?;
+        match now.as_ref() == Some(begun) {
+            true => Ok(()),
+            false => Err(CommandError::usage(format!(
+                "the system of {} has changed since the first run: restore it, or start a new measurement",
+                self.target
+            ))),
+        }
     }
 
     /// The document of a load test that begins now.
@@ -140,6 +165,7 @@ impl LoadTestConfig {
             target: Target {
                 url: self.target.clone(),
                 description: preflight.target,
+                system: self.system.clone(),
             },
             clock: self.clock,
             lanes: self.lanes,
@@ -381,6 +407,7 @@ impl LoadRunner<'_> {
         load: u64,
         writer: impl FnOnce(&Plan, SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
     ) -> Result<MeasuredLoad, CommandError> {
+        self.config.check_system()?;
         self.communicator
             .run_on_root_and_broadcast(|| Ok(Some(load)))?;
         let (plan, settings) = (self.config.at(load)?, self.config.settings());

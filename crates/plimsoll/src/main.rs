@@ -9,7 +9,8 @@
 //!   the same time.
 //! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
 //!   (results), `hook` and `monitor` (commands of the user), `signals` (interrupts).
-//! - Input and output: `console`, `output_options`, `exit`, `communicator` (ranks).
+//! - Input and output: `console`, `output_options`, `exit`, `new_file`,
+//!   `communicator` (ranks).
 
 mod cli;
 mod commands;
@@ -20,6 +21,7 @@ mod hook;
 mod load_runner;
 mod measured_run;
 mod monitor;
+mod new_file;
 mod output_options;
 mod process_pool;
 mod progress_display;

@@ -13,6 +13,8 @@ pub struct RunMetadata {
     pub plan: Plan,
     /// URL of the target, as it was given.
     pub target: String,
+    /// Fingerprint of the text of a simulated system.
+    pub system: Option<String>,
     /// Clock of the run.
     pub clock: ClockKind,
     /// When the run began.
@@ -38,6 +40,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         target: Target {
             url: metadata.target,
             description: outcome.target,
+            system: metadata.system,
         },
         clock: metadata.clock,
         lanes: outcome.lanes as u64,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ChildStdin, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 ///
 /// The standard input of each is a pipe that is closed to end it early, and by the system when this
 /// process is gone: a copy calls [`stop_at_end_of_input`](crate::signals::stop_at_end_of_input). Its
-/// output is handed over when it ends.
+/// output is collected until it ends.
 pub struct ProcessPool {
     limit: usize,
     /// Inputs of the processes that run; none of one that was asked to end.
@@ -62,6 +62,17 @@ impl ProcessPool {
     /// The system's error if the process cannot be started.
     pub fn start(&mut self, task: u64, command: &mut Command) -> io::Result<()> {
         assert!(self.has_room(), "processes are started as there is room");
+        // The thread comes first: without it no process is started that none would wait for.
+        let (give, started) = channel::<Child>();
+        let sender = self.sender.clone();
+        let wait = move || {
+            if let Ok(child) = started.recv() {
+                // The pool may be gone, and with it everyone who wants to know.
+                let _ = sender.send((task, child.wait_with_output()));
+            }
+        };
+        let thread = std::thread::Builder::new().name(format!("task {task}"));
+        thread.spawn(wait)?;
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -70,17 +81,7 @@ impl ProcessPool {
         let input = child.stdin.take();
         let before = self.running.insert(task, input);
         assert!(before.is_none(), "a task has one process");
-        let sender = self.sender.clone();
-        let wait = move || {
-            // The pool may be gone, and with it everyone who wants to know.
-            let _ = sender.send((task, child.wait_with_output()));
-        };
-        let thread = std::thread::Builder::new().name(format!("task {task}"));
-        if let Err(e) = thread.spawn(wait) {
-            // Without its input the process ends.
-            self.running.remove(&task);
-            return Err(e);
-        }
+        give.send(child).expect("the thread waits for the process");
         Ok(())
     }
 
@@ -177,5 +178,9 @@ mod tests {
         let killed = pool.next_ended(|| false).unwrap();
         assert_eq!(describe_end(&killed.output), "died (signal 9)");
         assert!(pool.next_ended(|| true).is_some_and(|e| e.was_stopped));
+        // A process that cannot be started takes no room.
+        let missing = pool.start(11, &mut Command::new("/nonexistent/program"));
+        assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(pool.is_idle() && pool.next_ended(|| false).is_none());
     }
 }

@@ -49,6 +49,8 @@ impl RunContext<'_> {
         RunMetadata {
             plan: plan.clone(),
             target: self.settings.target.clone(),
+            // The run is refused if there is no such system.
+            system: plimsoll_target::system_fingerprint(&self.settings.target).unwrap_or_default(),
             clock: self.settings.clock,
             started: SystemTime::now(),
             environment: match self.communicator.is_root() {

@@ -31,6 +31,8 @@ struct InterruptStatus {
     removes: bool,
     /// The command that removes files that are left.
     clean: Option<String>,
+    /// A fit is made, which keeps its trials.
+    fits: bool,
 }
 
 static STATUS: Mutex<InterruptStatus> = Mutex::new(InterruptStatus {
@@ -38,6 +40,7 @@ static STATUS: Mutex<InterruptStatus> = Mutex::new(InterruptStatus {
     are_written: false,
     removes: false,
     clean: None,
+    fits: false,
 });
 
 /// Taken for good by the thread that ends the program, the main thread or that of a third interrupt;
@@ -102,6 +105,11 @@ pub fn cleans_by(command: Option<String>) {
     status().clean = command;
 }
 
+/// Notes that a fit begins, which has no results and no files, and is resumed by the same command.
+pub fn note_fit() {
+    status().fits = true;
+}
+
 /// Makes the first SIGINT, SIGTERM or SIGHUP stop the run; a second SIGINT or SIGTERM leaves the
 /// files in place, and a third ends the program immediately. None of them loses results.
 ///
@@ -150,8 +158,8 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                     _ => {
                         take_end();
                         plimsoll_engine::kill_commands();
-                        let written = status().are_written;
-                        if !written {
+                        let now = status().clone();
+                        if !now.are_written && !now.fits {
                             say("interrupted a third time: the program ends once the results so far are written");
                         }
                         await_results();
@@ -165,7 +173,8 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
 }
 
 /// Makes the end of the standard input stop the run, because the process that started this one closes
-/// it, or is gone. Interrupts of the terminal, which that process gets too, have no effect here.
+/// it, or is gone. Interrupts of the terminal, which that process gets too, have no effect here; SIGTERM
+/// stops the run as well, because whoever ends a group of processes sends it to each.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
@@ -173,6 +182,11 @@ pub fn stop_at_end_of_input(stop: &Stop) -> io::Result<()> {
     for signal in [SIGINT, SIGHUP, SIGXFSZ] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
+    let mut signals = Signals::new([SIGTERM])?;
+    let terminated = stop.clone();
+    let await_term = move || signals.forever().for_each(|_| terminated.request());
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(await_term)?;
     let stop = stop.clone();
     let watch = move || {
         // An input that cannot be read has ended too.
@@ -205,6 +219,9 @@ fn await_results() {
 /// The message of the first interrupt.
 fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
     match (now.removes, now.are_written) {
+        _ if now.fits => {
+            "interrupted: the fit ends, and its trials are kept; interrupt twice more to end immediately"
+        }
         (true, true) => {
             "interrupted: the results are written, and the files are being removed; interrupt \
              again to leave them where they are, a third time to end immediately"
@@ -222,6 +239,9 @@ fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
 
 /// The message of the second interrupt.
 fn second_interrupt_message(now: &InterruptStatus) -> String {
+    if now.fits {
+        return "interrupted again: the fit ends; interrupt once more to end immediately".into();
+    }
     let later = match &now.clean {
         Some(command) => format!("; {command} removes them"),
         None => String::new(),
@@ -236,6 +256,9 @@ fn second_interrupt_message(now: &InterruptStatus) -> String {
 /// The message of the last interrupt.
 fn last_interrupt_message(now: &InterruptStatus) -> String {
     let mut text = "ended".to_owned();
+    if now.fits {
+        text += "; the same command resumes the fit";
+    }
     if let Some(results) = &now.results {
         let shown = results.display();
         text += &match now.are_written {

@@ -98,7 +98,7 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
         None => "`plimsoll list` names the built-in ones; a file needs a path".into(),
     };
     Err(CommandError::usage(format!(
-        "there is no workload `{name}`: {hint}"
+        "`{name}` is not a workload: {hint}"
     )))
 }
 
@@ -167,6 +167,17 @@ pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> 
     plan.work_dir.dir = plimsoll_target::absolute(target, &plan.work_dir.dir)
         .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
     Ok(())
+}
+
+/// The URL of a target for results that may be resumed in another directory, and the fingerprint of the
+/// text of its simulated system.
+///
+/// # Errors
+/// If there is no such system, or its path cannot be part of a URL.
+pub fn absolute_target(target: &str) -> Result<(String, Option<String>), CommandError> {
+    let target = plimsoll_target::with_absolute_system(target).map_err(CommandError::usage)?;
+    let system = plimsoll_target::system_fingerprint(&target).map_err(CommandError::usage)?;
+    Ok((target, system))
 }
 
 /// The settings of the engine.
@@ -305,7 +316,7 @@ mod tests {
         let message = find("fileserve").err().map(|s| s.message).unwrap();
         assert_eq!(
             message,
-            "error: there is no workload `fileserve`: did you mean `fileserver`?\n"
+            "error: `fileserve` is not a workload: did you mean `fileserver`?\n"
         );
         let message = find("nothing-like-it").err().map(|s| s.message).unwrap();
         assert!(message.contains("plimsoll list"), "{message}");

@@ -268,7 +268,7 @@ fn wrong_arguments_are_named_once(launcher: Launcher) {
     let bench = Bench::on_tmpfs();
     let cases: [(&[&str], &str); 4] = [
         (&["run", "--nonesuch"], "unexpected argument '--nonesuch'"),
-        (&["run", "nonesuch"], "there is no workload `nonesuch`"),
+        (&["run", "nonesuch"], "`nonesuch` is not a workload"),
         (&["run", "varmail", "--dir=/proc/none"], "`/proc/none`"),
         (
             &["run", "varmail", "--dir=work", "--results=work/results"],

@@ -20,7 +20,10 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
         id: "curves".into(),
         title: "Response time over load".into(),
         about: "Mean response time; between the points of a curve it is interpolated.".into(),
-        x: Axis::linear("load", Unit::Count),
+        x: Axis::linear(
+            comparison.load_axis.as_deref().unwrap_or("load"),
+            Unit::Count,
+        ),
         y: Axis::linear("response time", Unit::Milliseconds),
         at: rows.iter().filter_map(|r| r.load).collect(),
         columns: sets.map(|(i, set)| column(i, &set.name)).collect(),

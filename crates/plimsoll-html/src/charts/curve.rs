@@ -2,7 +2,7 @@
 
 use super::loads::{Loads, offered};
 use crate::chart::{Chart, Column, MAX_SERIES, SeriesStyle, Unit};
-use plimsoll_results::{CurvePoint, LoadCurve, Verdict};
+use plimsoll_results::{CurvePoint, LoadCurve, Verdict, client_ms};
 
 /// Response time and throughput over load; empty without points.
 #[must_use]
@@ -91,7 +91,7 @@ fn time_at(curve: &LoadCurve, loads: &Loads<'_>) -> Option<Chart> {
         }));
     }
     // Operations of a paced load that are late wait for their process.
-    let client = |p: &CurvePoint| p.mean_ms.unwrap_or(0.0) - all(p);
+    let client = |p: &CurvePoint| client_ms(p.mean_ms.unwrap_or(0.0), &p.time_at);
     columns.push(column(MAX_SERIES - 1, "client", &client));
     Some(loads.time_at(columns))
 }

@@ -43,8 +43,8 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
             @if !run.operations.is_empty() {
                 (style.section("operations", "Operations", &operations))
             }
-            @if run.simulation.is_some() {
-                (style.section("system", "Simulated system", &tables::simulation(run)))
+            @if let Some(simulation) = tables::simulation(run) {
+                (style.section("system", "Simulated system", &simulation))
             }
             (style.section("client", "Client", &client::machine(run)))
             (style.section("workload", "Workload", &workload(run)))

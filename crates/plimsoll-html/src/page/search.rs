@@ -87,6 +87,9 @@ fn achieved(search: &LoadSearch) -> Markup {
     html! {
         @if let Some(text) = find::interval(search) { p.doubtful { "Not found: " (text) "." } }
         (tiles(&figures))
+        @if let Some(text) = find::bottleneck(search) {
+            p { "Bottleneck where it is not sustained: " strong { (text) } "." }
+        }
         p.about {
             "A load is sustained if it passed every criterion in more than half of its runs. The load line lies "
             "between the highest sustained load and the lowest that is not."

@@ -9,7 +9,8 @@ use plimsoll_report::percentiles::{
 };
 use plimsoll_report::{inline, mib_per_s, points, rate, simulation, stages};
 use plimsoll_results::{
-    CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures, Stage,
+    CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures,
+    SimulationFigures, Stage,
 };
 
 /// A table of a heading row and rows whose first cell is their name.
@@ -148,11 +149,22 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
     table("Offered and achieved load", &head, &rows)
 }
 
-/// What the simulated system did; nothing if the target is real.
-pub(crate) fn simulation(run: &Run) -> Markup {
-    let Some(figures) = &run.simulation else {
-        return html! {};
-    };
+/// What the simulated system did, in the window or in each stage; `None` if the target is real.
+pub(crate) fn simulation(run: &Run) -> Option<Markup> {
+    let stages: Vec<(String, String)> = simulation::of_stages(run).collect();
+    if stages.is_empty() && run.simulation.is_none() {
+        return None;
+    }
+    Some(html! {
+        @for (name, bottleneck) in &stages {
+            p { "Bottleneck of " (name) ": " strong { (bottleneck) } "." }
+        }
+        @if let Some(figures) = &run.simulation { (system(run, figures)) }
+    })
+}
+
+/// What the simulated system did in the window.
+fn system(run: &Run, figures: &SimulationFigures) -> Markup {
     let stations = simulation::stations(run, figures);
     let times = simulation::times(run, figures);
     html! {

@@ -37,7 +37,7 @@ impl Library for Two {
             ],
             "broken" => return Err(Unavailable::Unreadable("it cannot be read".into())),
             _ => {
-                let reason = format!("there is no workload `{personality}`");
+                let reason = format!("`{personality}` is not a workload");
                 return Err(Unavailable::Nowhere(reason));
             }
         };
@@ -380,11 +380,8 @@ fn a_configuration_without_a_workload_is_left_out_and_the_others_run() {
         .iter()
         .map(|n| (n.name.as_str(), n.reason.as_str()))
         .collect();
-    assert_eq!(left[0], ("a", "there is no workload `segkpm`"));
-    assert_eq!(
-        left[1],
-        ("b,personality=lost", "there is no workload `lost`")
-    );
+    assert_eq!(left[0], ("a", "`segkpm` is not a workload"));
+    assert_eq!(left[1], ("b,personality=lost", "`lost` is not a workload"));
     assert_eq!(left[2].0, "c");
     assert!(
         left[2].1.starts_with(
@@ -409,7 +406,7 @@ fn a_profile_with_nothing_left_to_run_is_refused_with_all_reasons() {
     assert_eq!(
         said,
         [
-            (1, 10, "there is no workload `segkpm`"),
+            (1, 10, "`segkpm` is not a workload"),
             (2, 23, "the function `caching` is not known")
         ]
     );
@@ -443,7 +440,7 @@ fn what_a_profile_cannot_ask_for_is_refused_at_its_place() {
         ),
         (
             "CONFIG c { personality = none; }".into(),
-            "there is no workload `none`",
+            "`none` is not a workload",
         ),
         (
             "CONFIG c { nthreads = 1; }".into(),

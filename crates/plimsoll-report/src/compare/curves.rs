@@ -90,14 +90,27 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
     Comparison {
         sets: sets.iter().map(side).collect(),
         warnings: warnings(sets, axis),
+        load_axis: Some(axis_name(sets, axis)),
         rows,
     }
 }
 
+/// What the loads of an axis are.
+fn axis_name(sets: &[CurveSet], axis: LoadAxis) -> String {
+    match axis {
+        LoadAxis::Achieved => "achieved operations/s".into(),
+        LoadAxis::Offered if has_one_unit(sets) => format!("load in {}", sets[0].unit),
+        LoadAxis::Offered => "load".into(),
+    }
+}
+
+fn has_one_unit(sets: &[CurveSet]) -> bool {
+    sets.windows(2).all(|w| key(&w[0].unit) == key(&w[1].unit))
+}
+
 fn axis(sets: &[CurveSet]) -> LoadAxis {
     let of_2008 = |s: &CurveSet| metric_key(&s.metric).starts_with("sfs2008");
-    let one_unit = sets.windows(2).all(|w| key(&w[0].unit) == key(&w[1].unit));
-    match !one_unit && sets.iter().any(of_2008) {
+    match !has_one_unit(sets) && sets.iter().any(of_2008) {
         true => LoadAxis::Achieved,
         false => LoadAxis::Offered,
     }

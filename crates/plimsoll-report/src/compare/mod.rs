@@ -30,6 +30,9 @@ pub struct Comparison {
     pub sets: Vec<ComparedResult>,
     /// Warnings about differences that make the comparison difficult.
     pub warnings: Vec<String>,
+    /// Of load curves what the loads of the rows are, such as `load in streams`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_axis: Option<String>,
     /// One entry per operation and figure.
     pub rows: Vec<Row>,
 }

@@ -75,6 +75,7 @@ pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Co
     Comparison {
         sets: sets.iter().map(side_of).collect(),
         warnings: warnings(sets, &names),
+        load_axis: None,
         rows,
     }
 }

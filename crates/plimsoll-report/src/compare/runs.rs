@@ -116,6 +116,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     Comparison {
         sets: sets.iter().map(side).collect(),
         warnings: warnings_of(sets),
+        load_axis: None,
         rows,
     }
 }

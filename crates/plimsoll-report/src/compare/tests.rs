@@ -17,6 +17,7 @@ fn comparison(rows: Vec<Row>) -> Comparison {
     Comparison {
         sets: sets(&["a", "b"]),
         warnings: vec![],
+        load_axis: None,
         rows,
     }
 }
@@ -406,8 +407,11 @@ fn curves_of_2008_in_two_units_are_compared_at_what_was_achieved() {
         "{:?}",
         c.warnings
     );
+    assert_eq!(c.load_axis.as_deref(), Some("achieved operations/s"));
     // Two of one unit are compared at the loads asked for.
     let two = of_curves(&[ours.clone(), ours]);
+    let axis = two.load_axis.as_deref();
+    assert_eq!(axis, Some("load in hundreds of operations a second"));
     assert_eq!(values(&two, "load 30", Metric::MeanMs).len(), 2);
     assert_eq!(two.warnings, [""; 0]);
 }

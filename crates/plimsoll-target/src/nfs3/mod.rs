@@ -39,6 +39,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "nfs3://host[:port]/export",
     storage: FileStorage::Server,
     is_virtual: false,
+    takes_events: false,
     row_names: lane_client::row_names,
 };
 

@@ -40,6 +40,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "nfs4://host[:port]/path",
     storage: FileStorage::Server,
     is_virtual: false,
+    takes_events: false,
     row_names: lane_client::row_names,
 };
 

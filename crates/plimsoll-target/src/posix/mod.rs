@@ -29,6 +29,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "posix",
     storage: FileStorage::Local,
     is_virtual: false,
+    takes_events: false,
     row_names: no_rows,
 };
 

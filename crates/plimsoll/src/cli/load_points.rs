@@ -1,6 +1,6 @@
 //! Arguments of load curves and of the search for the load line.
 
-use super::values::{limit, load, share, some_runs};
+use super::values::{jobs, limit, load, share, some_runs};
 use super::{CommonRunArgs, EventArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
@@ -50,8 +50,9 @@ pub struct CurveArgs {
 
     /// Number of load points that are measured at the same time, each in a process of its own, with
     /// the same results; 0: as many as there are processors. Needs virtual time
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Engine")]
-    pub jobs: u32,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = jobs)]
+    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
+    pub jobs: usize,
 
     #[command(flatten)]
     pub root: ResultsRoot,

@@ -31,7 +31,29 @@ pub fn with_conflicts(mut cli: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use super::ALLOWED;
     use crate::cli::definition;
+
+    #[test]
+    fn the_documentation_names_every_option_that_is_allowed() {
+        let text = include_str!("../../../../docs/load-points.md");
+        let (_, text) = text.split_once("## Resume a curve").expect("the section");
+        let (_, text) = text.split_once("are accepted except ").expect("the list");
+        let (list, _) = text.split_once(';').expect("the end of the list");
+        let mut documented: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+        documented.sort_unstable();
+        let cli = definition();
+        let curve = cli.find_subcommand("curve").expect("the command");
+        let option = |id: &&str| {
+            let argument = curve.get_arguments().find(|a| a.get_id() == *id);
+            let long = argument.and_then(|a| a.get_long());
+            format!("--{}", long.expect("an option of the command"))
+        };
+        let allowed = ALLOWED.iter().filter(|id| **id != "resume");
+        let mut allowed: Vec<String> = allowed.map(option).collect();
+        allowed.sort_unstable();
+        assert_eq!(documented, allowed);
+    }
 
     #[test]
     fn every_option_that_changes_what_is_measured_is_refused() {

@@ -1,6 +1,6 @@
 //! Arguments on simulated systems.
 
-use super::values::{duration, lanes, scale, seed, some_runs, window};
+use super::values::{duration, jobs, scale, seed, some_runs, window};
 use super::{Command, Format};
 use crate::exit::CommandError;
 use clap::{Args, Subcommand, ValueHint};
@@ -25,9 +25,8 @@ impl EventArgs {
     /// # Errors
     /// If there are events and the target is not a simulated system.
     pub fn add_to(&self, target: &mut String) -> Result<(), CommandError> {
-        let scheme = plimsoll_target::scheme_of(target);
-        let is_simulated = scheme.is_some_and(|s| s.is_virtual);
-        if let (Some(event), false) = (self.event.first(), is_simulated) {
+        let takes_events = plimsoll_target::takes_events(target);
+        if let (Some(event), false) = (self.event.first(), takes_events) {
             return Err(CommandError::usage(format!(
                 "--event '{event}' needs a simulated system: the target is {target}, and not \
                  sim:SYSTEM"
@@ -90,10 +89,10 @@ pub struct FitArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
 
-    /// Points that are run at once [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = lanes)]
+    /// Number of load points that are run at the same time; 0: as many as there are processors
+    #[arg(long, value_name = "N", default_value = "0", value_parser = jobs)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
-    pub jobs: Option<u32>,
+    pub jobs: usize,
 
     /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]

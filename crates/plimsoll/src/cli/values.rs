@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use plimsoll_plan::{Cold, OnError, OpsLimit, QuitMode, parse_duration};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -195,6 +196,15 @@ fn from_to(text: &str, least: u32, most: u32) -> Result<u32, String> {
 
 pub(super) fn some_runs(text: &str) -> Result<u32, String> {
     at_least_one(text, "runs")
+}
+
+/// The number of load points that are measured at the same time: 0 stands for the number of processors.
+pub(super) fn jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Ok(std::thread::available_parallelism().map_or(1, NonZero::get)),
+        Ok(n) => Ok(n),
+        Err(_) => Err("expected a number of load points, or 0 for the number of processors".into()),
+    }
 }
 
 pub(super) fn lanes(text: &str) -> Result<u32, String> {

@@ -193,11 +193,17 @@ pub enum ClockArg {
 }
 
 impl CommonRunArgs {
-    /// The clock of the run: that of `--clock`, or virtual time for a target that exists in no other.
+    /// The clock of the run.
     pub fn clock(&self) -> ClockKind {
-        let is_virtual = plimsoll_target::scheme_of(&self.target).is_some_and(|s| s.is_virtual);
-        match self.clock {
-            ClockArg::Real if !is_virtual => ClockKind::Real,
+        self.clock.of(&self.target)
+    }
+}
+
+impl ClockArg {
+    /// The clock of runs on a target, which is virtual if the target exists in no other time.
+    pub fn of(self, target: &str) -> ClockKind {
+        match self {
+            Self::Real if !plimsoll_target::is_virtual(target) => ClockKind::Real,
             _ => ClockKind::Virtual,
         }
     }

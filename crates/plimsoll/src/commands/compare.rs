@@ -1,7 +1,7 @@
 //! `compare`: results side by side.
 
 use super::import::{read as read_report, refused, remark};
-use super::report::{Picture, write_output};
+use super::report::{Picture, write_file, write_output};
 use crate::cli::{CompareArgs, CompareFormat};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
@@ -92,8 +92,7 @@ fn picture(
              markdown, html or json",
         ));
     };
-    std::fs::write(output, picture.draw(&chart)?)
-        .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", output.display())))
+    write_file(output, &picture.draw(&chart)?).map(drop)
 }
 
 /// Reads a results directory of any kind, or a published report.

@@ -3,7 +3,7 @@
 use super::print;
 use crate::cli::{ConvertArgs, ConvertTo};
 use crate::exit::{CommandError, Exit};
-use crate::workload;
+use crate::{new_file, workload};
 use plimsoll_mix::netmist;
 use plimsoll_plan::SourceKind;
 
@@ -30,20 +30,8 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
             format!("{HEAD}{toml}")
         }
     };
-    let Some(path) = &args.output else {
-        return print(&text);
-    };
-    let write = || {
-        let mut file = std::fs::File::create_new(path)?;
-        std::io::Write::write_all(&mut file, text.as_bytes())
-    };
-    write().map(|()| Exit::Valid).map_err(|e| {
-        let place = path.display();
-        match e.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                CommandError::usage(format!("{place} already exists and is not overwritten"))
-            }
-            _ => CommandError::failed(format!("cannot write {place}: {e}")),
-        }
-    })
+    match &args.output {
+        None => print(&text),
+        Some(path) => new_file::create(path, &text).map(|()| Exit::Valid),
+    }
 }

@@ -15,14 +15,14 @@ use plimsoll_results::{
     CurveState, CurveWriter, Document, LoadCurve, Reason, ResultsError, Verdict,
 };
 pub use point_processes::measure_point;
-use points::{PointEnd, Points};
+use points::{Fate, PointEnd, Points};
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
         |communicator| setup::ready(args, communicator.size()),
-        |runner, writer| run_as_root(runner, writer, setup::jobs(args)),
+        |runner, writer| run_as_root(runner, writer, args.jobs),
     )
 }
 
@@ -53,7 +53,7 @@ fn run_as_root(
     runner.monitor = None;
     let cleaned = match measured {
         Ok(()) => clean(runner, &mut writer, runner.used),
-        Err(CurveAbort::Refused(error)) if writer.document().points.is_empty() => {
+        Err(CurveAbort::Refused(error)) if is_withdrawn(&writer) => {
             let error = runner.config.clean_up_after_refusal(error, runner.stop);
             return refused(writer, error);
         }
@@ -86,14 +86,15 @@ impl From<ResultsError> for CurveAbort {
     }
 }
 
-/// Ends a curve that measured nothing and leaves nothing.
+/// Whether a refusal leaves nothing of the curve: it begins here and has no points.
+fn is_withdrawn(writer: &CurveWriter) -> bool {
+    writer.is_new() && writer.document().points.is_empty()
+}
+
+/// Ends a curve that measured nothing. One that is resumed stays as it is.
 fn refused(writer: CurveWriter, error: CommandError) -> Result<Exit, CommandError> {
-    let curve = writer.document();
-    // A curve that is resumed has points of its own.
-    if curve.points.is_empty() && curve.state == CurveState::Unfinished {
-        // The refusal says more than an error of the removal.
-        let _ = writer.withdraw();
-    }
+    // The refusal says more than an error of the removal.
+    let _ = writer.withdraw();
     Err(error)
 }
 
@@ -108,11 +109,13 @@ fn measure(
     end(writer, CurveState::Unfinished, None)?;
     let mut points = Points::new(runner, writer, jobs);
     let measured = measure_points(runner, writer, &mut points);
-    let state = match measured {
-        Ok(()) => writer.document().state,
-        Err(_) => CurveState::Failed,
+    let fate = match &measured {
+        Ok(()) if !writer.document().state.can_resume() => Fate::Removed,
+        Err(CurveAbort::Refused(_)) if is_withdrawn(writer) => Fate::Removed,
+        Ok(()) if writer.document().state == CurveState::Interrupted => Fate::Kept,
+        _ => Fate::KeptIfComplete,
     };
-    for text in points.end(writer, state) {
+    for text in points.end(writer, fate) {
         console::err(&format!("warning: {text}\n"));
     }
     measured

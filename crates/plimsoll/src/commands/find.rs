@@ -52,7 +52,9 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Ex
     let failure = match searched {
         Ok(()) | Err(SearchAbort::Interrupted) => None,
         Err(SearchAbort::Failed(reason)) => Some(reason),
-        Err(SearchAbort::Refused(error)) if writer.document().runs.is_empty() => {
+        Err(SearchAbort::Refused(error))
+            if writer.is_new() && writer.document().runs.is_empty() =>
+        {
             // The refusal says more than an error of the removal.
             let _ = writer.withdraw();
             return Err(runner.config.clean_up_after_refusal(error, runner.stop));

@@ -12,14 +12,13 @@ use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use crate::run_context::stop_on_interrupt;
 use crate::workload::diagnosed;
+use crate::{new_file, signals};
 use curve::{Point, ReferenceCurve};
 use memo::Memo;
 use plimsoll_plan::counted;
 use plimsoll_report::fit::{FitReport, FittedFigure, FittedPoint};
 use plimsoll_sim::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures};
 use progress::Progress;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
 use trial::TrialRunner;
 
 /// Elasticity of the response time to a figure below which the points say little of the figure.
@@ -43,10 +42,11 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     let system = read_system(&args.system)?;
     let curve = ReferenceCurve::read(args)?;
     let (held_out, fitted) = divide(&curve, &args.hold_out)?;
-    refuse_existing(&args.output)?;
+    new_file::refuse_existing(&args.output)?;
     let key = curve.key(&system.text)?;
     let memo = Memo::open(&args.output, key, &system.figures)?;
     let stop = stop_on_interrupt(&communicator)?;
+    signals::note_fit();
     let mut runner = TrialRunner::new(&curve.plan, memo, &stop, args.jobs)?;
     let mut progress = Progress::new(args.quiet, args.format);
     progress.say(&headline(&system, &curve, &fitted, &held_out));
@@ -67,7 +67,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     })?;
     let others = residuals(&mut runner, &system, &result.factors, &held_out)?;
     let text = with_figures(&system.text, &system.figures, &result.factors);
-    write_new(&args.output, &text)?;
+    new_file::create(&args.output, &text)?;
     let report = report(
         args,
         &system,
@@ -114,12 +114,14 @@ fn divide(
     curve: &ReferenceCurve,
     hold_out: &[usize],
 ) -> Result<(Vec<Point>, Vec<Point>), CommandError> {
-    let last = curve.points.last().map_or(0, |p| p.number);
-    if let Some(number) = hold_out.iter().find(|n| !(1..=last).contains(*n)) {
-        return Err(CommandError::usage(format!(
-            "--hold-out {number}: the points of {} are 1 to {last}",
-            curve.name
-        )));
+    let is_point = |n: &usize| curve.points.iter().any(|p| p.number == *n);
+    if let Some(number) = hold_out.iter().find(|n| !is_point(n)) {
+        let last = curve.points.iter().map(|p| p.number).max().unwrap_or(0);
+        let wrong = match (1..=last).contains(number) {
+            true => format!("point {number} of {} has no response time", curve.name),
+            false => format!("the points of {} are 1 to {last}", curve.name),
+        };
+        return Err(CommandError::usage(format!("--hold-out {number}: {wrong}")));
     }
     let (held_out, fitted): (Vec<Point>, Vec<Point>) = curve
         .points
@@ -133,28 +135,6 @@ fn divide(
         ))),
         false => Ok((held_out, fitted)),
     }
-}
-
-fn refuse_existing(output: &Path) -> Result<(), CommandError> {
-    match output.symlink_metadata() {
-        Ok(_) => Err(exists(output)),
-        Err(_) => Ok(()),
-    }
-}
-
-fn exists(output: &Path) -> CommandError {
-    CommandError::usage(format!(
-        "{} already exists and is not overwritten",
-        output.display()
-    ))
-}
-
-fn write_new(output: &Path, text: &str) -> Result<(), CommandError> {
-    let write = || std::fs::File::create_new(output)?.write_all(text.as_bytes());
-    write().map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => exists(output),
-        _ => CommandError::failed(format!("cannot write {}: {e}", output.display())),
-    })
 }
 
 /// Natural logarithms of modelled over measured response time.
@@ -228,7 +208,7 @@ fn report(
     };
     let mut points = with(fitted, &result.residuals, false);
     points.extend(with(held_out, others, true));
-    points.sort_by_key(|p| p.number);
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
     let mut reasons = Vec::new();
     if fitted.len() <= figures.len() {
         reasons.push(too_few(fitted.len(), figures.len()));

@@ -1,7 +1,7 @@
 //! `md`: metadata and small objects under many processes.
 
 use super::run;
-use crate::cli::{Format, MdArgs};
+use crate::cli::{ClockArg, Format, MdArgs};
 use crate::communicator::Communicator;
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
@@ -19,7 +19,7 @@ use plimsoll_md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, R
 use plimsoll_measure::RankStage;
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_report::terminal;
-use plimsoll_results::{ClockKind, Run, RunDir, RunWriter, Verdict};
+use plimsoll_results::{Run, RunDir, RunWriter, Verdict};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
@@ -72,16 +72,8 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
 fn settings(options: &Options) -> Settings {
     Settings {
         target: options.target.clone(),
-        clock: clock_of(&options.target),
+        clock: ClockArg::default().of(&options.target),
         ..Settings::default()
-    }
-}
-
-/// Virtual time for a target that exists in no other.
-fn clock_of(target: &str) -> ClockKind {
-    match plimsoll_target::scheme_of(target).is_some_and(|s| s.is_virtual) {
-        true => ClockKind::Virtual,
-        false => ClockKind::Real,
     }
 }
 
@@ -126,7 +118,8 @@ impl MdOutputs {
         let root = &args.root.results;
         refuse_results_among_files(root, plan, &settings(options))?;
         let started = SystemTime::now();
-        let writer = RunWriter::create(root, plan, started, clock_of(&options.target));
+        let writer =
+            RunWriter::create(root, plan, started, ClockArg::default().of(&options.target));
         Ok(Self {
             uses_empty_root: is_empty(plan, options),
             latency,

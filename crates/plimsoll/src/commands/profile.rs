@@ -55,6 +55,7 @@ fn load_test_config(results: &ProfileResults, case: &ProfileCase, plan: Plan) ->
     LoadTestConfig {
         plan,
         target: case.target.clone(),
+        system: case.system.clone(),
         clock: results.clock,
         lanes: results.lanes,
         interval_s: results.interval_s,
@@ -198,6 +199,7 @@ impl ProfileRunner<'_> {
             ..case.plan.clone()
         };
         let config = load_test_config(results, case, plan);
+        config.check_system()?;
         self.communicator
             .run_on_root_and_broadcast(|| Ok(Some(config.clone())))?;
         let settings = settings(&config);

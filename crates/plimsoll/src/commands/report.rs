@@ -94,7 +94,12 @@ pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandEr
         return print(text);
     };
     // The file may be displayed with `cat`. Escaped JSON is the same JSON.
-    std::fs::write(path, foreign::escaped_lines(text).as_bytes())
+    write_file(path, foreign::escaped_lines(text).as_bytes())
+}
+
+/// Writes the file of `--output`.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<Exit, CommandError> {
+    std::fs::write(path, content)
         .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", path.display())))?;
     Ok(Exit::Valid)
 }
@@ -208,7 +213,7 @@ fn pictures(
         std::fs::create_dir_all(&dir).map_err(failed)?;
         for chart in subject.charts() {
             let path = dir.join(format!("{}.{}", chart.id, picture.ending()));
-            std::fs::write(&path, picture.draw(&chart)?).map_err(failed)?;
+            write_file(&path, &picture.draw(&chart)?)?;
             names.push_str(&format!("{}\n", path.display()));
         }
     }

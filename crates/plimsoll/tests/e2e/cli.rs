@@ -119,7 +119,7 @@ fn a_misspelt_name_is_refused_with_a_hint() {
     assert_eq!(code, 2);
     assert_eq!(
         error,
-        "error: there is no workload `fileserve`: did you mean `fileserver`?\n"
+        "error: `fileserve` is not a workload: did you mean `fileserver`?\n"
     );
 }
 

@@ -1,7 +1,7 @@
 //! The search for a load line through the command line.
 
 use crate::common::load_tests::{self, FILES_PER_USER, USERS};
-use crate::common::{Bench, Ended, schema, started, tree};
+use crate::common::{Bench, Ended, MARKER, schema, started, tree};
 use plimsoll_points::{Agreement, Purpose, SearchEnd as End};
 use plimsoll_results::{Document, FindDir, LoadSearch, SearchState, Verdict};
 use std::ffi::OsStr;
@@ -339,6 +339,26 @@ fn a_search_that_was_killed_goes_on_to_the_same_end() {
         );
     }
     assert_eq!(dir.read().unwrap(), resumed);
+}
+
+#[test]
+fn a_search_that_is_refused_when_it_is_resumed_stays_with_its_runs() {
+    let bench = Bench::on_tmpfs();
+    let mut command = find(&bench, &["--max-load=8", "--time=1h", "--warmup=0s"]);
+    command.arg("--dir").arg(bench.work());
+    let going = started(command, "measuring");
+    going.interrupt();
+    going.end().expect_code(130);
+    let dir = directory(&bench);
+    let names = ["find.json", "run-01-load-1-interrupted"];
+    assert_eq!(entries(&dir), names);
+    // Another user has taken the directory over.
+    std::fs::remove_file(bench.work().join(MARKER)).unwrap();
+    std::fs::write(bench.work().join("thesis.tex"), "mine\n").unwrap();
+    let search = parsed(&resume(&bench, &[]).expect_code(1));
+    assert_eq!(search.selection.failure.as_ref().unwrap().code, "refused");
+    assert_eq!(dir.read().unwrap(), search);
+    assert_eq!(entries(&dir), names);
 }
 
 #[test]

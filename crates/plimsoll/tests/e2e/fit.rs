@@ -169,8 +169,15 @@ fn a_fit_that_was_killed_goes_on_where_it_ended() {
     let begun = started(part, "start.toml: ");
     let kept = || std::fs::read_to_string(bench.path("part.toml.trials.jsonl")).unwrap_or_default();
     wait_until("some trials are made", || kept().lines().count() > 20);
+    // Nothing that an end by a signal could leave.
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
+    let mut names = std::fs::read_dir(bench.root()).unwrap().map(name);
+    let is_temporary = |name: &std::ffi::OsString| name.to_string_lossy().contains("plimsoll");
+    assert_eq!(names.find(is_temporary), None);
     begun.interrupt();
     let ended = begun.end();
+    let first = "interrupted: the fit ends, and its trials are kept";
+    assert!(ended.stderr.contains(first), "{}", ended.stderr);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(
         ended.stderr.contains("the same command resumes the fit"),
@@ -179,20 +186,19 @@ fn a_fit_that_was_killed_goes_on_where_it_ended() {
     );
     assert!(!bench.path("part.toml").exists());
     let before = kept();
-    // As a process that is killed may leave it.
-    std::fs::write(
-        bench.path("part.toml.trials.jsonl"),
-        format!("{before}{{\"key\":"),
-    )
-    .unwrap();
-    Ended::of(bench.plimsoll(args("part.toml"))).expect_code(3);
-    assert_eq!(
-        read(&bench.path("part.toml")),
-        read(&bench.path("whole.toml"))
-    );
+    // As a process that is killed may leave it, twice.
+    let trials = bench.path("part.toml.trials.jsonl");
+    for part in ["{\"key\":", "{\"key\":\"0\",\"fig"] {
+        let lines = kept();
+        std::fs::write(&trials, lines + part).unwrap();
+        Ended::of(bench.plimsoll(args("part.toml"))).expect_code(3);
+        let (part, whole) = (bench.path("part.toml"), bench.path("whole.toml"));
+        assert_eq!(read(&part), read(&whole));
+        std::fs::remove_file(part).unwrap();
+    }
     assert!(kept().starts_with(&before));
     let complete = |text: &str| {
-        let mut lines: Vec<&str> = text.lines().filter(|l| l.ends_with('}')).collect();
+        let mut lines: Vec<&str> = text.lines().collect();
         lines.sort_unstable();
         lines.join("\n")
     };
@@ -331,6 +337,10 @@ fn what_cannot_be_fitted_is_refused() {
             "--hold-out 11: the points of",
         ),
         (
+            &["filer.toml", "--to", vda, "--jobs=none"],
+            "expected a number of load points, or 0 for the number of processors",
+        ),
+        (
             &["filer.toml", "--to", vda, "--hold-out=1,2,3,4,5,6,7,8,9,10"],
             "has no point left to fit to",
         ),
@@ -340,7 +350,7 @@ fn what_cannot_be_fitted_is_refused() {
         ),
         (
             &["filer.toml", "--to", vda, "--workload=vdb"],
-            "there is no workload `vdb`",
+            "`vdb` is not a workload",
         ),
     ] {
         let ended = fit(&bench, &[args, &["-o", "out.toml"]].concat()).expect_code(2);
@@ -361,4 +371,25 @@ fn what_cannot_be_fitted_is_refused() {
         read(&bench.path("other.toml.trials.jsonl")),
         "notes of my own\n"
     );
+}
+
+#[test]
+fn a_curve_with_gaps_or_damage_is_refused_in_one_message() {
+    let bench = Bench::on_tmpfs();
+    let dir = curve_of_the_filer(&bench);
+    let file = Path::new(&dir).join("curve.json");
+    let whole = json(&read(&file));
+    let refused = |change: &dyn Fn(&mut Value), more: &str| {
+        let mut curve = whole.clone();
+        change(&mut curve);
+        std::fs::write(&file, curve.to_string()).unwrap();
+        fit(&bench, &["start.toml", "--to", &dir, "-o", "x.toml", more]).refusal()
+    };
+    let gap = refused(&|c| c["points"][1]["mean_ms"] = Value::Null, "--hold-out=2");
+    assert!(gap.contains("--hold-out 2: point 2 of"), "{gap}");
+    assert!(gap.contains("has no response time"), "{gap}");
+    let small = refused(&|c| c["plan"]["metric"]["load"] = 9.into(), "--jobs=1");
+    assert!(small.contains("its Plan is of a load below 15"), "{small}");
+    let twice = refused(&|c| c["points"][1]["load"] = 3.into(), "--jobs=1");
+    assert!(twice.contains("two points at load 3, 1 and 2"), "{twice}");
 }

@@ -188,7 +188,7 @@ fn a_list_of_personalities_runs_with_the_files_beside_it() {
     );
     assert_eq!(runs[0].filesets[0].files, 5, "a key of its own file");
     assert_eq!(results.not_run.len(), 1);
-    let said = "not run: segkpm: there is no workload `segkpm`";
+    let said = "not run: segkpm: `segkpm` is not a workload";
     assert!(ended.stdout.contains(said), "{}", ended.stdout);
 }
 
@@ -200,7 +200,7 @@ CONFIG shell { personality = open; function = oltp_xanadu; }
 CONFIG here { personality = open; count = 3; directio = 0; workingset = 0; }
 ";
     let bench = bench(text);
-    let lost = "lost was not run: there is no workload `filemicro_createfsyncrand`";
+    let lost = "lost was not run: `filemicro_createfsyncrand` is not a workload";
     let shell = "shell was not run: the function `oltp_xanadu` is not known";
     let dry = profile(&bench, &["--dry-run"]).expect_code(0).stdout;
     for said in [lost, shell] {
@@ -239,13 +239,13 @@ fn a_profile_with_nothing_left_to_run_is_refused() {
     let text = "CONFIG {\n  segkpm\n  workingset\n}\n";
     let said = profile(&bench(text), &[]).refusal();
     for (place, name) in [("old.prof:2:3", "segkpm"), ("old.prof:3:3", "workingset")] {
-        let reason = format!("there is no workload `{name}`");
+        let reason = format!("`{name}` is not a workload");
         assert!(said.contains(place) && said.contains(&reason), "{said}");
     }
     // What was asked for is left, and nothing of it can be run.
     let text = "CONFIG lost { personality = segkpm; }\nCONFIG here { personality = randomread; }\n";
     let said = profile(&bench(text), &["--only=lost"]).refusal();
-    assert!(said.contains("there is no workload `segkpm`"), "{said}");
+    assert!(said.contains("`segkpm` is not a workload"), "{said}");
 }
 
 #[test]

@@ -225,6 +225,9 @@ fn a_curve_names_the_station_that_saturates_first() {
         text.contains("bottleneck: disk from 50 users on, "),
         "{text}"
     );
+    let markdown = shown(&["--format=markdown"]);
+    let expected = "\n\nBottleneck: disk from 50 users on, ";
+    assert!(markdown.contains(expected), "{markdown}");
     let page = shown(&["--format=html"]);
     for part in ["Where the response time went", "<strong>disk</strong>"] {
         assert!(page.contains(part), "{part}");
@@ -254,6 +257,16 @@ fn reports_of_a_run_show_stations_and_where_the_time_went() {
     assert!(line("time of ").contains("disk"));
     assert!(line("memory: ").contains("block references were hits"));
     assert!(line("bottleneck: ").contains("disk, "));
+    let markdown = shown("--format=markdown");
+    for part in [
+        "\n| station | requests/s | busy |",
+        "\n| disk ×4 | ",
+        "\n| time of | mean | ",
+        "\n- memory: ",
+        "\n- bottleneck: disk, ",
+    ] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
     let page = shown("--format=html");
     for part in [
         "Simulated system",
@@ -307,6 +320,23 @@ fn filebench_workloads_and_patterns_run_on_a_system() {
         let operations: u64 = stage.window.operations.iter().map(|o| o.ops).sum();
         let timed: u64 = figures.operations.iter().map(|o| o.ops).sum();
         assert_eq!(timed, operations, "{}", stage.name);
+    }
+    // Every report names the station that limits a stage.
+    let benchmark = md.stages[1].window.simulation.as_ref().unwrap();
+    let station = &benchmark.bottleneck.as_ref().unwrap().station;
+    let mut dirs = bench.results().into_iter();
+    let dir = dirs.find(|dir| !dir.read().unwrap().stages.is_empty());
+    let dir = dir.expect("the results of md").path().to_owned();
+    for (format, name) in [
+        ("--format=text", "bottleneck of benchmark: "),
+        ("--format=markdown", "Bottleneck of benchmark: "),
+        ("--format=html", "Bottleneck of benchmark: <strong>"),
+    ] {
+        let mut command = bench.plimsoll(["report", format]);
+        command.arg(&dir);
+        let report = Ended::of(command).expect_code(0).stdout;
+        let expected = format!("{name}{station}, ");
+        assert!(report.contains(&expected), "{expected}: {report}");
     }
 }
 
@@ -375,6 +405,38 @@ fn a_load_beyond_the_capacity_ends_by_the_criteria() {
         .expect("the disks are saturated");
     assert_eq!(disk.station, "disk");
     assert!(disk.utilisation > 0.95, "{disk:?}");
+}
+
+#[test]
+fn a_search_names_the_station_that_limits_the_first_load_beyond_the_line() {
+    let bench = filer();
+    let args = [
+        "find",
+        "readers.toml",
+        "--target=sim:./filer.toml",
+        "--quiet",
+    ];
+    let mut command = bench.plimsoll(args);
+    command.args(["--max-load=70", "--start-load=60", "--resolution=30"]);
+    command.args(["--confirm-runs=1", "--time=5s", "--warmup=1s", "--results"]);
+    command.arg(bench.path("results"));
+    let text = Ended::of(command).expect_code(0).stdout;
+    assert!(text.contains("\n  bottleneck: disk, "), "{text}");
+    for (format, part) in [
+        (
+            "--format=markdown",
+            "Bottleneck where it is not sustained: disk, ",
+        ),
+        (
+            "--format=html",
+            "Bottleneck where it is not sustained: <strong>disk, ",
+        ),
+    ] {
+        let mut command = bench.plimsoll(["report", format]);
+        command.arg(only_results(&bench));
+        let report = Ended::of(command).expect_code(0).stdout;
+        assert!(report.contains(part), "{part}: {report}");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Simulated systems: their list, their text, and what happens to them.
 
 use crate::common::{Bench, Ended, load_tests, schema};
-use plimsoll_results::{Directory, LoadCurve, Verdict};
+use plimsoll_results::{CurveState, Directory, LoadCurve, RunDir, Verdict};
 use serde_json::Value;
+use std::path::Path;
 
 /// Ten servers of 1 ms, two at each of five nodes, and 100 µs of network.
 pub const FARM: &str = "\
@@ -187,29 +188,84 @@ fn events_need_a_simulated_system() {
     }
 }
 
-#[test]
-fn a_curve_that_is_resumed_keeps_its_events() {
-    let bench = Bench::on_tmpfs();
-    let target = farm(&bench);
-    let curve = [
-        "curve",
-        "vda",
-        "--load=10,20",
-        target,
-        "--warmup=0s",
-        "--time=2s",
-        "--quiet",
-        "--event=1s slow server 10",
-        "--results=results",
-    ];
-    Ended::of(bench.plimsoll(curve)).expect_code(0);
-    let dir = load_tests::only_results(&bench);
-    let whole = Directory::<LoadCurve>::at(&dir).read().unwrap();
+/// A curve of two points on the farm.
+fn curve_of_the_farm(bench: &Bench, more: &[&str]) -> Ended {
+    let target = farm(bench);
+    let curve = ["curve", "vda", "--load=10,20", target, "--quiet"];
+    let short = ["--warmup=0s", "--time=2s", "--results=results"];
+    let args = [&curve[..], &short, more].concat();
+    Ended::of(bench.plimsoll(args))
+}
+
+/// Takes the second point from a curve, as if it had been interrupted before it.
+fn without_second_point(dir: &Path) {
     let mut file = json(&std::fs::read_to_string(dir.join("curve.json")).unwrap());
     let second = file["points"].as_array_mut().unwrap().pop().unwrap();
     file["state"] = "interrupted".into();
     std::fs::write(dir.join("curve.json"), file.to_string()).unwrap();
     std::fs::remove_dir_all(dir.join(second["run"].as_str().unwrap())).unwrap();
+}
+
+#[test]
+fn a_curve_is_of_one_system_from_its_first_point_to_its_last() {
+    let bench = Bench::on_tmpfs();
+    curve_of_the_farm(&bench, &[]).expect_code(0);
+    let dir = load_tests::only_results(&bench);
+    let read = || Directory::<LoadCurve>::at(&dir).read().unwrap();
+    let whole = read();
+    let file = bench.path("farm.toml").canonicalize().unwrap();
+    assert_eq!(whole.target.url, format!("sim:{}", file.display()));
+    let run = RunDir::at(&dir.join(&whole.points[0].run)).read().unwrap();
+    assert_eq!(run.target, whole.target);
+    assert_eq!(whole.target.system.as_ref().map(String::len), Some(16));
+
+    // It is the file that the curve began with, in whatever directory it is resumed.
+    let elsewhere = bench.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let resume = |jobs: &str| {
+        let mut command = bench.plimsoll(["curve", "--quiet", jobs, "--resume"]);
+        command.arg(&dir).current_dir(&elsewhere);
+        Ended::of(command)
+    };
+    without_second_point(&dir);
+    resume("--jobs=1").expect_code(0);
+    assert_eq!(read().points[1].mean_ms, whole.points[1].mean_ms);
+
+    // And not another text, even if it says the same.
+    without_second_point(&dir);
+    let before = read();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\n# Edited.\n")).unwrap();
+    for jobs in ["--jobs=1", "--jobs=2"] {
+        let refused = resume(jobs).refusal();
+        let expected = format!("sim:{} has changed since the first run", file.display());
+        assert!(refused.contains(&expected), "{refused}");
+        assert_eq!(read(), before);
+    }
+    std::fs::write(&file, text).unwrap();
+    resume("--jobs=2").expect_code(0);
+}
+
+#[test]
+fn a_system_that_is_edited_between_two_points_ends_the_curve() {
+    let bench = Bench::on_tmpfs();
+    let file = bench.path("farm.toml");
+    let edit = format!("--after=echo '# Edited.' >> {}", file.display());
+    let ended = curve_of_the_farm(&bench, &["--allow-commands", &edit, "--format=json"]);
+    let curve: LoadCurve = load_tests::parsed(&ended.expect_code(1));
+    assert_eq!((curve.points.len(), curve.state), (1, CurveState::Failed));
+    let reason = curve.stop_reason.as_ref().unwrap();
+    assert_eq!(reason.code, "refused");
+    assert!(reason.text.contains("farm.toml has changed"), "{reason:?}");
+}
+
+#[test]
+fn a_curve_that_is_resumed_keeps_its_events() {
+    let bench = Bench::on_tmpfs();
+    curve_of_the_farm(&bench, &["--event=1s slow server 10"]).expect_code(0);
+    let dir = load_tests::only_results(&bench);
+    let whole = Directory::<LoadCurve>::at(&dir).read().unwrap();
+    without_second_point(&dir);
     let resume = ["curve", "--resume", dir.to_str().unwrap(), "--quiet"];
     Ended::of(bench.plimsoll(resume)).expect_code(0);
     let resumed = Directory::<LoadCurve>::at(&dir).read().unwrap();

@@ -14,7 +14,7 @@ use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
 use crate::{console, signals};
 use plimsoll_engine::{ClockKind, Stop};
 use plimsoll_results::CurveDir;
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -124,8 +124,10 @@ impl PointProcesses {
                     message: String::from_utf8_lossy(&output.stderr).into_owned(),
                 }))
             }
-            // Ctrl-C reaches it before it can ignore it.
-            Ok(output) if was_stopped || output.status.signal() == Some(SIGINT) => {
+            // A signal to the whole group reaches it before it handles it.
+            Ok(output)
+                if was_stopped || matches!(output.status.signal(), Some(SIGINT | SIGTERM)) =>
+            {
                 Err(LostPoint::Interrupted)
             }
             _ => return self.lose(load, describe_end(&output)),

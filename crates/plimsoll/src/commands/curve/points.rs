@@ -4,7 +4,7 @@ use super::CurveAbort;
 use super::point_processes::{LostPoint, PointProcesses};
 use crate::load_runner::LoadRunner;
 use plimsoll_plan::Reason;
-use plimsoll_results::{CurvePoint, CurveState, CurveWriter, Removal, RunDir, Verdict};
+use plimsoll_results::{CurvePoint, CurveWriter, Removal, RunDir, Verdict};
 use std::collections::BTreeMap;
 
 /// How the measuring of a point ended.
@@ -15,6 +15,17 @@ pub(super) enum PointEnd {
     Interrupted,
     /// Its process ended without a run.
     Lost(Reason),
+}
+
+/// What becomes of runs that were measured ahead when the curve ends before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// They stay, for the curve can be resumed.
+    Kept,
+    /// Those that were measured to their end stay.
+    KeptIfComplete,
+    /// They go: the curve is the same as without them.
+    Removed,
 }
 
 /// Where the points of a curve come from.
@@ -78,26 +89,32 @@ impl Points {
         }
     }
 
-    /// Ends the processes, and removes what was measured ahead and does not belong to a curve that
-    /// ended in this state: everything if a rule ended it, and what is not complete if an error did. What
-    /// remains is used when the curve is resumed. Returns sentences about what could not be removed.
-    pub(super) fn end(self, writer: &CurveWriter, state: CurveState) -> Vec<String> {
+    /// Ends the processes. What they measured ahead, and the curve did not come to, has this fate; what an
+    /// earlier process measured stays in any case. Returns sentences about what stays.
+    pub(super) fn end(self, writer: &CurveWriter, fate: Fate) -> Vec<String> {
         let ahead = self.processes.map_or_else(Vec::new, PointProcesses::end);
-        let earlier = self.earlier.into_values().map(|point| point.run);
-        let runs = ahead.into_iter().chain(earlier);
-        let runs = runs.map(|name| writer.run_named(&name));
-        // A curve without points that was refused leaves nothing.
-        let keeps_complete = state == CurveState::Failed && !writer.document().points.is_empty();
-        let goes = |run: &RunDir| match state {
-            CurveState::Interrupted | CurveState::Unfinished => false,
-            CurveState::Complete | CurveState::Stopped => true,
-            CurveState::Failed => !(keeps_complete && is_complete(run)),
+        let runs = ahead.iter().map(|name| writer.run_named(name));
+        let goes = |run: &RunDir| match fate {
+            Fate::Kept => false,
+            Fate::KeptIfComplete => !is_complete(run),
+            Fate::Removed => true,
         };
-        let removed = runs.filter(goes).map(|run| {
-            let removal = Removal::of(run.path()).and_then(Removal::execute);
-            removal.map_err(|e| format!("a point beyond the end of the curve stays: {e}"))
-        });
-        removed.filter_map(Result::err).collect()
+        let mut texts = Vec::new();
+        for run in runs.filter(goes) {
+            if let Err(e) = Removal::of(run.path()).and_then(Removal::execute) {
+                texts.push(format!("a point beyond the end of the curve stays: {e}"));
+            }
+        }
+        if fate == Fate::Removed {
+            let runs = self.earlier.values().map(|point| point.run.as_str());
+            texts.extend(runs.map(|name| {
+                format!(
+                    "{name} was measured by an earlier process and is beyond the end of the curve: \
+                     it stays"
+                )
+            }));
+        }
+        texts
     }
 }
 

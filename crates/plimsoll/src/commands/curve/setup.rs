@@ -9,7 +9,6 @@ use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_points::{Loads, StopRules};
 use plimsoll_results::{CurveLoads, CurveResults, CurveSettings, CurveWriter, LoadCurve};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -41,13 +40,6 @@ pub(super) fn ready(
     if let Some(program) = &args.monitor {
         Monitor::check(program).map_err(CommandError::usage)?;
     }
-    let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
-    check_jobs(
-        args,
-        &config,
-        hooks.is_some() || args.monitor.is_some(),
-        ranks,
-    )?;
     let root = args.root.results.clone();
     let shared = LoadTestArgs {
         how: &args.how,
@@ -68,17 +60,11 @@ pub(super) fn ready(
     };
     let started = SystemTime::now();
     let curve = config.document(&shared, (selection, results, settings), started)?;
+    let has_commands = curve.hooks.is_some() || curve.settings.monitor.is_some();
+    check_jobs(args, &config, has_commands, ranks)?;
     Ok(PreparedRun::new(config, move || {
         CurveWriter::create(&root, curve, started)
     }))
-}
-
-/// Number of points that are measured at the same time.
-pub(super) fn jobs(args: &CurveArgs) -> usize {
-    match args.jobs {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
-        n => n as usize,
-    }
 }
 
 /// Refuses to measure points at the same time if they are not independent of each other.
@@ -109,11 +95,11 @@ fn check_jobs(
     if ranks > 1 {
         return refused("virtual time supports only one process for each point: run with one rank");
     }
-    assert!(
-        !plimsoll_target::keeps_files(&config.target),
-        "points that share files are not independent"
-    );
-    Ok(())
+    // Preflight refuses such a curve, but one that is resumed may have been edited.
+    match plimsoll_target::keeps_files(&config.target) {
+        true => refused("the points of this target share files: expected --jobs 1"),
+        false => Ok(()),
+    }
 }
 
 fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {

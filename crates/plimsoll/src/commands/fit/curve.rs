@@ -226,13 +226,29 @@ fn lowered(
     parsed.lower(&found, &overrides)
 }
 
-/// A curve that has points, each with a load of its own.
-fn checked(curve: ReferenceCurve) -> Result<ReferenceCurve, CommandError> {
-    if curve.points.is_empty() {
-        let name = &curve.name;
-        return Err(CommandError::usage(format!(
-            "{name} has no point with a response time"
-        )));
+/// A curve that has points in increasing order of load, all of them loads of its workload.
+fn checked(mut curve: ReferenceCurve) -> Result<ReferenceCurve, CommandError> {
+    let name = &curve.name;
+    let refused = |why: String| Err(CommandError::usage(format!("{name} {why}")));
+    let points = &mut curve.points;
+    points.sort_by(|a, b| a.shown_load.total_cmp(&b.shown_load));
+    let Some(last) = points.last() else {
+        return refused("has no point with a response time".into());
+    };
+    if curve.plan.at_load(last.load).is_none() {
+        return refused(format!(
+            "is damaged: its Plan is of a load below {}, the load of its last point",
+            last.load
+        ));
+    }
+    if let Some(pair) = points
+        .windows(2)
+        .find(|p| p[0].shown_load == p[1].shown_load)
+    {
+        return refused(format!(
+            "has two points at load {}, {} and {}: expected one of each load",
+            pair[0].shown_load, pair[0].number, pair[1].number
+        ));
     }
     Ok(curve)
 }

@@ -54,28 +54,38 @@ impl Memo {
             .create(true)
             .open(&path)
             .map_err(failed)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let complete = bytes
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |at| at + 1);
+        let (lines, rest) = bytes.split_at(complete);
         let mut known = HashMap::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            match serde_json::from_str::<Line>(line) {
-                Ok(line) if line.key == key => {
-                    let figures = line.figures.into_iter().map(|(_, value)| value);
-                    known.insert((figures.collect(), line.load), line.latency_ms);
-                }
-                Ok(_) => {}
-                // A fit that was killed may have left a part of its last line.
-                Err(_) if number > 1 && number == text.lines().count() => {}
-                Err(e) => {
-                    return Err(CommandError::usage(format!(
-                        "{}:{number}: this is not a line of a fit's trials: {e}",
-                        path.display()
-                    )));
-                }
+        let mut take = |number: usize, line: &[u8]| match serde_json::from_slice::<Line>(line) {
+            Ok(line) if line.key == key => {
+                let figures = line.figures.into_iter().map(|(_, value)| value);
+                known.insert((figures.collect(), line.load), line.latency_ms);
+                Ok(())
             }
+            Ok(_) => Ok(()),
+            Err(e) => Err(CommandError::usage(format!(
+                "{}:{number}: this is not a line of a fit's trials: {e}",
+                path.display()
+            ))),
+        };
+        let mut count = 0;
+        for line in lines.split_inclusive(|b| *b == b'\n') {
+            count += 1;
+            take(count, line)?;
         }
-        if !text.is_empty() && !text.ends_with('\n') {
-            file.write_all(b"\n").map_err(failed)?;
+        if !rest.is_empty() {
+            match take(count + 1, rest) {
+                Ok(()) => file.write_all(b"\n").map_err(failed)?,
+                // A fit that was killed may have left a part of its last line.
+                Err(_) if count > 0 => file.set_len(complete as u64).map_err(failed)?,
+                Err(e) => return Err(e),
+            }
         }
         let names = figures.iter().map(|f| f.path.clone()).collect();
         Ok(Self {

@@ -10,15 +10,14 @@ use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_results::{CurvePoint, Environment, Run, Verdict};
 use std::collections::VecDeque;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-use tempfile::TempDir;
 
 /// Length of the intervals of a series that is not used.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// Name of a trial's system in its directory.
-const SYSTEM_FILE: &str = "trial.toml";
 
 /// Makes trials.
 pub(super) struct TrialRunner<'a> {
@@ -28,8 +27,8 @@ pub(super) struct TrialRunner<'a> {
     stop: &'a Stop,
     /// Runs that are made at once.
     jobs: usize,
-    /// Holds the system of the trial.
-    dir: TempDir,
+    /// The system of the trial: a file without a name, of which nothing is left however the program ends.
+    system: File,
 }
 
 /// The loads of a trial that remain to be run, and what was found.
@@ -43,24 +42,22 @@ impl<'a> TrialRunner<'a> {
     /// Trials of a workload, `jobs` loads at once.
     ///
     /// # Errors
-    /// If there is no directory for temporary files.
+    /// If the directory for temporary files cannot be used.
     pub(super) fn new(
         plan: &'a Plan,
         memo: Memo,
         stop: &'a Stop,
-        jobs: Option<u32>,
+        jobs: usize,
     ) -> Result<Self, CommandError> {
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        let dir = tempfile::Builder::new()
-            .prefix("plimsoll-fit-")
-            .tempdir()
-            .map_err(|e| CommandError::failed(format!("no directory for the trials: {e}")))?;
+        let system = tempfile::tempfile().map_err(|e| {
+            CommandError::failed(format!("cannot create a file for the trials: {e}"))
+        })?;
         Ok(Self {
             plan,
             memo,
             stop,
-            jobs: jobs.map_or_else(processors, |n| n as usize),
-            dir,
+            jobs,
+            system,
         })
     }
 
@@ -88,11 +85,15 @@ impl<'a> TrialRunner<'a> {
 
     /// Runs the workload at loads, the highest first: they take longest.
     fn run(&mut self, text: &str, figures: &[String], loads: Vec<u64>) -> Result<(), CommandError> {
-        let path = self.dir.path().join(SYSTEM_FILE);
-        std::fs::write(&path, text)
-            .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", path.display())))?;
+        let file = &self.system;
+        let written = file
+            .set_len(0)
+            .and_then(|()| file.write_all_at(text.as_bytes(), 0));
+        written.map_err(|e| {
+            CommandError::failed(format!("cannot write the system of a trial: {e}"))
+        })?;
         let settings = Settings {
-            target: format!("sim:{}", path.display()),
+            target: format!("sim:/proc/self/fd/{}", file.as_raw_fd()),
             clock: ClockKind::Virtual,
             interval: INTERVAL,
             ..Settings::default()
@@ -146,13 +147,14 @@ fn latency_ms(
 ) -> Result<f64, CommandError> {
     let plan = plan
         .at_load(load)
-        .expect("the Plan is that of the highest load");
+        .expect("a curve is read only if its Plan is that of its highest load");
     let ran = plimsoll_engine::run(&plan, settings, stop, &mut SilentObserver);
     let outcome = outcome_or_refusal(ran)?;
     let (_, measured) = load_runner::times(&plan);
     let metadata = RunMetadata {
         plan,
         target: settings.target.clone(),
+        system: None,
         clock: settings.clock,
         started: SystemTime::now(),
         environment: Environment::look(None),

@@ -157,13 +157,16 @@ impl WorkloadCatalog {
             ));
         }
         workload::make_absolute(&mut plan, target)?;
-        let system = directory_name(&case.place.label);
+        let (target, system) =
+            workload::absolute_target(target).map_err(|e| of_case(e, case, profile))?;
+        let directory = directory_name(&case.place.label);
         Ok(ProfileCase {
             name: case.name.clone(),
             config: case.config.clone(),
             filesystem: case.place.label.clone(),
-            target: target.clone(),
-            directory: format!("{system}/{}", case.name),
+            target,
+            system,
+            directory: format!("{directory}/{}", case.name),
             plan,
             results: None,
             verdict: None,
@@ -192,5 +195,5 @@ fn nowhere(name: &str) -> String {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("it is not built in, and no file {name}.f is beside the profile"),
     };
-    format!("there is no workload `{name}`: {hint}")
+    format!("`{name}` is not a workload: {hint}")
 }

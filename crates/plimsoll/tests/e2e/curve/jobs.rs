@@ -89,7 +89,7 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
         command.args(more);
         Ended::of(command).refusal()
     };
-    for jobs in ["--jobs=2", "--jobs=0"] {
+    for jobs in ["--jobs=2", "--jobs=9"] {
         let real = refusal(&[jobs, "--target=null:?latency=1ms"]);
         assert!(
             real.contains("expected --jobs 1, or virtual time (--clock virtual"),
@@ -104,6 +104,12 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
         let said = refusal(&[&more[..], &["--allow-commands"]].concat());
         assert!(said.contains("one point at a time"), "{said}");
     }
+    // A target with files has no virtual time; nothing is created there.
+    let work = bench.work();
+    let work = format!("--dir={}", work.display());
+    let files = refusal(&["--jobs=2", "--clock=virtual", &work]);
+    assert!(files.contains("virtual time"), "{files}");
+    assert!(!bench.work().exists());
     assert_eq!(bench.results().len(), 0);
 }
 
@@ -174,6 +180,41 @@ fn an_interrupt_ends_all_processes() {
 }
 
 #[test]
+fn a_termination_ends_all_processes_whoever_gets_it() {
+    // `kill PID` sends it to one, a service manager to each of the group, `kill` of a child to one point.
+    for (to_children, to_parent) in [(0, true), (3, true), (1, false)] {
+        let bench = Bench::on_tmpfs();
+        let going = started(endless(&bench), "load 3 begun");
+        let pids = processes(going.child.id());
+        // Until they handle signals; before, the signal ends them as well.
+        for pid in &pids {
+            wait_until("the process waits for its input", || {
+                let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+                tasks.is_ok_and(|tasks| tasks.count() > 2)
+            });
+        }
+        for pid in &pids[..to_children] {
+            signal(*pid, Signal::TERM);
+        }
+        if to_parent {
+            going.terminate();
+        }
+        let ended = going.end().expect_code(130);
+        assert!(!ended.stderr.contains("error"), "{}", ended.stderr);
+        let curve = parsed(&ended);
+        assert_eq!(
+            (curve.state, loads(&curve)),
+            (CurveState::Interrupted, vec![])
+        );
+        assert!(pids.into_iter().all(has_ended));
+        let left = entries(&directory(&bench));
+        let is_result = |name: &String| name == "curve.json" || name.ends_with("-interrupted");
+        assert!(left.iter().all(is_result), "{left:?}");
+        assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+    }
+}
+
+#[test]
 fn processes_end_with_the_one_that_started_them() {
     let bench = Bench::on_tmpfs();
     let going = started(endless(&bench), "load 3 begun");
@@ -210,4 +251,39 @@ fn what_was_measured_ahead_is_used_when_a_curve_is_resumed() {
     let names = ["curve.json", "point-01-load-1", "point-02-load-2"];
     assert_eq!(entries(&dir)[..3], names);
     assert_eq!(entries(&dir).len(), 5);
+}
+
+#[test]
+fn what_an_earlier_process_measured_beyond_the_end_of_the_curve_stays() {
+    let bench = Bench::on_tmpfs();
+    let mut command = curve(&bench, &["--time=5s", "--warmup=0s", "--load=1..7"]);
+    command.args(["--target=null:?latency=10ms&servers=3", "--clock=virtual"]);
+    command.args(TO_THE_END);
+    let whole = parsed(&Ended::of(command).expect_code(0));
+    assert_eq!(loads(&whole), [1, 2, 3, 4, 5, 6, 7]);
+    let dir = directory(&bench);
+    // As if several processes had been at work when that of the curve, which ends with the second
+    // invalid point, was killed.
+    let mut cut = whole.clone();
+    cut.points.truncate(2);
+    cut.state = CurveState::Unfinished;
+    cut.stop_rules.stop_after_invalid = Some(2);
+    let text = serde_json::to_string_pretty(&cut).unwrap();
+    std::fs::write(dir.path().join("curve.json"), text).unwrap();
+    std::fs::remove_dir_all(dir.path().join("point-03-load-3")).unwrap();
+    let before = entries(&dir);
+    let resumed = resume(&bench, &dir).expect_code(0);
+    for load in [6, 7] {
+        let text = format!("point-0{load}-load-{load} was measured by an earlier process");
+        assert!(resumed.stderr.contains(&text), "{}", resumed.stderr);
+    }
+    let curve = parsed(&resumed);
+    assert_eq!(
+        (curve.state, loads(&curve)),
+        (CurveState::Stopped, vec![1, 2, 3, 4, 5])
+    );
+    assert_eq!(curve.points[3..], whole.points[3..5]);
+    let after: Vec<String> = entries(&dir);
+    assert!(before.iter().all(|name| after.contains(name)), "{after:?}");
+    assert_eq!(after.len(), before.len() + 1);
 }

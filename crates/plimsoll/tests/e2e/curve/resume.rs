@@ -162,6 +162,38 @@ fn an_interrupted_curve_goes_on() {
 }
 
 #[test]
+fn a_curve_that_is_refused_when_it_is_resumed_stays_with_its_runs() {
+    let bench = Bench::on_tmpfs();
+    let mut command = curve(&bench, &["--time=1h", "--warmup=0s", "--load=1,2"]);
+    command.arg("--dir").arg(bench.work());
+    let going = started(command, "measuring");
+    going.interrupt();
+    going.end().expect_code(130);
+    let dir = directory(&bench);
+    let names = ["curve.json", "point-01-load-1-interrupted"];
+    assert_eq!(entries(&dir), names);
+    // Another user has taken the directory over.
+    std::fs::remove_file(bench.work().join(MARKER)).unwrap();
+    std::fs::write(bench.work().join("thesis.tex"), "mine\n").unwrap();
+    let ended = resume(&bench, &dir).expect_code(1);
+    let curve = parsed(&ended);
+    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![]));
+    assert_eq!(curve.stop_reason.as_ref().unwrap().code, "refused");
+    assert_eq!(dir.read().unwrap(), curve);
+    assert_eq!(entries(&dir), names);
+    // So does one whose monitor is gone.
+    let mut gone = curve.clone();
+    gone.settings.monitor = Some(bench.path("gone.sh"));
+    gone.state = CurveState::Unfinished;
+    let text = serde_json::to_string(&gone).unwrap();
+    std::fs::write(dir.path().join("curve.json"), text).unwrap();
+    let refused = resume(&bench, &dir).refusal();
+    assert!(refused.contains("gone.sh"), "{refused}");
+    assert_eq!(dir.read().unwrap(), gone);
+    assert_eq!(entries(&dir), names);
+}
+
+#[test]
 fn an_interrupt_between_points_ends_the_curve_there() {
     let bench = Bench::on_tmpfs();
     let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
