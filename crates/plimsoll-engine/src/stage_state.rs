@@ -1,10 +1,11 @@
 //! Stages of a pattern: the progress of its ranks, and the results of a stage.
 
-use crate::sync::{BlockedCount, Broadcast, ControllerWakeup};
+use crate::sync::{BlockedCount, Broadcast, ControllerWakeup, lock};
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, OpTotals};
 use plimsoll_plan::{Pattern, Plan, Stage};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
@@ -34,18 +35,23 @@ impl RankStates {
     }
 }
 
-/// A stage that is running, as its rank and the controller see it.
+/// A stage that is running, as the ranks of this process and the controller see it: one rank, or in
+/// virtual time all ranks.
 pub(crate) struct StageRun {
     pub(crate) stage: u32,
     pub(crate) states: RankStates,
-    /// Whether there are other ranks, which agree on the rounds after a stonewall.
+    /// The number of ranks of this process.
+    ranks: usize,
+    /// Whether other processes have ranks, which agree on the rounds after a stonewall.
     others: bool,
-    /// Rounds completed when the stonewall came or all were completed, for the ranks to agree on.
-    proposed: AtomicU64,
+    /// Rounds that each rank of this process had completed when the stonewall came or all were
+    /// completed, for the ranks to agree on.
+    proposals: Mutex<BTreeMap<u32, u64>>,
     agreed: AtomicU64,
     changed: Broadcast,
     bell: Arc<ControllerWakeup>,
-    pub(crate) done: Mutex<Option<StageDone>>,
+    /// The results of the ranks that have ended.
+    done: Mutex<BTreeMap<u32, StageDone>>,
 }
 
 /// The results of a rank in a stage that are not in its recorder.
@@ -61,20 +67,24 @@ pub(crate) struct StageDone {
     pub(crate) waited: Nanos,
     /// The samples of each row; empty if they are not kept.
     pub(crate) samples: Vec<Vec<Sample>>,
+    /// The rank's own operations by row, if it shares its recorder with other ranks.
+    pub(crate) rows: BTreeMap<u32, OpTotals>,
 }
 
 impl StageRun {
     pub(crate) fn new(
         stage: u32,
         states: RankStates,
+        ranks: usize,
         others: bool,
         bell: Arc<ControllerWakeup>,
     ) -> Self {
         Self {
             stage,
             states,
+            ranks,
             others,
-            proposed: AtomicU64::new(NO_ROUND),
+            proposals: Mutex::default(),
             agreed: AtomicU64::new(NO_ROUND),
             changed: Broadcast::default(),
             bell,
@@ -88,9 +98,48 @@ impl StageRun {
         (pattern, &pattern.stages[self.stage as usize])
     }
 
-    /// Rounds that the rank of this process has completed, once it waits for the others to agree.
+    /// Whether ranks of this process share a recorder, so that each also keeps its own figures.
+    pub(crate) fn shares_recorder(&self) -> bool {
+        self.ranks > 1
+    }
+
+    /// The largest number of rounds that a rank of this process has completed, once all of them wait
+    /// for those of other processes to agree.
     pub(crate) fn proposed(&self) -> Option<u64> {
-        Some(self.proposed.load(SeqCst)).filter(|n| *n != NO_ROUND)
+        self.largest_proposal().filter(|_| self.others)
+    }
+
+    /// The largest proposal, once every rank of this process has made one.
+    fn largest_proposal(&self) -> Option<u64> {
+        let proposals = lock(&self.proposals);
+        let largest = proposals.values().max().copied();
+        largest.filter(|_| proposals.len() == self.ranks)
+    }
+
+    /// Proposes the rounds of a rank, unless it has proposed before.
+    fn propose(&self, rank: u32, rounds: u64) {
+        lock(&self.proposals).entry(rank).or_insert(rounds);
+        match self.largest_proposal() {
+            None => {}
+            Some(_) if self.others => self.bell.ring(),
+            Some(largest) => self.agree(largest),
+        }
+    }
+
+    /// Stores the results of a rank that has ended the stage.
+    pub(crate) fn end(&self, rank: u32, done: StageDone) {
+        let before = lock(&self.done).insert(rank, done);
+        assert!(before.is_none(), "a rank ends a stage once");
+        // It may have ended without a proposal, for which the others of this process must not wait.
+        // For other processes the controller makes it, after it has reported why the rank ended.
+        if !self.others {
+            self.propose(rank, 0);
+        }
+    }
+
+    /// Takes the results of a rank; without any, it failed before its first operation.
+    pub(crate) fn take_done(&self, rank: u32) -> StageDone {
+        lock(&self.done).remove(&rank).unwrap_or_default()
     }
 
     /// Sets the number of rounds on which all ranks have agreed.
@@ -104,13 +153,10 @@ impl StageRun {
         &self,
         lane: &Lane,
         idle: &BlockedCount,
+        rank: u32,
         rounds: u64,
     ) -> Result<u64, Stopped> {
-        if !self.others {
-            return Ok(rounds);
-        }
-        self.proposed.store(rounds, SeqCst);
-        self.bell.ring();
+        self.propose(rank, rounds);
         let look = || Some(self.agreed.load(SeqCst)).filter(|n| *n != NO_ROUND);
         self.changed.until(lane, idle, look).await
     }

@@ -192,13 +192,20 @@ pub enum ClockArg {
     Virtual,
 }
 
-impl CommonRunArgs {
-    /// The clock of the run: that of `--clock`, or virtual time for a target that exists in no other.
-    pub fn clock(&self) -> ClockKind {
-        let is_virtual = plimsoll_target::scheme_of(&self.target).is_some_and(|s| s.is_virtual);
-        match self.clock {
-            ClockArg::Real if !is_virtual => ClockKind::Real,
+impl ClockArg {
+    /// The clock of a run: that of `--clock`, or virtual time for a target that exists in no other.
+    pub fn of_target(self, target: &str) -> ClockKind {
+        let is_virtual = plimsoll_target::scheme_of(target).is_some_and(|s| s.is_virtual);
+        match self {
+            Self::Real if !is_virtual => ClockKind::Real,
             _ => ClockKind::Virtual,
         }
+    }
+}
+
+impl CommonRunArgs {
+    /// The clock of the run.
+    pub fn clock(&self) -> ClockKind {
+        self.clock.of_target(&self.target)
     }
 }
