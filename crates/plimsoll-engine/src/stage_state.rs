@@ -2,7 +2,7 @@
 
 use crate::sync::{BlockedCount, Broadcast, ControllerWakeup, lock};
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::{Nanos, OpTotals};
+use plimsoll_measure::{Nanos, OpTotals, RankRow};
 use plimsoll_plan::{Pattern, Plan, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +52,8 @@ pub(crate) struct StageRun {
     bell: Arc<ControllerWakeup>,
     /// The results of the ranks that have ended.
     done: Mutex<BTreeMap<u32, StageDone>>,
+    /// The measured operations of each rank by row, if the ranks of this process share a recorder.
+    rows: Mutex<Vec<BTreeMap<u32, OpTotals>>>,
 }
 
 /// The results of a rank in a stage that are not in its recorder.
@@ -67,8 +69,6 @@ pub(crate) struct StageDone {
     pub(crate) waited: Nanos,
     /// The samples of each row; empty if they are not kept.
     pub(crate) samples: Vec<Vec<Sample>>,
-    /// The rank's own operations by row, if it shares its recorder with other ranks.
-    pub(crate) rows: BTreeMap<u32, OpTotals>,
 }
 
 impl StageRun {
@@ -89,6 +89,7 @@ impl StageRun {
             changed: Broadcast::default(),
             bell,
             done: Mutex::default(),
+            rows: Mutex::new(vec![BTreeMap::new(); ranks]),
         }
     }
 
@@ -101,6 +102,17 @@ impl StageRun {
     /// Whether ranks of this process share a recorder, so that each also keeps its own figures.
     pub(crate) fn shares_recorder(&self) -> bool {
         self.ranks > 1
+    }
+
+    /// Adds an operation to the figures of a rank.
+    pub(crate) fn keep(&self, rank: u32, row: u32, add: impl FnOnce(&mut OpTotals)) {
+        add(lock(&self.rows)[rank as usize].entry(row).or_default());
+    }
+
+    /// What was added to a row of a rank.
+    pub(crate) fn kept(&self, rank: u32, row: u32) -> RankRow {
+        let kept = &lock(&self.rows)[rank as usize];
+        kept.get(&row).map(RankRow::from).unwrap_or_default()
     }
 
     /// The largest number of rounds that a rank of this process has completed, once all of them wait
@@ -159,5 +171,69 @@ impl StageRun {
         self.propose(rank, rounds);
         let look = || Some(self.agreed.load(SeqCst)).filter(|n| *n != NO_ROUND);
         self.changed.until(lane, idle, look).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(ranks: usize, others: bool) -> StageRun {
+        let states = RankStates {
+            position: vec![0; ranks],
+            made: vec![0; ranks],
+        };
+        StageRun::new(0, states, ranks, others, Arc::default())
+    }
+
+    fn agreed(run: &StageRun) -> Option<u64> {
+        Some(run.agreed.load(SeqCst)).filter(|n| *n != NO_ROUND)
+    }
+
+    #[test]
+    fn ranks_of_one_process_agree_on_the_most_rounds_once_all_have_proposed_or_ended() {
+        let run = run(3, false);
+        run.propose(1, 5);
+        run.end(0, StageDone::default());
+        assert_eq!(agreed(&run), None);
+        run.propose(2, 3);
+        assert_eq!(agreed(&run), Some(5));
+        // They do more rounds before they end.
+        for rank in [1, 2] {
+            run.end(rank, StageDone::default());
+        }
+        assert_eq!((agreed(&run), run.proposed()), (Some(5), None));
+    }
+
+    #[test]
+    fn the_controller_proposes_to_other_processes_what_the_rank_proposed() {
+        let waiting = run(1, true);
+        assert_eq!(waiting.proposed(), None);
+        waiting.propose(0, 7);
+        assert_eq!((waiting.proposed(), agreed(&waiting)), (Some(7), None));
+        waiting.agree(9);
+        assert_eq!(agreed(&waiting), Some(9));
+        let failed = run(1, true);
+        failed.end(0, StageDone::default());
+        assert_eq!(failed.proposed(), None);
+    }
+
+    #[test]
+    fn figures_are_those_of_their_rank_and_row() {
+        let run = run(2, false);
+        assert!(run.shares_recorder());
+        for latency in [300, 100, 200] {
+            run.keep(1, 4, |row| {
+                row.ops += 1;
+                row.bytes += 10;
+                row.service.record(latency);
+            });
+        }
+        let row = run.kept(1, 4);
+        assert_eq!((row.ops, row.bytes, row.errors), (3, 30, 0));
+        assert_eq!((row.quantiles_ns[0], row.quantiles_ns[6]), (100, 300));
+        for (rank, row) in [(0, 4), (1, 3)] {
+            assert_eq!(run.kept(rank, row), RankRow::default());
+        }
     }
 }

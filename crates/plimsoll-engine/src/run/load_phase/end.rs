@@ -90,7 +90,8 @@ impl LoadPhase<'_> {
             .map(|(row, _)| match totals {
                 // The only rank of this process.
                 Some(totals) if !run.shares_recorder() => RankRow::from(&totals.rows[row as usize]),
-                _ => done.rows.get(&row).map(RankRow::from).unwrap_or_default(),
+                Some(_) => run.kept(rank, row),
+                None => RankRow::default(),
             });
         RankStage {
             rank,

@@ -33,7 +33,7 @@ struct Rank<'a, S: Session> {
     stage: &'a Stage,
     rank: u32,
     done: StageDone,
-    /// Whether it adds its operations to `done`, because the recorder has those of other ranks too.
+    /// Whether it keeps its own figures, because the recorder has the operations of other ranks too.
     keeps_rows: bool,
     /// Owner, set and number of the located object; without a number, of the set.
     at: (u32, u32, Option<u64>),
@@ -178,18 +178,19 @@ impl<S: Session> Rank<'_, S> {
 
     /// Adds an operation that succeeded to the rank's own figures.
     #[cold]
-    fn keep_operation(&mut self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
-        if let Some(own) = self.own_row(row, end) {
+    fn keep_operation(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
+        self.keep(row, end, |own| {
             own.ops += 1;
             own.bytes += bytes;
             own.service.record(end - start);
-        }
+        });
     }
 
-    /// The rank's own figures of a row, if an operation that ends at `end` is measured.
-    fn own_row(&mut self, row: u32, end: Nanos) -> Option<&mut OpTotals> {
-        let is_measured = self.keeps_rows && self.shared.window.bounds().contains(end);
-        is_measured.then(|| self.done.rows.entry(row).or_default())
+    /// Adds an operation that ended at `end` to the rank's own figures, if it is measured.
+    fn keep(&self, row: u32, end: Nanos, add: impl FnOnce(&mut OpTotals)) {
+        if self.keeps_rows && self.shared.window.bounds().contains(end) {
+            self.run.keep(self.rank, row, add);
+        }
     }
 
     #[cold]
@@ -209,9 +210,9 @@ impl<S: Session> Rank<'_, S> {
         error: OpError,
     ) -> Result<(), WorkerExit> {
         let on_error = self.stage.on_error;
-        if let Some(own) = self.own_row(row, end) {
+        self.keep(row, end, |own| {
             *own.errors.entry(error.name()).or_default() += 1;
-        }
+        });
         match self
             .context
             .record_failure(row, start, end, error, on_error)?
