@@ -216,7 +216,7 @@ fn work(run: &Run) -> Vec<(String, u32, u64, Vec<(u64, u64, u64)>)> {
 fn workers_of_one_process_do_what_processes_do() {
     let patterns: [&[&str]; 7] = [
         &["-P=20", "-I=10", "-D=3", "-R=2", "-O=2"],
-        &["-P=5", "-I=8", "-D=2", "-R=1", "-O=-1", "--read-only"],
+        &["-P=8", "-I=8", "-D=2", "-R=1", "-O=-1", "--read-only"],
         &["-P=20", "-I=10", "-D=2", "-R=1", "--warmup=1"],
         &["--pattern=mdtest-easy", "-n=30", "-w=0"],
         &["--pattern=mdtest-hard", "-n=30", "-w=0"],
