@@ -31,8 +31,11 @@ fn json(bench: &Bench, more: &[&str]) -> Run {
     md(bench, &[more, &["--format=json"]].concat()).result(0)
 }
 
-/// Operations, bytes and errors of each rank by the name of their row, in the stages with this name.
-fn of_ranks(run: &Run, stage: &Stage, name: &str) -> Vec<(u64, u64, u64)> {
+/// Operations, bytes and errors.
+type Counts = (u64, u64, u64);
+
+/// What each rank did in a row of a stage.
+fn of_ranks(run: &Run, stage: &Stage, name: &str) -> Vec<Counts> {
     let names = run.plan.operations.iter().map(|o| o.name.as_str());
     let at = names.clone().position(|n| n == name).expect(name);
     let row = |rank: &RankStage| {
@@ -201,8 +204,8 @@ fn one_seed_is_the_same_result_and_another_seed_is_not() {
     assert_ne!(one.1, other.1);
 }
 
-/// What each rank did in each stage, without the times.
-fn work(run: &Run) -> Vec<(String, u32, u64, Vec<(u64, u64, u64)>)> {
+/// What each rank did in each stage, without the times: its rounds and rows.
+fn work(run: &Run) -> Vec<(String, u32, u64, Vec<Counts>)> {
     let ranks = run.stages.iter().flat_map(|stage| {
         stage.ranks.iter().map(move |rank| {
             let rows = rank.rows.iter().map(|r| (r.ops, r.bytes, r.errors));
