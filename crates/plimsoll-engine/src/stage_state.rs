@@ -1,10 +1,11 @@
 //! Stages of a pattern: the progress of its ranks, and the results of a stage.
 
-use crate::sync::{BlockedCount, Broadcast, ControllerWakeup};
+use crate::sync::{BlockedCount, Broadcast, ControllerWakeup, lock};
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, OpTotals, RankRow};
 use plimsoll_plan::{Pattern, Plan, Stage};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
@@ -34,18 +35,25 @@ impl RankStates {
     }
 }
 
-/// A stage that is running, as its rank and the controller see it.
+/// A stage that is running, as the ranks of this process and the controller see it: one rank, or in
+/// virtual time all ranks.
 pub(crate) struct StageRun {
     pub(crate) stage: u32,
     pub(crate) states: RankStates,
-    /// Whether there are other ranks, which agree on the rounds after a stonewall.
+    /// The number of ranks of this process.
+    ranks: usize,
+    /// Whether other processes have ranks, which agree on the rounds after a stonewall.
     others: bool,
-    /// Rounds completed when the stonewall came or all were completed, for the ranks to agree on.
-    proposed: AtomicU64,
+    /// Rounds that each rank of this process had completed when the stonewall came or all were
+    /// completed, for the ranks to agree on.
+    proposals: Mutex<BTreeMap<u32, u64>>,
     agreed: AtomicU64,
     changed: Broadcast,
     bell: Arc<ControllerWakeup>,
-    pub(crate) done: Mutex<Option<StageDone>>,
+    /// The results of the ranks that have ended.
+    done: Mutex<BTreeMap<u32, StageDone>>,
+    /// The measured operations of each rank by row, if the ranks of this process share a recorder.
+    rows: Mutex<Vec<BTreeMap<u32, OpTotals>>>,
 }
 
 /// The results of a rank in a stage that are not in its recorder.
@@ -67,18 +75,21 @@ impl StageRun {
     pub(crate) fn new(
         stage: u32,
         states: RankStates,
+        ranks: usize,
         others: bool,
         bell: Arc<ControllerWakeup>,
     ) -> Self {
         Self {
             stage,
             states,
+            ranks,
             others,
-            proposed: AtomicU64::new(NO_ROUND),
+            proposals: Mutex::default(),
             agreed: AtomicU64::new(NO_ROUND),
             changed: Broadcast::default(),
             bell,
             done: Mutex::default(),
+            rows: Mutex::new(vec![BTreeMap::new(); ranks]),
         }
     }
 
@@ -88,9 +99,59 @@ impl StageRun {
         (pattern, &pattern.stages[self.stage as usize])
     }
 
-    /// Rounds that the rank of this process has completed, once it waits for the others to agree.
+    /// Whether ranks of this process share a recorder, so that each also keeps its own figures.
+    pub(crate) fn shares_recorder(&self) -> bool {
+        self.ranks > 1
+    }
+
+    /// Adds an operation to the figures of a rank.
+    pub(crate) fn keep(&self, rank: u32, row: u32, add: impl FnOnce(&mut OpTotals)) {
+        add(lock(&self.rows)[rank as usize].entry(row).or_default());
+    }
+
+    /// What was added to a row of a rank.
+    pub(crate) fn kept(&self, rank: u32, row: u32) -> RankRow {
+        let kept = &lock(&self.rows)[rank as usize];
+        kept.get(&row).map(RankRow::from).unwrap_or_default()
+    }
+
+    /// The largest number of rounds that a rank of this process has completed, once all of them wait
+    /// for those of other processes to agree.
     pub(crate) fn proposed(&self) -> Option<u64> {
-        Some(self.proposed.load(SeqCst)).filter(|n| *n != NO_ROUND)
+        self.largest_proposal().filter(|_| self.others)
+    }
+
+    /// The largest proposal, once every rank of this process has made one.
+    fn largest_proposal(&self) -> Option<u64> {
+        let proposals = lock(&self.proposals);
+        let largest = proposals.values().max().copied();
+        largest.filter(|_| proposals.len() == self.ranks)
+    }
+
+    /// Proposes the rounds of a rank, unless it has proposed before.
+    fn propose(&self, rank: u32, rounds: u64) {
+        lock(&self.proposals).entry(rank).or_insert(rounds);
+        match self.largest_proposal() {
+            None => {}
+            Some(_) if self.others => self.bell.ring(),
+            Some(largest) => self.agree(largest),
+        }
+    }
+
+    /// Stores the results of a rank that has ended the stage.
+    pub(crate) fn end(&self, rank: u32, done: StageDone) {
+        let before = lock(&self.done).insert(rank, done);
+        assert!(before.is_none(), "a rank ends a stage once");
+        // It may have ended without a proposal, for which the others of this process must not wait.
+        // For other processes the controller makes it, after it has reported why the rank ended.
+        if !self.others {
+            self.propose(rank, 0);
+        }
+    }
+
+    /// Takes the results of a rank; without any, it failed before its first operation.
+    pub(crate) fn take_done(&self, rank: u32) -> StageDone {
+        lock(&self.done).remove(&rank).unwrap_or_default()
     }
 
     /// Sets the number of rounds on which all ranks have agreed.
@@ -104,14 +165,75 @@ impl StageRun {
         &self,
         lane: &Lane,
         idle: &BlockedCount,
+        rank: u32,
         rounds: u64,
     ) -> Result<u64, Stopped> {
-        if !self.others {
-            return Ok(rounds);
-        }
-        self.proposed.store(rounds, SeqCst);
-        self.bell.ring();
+        self.propose(rank, rounds);
         let look = || Some(self.agreed.load(SeqCst)).filter(|n| *n != NO_ROUND);
         self.changed.until(lane, idle, look).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(ranks: usize, others: bool) -> StageRun {
+        let states = RankStates {
+            position: vec![0; ranks],
+            made: vec![0; ranks],
+        };
+        StageRun::new(0, states, ranks, others, Arc::default())
+    }
+
+    fn agreed(run: &StageRun) -> Option<u64> {
+        Some(run.agreed.load(SeqCst)).filter(|n| *n != NO_ROUND)
+    }
+
+    #[test]
+    fn ranks_of_one_process_agree_on_the_most_rounds_once_all_have_proposed_or_ended() {
+        let run = run(3, false);
+        run.propose(1, 5);
+        run.end(0, StageDone::default());
+        assert_eq!(agreed(&run), None);
+        run.propose(2, 3);
+        assert_eq!(agreed(&run), Some(5));
+        // They do more rounds before they end.
+        for rank in [1, 2] {
+            run.end(rank, StageDone::default());
+        }
+        assert_eq!((agreed(&run), run.proposed()), (Some(5), None));
+    }
+
+    #[test]
+    fn the_controller_proposes_to_other_processes_what_the_rank_proposed() {
+        let waiting = run(1, true);
+        assert_eq!(waiting.proposed(), None);
+        waiting.propose(0, 7);
+        assert_eq!((waiting.proposed(), agreed(&waiting)), (Some(7), None));
+        waiting.agree(9);
+        assert_eq!(agreed(&waiting), Some(9));
+        let failed = run(1, true);
+        failed.end(0, StageDone::default());
+        assert_eq!(failed.proposed(), None);
+    }
+
+    #[test]
+    fn figures_are_those_of_their_rank_and_row() {
+        let run = run(2, false);
+        assert!(run.shares_recorder());
+        for latency in [300, 100, 200] {
+            run.keep(1, 4, |row| {
+                row.ops += 1;
+                row.bytes += 10;
+                row.service.record(latency);
+            });
+        }
+        let row = run.kept(1, 4);
+        assert_eq!((row.ops, row.bytes, row.errors), (3, 30, 0));
+        assert_eq!((row.quantiles_ns[0], row.quantiles_ns[6]), (100, 300));
+        for (rank, row) in [(0, 4), (1, 3)] {
+            assert_eq!(run.kept(rank, row), RankRow::default());
+        }
     }
 }

@@ -27,7 +27,7 @@ pub struct Pattern {
     pub set_name: NameTemplate,
     /// Name of an object in its set.
     pub object_name: NameTemplate,
-    /// Ranks, each a worker in a process of its own; at least 1.
+    /// Ranks, each a worker: in a process of its own, or in virtual time all in one; at least 1.
     pub ranks: u32,
     /// Sets of each rank; at least 1.
     pub sets: u32,

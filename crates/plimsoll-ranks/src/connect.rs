@@ -33,8 +33,18 @@ pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
     }
     match processes {
         None | Some(1) => Ok(Box::new(Solo::new())),
-        Some(n) if (2..=MAX_PROCESSES).contains(&n) => local::start(n),
-        Some(n) => Err(ConnectError::usage(format!(
+        Some(n) => check_processes(n).and_then(|()| local::start(n)),
+    }
+}
+
+/// Checks a value of `--processes`.
+///
+/// # Errors
+/// It is 0 or above [`MAX_PROCESSES`].
+pub fn check_processes(processes: u32) -> Result<(), ConnectError> {
+    match processes {
+        1..=MAX_PROCESSES => Ok(()),
+        n => Err(ConnectError::usage(format!(
             "--processes is {n}: must be between 1 and {MAX_PROCESSES}"
         ))),
     }

@@ -24,7 +24,7 @@ mod solo;
 mod tree;
 
 pub use connect::{
-    MAX_PROCESSES, connect, is_output_forwarded, is_reporting_rank, mpi_library,
+    MAX_PROCESSES, check_processes, connect, is_output_forwarded, is_reporting_rank, mpi_library,
     wait_for_rank_0_report,
 };
 pub use connect_error::ConnectError;

@@ -12,7 +12,7 @@ use crate::{
     RUN_FILE, ResultsError, Run, RunDir, document, open_regular,
 };
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};
+use plimsoll_measure::{ClockKind, Latency, OpTotals, RankStage, WindowTotals};
 use plimsoll_plan::{Phase, Plan};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -146,7 +146,11 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     truncate_to_complete(&csv, whole.rows_end)?;
     truncate_to_complete(&log, whole.lines_end)?;
     let stages = stages(&draft.plan, whole.windows.len());
-    let text = whole.said(draft.ranks);
+    let text = whole.said(match draft.clock {
+        ClockKind::Real => draft.ranks,
+        // All ranks are workers of one process, whose intervals are written as they end.
+        ClockKind::Virtual => 1,
+    });
     let began = started(&draft);
     Ok(Run::assemble(MeasuredRun {
         windows: whole.windows,

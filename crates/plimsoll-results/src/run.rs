@@ -71,7 +71,7 @@ pub struct Run {
     pub client_cache: Option<ClientCache>,
     /// Windows measured before the last one, in order; empty for a pattern.
     pub earlier_windows: Vec<Window>,
-    /// Processes that ran the Plan together.
+    /// Ranks that ran the Plan together: processes, or the workers of a pattern in virtual time.
     pub ranks: u32,
     /// Stages of a pattern, in order, each a window of its own; the figures of the run are all of
     /// them together, and its window is as long as all of theirs.

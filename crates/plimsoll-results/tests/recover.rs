@@ -33,9 +33,10 @@ fn plan() -> Plan {
     plan
 }
 
-fn draft(plan: &Plan, ranks: u32) -> Run {
+fn draft(plan: &Plan, ranks: u32, clock: ClockKind) -> Run {
     Run::assemble(MeasuredRun {
         ranks,
+        clock,
         interrupted: true,
         ..MeasuredRun::new(
             plan.clone(),
@@ -68,11 +69,21 @@ fn interval(window: u32, index: u64) -> Interval {
 /// What a run of so many ranks leaves below `root` that is killed after these intervals: its writer
 /// holds a lock, but not on copies.
 fn killed(root: &Path, name: &str, ranks: u32, intervals: &[(u32, u64)]) -> PathBuf {
+    killed_on(ClockKind::Real, root, name, ranks, intervals)
+}
+
+fn killed_on(
+    clock: ClockKind,
+    root: &Path,
+    name: &str,
+    ranks: u32,
+    intervals: &[(u32, u64)],
+) -> PathBuf {
     let (plan, elsewhere) = (plan(), tempfile::tempdir().unwrap());
     let started = SystemTime::UNIX_EPOCH;
-    let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real);
+    let writer = RunWriter::create(elsewhere.path(), &plan, started, clock);
     let mut writer = writer.unwrap();
-    writer.draft(&draft(&plan, ranks)).unwrap();
+    writer.draft(&draft(&plan, ranks, clock)).unwrap();
     for (window, index) in intervals {
         writer.interval(&interval(*window, *index)).unwrap();
     }
@@ -173,6 +184,26 @@ fn processes_that_recover_at_once_make_each_result_once() {
     let left = std::fs::read_dir(root.path()).unwrap();
     let left = left.map(|e| e.unwrap().file_name().into_string().unwrap());
     assert_eq!(left.filter(|n| !n.starts_with('.')).count(), names.len());
+}
+
+/// In virtual time all ranks are in one process, which writes intervals as they end.
+#[test]
+fn figures_of_ranks_in_virtual_time_are_those_of_complete_intervals() {
+    let root = tempfile::tempdir().unwrap();
+    let left = killed_on(
+        ClockKind::Virtual,
+        root.path(),
+        ".plimsoll-aaaaaa",
+        3,
+        &[(2, 0), (2, 1)],
+    );
+    let (_, run) = recovered(&left);
+    assert_eq!((run.ranks, run.summary.ops), (3, 2));
+    assert!(
+        says(&run, "the intervals that were complete"),
+        "{:?}",
+        run.notes
+    );
 }
 
 #[test]

@@ -380,6 +380,8 @@ Examples:
   plimsoll md -1 && plimsoll md -2 -w=60 -W && plimsoll md -3
       one phase after the other; mdtest.status stores the position
   plimsoll md --pattern mdtest-hard -n 10000 -w 30 --processes 8
+  plimsoll md --processes 8 -P=100 -I=50 -D=2 --target sim:flash-2-replicas
+      eight ranks on a simulated system, as workers of one process in virtual time
   plimsoll md --dry-run
       prints the Plan
 
@@ -402,6 +404,11 @@ pub struct MdArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub ranks: RankArgs,
+    /// Real time, or virtual time that jumps to the next event (for targets that support it); in
+    /// virtual time the ranks are workers of one process
+    #[arg(long, value_name = "KIND", value_enum, default_value_t)]
+    #[arg(help_heading = "Engine")]
+    pub clock: ClockArg,
     #[command(flatten)]
     pub hooks: HookArgs,
     /// Allow --before and --after to run shell commands

@@ -21,7 +21,7 @@ pub struct RunMetadata {
     pub started: SystemTime,
     /// The machine and the file system of the work directory.
     pub environment: Environment,
-    /// Processes that run together.
+    /// Ranks that run together.
     pub ranks: u32,
     /// Requested percentiles.
     pub percentiles: Option<Percentiles>,

@@ -43,6 +43,12 @@ pub fn stop_on_interrupt(communicator: &Communicator) -> Result<Stop, CommandErr
 }
 
 impl RunContext<'_> {
+    /// The number of ranks of a run. Those of a pattern are workers of one process in virtual time.
+    fn ranks(&self, plan: &Plan) -> u32 {
+        plan.pattern()
+            .map_or(self.communicator.size(), |pattern| pattern.ranks)
+    }
+
     /// The metadata of a run that begins now. Only rank 0 looks up the work directory, which it
     /// creates: on NFS, a rank that looks before and finds none continues to find none.
     pub fn run_metadata(&self, plan: &Plan) -> RunMetadata {
@@ -57,7 +63,7 @@ impl RunContext<'_> {
                 true => environment(plan, self.settings),
                 false => Environment::look(None),
             },
-            ranks: self.communicator.size(),
+            ranks: self.ranks(plan),
             percentiles: self.output.percentiles.clone(),
         }
     }
@@ -109,8 +115,8 @@ impl RunContext<'_> {
         let writer = ResultsWriter::begin(writer, metadata, each).map_err(self.results_error)?;
         let OutputOptions { format, quiet, .. } = self.output;
         let mut display = ProgressDisplay::new(format, quiet, plan, writer, self.stop.clone());
-        let (target, size) = (&self.settings.target, self.communicator.size());
-        let runner = |hooks| HookRunner::new(hooks, plan, target, size, facts);
+        let (target, ranks) = (&self.settings.target, self.ranks(plan));
+        let runner = |hooks| HookRunner::new(hooks, plan, target, ranks, facts);
         display.hook(self.hooks.as_ref().map(runner));
         Ok(display)
     }

@@ -75,9 +75,9 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
         let (plan, team) = (self.plan, self.team);
         let interval = self.settings.interval.as_nanos() as Nanos;
         let window = WindowState::following(interval, windows);
-        let stage = self.stage.clone();
-        let stage = stage
-            .map(|(stage, states)| StageRun::new(stage, states, !team.is_alone(), bell.clone()));
+        let stage = self.stage.clone().map(|(stage, states)| {
+            StageRun::new(stage, states, workers.len(), !team.is_alone(), bell.clone())
+        });
         let (own, all) = (workers.len() as f64, plan.workers().max(1) as f64);
         let limits = Limits {
             events: plan.event_rate.map(|rate| rate * own / all),
@@ -451,8 +451,8 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Agrees with the other ranks on the rounds of a stage whose stonewall has a wear-out. Every rank
-    /// does so exactly once, even if its worker failed.
+    /// Agrees with the other processes on the rounds of a stage whose stonewall has a wear-out. Every
+    /// process does so exactly once, even if its worker failed.
     fn agree_on_rounds(&mut self, rounds: u64) {
         let Some(run) = self.shared.stage.as_ref() else {
             return;

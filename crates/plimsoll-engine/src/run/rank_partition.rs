@@ -10,10 +10,17 @@ use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
 pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<String> {
     let mut refusals = Vec::new();
     if ranks > 1 && settings.clock == ClockKind::Virtual {
-        refusals.push("--clock virtual supports only one process: run with one rank".into());
+        let advice = match plan.pattern() {
+            Some(_) => "start the ranks with --processes and without a launcher",
+            None => "run with one rank",
+        };
+        refusals.push(format!(
+            "--clock virtual supports only one process: {advice}"
+        ));
     }
     if let Some(pattern) = plan.pattern() {
-        if pattern.ranks != ranks {
+        // In virtual time the ranks are workers of one process.
+        if pattern.ranks != ranks && settings.clock == ClockKind::Real {
             refusals.push(format!(
                 "the pattern is one of {} ranks and there are {ranks}",
                 pattern.ranks

@@ -356,14 +356,18 @@ impl Runner<'_> {
             }
         };
         let ran = segment.run(at + 1, self.observer);
-        let (intervals, local) = segment.into_local(self.plan)?;
+        let (intervals, local) = segment.into_local()?;
         if let (Some(local), Cold::Files, Some(before)) =
             (&local, self.plan.options.drop_caches, self.states.clone())
+            && pool.target.keeps_files()
         {
+            let [rank] = &local.ranks[..] else {
+                unreachable!("a target with files runs in real time, with one rank in each process")
+            };
             self.past.push(PastStage {
                 stage: local.stage,
                 before,
-                rounds: local.done.rounds,
+                rounds: rank.rounds,
             });
         }
         LongReplies::add(&mut outcome.long_replies, pool.target.take_long_replies());

@@ -204,7 +204,7 @@ impl<'a> RankTeam<'a> {
         outcome: &mut Outcome,
         windows: usize,
         intervals: Vec<Interval>,
-        stage: Option<RankStageResult>,
+        stage: Option<LocalStageResult>,
         states: &mut Option<RankStates>,
     ) -> Result<MergedPhase, EngineError> {
         self.is_stop_stale.set(true);
@@ -292,30 +292,29 @@ impl<'a> RankTeam<'a> {
         &self,
         plan: &Plan,
         outcome: &mut Outcome,
-        local: RankStageResult,
+        local: LocalStageResult,
         states: &mut Option<RankStates>,
         merged: &mut MergedPhase,
     ) -> Result<Option<RankStates>, EngineError> {
-        let RankStageResult {
+        let LocalStageResult {
             stage,
-            done,
+            ranks: own,
             samples,
         } = local;
         let pattern = plan.pattern().expect("only patterns have stages");
         let measured = !pattern.stages[stage as usize].warm_up;
-        let ranks = self.gather(done.clone())?;
+        let ranks = self.gather(own.clone())?.concat();
         assert!(
             (0..).zip(&ranks).all(|(rank, done)| done.rank == rank),
             "each rank reports its own stage"
         );
-        if pattern.samples == Samples::All {
-            merged.samples.extend((0..).zip(self.gather(samples)?));
-        } else if !samples.is_empty() {
-            merged.samples.push((self.rank(), samples));
-        }
+        merged.samples = match pattern.samples {
+            Samples::All => self.gather(samples)?.concat(),
+            Samples::Off | Samples::First => samples,
+        };
         if !self.is_root() {
-            let ranks = vec![done];
             if measured {
+                let ranks = own;
                 outcome.stages.push(StageOutcome { stage, ranks });
             }
             return Ok(None);
@@ -365,11 +364,12 @@ pub(crate) struct MergedPhase {
     pub(crate) samples: Vec<(u32, Vec<Vec<Sample>>)>,
 }
 
-/// The results of this process's rank in a stage.
-pub(crate) struct RankStageResult {
+/// The results of the ranks of this process in a stage: of one, or in virtual time of all.
+pub(crate) struct LocalStageResult {
     pub(crate) stage: u32,
-    pub(crate) done: RankStage,
-    pub(crate) samples: Vec<Vec<Sample>>,
+    pub(crate) ranks: Vec<RankStage>,
+    /// The times of all operations by rank and row, if they are kept.
+    pub(crate) samples: Vec<(u32, Vec<Vec<Sample>>)>,
 }
 
 /// The number of `total` numbers that are the rank modulo the ranks.

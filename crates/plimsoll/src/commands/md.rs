@@ -1,7 +1,7 @@
 //! `md`: metadata and small objects under many processes.
 
 use super::run;
-use crate::cli::{ClockArg, Format, MdArgs};
+use crate::cli::{Format, MdArgs};
 use crate::communicator::Communicator;
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
@@ -14,7 +14,7 @@ use crate::run_context::{
     RunContext, outcome_or_refusal, refuse_among_files, refuse_results_among_files,
     results_path_error, stop_on_interrupt,
 };
-use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Settings, Stop};
+use plimsoll_engine::{ClockKind, Event, Observer, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
 use plimsoll_measure::RankStage;
 use plimsoll_plan::{Failure, Plan};
@@ -36,13 +36,16 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
         let options = Options::new(&args.md).map_err(CommandError::usage)?;
         let plan = plan(&options, args.ranks.processes.unwrap_or(1))?;
-        return super::plan::show(&plan, &settings(&options), args.format);
+        return super::plan::show(&plan, &settings(args, &options), args.format);
     }
-    let communicator = Communicator::join(args.ranks.processes)?;
+    let (communicator, ranks) = join(args)?;
     let mut tools = None;
     let plan = communicator.run_on_root_and_broadcast(|| {
         let options = Options::new(&args.md).map_err(CommandError::usage)?;
-        let plan = plan(&options, communicator.size())?;
+        if settings(args, &options).clock == ClockKind::Virtual {
+            check_virtual_ranks(args, ranks)?;
+        }
+        let plan = plan(&options, ranks)?;
         args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok(plan)
@@ -51,7 +54,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     let options = Options::new(&args.md).map_err(CommandError::usage)?;
     let context = RunContext {
         communicator: &communicator,
-        settings: &settings(&options),
+        settings: &settings(args, &options),
         stop: &stop_on_interrupt(&communicator)?,
         output: OutputOptions {
             format: args.format,
@@ -69,12 +72,41 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     }
 }
 
-fn settings(options: &Options) -> Settings {
+fn settings(args: &MdArgs, options: &Options) -> Settings {
     Settings {
         target: options.target.clone(),
-        clock: ClockArg::default().of(&options.target),
+        clock: args.clock.of(&options.target),
         ..Settings::default()
     }
+}
+
+/// Joins the processes of the run. Returns also the number of ranks: that of the processes, or in
+/// virtual time of the workers of this one.
+fn join(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
+    // Rank 0 reports what is wrong with the options.
+    let options = Options::new(&args.md);
+    let clock = options.map_or(ClockKind::Real, |o| settings(args, &o).clock);
+    let processes = args.ranks.processes;
+    match clock {
+        ClockKind::Real => {
+            let communicator = Communicator::join(processes)?;
+            let ranks = communicator.size();
+            Ok((communicator, ranks))
+        }
+        ClockKind::Virtual => Ok((Communicator::join(None)?, processes.unwrap_or(1))),
+    }
+}
+
+/// Checks the options about ranks that are workers of one process.
+fn check_virtual_ranks(args: &MdArgs, ranks: u32) -> Result<(), CommandError> {
+    plimsoll_ranks::check_processes(ranks).map_err(CommandError::usage)?;
+    if args.ranks.per_rank && ranks > 1 {
+        return Err(CommandError::usage(
+            "--per-rank: in virtual time the ranks share one process; `stages` of run.json has the \
+             figures of each",
+        ));
+    }
+    Ok(())
 }
 
 /// The Plan for so many ranks; of phases that are run alone, from where the last run ended.
@@ -116,10 +148,10 @@ impl MdOutputs {
             refuse_among_files("the time of every operation", path, "-L", plan)?;
         }
         let root = &args.root.results;
-        refuse_results_among_files(root, plan, &settings(options))?;
+        let settings = settings(args, options);
+        refuse_results_among_files(root, plan, &settings)?;
         let started = SystemTime::now();
-        let writer =
-            RunWriter::create(root, plan, started, ClockArg::default().of(&options.target));
+        let writer = RunWriter::create(root, plan, started, settings.clock);
         Ok(Self {
             uses_empty_root: is_empty(plan, options),
             latency,

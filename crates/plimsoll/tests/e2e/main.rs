@@ -30,6 +30,7 @@ mod make;
 mod md;
 mod md_caches;
 mod md_model;
+mod md_virtual;
 mod mixes;
 mod nfs;
 mod nfs4;

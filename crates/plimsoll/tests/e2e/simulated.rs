@@ -67,7 +67,7 @@ count = 1000
 size = "4k"
 "#;
 
-fn filer() -> Bench {
+pub(crate) fn filer() -> Bench {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path("filer.toml"), FILER).unwrap();
     std::fs::write(bench.path("readers.toml"), READERS).unwrap();

@@ -4,14 +4,14 @@ use super::{CONTROL_POLL_INTERVAL, LoadPhase};
 use crate::outcome::Window;
 use crate::program::RowInfo;
 use crate::run::host::Host;
-use crate::run::team::RankStageResult;
+use crate::run::team::LocalStageResult;
 use crate::run::{EngineError, Event, Observer, drawn_variables};
+use crate::stage_state::{StageDone, StageRun};
 use crate::sync::lock;
 use crate::worker::worker_name;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::{Snapshot, SystemUse};
 use plimsoll_measure::{Interval, Nanos, OpTotals, RankRow, RankStage};
-use plimsoll_plan::Plan;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -52,39 +52,76 @@ impl LoadPhase<'_> {
         self.all_ended = self.shared.clock.now();
     }
 
-    /// The results of this rank: intervals that were not reported, and its part of a stage.
+    /// The results of this process: intervals that were not reported, and its part of a stage.
     pub(crate) fn into_local(
         self,
-        plan: &Plan,
-    ) -> Result<(Vec<Interval>, Option<RankStageResult>), EngineError> {
+    ) -> Result<(Vec<Interval>, Option<LocalStageResult>), EngineError> {
         if let Some(e) = self.trouble {
             return Err(e);
         }
         let Some(run) = self.shared.stage.as_ref() else {
             return Ok((self.intervals, None));
         };
-        // Without results, the worker failed before its first operation.
-        let done = lock(&run.done).take().unwrap_or_default();
-        let rows = vec![RankRow::default(); plan.operations.len()];
-        let measured = !run.of(plan).1.warm_up;
-        let stage = RankStage {
-            rank: self.team.rank(),
+        let mut local = LocalStageResult {
+            stage: run.stage,
+            ranks: Vec::with_capacity(self.all.len()),
+            samples: Vec::new(),
+        };
+        for worker in &self.all {
+            // The workers of a pattern are its ranks.
+            let rank = worker.index;
+            let mut done = run.take_done(rank);
+            let samples = std::mem::take(&mut done.samples);
+            if !samples.is_empty() {
+                local.samples.push((rank, samples));
+            }
+            local.ranks.push(self.rank_stage(run, rank, &done));
+        }
+        self.check_sums(run, &local.ranks);
+        Ok((self.intervals, Some(local)))
+    }
+
+    /// The results of a rank of this process.
+    fn rank_stage(&self, run: &StageRun, rank: u32, done: &StageDone) -> RankStage {
+        let totals = self.outcome.windows.last().map(|window| &window.totals);
+        let totals = totals.filter(|_| !run.of(self.plan).1.warm_up);
+        let rows = (0..)
+            .zip(&self.plan.operations)
+            .map(|(row, _)| match totals {
+                // The only rank of this process.
+                Some(totals) if !run.shares_recorder() => RankRow::from(&totals.rows[row as usize]),
+                Some(_) => run.kept(rank, row),
+                None => RankRow::default(),
+            });
+        RankStage {
+            rank,
             time_ns: (done.ended - done.begun).saturating_sub(done.waited),
             time_with_barrier_ns: self.all_ended.saturating_sub(done.begun),
             rounds: done.rounds,
             stonewall_rounds: done.stonewall_rounds,
             stonewall_ns: done.stonewall,
-            rows: match self.outcome.windows.last() {
-                Some(window) if measured => window.totals.rows.iter().map(RankRow::from).collect(),
-                _ => rows,
-            },
-        };
-        let local = RankStageResult {
-            stage: run.stage,
-            done: stage,
-            samples: done.samples,
-        };
-        Ok((self.intervals, Some(local)))
+            rows: rows.collect(),
+        }
+    }
+
+    /// Asserts that the operations of ranks that share a recorder add up to those of the window, unless
+    /// the stage was cut short: then the end of the window may have moved between the two records of
+    /// an operation.
+    fn check_sums(&self, run: &StageRun, ranks: &[RankStage]) {
+        let is_cut_short = self.outcome.interrupted || self.outcome.is_cut_short();
+        if is_cut_short || !run.shares_recorder() || run.of(self.plan).1.warm_up {
+            return;
+        }
+        let window = self.outcome.windows.last();
+        let window = window.expect("a stage that is measured has a window");
+        for (row, totals) in window.totals.rows.iter().enumerate() {
+            let all = ranks.iter().map(|rank| rank.rows[row].ops);
+            assert_eq!(
+                all.sum::<u64>(),
+                totals.ops,
+                "row {row}: the operations of the ranks add up to those of the window"
+            );
+        }
     }
 
     fn stops_with_window(&self) -> bool {

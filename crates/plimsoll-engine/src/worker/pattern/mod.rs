@@ -9,10 +9,9 @@ use super::context::{ExitReason, StartedOp, WorkerExit, replaced};
 use super::{Worker, WorkerContext};
 use crate::run_state::RunState;
 use crate::stage_state::{StageDone, StageRun};
-use crate::sync::lock;
 use content::Contents;
 use plimsoll_lane::LaneKind;
-use plimsoll_measure::{Nanos, OpTimes};
+use plimsoll_measure::{Nanos, OpTimes, OpTotals};
 use plimsoll_plan::{Failure, Pattern, Rounds, Samples, Stage, StageWork};
 use plimsoll_target::{ContentPool, OpError, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
@@ -34,6 +33,8 @@ struct Rank<'a, S: Session> {
     stage: &'a Stage,
     rank: u32,
     done: StageDone,
+    /// Whether it keeps its own figures, because the recorder has the operations of other ranks too.
+    keeps_rows: bool,
     /// Owner, set and number of the located object; without a number, of the set.
     at: (u32, u32, Option<u64>),
     contents: Contents,
@@ -72,6 +73,7 @@ impl<S: Session> Worker<S> {
             stage,
             rank,
             done: StageDone::default(),
+            keeps_rows: run.shares_recorder() && !stage.warm_up,
             at: (rank, 0, None),
             contents,
             mismatches: 0,
@@ -83,8 +85,7 @@ impl<S: Session> Worker<S> {
             StageWork::Transfers(work) => worker.transfers(work).await,
         };
         worker.done.ended = worker.context.lane.now();
-        let before = lock(&run.done).replace(worker.done);
-        assert!(before.is_none(), "a rank ends a stage once");
+        run.end(rank, worker.done);
         worked
     }
 }
@@ -153,6 +154,9 @@ impl<S: Session> Rank<'_, S> {
                     .recorder
                     .record(row, OpTimes::unpaced(begun.start, end), bytes);
                 self.context.in_flight.end();
+                if self.keeps_rows {
+                    self.keep_operation(row, begun.start, end, bytes);
+                }
                 if let Some(before) = begun.cpu {
                     self.sampled_cpu(row, before.get(), end);
                 }
@@ -169,6 +173,23 @@ impl<S: Session> Rank<'_, S> {
                 self.context.in_flight.end();
                 self.failed(row, begun.start, end, error).map(|()| false)
             }
+        }
+    }
+
+    /// Adds an operation that succeeded to the rank's own figures.
+    #[cold]
+    fn keep_operation(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
+        self.keep(row, end, |own| {
+            own.ops += 1;
+            own.bytes += bytes;
+            own.service.record(end - start);
+        });
+    }
+
+    /// Adds an operation that ended at `end` to the rank's own figures, if it is measured.
+    fn keep(&self, row: u32, end: Nanos, add: impl FnOnce(&mut OpTotals)) {
+        if self.keeps_rows && self.shared.window.bounds().contains(end) {
+            self.run.keep(self.rank, row, add);
         }
     }
 
@@ -189,6 +210,9 @@ impl<S: Session> Rank<'_, S> {
         error: OpError,
     ) -> Result<(), WorkerExit> {
         let on_error = self.stage.on_error;
+        self.keep(row, end, |own| {
+            *own.errors.entry(error.name()).or_default() += 1;
+        });
         match self
             .context
             .record_failure(row, start, end, error, on_error)?
@@ -307,7 +331,7 @@ impl<S: Session> Rank<'_, S> {
         let before = self.context.lane.now();
         let agreed = self
             .run
-            .agreed(&self.context.lane, &self.shared.idle, done)
+            .agreed(&self.context.lane, &self.shared.idle, self.rank, done)
             .await?;
         // The wait does not count as the rank's own time.
         self.done.waited += self.context.lane.now() - before;

@@ -1,0 +1,411 @@
+//! `plimsoll md` with several ranks in virtual time: workers of one process that do what processes do.
+
+use crate::common::{Bench, Ended};
+use crate::simulated::filer;
+use plimsoll_measure::RankStage;
+use plimsoll_results::{ClockKind, Run, Stage, Verdict};
+use regex::Regex;
+use std::collections::BTreeSet;
+
+const RANKS: u64 = 4;
+const SETS: u64 = 2;
+const OBJECTS: u64 = 20;
+const ROUNDS: u64 = 10;
+
+/// The task of these numbers, twice.
+const TASK: [&str; 6] = ["--processes=4", "-D=2", "-P=20", "-I=10", "-R=2", "-S=100"];
+
+/// A target on which every call takes a millisecond.
+const EVEN: [&str; 2] = ["--target=null:?latency=1ms", "--clock=virtual"];
+
+/// The disks of this system are chosen at random, and their service times are drawn.
+const FILER: &str = "--target=sim:./filer.toml";
+
+fn md(bench: &Bench, more: &[&str]) -> Ended {
+    let mut command = bench.plimsoll(["md", "--results=results"]);
+    command.args(more);
+    Ended::of(command)
+}
+
+fn json(bench: &Bench, more: &[&str]) -> Run {
+    md(bench, &[more, &["--format=json"]].concat()).result(0)
+}
+
+/// Operations, bytes and errors.
+type Counts = (u64, u64, u64);
+
+/// What each rank did in a row of a stage.
+fn of_ranks(run: &Run, stage: &Stage, name: &str) -> Vec<Counts> {
+    let names = run.plan.operations.iter().map(|o| o.name.as_str());
+    let at = names.clone().position(|n| n == name).expect(name);
+    let row = |rank: &RankStage| {
+        let row = &rank.rows[at];
+        (row.ops, row.bytes, row.errors)
+    };
+    stage.ranks.iter().map(row).collect()
+}
+
+fn ops_of_ranks(run: &Run, stage: &Stage, name: &str) -> Vec<u64> {
+    of_ranks(run, stage, name).iter().map(|row| row.0).collect()
+}
+
+/// The operations and errors of a stage are those of its ranks together, in every row.
+#[track_caller]
+fn assert_ranks_add_up(run: &Run) {
+    for stage in &run.stages {
+        assert_eq!(stage.ranks.len() as u64, RANKS, "{}", stage.name);
+        for row in &stage.window.operations {
+            let ranks = of_ranks(run, stage, &row.name);
+            let ops: u64 = ranks.iter().map(|r| r.0).sum();
+            let errors: u64 = ranks.iter().map(|r| r.2).sum();
+            let said = format!("{}: {}", stage.name, row.name);
+            assert_eq!((ops, errors), (row.ops, row.errors), "{said}");
+        }
+    }
+}
+
+#[test]
+fn each_rank_does_what_the_task_says_on_every_target() {
+    for target in [&EVEN[..], &[FILER], &["--target=sim:flash-2-replicas"]] {
+        let bench = filer();
+        let run = json(&bench, &[&TASK, target].concat());
+        assert_eq!(run.validity.verdict, Verdict::Valid, "{target:?}");
+        assert_eq!(run.clock, ClockKind::Virtual);
+        let numbers = (u64::from(run.ranks), run.workers, run.lanes);
+        assert_eq!(numbers, (RANKS, RANKS, 1));
+        let expected: [(&str, &[(&str, u64)]); 4] = [
+            (
+                "precreate",
+                &[("make set", SETS), ("create", SETS * OBJECTS)],
+            ),
+            (
+                "benchmark",
+                &[("stat", SETS * ROUNDS), ("create", SETS * ROUNDS)],
+            ),
+            (
+                "benchmark",
+                &[("read", SETS * ROUNDS), ("delete", SETS * ROUNDS)],
+            ),
+            (
+                "cleanup",
+                &[("delete", SETS * OBJECTS), ("remove set", SETS)],
+            ),
+        ];
+        assert_eq!(run.stages.len(), expected.len());
+        for (stage, (name, rows)) in run.stages.iter().zip(expected) {
+            assert_eq!(stage.name, name);
+            for (row, each) in rows {
+                assert_eq!(ops_of_ranks(&run, stage, row), [*each; 4], "{name}: {row}");
+            }
+            let numbers: Vec<u32> = stage.ranks.iter().map(|r| r.rank).collect();
+            assert_eq!(numbers, [0, 1, 2, 3]);
+        }
+        assert_ranks_add_up(&run);
+        // Of each rank: its sets, its objects made and deleted, and four operations a round and set.
+        let each = 2 * SETS + 2 * SETS * OBJECTS + 2 * 4 * SETS * ROUNDS;
+        assert_eq!(run.summary.ops, RANKS * each, "{target:?}");
+        assert_eq!(
+            bench
+                .left_but(&["results", "filer.toml", "readers.toml"])
+                .len(),
+            0
+        );
+    }
+}
+
+/// On a target whose calls all take as long, the times of the ranks are sums of calls.
+#[test]
+fn ranks_begin_together_and_are_timed_each() {
+    let bench = Bench::on_tmpfs();
+    let run = json(&bench, &[&TASK[..], &EVEN].concat());
+    // To create is to open, write and close; to read likewise; to stat and to delete are a call.
+    let calls = [
+        SETS + 3 * SETS * OBJECTS,
+        (3 + 3 + 1 + 1) * SETS * ROUNDS,
+        (3 + 3 + 1 + 1) * SETS * ROUNDS,
+        SETS * OBJECTS + SETS,
+    ];
+    for (stage, calls) in run.stages.iter().zip(calls) {
+        for rank in &stage.ranks {
+            let times = (rank.time_ns, rank.time_with_barrier_ns);
+            assert_eq!(times, (calls * 1_000_000, calls * 1_000_000), "{rank:?}");
+        }
+    }
+    // A set of one server makes the ranks wait for each other: the last call of rank r ends r
+    // milliseconds after that of rank 0, and all wait for the last.
+    let queue = ["--target=null:?latency=1ms&servers=1", "--clock=virtual"];
+    let run = json(&bench, &[&TASK[..], &queue].concat());
+    for (stage, calls) in run.stages.iter().zip(calls) {
+        let last = calls * RANKS * 1_000_000;
+        let times: Vec<u64> = stage.ranks.iter().map(|r| r.time_ns).collect();
+        assert_eq!(times, [3, 2, 1, 0].map(|before| last - before * 1_000_000));
+        assert!(stage.ranks.iter().all(|r| r.time_with_barrier_ns == last));
+    }
+}
+
+#[test]
+fn lines_are_those_of_ranks() {
+    let bench = Bench::on_tmpfs();
+    let lines = [&TASK[..], &EVEN, &["-q", "--process-reports"]].concat();
+    let out = md(&bench, &lines).expect_code(0).stdout;
+    let count = |pattern: &str| Regex::new(pattern).unwrap().find_iter(&out).count();
+    // 20 rounds and sets of 8 ms.
+    let times = r"max:0\.16s min:0\.2s mean: 0\.2s balance:100\.0 stddev:0\.0";
+    let all = format!(r"(?m)^benchmark process {times} rate:2000\.0 iops/s objects:80 ");
+    assert_eq!(count(&all), 2, "{out}");
+    for rank in 0..RANKS {
+        let one =
+            format!(r"(?m)^{rank}: benchmark process max:0\.16s rate:500\.0 iops/s objects:20 ");
+        assert_eq!(count(&one), 2, "rank {rank}\n{out}");
+    }
+    assert_eq!(out.lines().count() as u64, 4 * (1 + RANKS), "{out}");
+}
+
+#[test]
+fn the_time_of_every_operation_of_every_rank_is_kept() {
+    let bench = filer();
+    let run = json(
+        &bench,
+        &[&TASK[..], &[FILER, "-L=times", "--latency-all"]].concat(),
+    );
+    let lines = |name: &str| {
+        let text = std::fs::read_to_string(bench.path(name)).unwrap();
+        let lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        lines
+    };
+    let reads = lines("times-0.00-0-read-all.csv");
+    assert_eq!(reads.len() as u64, RANKS * SETS * ROUNDS);
+    // Reads of a rank follow each other, and a rank begins with its first.
+    let starts = reads
+        .iter()
+        .map(|l| l.split(',').next().unwrap().parse::<f64>());
+    let starts: Vec<f64> = starts.map(Result::unwrap).collect();
+    let first = starts
+        .chunks((SETS * ROUNDS) as usize)
+        .filter(|rank| rank.is_sorted());
+    assert_eq!(first.count() as u64, RANKS, "{starts:?}");
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+}
+
+#[test]
+fn one_seed_is_the_same_result_and_another_seed_is_not() {
+    let bench = filer();
+    let result = |seed: &str| {
+        let run = json(&bench, &[&TASK[..], &[FILER, seed]].concat());
+        let dir = bench.results().pop().unwrap();
+        let histograms = std::fs::read(dir.path().join("histograms.hlog")).unwrap();
+        let ranks: Vec<Vec<RankStage>> = run.stages.iter().map(|s| s.ranks.clone()).collect();
+        (histograms, ranks)
+    };
+    let one = result("--seed=7");
+    assert!(one == result("--seed=7"), "the same seed");
+    let other = result("--seed=8");
+    assert_ne!(one.0, other.0);
+    assert_ne!(one.1, other.1);
+}
+
+/// What each rank did in each stage, without the times: its rounds and rows.
+fn work(run: &Run) -> Vec<(String, u32, u64, Vec<Counts>)> {
+    let ranks = run.stages.iter().flat_map(|stage| {
+        stage.ranks.iter().map(move |rank| {
+            let rows = rank.rows.iter().map(|r| (r.ops, r.bytes, r.errors));
+            (stage.name.clone(), rank.rank, rank.rounds, rows.collect())
+        })
+    });
+    ranks.collect()
+}
+
+#[test]
+fn workers_of_one_process_do_what_processes_do() {
+    let patterns: [&[&str]; 7] = [
+        &["-P=20", "-I=10", "-D=3", "-R=2", "-O=2"],
+        &["-P=8", "-I=8", "-D=2", "-R=1", "-O=-1", "--read-only"],
+        &["-P=20", "-I=10", "-D=2", "-R=1", "--warmup=1"],
+        &["--pattern=mdtest-easy", "-n=30", "-w=0"],
+        &["--pattern=mdtest-hard", "-n=30", "-w=0"],
+        &[
+            "--pattern=ior-easy",
+            "--transfers=5",
+            "--transfer-size=64k",
+            "-w=0",
+        ],
+        &["--pattern=ior-hard", "--transfers=7", "-w=0"],
+    ];
+    for pattern in patterns {
+        let bench = filer();
+        let all = |more: &[&str]| {
+            let run = json(&bench, &[pattern, &["--processes=4"], more].concat());
+            assert_eq!(run.ranks, 4);
+            assert_ranks_add_up(&run);
+            (work(&run), run.summary.ops)
+        };
+        let processes = all(&[]);
+        assert!(processes.1 > 0, "{pattern:?}");
+        assert_eq!(all(&EVEN), processes, "{pattern:?}");
+        assert_eq!(all(&[FILER]), processes, "{pattern:?}");
+    }
+}
+
+/// More rounds than fit before the stonewall.
+const WALL: [&str; 6] = [
+    "--processes=4",
+    "-D=2",
+    "-P=50",
+    "-I=1000",
+    "-R=2",
+    "-w=200ms",
+];
+
+#[test]
+fn ranks_that_a_stonewall_lets_drift_apart_delete_what_exists() {
+    let bench = filer();
+    let run = json(&bench, &[&WALL[..], &[FILER]].concat());
+    assert_ranks_add_up(&run);
+    let benchmark = &run.stages[1];
+    let rounds: Vec<u64> = benchmark.ranks.iter().map(|r| r.rounds).collect();
+    let different: BTreeSet<u64> = rounds.iter().copied().collect();
+    assert!(
+        different.len() > 1,
+        "the ranks are not to be even: {rounds:?}"
+    );
+    let reads = ops_of_ranks(&run, benchmark, "read");
+    assert_eq!(reads, rounds.iter().map(|n| n * SETS).collect::<Vec<u64>>());
+    // As many objects as there were, whoever made and deleted them.
+    let deleted = ops_of_ranks(&run, &run.stages[3], "delete");
+    assert_eq!(deleted.iter().sum::<u64>(), RANKS * SETS * 50);
+
+    // Phases that are run alone store the position of each rank.
+    let phase = |more: &[&str]| json(&bench, &[&WALL[..], &[FILER], more].concat());
+    phase(&["-1"]);
+    let run = phase(&["-2", "-R=1"]);
+    let rounds: Vec<u64> = run.stages[0].ranks.iter().map(|r| r.rounds).collect();
+    let stored = std::fs::read_to_string(bench.path("mdtest.status")).unwrap();
+    let words: Vec<String> = rounds.iter().map(u64::to_string).collect();
+    let expected = format!("pos: {}\nranks: {}\n", rounds[0], words.join(" "));
+    assert_eq!(stored, expected);
+    let run = phase(&["-3"]);
+    let deleted = ops_of_ranks(&run, &run.stages[0], "delete");
+    assert_eq!(deleted.iter().sum::<u64>(), RANKS * SETS * 50);
+}
+
+#[test]
+fn with_wear_out_all_ranks_do_as_many_rounds_as_the_fastest() {
+    let bench = filer();
+    let run = json(&bench, &[&WALL[..], &[FILER, "-W"]].concat());
+    assert_ranks_add_up(&run);
+    for stage in &run.stages[1..3] {
+        let at_wall = stage.ranks.iter().map(|r| r.stonewall_rounds.unwrap());
+        let (least, most) = (at_wall.clone().min(), at_wall.max().unwrap());
+        assert!(
+            least < Some(most),
+            "the ranks are not to be even: {stage:?}"
+        );
+        assert!(stage.ranks.iter().all(|r| r.rounds == most), "{stage:?}");
+    }
+    // Those of IO500: all ranks write as much as the fastest and find all of it afterwards.
+    for pattern in ["mdtest-easy", "mdtest-hard"] {
+        let pattern = format!("--pattern={pattern}");
+        let options = [&pattern, "-n=100000", "-w=100ms", "--processes=4", FILER];
+        let run = json(&bench, &options);
+        assert_ranks_add_up(&run);
+        let stages = run.stages.iter().filter(|s| s.name.starts_with("mdtest-"));
+        for stage in stages {
+            let wall = run.stages[1]
+                .ranks
+                .iter()
+                .filter_map(|r| r.stonewall_rounds);
+            let most = wall
+                .max()
+                .expect("the stonewall comes before the files are all written");
+            let row = stage.name.rsplit('-').next().unwrap();
+            let row = if row == "write" { "create" } else { row };
+            assert_eq!(ops_of_ranks(&run, stage, row), [most; 4], "{}", stage.name);
+        }
+    }
+    for pattern in ["ior-easy", "ior-hard"] {
+        let pattern = format!("--pattern={pattern}");
+        let options = [
+            &pattern,
+            "--transfers=100000",
+            "-w=100ms",
+            "--processes=4",
+            FILER,
+        ];
+        let run = json(&bench, &options);
+        assert_ranks_add_up(&run);
+        let written = run.stages[0]
+            .ranks
+            .iter()
+            .filter_map(|r| r.stonewall_rounds);
+        let most = written
+            .max()
+            .expect("the stonewall comes before all is written");
+        assert_eq!(ops_of_ranks(&run, &run.stages[0], "write"), [most; 4]);
+        assert_eq!(ops_of_ranks(&run, &run.stages[1], "read"), [most; 4]);
+    }
+}
+
+/// Failed operations are errors of the rank whose they are.
+#[test]
+fn errors_are_those_of_their_rank() {
+    let bench = filer();
+    let text = std::fs::read_to_string(bench.path("filer.toml")).unwrap();
+    let head =
+        "[node.head]\ncount = 1\nwhen_down = \"fail\"\n\n[station.processors]\nnode = \"head\"\n";
+    let text = text.replace("[station.processors]\n", head);
+    let choose = "\"network.request\", { node = \"head\", choose = \"client\" },";
+    let text = text.replace("\"network.request\",", choose);
+    std::fs::write(bench.path("failing.toml"), text).unwrap();
+    let target = "--target=sim:./failing.toml?event=300ms,down,head&event=304ms,up,head";
+    let options = [
+        "--processes=4",
+        "-D=2",
+        "-P=50",
+        "-I=50",
+        "-R=1",
+        "--format=json",
+        target,
+    ];
+    let run = md(&bench, &options).result(3);
+    assert_ranks_add_up(&run);
+    let failed = of_ranks(&run, &run.stages[1], "stat");
+    let errors: BTreeSet<u64> = failed.iter().map(|r| r.2).collect();
+    assert!(
+        errors.len() > 1,
+        "not all ranks are to fail alike: {failed:?}"
+    );
+    // A round that fails is over.
+    assert!(
+        failed
+            .iter()
+            .all(|(ops, _, errors)| ops + errors == SETS * 50),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_in_one_sentence() {
+    let bench = filer();
+    let refused = |more: &[&str]| {
+        let said = md(&bench, more).refusal();
+        assert_eq!(said.matches("error:").count(), 1, "{said}");
+        assert!(bench.results().is_empty(), "{more:?}");
+        said
+    };
+    let said = refused(&["--processes=2", "--per-rank", FILER]);
+    assert!(
+        said.contains("in virtual time the ranks share one process"),
+        "{said}"
+    );
+    for n in ["0", "5000"] {
+        let said = refused(&[&format!("--processes={n}"), FILER]);
+        assert!(
+            said.contains(&format!("--processes is {n}: must be between 1 and 1024")),
+            "{said}"
+        );
+    }
+    let said = refused(&["--processes=2", "--clock=virtual"]);
+    assert!(said.contains("`posix` runs in real time"), "{said}");
+    let said = refused(&["--processes=2", "-D=none", FILER]);
+    assert!(said.contains("none"), "{said}");
+}
