@@ -20,7 +20,7 @@ const POLL_BUDGET: u32 = 128;
 /// Timers between one that fires and the one whose task is fetched from memory meanwhile.
 const PREFETCH_DISTANCE: usize = 1;
 
-/// Bytes of a task that are fetched: a worker of a mix has about 1700.
+/// Bytes of a task that are fetched: a worker of a mix has about 900.
 const MAX_PREFETCHED_BYTES: usize = 2048;
 
 /// Bytes of a line of the processor's caches.

@@ -54,7 +54,7 @@ impl std::ops::AddAssign for ByteSum {
     /// Saturates; a sum with an estimate in it is one.
     fn add_assign(&mut self, other: Self) {
         self.bytes = self.bytes.saturating_add(other.bytes);
-        self.estimated |= other.estimated;
+        self.estimated = self.estimated || other.estimated;
     }
 }
 

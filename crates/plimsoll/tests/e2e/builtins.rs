@@ -2,6 +2,7 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_results::{Run, Verdict};
+use regex::Regex;
 use std::sync::Mutex;
 
 /// Workloads that run at the same time.
@@ -226,4 +227,28 @@ fn tpcso_runs_on_nothing_and_says_what_it_would_need() {
         "{}",
         ended.stderr
     );
+}
+
+/// The sizes of more than a million files are not all added up.
+#[test]
+fn totals_of_very_many_files_are_marked_as_estimates() {
+    let bench = Bench::on_tmpfs();
+    let plan = |load: &str| {
+        let ended = Ended::of(bench.plimsoll(["plan", "nfs-sfs2008", load, "--dir", "x"]));
+        ended.expect_code(2)
+    };
+    // 68 000 files of 172 KiB on average, of which some exist at the start, for each unit of load.
+    for (load, about) in [("--load=15", ""), ("--load=16", "about ")] {
+        let ended = plan(load);
+        let size = r"[0-9.]+ GiB";
+        let space =
+            format!("space     {about}{size} to populate, {about}{size} if every file exists");
+        let refused = format!("populating takes {about}{size} and");
+        for (pattern, text) in [(space, &ended.stdout), (refused, &ended.stderr)] {
+            assert!(
+                Regex::new(&pattern).unwrap().is_match(text),
+                "{pattern}: {text}"
+            );
+        }
+    }
 }

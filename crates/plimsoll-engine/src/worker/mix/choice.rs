@@ -12,14 +12,14 @@ const GEOMETRIC_MEAN_SHARE: f64 = 0.1;
 pub(super) struct FileChooser {
     members: Range<u64>,
     choice: Choice,
-    zipf: Option<Zipf<f64>>,
+    zipf: Option<Box<Zipf<f64>>>,
 }
 
 impl FileChooser {
     pub(super) fn new(members: Range<u64>, choice: Choice) -> Self {
         let count = (members.end - members.start).max(1) as f64;
         let zipf = match choice {
-            Choice::Zipf { exponent } => Zipf::new(count, exponent).ok(),
+            Choice::Zipf { exponent } => Zipf::new(count, exponent).ok().map(Box::new),
             Choice::Uniform | Choice::Geometric { .. } => None,
         };
         Self {

@@ -31,7 +31,8 @@ struct Position {
     offset: u64,
 }
 
-/// The state of a worker of a mix between its operations.
+/// The state of a worker of a mix between its operations. That of thousands of workers does not fit the
+/// processor's caches, so what not every operation or mix needs is in boxes.
 struct MixState {
     program: Arc<MixProgram>,
     sizes: Arc<MixFileSizes>,
@@ -40,16 +41,18 @@ struct MixState {
     /// The row of the start delays, if starts are paced.
     start_row: u32,
     chooser: FileChooser,
-    spot: Option<Hotspot>,
+    spot: Option<Box<Hotspot>>,
     reading: Position,
     writing: Position,
     handles: Handles,
     /// Names that come and go, by [`owned_names::NameKind`].
-    names: [OwnedNames; 3],
+    names: Box<[OwnedNames; 3]>,
     figures: ProcessCounts,
     /// The window of the figures.
     window: u32,
 }
+
+const _: () = assert!(size_of::<MixState>() <= 288);
 
 impl<S: Session> Worker<S> {
     /// Runs a mix until the run ends.
@@ -114,16 +117,16 @@ impl<S: Session> Worker<S> {
             spot: mix
                 .working_set
                 .spots
-                .map(|how| Hotspot::new(how, &chooser, &mut rng)),
+                .map(|how| Box::new(Hotspot::new(how, &chooser, &mut rng))),
             chooser,
             reading: Position::default(),
             writing: Position::default(),
             handles: Handles::new(self.slots.len() - EXTRA_DESCRIPTORS as usize),
-            names: [
+            names: Box::new([
                 files(mix.files.turnover),
                 files(mix.files.empty),
                 OwnedNames::new(spare, |at| data.layout.initial_leaf_dirs(at)),
-            ],
+            ]),
             figures: ProcessCounts {
                 group: core.id.group,
                 number: core.id.number,
@@ -156,21 +159,26 @@ impl<S: Session> Worker<S> {
 
     /// Waits for the schedule; returns the intended start of the operation.
     async fn await_due(&mut self, state: &mut MixState) -> Result<Option<Nanos>, WorkerExit> {
-        let Some(mut pacer) = state.pacer.take() else {
+        if state.pacer.is_none() {
             return Ok(None);
-        };
+        }
         let now = self.context.lane.now();
         let window = self.context.shared.window.bounds();
         state.enter(window);
-        let MixState { rng, figures, .. } = state;
+        let MixState {
+            pacer,
+            rng,
+            figures,
+            ..
+        } = state;
+        let pacer = pacer.as_mut().expect("starts are paced");
         pacer.catch_up(now, rng, |due| {
             let counts = u64::from(window.contains(due));
             figures.scheduled += counts;
             figures.dropped += counts;
         });
         let due = pacer.due();
-        pacer.advance(&mut state.rng);
-        state.pacer = Some(pacer);
+        pacer.advance(rng);
         if due > now {
             self.context.lane.sleep_until(due).await?;
             // The worker was idle, so the client caused the delay.

@@ -348,7 +348,7 @@ impl<S: Session> Worker<S> {
         let member = state.member();
         let mut subject = state.subject(member);
         let data = state.program.mix.files.data.0;
-        let set = self.context.shared.filesets[data as usize].clone();
+        let set = &self.context.shared.filesets[data as usize];
         let layout = &set.layout;
         let file = state.file(member);
         match op {
