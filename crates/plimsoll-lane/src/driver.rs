@@ -146,10 +146,14 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
+    #[inline]
     fn take_woken(&mut self) {
-        if !self.state.waker.has_pending() {
-            return;
+        if self.state.waker.has_pending() {
+            self.take_all_woken();
         }
+    }
+
+    fn take_all_woken(&mut self) {
         let mut woken = std::mem::take(&mut self.woken);
         self.state.waker.take(&mut woken);
         for task in woken.drain(..) {

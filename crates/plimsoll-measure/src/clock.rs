@@ -73,6 +73,9 @@ impl Clock {
             let ticks = counter::read().saturating_sub(zero);
             return ((u128::from(ticks) * u128::from(scale)) >> SHIFT) as Nanos;
         }
+        if let Source::Virtual(now) = &self.0 {
+            return now.load(Relaxed);
+        }
         self.now_slow()
     }
 
@@ -80,15 +83,16 @@ impl Clock {
     fn now_slow(&self) -> Nanos {
         match &self.0 {
             Source::Quanta { ticks, zero } => ticks.delta_as_nanos(*zero, ticks.raw()),
-            Source::Virtual(now) => now.load(Relaxed),
-            Source::Counter { .. } => unreachable!("read in place"),
+            Source::Virtual(_) | Source::Counter { .. } => unreachable!("read in place"),
         }
     }
 
-    /// Advances virtual time to `to`; no effect on real time.
+    /// Advances virtual time to `to`; no effect on real time. Only one thread may do so.
     pub fn advance(&self, to: Nanos) {
-        if let Source::Virtual(now) = &self.0 {
-            now.fetch_max(to, Relaxed);
+        if let Source::Virtual(now) = &self.0
+            && to > now.load(Relaxed)
+        {
+            now.store(to, Relaxed);
         }
     }
 }

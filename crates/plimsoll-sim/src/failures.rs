@@ -196,7 +196,7 @@ impl Simulation {
             let since: Vec<_> = flows.iter().map(|&id| self.leave(id)).collect();
             self.instances[instance as usize].abandon(now, since.into_iter());
             for &id in flows {
-                self.count_at_node(instance, -1);
+                self.leave_node_of(instance);
                 let flow = &mut self.flows[id];
                 flow.instance = NOWHERE;
                 flow.visit = flow.visit.wrapping_add(1);

@@ -175,6 +175,18 @@ pub(crate) struct Flow {
     pub(crate) chosen: [Option<NodeChoice>; MAX_GROUPS],
 }
 
+impl Flow {
+    /// Notes the time spent at the element since the arrival, which is returned.
+    #[inline]
+    pub(crate) fn leave(&mut self, now: Nanos) -> Nanos {
+        let since = self.arrived;
+        if now > since {
+            self.trail.push((self.element, now - since));
+        }
+        since
+    }
+}
+
 /// All flows; those that have ended are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {

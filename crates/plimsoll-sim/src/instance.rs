@@ -30,7 +30,7 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) tally: Tally,
-    /// Group and number of the node that it belongs to.
+    /// Group and number of the node that counts its operations.
     pub(crate) node: Option<(u8, u32)>,
     servers: u32,
     queue: Queue,

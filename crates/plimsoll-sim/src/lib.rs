@@ -3,6 +3,7 @@
 
 mod buffer;
 mod cache;
+mod choice;
 mod failures;
 mod figures;
 mod file;
@@ -23,6 +24,7 @@ mod system;
 mod system_event;
 mod tally;
 mod tokens;
+mod visit;
 mod window;
 
 pub use cache::CacheTotals;

@@ -115,9 +115,9 @@ impl Simulation {
                 "instances follow each other"
             );
             let placement = station.placement;
-            let nodes = placement
-                .group
-                .map(|group| move |i| (group, i / placement.count));
+            // Only a choice of the least busy node asks how busy it is.
+            let group = placement.group.filter(|&g| system.has_least_busy(g));
+            let nodes = group.map(|group| move |i| (group, i / placement.count));
             let count = system.instances(placement).len() as u32;
             instances.extend((0..count).map(|i| {
                 Instance::new(

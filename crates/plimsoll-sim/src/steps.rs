@@ -1,20 +1,15 @@
 //! What flows do, step by step.
 
-use crate::flow::{Completion, NOWHERE, NodeChoice, Outcome, Purpose};
+use crate::flow::{Completion, NodeChoice, Outcome, Purpose};
 use crate::hash::pair;
-use crate::instance::{Begun, FlowId, Schedule};
-use crate::simulation::{Event, Simulation};
-use crate::system::{Choice, Payload, Placement, Step, WhenDown};
+use crate::instance::FlowId;
+use crate::simulation::Simulation;
+use crate::system::{Choice, Placement, Step, WhenDown};
 use crate::window::RowTotals;
-use plimsoll_measure::Nanos;
 use plimsoll_plan::hash::mix64;
-use rand::RngExt as _;
-
-/// Blocks by which [`Choice::Block`] spreads a file.
-const CHOICE_BLOCK_BYTES: u64 = 1 << 20;
 
 /// What becomes of a flow after a step.
-enum Then {
+pub(crate) enum Then {
     /// It goes on with its next step.
     GoOn,
     /// It waits for an event or another flow.
@@ -71,44 +66,10 @@ impl Simulation {
         }
     }
 
-    /// A number below `count` for this flow. `load` tells how busy each is, `turn` counts for round robin.
-    fn choose(
-        &mut self,
-        id: FlowId,
-        choose: Choice,
-        count: u32,
-        turn: usize,
-        load: impl Fn(&Self, u32) -> u32,
-    ) -> u32 {
-        if count == 1 {
-            return 0;
-        }
-        let operation = self.flows[id].operation;
-        let hashed = match choose {
-            Choice::Client => return operation.client % count,
-            Choice::RoundRobin => {
-                let next = &mut self.turns[turn];
-                *next = (*next + 1) % count;
-                return *next;
-            }
-            Choice::LeastBusy => {
-                let least = (0..count).min_by_key(|&i| load(self, i));
-                return least.expect("there is at least one to choose");
-            }
-            Choice::Random => self.rng.random::<u64>(),
-            Choice::File => mix64(operation.file),
-            Choice::Directory => mix64(operation.directory ^ 0x5851_f42d_4c95_7f2d),
-            Choice::Block => pair(operation.file, operation.offset / CHOICE_BLOCK_BYTES),
-        };
-        // The upper half of hash times count: as even as the hash, without a division.
-        ((u128::from(hashed) * u128::from(count)) >> 64) as u32
-    }
-
     fn choose_node(&mut self, id: FlowId, group: u8, choose: Choice) -> Then {
         let g = group as usize;
         let count = self.system.groups[g].count;
-        let turn = self.system.stations.len() + g;
-        let mut node = self.choose(id, choose, count, turn, |s, i| s.load_of_node(group, i));
+        let mut node = self.pick_node(id, group, choose);
         if self.is_node_down(group, node) {
             match self.when_down(id, self.system.groups[g].when_down) {
                 WhenDown::Fail => {
@@ -139,22 +100,6 @@ impl Simulation {
         Then::GoOn
     }
 
-    /// Operations at the stations of a node; more than any other has if it is down.
-    fn load_of_node(&self, group: u8, node: u32) -> u32 {
-        match self.is_node_down(group, node) {
-            true => u32::MAX,
-            false => self.nodes[group as usize][node as usize].present,
-        }
-    }
-
-    /// Operations at an instance; more than any other has if it is down.
-    fn load_of_instance(&self, instance: u32) -> u32 {
-        match self.is_instance_down(instance) {
-            true => u32::MAX,
-            false => self.instances[instance as usize].present(),
-        }
-    }
-
     /// A flow is at an element from now on.
     pub(crate) fn arrive_at(&mut self, id: FlowId, element: u16) {
         let now = self.now;
@@ -163,137 +108,12 @@ impl Simulation {
         flow.arrived = now;
     }
 
-    /// Notes the time that a flow spent at its element.
-    pub(crate) fn leave(&mut self, id: FlowId) -> Nanos {
-        let now = self.now;
-        let flow = &mut self.flows[id];
-        let since = flow.arrived;
-        if now > since {
-            flow.trail.push((flow.element, now - since));
-        }
-        since
-    }
-
     /// First instance of an element's at the node that the flow is at.
-    fn base(&self, id: FlowId, placement: Placement) -> u32 {
+    pub(crate) fn base(&self, id: FlowId, placement: Placement) -> u32 {
         let node = placement
             .group
             .map_or(0, |g| self.flows[id].nodes[g as usize]);
         placement.base + node * placement.count
-    }
-
-    fn visit(&mut self, id: FlowId, station: u16, payload: Payload) -> Then {
-        let spec = &self.system.stations[station as usize];
-        let (placement, choose) = (spec.placement, spec.choose);
-        let (when_down, element) = (spec.when_down, spec.element);
-        if !self.is_reachable(id, placement.group, Some(when_down)) {
-            return Then::Wait;
-        }
-        let base = self.base(id, placement);
-        let chosen = self.choose(id, choose, placement.count, station as usize, |s, i| {
-            s.load_of_instance(base + i)
-        });
-        let mut instance = base + chosen;
-        if self.is_instance_down(instance) {
-            let mut others = (1..placement.count).map(|k| base + (chosen + k) % placement.count);
-            let up = others.find(|&i| !self.is_instance_down(i));
-            match (self.when_down(id, when_down), up) {
-                (WhenDown::Fail, _) => {
-                    self.end(id, Outcome::Failed);
-                    return Then::Wait;
-                }
-                (WhenDown::Retry, Some(other)) => instance = other,
-                _ => {
-                    self.park_at_instance(id, element, instance);
-                    return Then::Wait;
-                }
-            }
-        }
-        let flow = &mut self.flows[id];
-        let bytes = match payload {
-            Payload::Data => flow.bytes,
-            Payload::Request { header, data } => {
-                u64::from(header) + if data { flow.bytes } else { 0 }
-            }
-        };
-        flow.instance = instance;
-        flow.element = element;
-        flow.arrived = self.now;
-        let service = &self.system.stations[station as usize].service;
-        let drawn = service.draw(bytes, &mut self.rng);
-        let service = match self.slowness(instance, placement) {
-            1.0 => drawn,
-            factor => (drawn as f64 * factor).round() as Nanos,
-        };
-        self.count_at_node(instance, 1);
-        let schedule = self.instances[instance as usize].arrive(self.now, id, service);
-        self.schedule(instance, schedule);
-        Then::Wait
-    }
-
-    /// Counts an operation that arrives at an instance (1) or leaves it (-1) at the node of the instance.
-    #[inline]
-    pub(crate) fn count_at_node(&mut self, instance: u32, change: i32) {
-        if let Some((group, node)) = self.instances[instance as usize].node {
-            let node = &mut self.nodes[group as usize][node as usize];
-            node.present = node.present.wrapping_add_signed(change);
-        }
-    }
-
-    #[inline]
-    fn slowness(&self, instance: u32, placement: Placement) -> f64 {
-        if !self.anything_slow {
-            return 1.0;
-        }
-        let own = self.conditions[instance as usize].slowness;
-        placement.group.map_or(own, |g| {
-            let node = (instance - placement.base) / placement.count;
-            own * self.nodes[g as usize][node as usize].condition.slowness
-        })
-    }
-
-    pub(crate) fn schedule(&mut self, instance: u32, schedule: Schedule) {
-        match schedule {
-            Schedule::Nothing => {}
-            Schedule::End(Begun { flow, ends_at }) => {
-                let visit = self.flows[flow].visit;
-                self.events.push(ends_at, Event::Served { flow, visit });
-            }
-            Schedule::WakeUp { at, epoch } => {
-                self.events.push(at, Event::WakeUp { instance, epoch })
-            }
-        }
-    }
-
-    /// The service of a flow at its station is over.
-    pub(crate) fn served(&mut self, id: FlowId, visit: u32) {
-        if !self.flows[id].is_live || self.flows[id].visit != visit {
-            return;
-        }
-        let since = self.leave(id);
-        let instance = std::mem::replace(&mut self.flows[id].instance, NOWHERE);
-        self.count_at_node(instance, -1);
-        let schedule = self.instances[instance as usize].depart(self.now, since);
-        self.schedule(instance, schedule);
-        self.flows[id].step += 1;
-        self.run(id);
-    }
-
-    /// A shared station has operations whose service may be over.
-    pub(crate) fn wake_up(&mut self, instance: u32, epoch: u32) {
-        if !self.instances[instance as usize].is_current(epoch) {
-            return;
-        }
-        while let Some(id) = self.instances[instance as usize].take_ended(self.now) {
-            let since = self.leave(id);
-            self.flows[id].instance = NOWHERE;
-            self.count_at_node(instance, -1);
-            self.instances[instance as usize].leave_shared(self.now, since);
-            self.flows[id].step += 1;
-            self.runnable.push_back(id);
-        }
-        let schedule = self.instances[instance as usize].wake_up();
-        self.schedule(instance, schedule);
     }
 
     fn look_up(&mut self, id: FlowId, cache: u16, depth: u8, after: u32) -> Then {

@@ -201,7 +201,7 @@ pub(crate) struct LimitSpec {
 }
 
 /// One step of an operation. Paths are written out where they are used, so that steps only go on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Goes to a node of a group.
     Choose {
@@ -352,6 +352,15 @@ impl System {
     /// Nodes of a group; 1 without a group.
     pub(crate) fn nodes(&self, group: Option<u8>) -> u32 {
         group.map_or(1, |g| self.groups[g as usize].count)
+    }
+
+    /// Whether operations go to the least busy node of a group.
+    pub(crate) fn has_least_busy(&self, group: u8) -> bool {
+        let choice = Step::Choose {
+            group,
+            choose: Choice::LeastBusy,
+        };
+        self.steps.contains(&choice)
     }
 
     /// Numbers of all instances of an element in the table of its kind.
