@@ -189,10 +189,17 @@ impl<'a, 'f> Driver<'a, 'f> {
             self.make_ready(task);
             if state.is_virtual()
                 && let Some(ahead) = ahead
-                && let Some(Some(task)) = self.tasks.get(ahead as usize)
             {
-                prefetch(task);
+                self.fetch(ahead);
             }
+        }
+    }
+
+    /// Begins to fetch the memory of a task that will be polled soon.
+    #[inline]
+    fn fetch(&self, task: u32) {
+        if let Some(Some(task)) = self.tasks.get(task as usize) {
+            prefetch(task);
         }
     }
 
@@ -201,7 +208,10 @@ impl<'a, 'f> Driver<'a, 'f> {
         if let Some(source) = &*self.state.timed_events.borrow() {
             let mut woken = std::mem::take(&mut self.woken);
             source.advance(now, &mut woken);
-            woken.drain(..).for_each(|task| self.make_ready(task));
+            for task in woken.drain(..) {
+                self.make_ready(task);
+                self.fetch(task);
+            }
             self.woken = woken;
         }
     }

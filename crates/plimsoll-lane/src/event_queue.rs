@@ -6,7 +6,7 @@ use plimsoll_measure::Nanos;
 const BUCKETS: usize = Nanos::BITS as usize;
 
 /// Events of a bucket that are sorted at once instead of being spread over lower buckets.
-const MAX_SORTED: usize = 64;
+const MAX_SORTED: usize = 16;
 
 /// Near events of which the later ones go back to the buckets, since inserting takes time in proportion
 /// to their number.

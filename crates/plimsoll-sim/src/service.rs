@@ -110,7 +110,9 @@ impl Service {
     /// Draws the time of a visit with `bytes`, rounded to whole nanoseconds.
     #[inline]
     pub(crate) fn draw(&self, bytes: u64, rng: &mut Rng) -> Nanos {
-        (self.time.draw(rng) + self.per_byte * bytes as f64 + 0.5) as Nanos
+        let time = self.time.draw(rng) + self.per_byte * bytes as f64 + 0.5;
+        // To a signed number first, which processors convert to at once; 292 years are enough.
+        (time as i64).max(0) as Nanos
     }
 }
 
