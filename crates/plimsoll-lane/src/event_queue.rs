@@ -184,7 +184,7 @@ impl<E: Copy> EventQueue<E> {
             }
             events.clear();
             self.buckets[lowest] = events;
-            self.near_end = earliest + 1;
+            self.near_end = earliest.saturating_add(1);
         }
         self.near.reverse();
         debug_assert!(!self.near.is_empty(), "one event has the earliest time");

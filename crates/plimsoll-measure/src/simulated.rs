@@ -67,7 +67,7 @@ pub struct BufferFigures {
     pub capacity_bytes: u64,
     /// Mean number of bytes that were not drained yet.
     pub mean_bytes: f64,
-    /// Largest number in one instance, since the beginning.
+    /// Largest number in one instance.
     pub max_bytes: u64,
 }
 

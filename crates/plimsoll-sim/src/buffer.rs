@@ -6,6 +6,24 @@ use crate::system::MAX_GROUPS;
 use plimsoll_measure::Nanos;
 use std::collections::VecDeque;
 
+/// Room that an operation takes at the least: a change without data has a record too.
+const MIN_RECORD_BYTES: u64 = 512;
+
+/// Bytes that lie in a buffer, and have to be drained.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Undrained {
+    pub(crate) operation: Operation,
+    /// Bytes that go on.
+    pub(crate) bytes: u64,
+    /// Nodes that the operation had chosen.
+    pub(crate) nodes: [u32; MAX_GROUPS],
+}
+
+/// Room that an operation of so many bytes takes.
+fn record_bytes(bytes: u64) -> u64 {
+    bytes.max(MIN_RECORD_BYTES)
+}
+
 /// One instance of a buffer.
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -13,8 +31,8 @@ pub(crate) struct Buffer {
     pub(crate) used: u64,
     /// Operations that wait for room, in the order they came.
     pub(crate) waiting: VecDeque<FlowId>,
-    /// Operations whose bytes have to be drained, in their order, with the bytes and the nodes chosen.
-    pub(crate) undrained: VecDeque<(Operation, u64, [u32; MAX_GROUPS])>,
+    /// Operations whose bytes have to be drained, in their order.
+    pub(crate) undrained: VecDeque<Undrained>,
     pub(crate) draining: u32,
     changed_at: Nanos,
     /// ∫ bytes used dt.
@@ -36,9 +54,11 @@ impl Buffer {
         }
     }
 
-    /// Takes room for `bytes`, if there is; what is larger than the whole fits an empty buffer.
+    /// Takes room for an operation of `bytes`, if there is; what is larger than the whole fits an empty
+    /// buffer.
     pub(crate) fn reserve(&mut self, now: Nanos, bytes: u64) -> bool {
-        if self.used > 0 && self.used + bytes > self.capacity {
+        let bytes = record_bytes(bytes);
+        if self.used > 0 && self.used.saturating_add(bytes) > self.capacity {
             return false;
         }
         self.advance(now);
@@ -47,11 +67,17 @@ impl Buffer {
         true
     }
 
-    /// Bytes have been drained.
+    /// An operation of `bytes` has been drained.
     pub(crate) fn release(&mut self, now: Nanos, bytes: u64) {
+        let bytes = record_bytes(bytes);
         self.advance(now);
         assert!(self.used >= bytes, "{bytes} bytes drained of {}", self.used);
         self.used -= bytes;
+    }
+
+    /// A window begins: the largest fill counts from here.
+    pub(crate) fn begin_window(&mut self) {
+        self.most_used = self.used;
     }
 
     /// ∫ bytes used dt up to now.

@@ -4,24 +4,41 @@
 use crate::flow::{NOWHERE, Operation, Outcome, Purpose};
 use crate::instance::FlowId;
 use crate::simulation::{Condition, Event, Simulation};
-use crate::system::{Change, DEFAULT_RETRY_NS, GroupSpec, OperationClass, Subject, WhenDown};
+use crate::system::{
+    Change, DEFAULT_RETRY_NS, GroupSpec, OperationClass, Placement, Subject, WhenDown,
+};
 use plimsoll_measure::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 impl Simulation {
-    /// Does what the script says at this time.
-    pub(crate) fn change(&mut self, number: u32) {
-        let (_, subject, change) = self.system.changes[number as usize];
-        match change {
-            Change::Slow(factor) => self.set_condition(subject, |c| c.slowness = factor),
-            Change::Down => {
-                self.set_condition(subject, |c| c.is_down = true);
-                self.interrupt(subject);
-            }
-            Change::Up => {
-                self.set_condition(subject, |c| c.is_down = false);
-                self.release_parked(subject);
-            }
+    /// Does what the script says at this time, from its change `first` on: all that goes down, and all that
+    /// comes up, does so at once.
+    pub(crate) fn change(&mut self, first: u32) {
+        let changes = &self.system.changes[first as usize..];
+        let now = self.now;
+        let changes: Vec<_> = changes.iter().take_while(|c| c.0 == now).copied().collect();
+        for &(_, subject, change) in &changes {
+            self.set_condition(subject, |condition| match change {
+                Change::Slow(factor) => condition.slowness = factor,
+                Change::Down => condition.is_down = true,
+                Change::Up => condition.is_down = false,
+            });
+        }
+        let nodes = self.nodes.iter().flatten().map(|n| &n.condition);
+        let all = || nodes.clone().chain(&self.conditions);
+        self.anything_down = all().any(|c| c.is_down);
+        self.anything_slow = all().any(|c| c.slowness != 1.0);
+        let subjects = |wanted: Change| {
+            let wanted = changes.iter().filter(move |c| c.2 == wanted);
+            wanted.map(|c| c.1).collect::<Vec<_>>()
+        };
+        let (down, up) = (subjects(Change::Down), subjects(Change::Up));
+        if !down.is_empty() {
+            self.interrupt(&down);
+        }
+        if !up.is_empty() {
+            self.release_parked(&up);
         }
     }
 
@@ -96,10 +113,10 @@ impl Simulation {
         self.parked_at_groups[group as usize].push(id);
     }
 
-    /// The flow does its present step again when the instance is up.
-    pub(crate) fn park_at_instance(&mut self, id: FlowId, element: u16, instance: u32) {
+    /// The flow does its present step again when one of the instances is up.
+    pub(crate) fn park_at_instances(&mut self, id: FlowId, element: u16, instances: Range<u32>) {
         self.arrive_at(id, element);
-        self.parked.push((instance, id));
+        self.parked.push((instances, id));
     }
 
     fn try_later(&mut self, id: FlowId, after: Nanos) {
@@ -150,10 +167,6 @@ impl Simulation {
                 }
             }
         }
-        let nodes = self.nodes.iter().flatten().map(|n| &n.condition);
-        let all = || nodes.clone().chain(&self.conditions);
-        self.anything_down = all().any(|c| c.is_down);
-        self.anything_slow = all().any(|c| c.slowness != 1.0);
     }
 
     /// The instances that a change applies to, each with the number of its station.
@@ -178,30 +191,67 @@ impl Simulation {
     }
 
     /// Operations in flight at what is down now fail, wait or are sent elsewhere.
-    fn interrupt(&mut self, subject: Subject) {
-        if let Subject::Node { group, node } = subject {
-            self.forget_caches(group, node);
+    fn interrupt(&mut self, subjects: &[Subject]) {
+        let mut flows: BTreeMap<u32, Vec<FlowId>> = BTreeMap::new();
+        let mut interrupted = vec![];
+        for &subject in subjects {
+            let instances = self.instances_of(subject);
+            flows.extend(instances.iter().map(|&(_, i)| (i, vec![])));
+            interrupted.extend(instances.into_iter().map(|at| (subject, at)));
         }
-        let instances = self.instances_of(subject);
-        let mut flows: BTreeMap<u32, Vec<FlowId>> =
-            instances.iter().map(|&(_, i)| (i, vec![])).collect();
         for (id, instance) in self.flows.at_instances() {
             if let Some(flows) = flows.get_mut(&instance) {
                 flows.push(id);
             }
         }
-        for (station, instance) in instances {
-            let flows = &flows[&instance];
+        for (subject, (station, instance)) in interrupted {
+            // An instance may be down by itself and with its node.
+            let Some(flows) = flows.remove(&instance) else {
+                continue;
+            };
             let now = self.now;
             let since: Vec<_> = flows.iter().map(|&id| self.leave(id)).collect();
             self.instances[instance as usize].abandon(now, since.into_iter());
-            for &id in flows {
+            for id in flows {
                 self.leave_node_of(instance);
                 let flow = &mut self.flows[id];
                 flow.instance = NOWHERE;
                 flow.visit = flow.visit.wrapping_add(1);
                 self.redirect(id, subject, station, instance);
             }
+        }
+        for &subject in subjects {
+            if let Subject::Node { group, node } = subject {
+                self.forget_caches(group, node);
+                self.interrupt_waiting(group, node);
+            }
+        }
+    }
+
+    /// Operations that wait for a limit or for room in a buffer of a node which is down now fail, wait or are
+    /// sent elsewhere.
+    fn interrupt_waiting(&mut self, group: u8, node: u32) {
+        let policy = self.system.groups[group as usize].when_down;
+        let of_node = |placement: Placement| {
+            let instance = (placement.base + node * placement.count) as usize;
+            (placement.group == Some(group)).then_some(instance)
+        };
+        let limits = { self.system.limits.iter() }.filter_map(|l| of_node(l.placement));
+        let mut waiting = vec![];
+        for limit in limits {
+            for id in self.limits[limit].take_waiting() {
+                // It has not passed the limit.
+                self.flows[id].held.pop();
+                waiting.push(id);
+            }
+        }
+        let buffers = { self.system.buffers.iter() }.filter_map(|b| of_node(b.placement));
+        for buffer in buffers {
+            waiting.extend(std::mem::take(&mut self.buffers[buffer].waiting));
+        }
+        for id in waiting {
+            self.leave(id);
+            self.leave_node(id, group, node, policy);
         }
     }
 
@@ -214,7 +264,7 @@ impl Simulation {
         }
         match self.when_down(id, policy) {
             WhenDown::Fail => self.end(id, Outcome::Failed),
-            WhenDown::Wait => self.park_at_instance(id, element, instance),
+            WhenDown::Wait => self.park_at_instances(id, element, instance..instance + 1),
             WhenDown::Retry => {
                 let after = group.map_or(DEFAULT_RETRY_NS, |g| {
                     self.system.groups[g as usize].retry_after
@@ -226,24 +276,29 @@ impl Simulation {
     }
 
     /// Flows that waited for what is up now go on, and what was missed is brought up to date.
-    fn release_parked(&mut self, subject: Subject) {
-        let flows = match subject {
-            Subject::Node { group, node } => {
-                let (g, n) = (group as usize, node as usize);
-                let mut flows = std::mem::take(&mut self.nodes[g][n].parked);
-                flows.append(&mut self.parked_at_groups[g]);
-                flows
+    fn release_parked(&mut self, subjects: &[Subject]) {
+        let mut released = vec![];
+        let mut instances = BTreeSet::new();
+        for &subject in subjects {
+            match subject {
+                Subject::Node { group, node } => {
+                    let (g, n) = (group as usize, node as usize);
+                    released.append(&mut self.nodes[g][n].parked);
+                    released.append(&mut self.parked_at_groups[g]);
+                }
+                Subject::Station { .. } => {
+                    instances.extend(self.instances_of(subject).into_iter().map(|(_, i)| i));
+                }
             }
-            Subject::Station { .. } => {
-                let up = self.instances_of(subject);
-                let is_up = |instance| up.iter().any(|&(_, i)| i == instance);
-                let (free, still): (Vec<_>, Vec<_>) =
-                    self.parked.drain(..).partition(|&(i, _)| is_up(i));
-                self.parked = still;
-                free.into_iter().map(|(_, id)| id).collect()
+        }
+        self.parked.retain(|(waits_for, id)| {
+            let is_up = instances.range(waits_for.clone()).next().is_some();
+            if is_up {
+                released.push(*id);
             }
-        };
-        for id in flows {
+            !is_up
+        });
+        for id in released {
             self.leave(id);
             self.runnable.push_back(id);
         }
@@ -269,7 +324,7 @@ impl Simulation {
     }
 
     /// Begins as many flows as may bring the node up to date at once.
-    fn rebuild(&mut self, group: u8, node: u32) {
+    pub(crate) fn rebuild(&mut self, group: u8, node: u32) {
         let Some(spec) = self.system.groups[group as usize].rebuild else {
             return;
         };
@@ -290,9 +345,8 @@ impl Simulation {
                 offset: 0,
                 bytes,
             };
-            let id = self
-                .flows
-                .begin(operation, Purpose::Rebuild { group, node }, spec.step);
+            let purpose = Purpose::Rebuild { group, node };
+            let id = self.flows.begin(self.now, operation, purpose, spec.step);
             self.flows[id].nodes[group as usize] = node;
             self.runnable.push_back(id);
         }

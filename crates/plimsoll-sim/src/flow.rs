@@ -58,8 +58,13 @@ pub(crate) enum Purpose {
 pub(crate) enum BranchRole {
     /// A piece of its bytes.
     Piece,
-    /// A copy of its bytes on a node of this group.
-    Copy { group: u8, is_primary: bool },
+    /// A copy of so many bytes on a node of this group.
+    Copy {
+        group: u8,
+        is_primary: bool,
+        node: u32,
+        bytes: u64,
+    },
 }
 
 /// How a flow ends.
@@ -109,6 +114,15 @@ impl Fork {
         was_displaced: false,
         after: 0,
     };
+}
+
+/// A limit that a flow has passed, and what the flow was like before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldLimit {
+    pub(crate) instance: u32,
+    /// Step that passes the limit.
+    pub(crate) step: u32,
+    pub(crate) bytes: u64,
 }
 
 /// Where a flow chose the node that it is at, and what it was like then.
@@ -168,8 +182,12 @@ pub(crate) struct Flow {
     pub(crate) fork: Fork,
     /// How often it has forked, so that a late branch of an earlier fork is known.
     pub(crate) forks: u32,
-    /// Instances of limits that it has passed.
-    pub(crate) held: Vec<u32>,
+    /// Limits that it has passed.
+    pub(crate) held: Vec<HeldLimit>,
+    /// When it began.
+    pub(crate) begun: Nanos,
+    /// Nodes that have missed its copies since it forked.
+    pub(crate) missed_by: Vec<u32>,
     pub(crate) saved_bytes: [u64; MAX_CACHE_DEPTH],
     /// Where it chose that node itself; a branch is at nodes that its parent chose.
     pub(crate) chosen: [Option<NodeChoice>; MAX_GROUPS],
@@ -196,7 +214,13 @@ pub(crate) struct Flows {
 
 impl Flows {
     /// A new flow at a step.
-    pub(crate) fn begin(&mut self, operation: Operation, purpose: Purpose, step: u32) -> FlowId {
+    pub(crate) fn begin(
+        &mut self,
+        now: Nanos,
+        operation: Operation,
+        purpose: Purpose,
+        step: u32,
+    ) -> FlowId {
         if let Some(id) = self.free.pop() {
             let flow = &mut self.flows[id as usize];
             debug_assert!(!flow.is_live, "a free flow is in use");
@@ -205,6 +229,8 @@ impl Flows {
             flow.is_live = true;
             flow.step = step;
             flow.bytes = operation.bytes;
+            flow.begun = now;
+            flow.nodes = [0; MAX_GROUPS];
             flow.chosen = [None; MAX_GROUPS];
             flow.is_background = purpose.is_background();
             debug_assert!(flow.held.is_empty(), "a flow ended within a limit");
@@ -231,6 +257,8 @@ impl Flows {
             fork: Fork::NONE,
             forks: 0,
             held: Vec::new(),
+            begun: now,
+            missed_by: Vec::new(),
             trail: Vec::new(),
         });
         id

@@ -3,7 +3,7 @@
 use crate::flow::{BranchRole, FlowRef, Fork, Join, Outcome, Purpose};
 use crate::instance::FlowId;
 use crate::simulation::Simulation;
-use crate::system::{Acknowledgement, WhenDown};
+use crate::system::{Acknowledgement, OperationClass, WhenDown};
 
 /// Pieces that one operation may be split into; the last one has the rest.
 const MAX_PIECES: u64 = 65_536;
@@ -33,10 +33,16 @@ impl Simulation {
         let mut is_primary = true;
         for node in 0..count {
             if self.is_node_down(group, node) {
-                self.nodes[g][node as usize].missed_bytes += bytes;
+                self.flows[id].missed_by.push(node);
                 continue;
             }
-            let copy = self.begin_branch(id, BranchRole::Copy { group, is_primary });
+            let role = BranchRole::Copy {
+                group,
+                is_primary,
+                node,
+                bytes,
+            };
+            let copy = self.begin_branch(id, role);
             self.flows[copy].nodes[g] = node;
             is_primary = false;
         }
@@ -66,6 +72,7 @@ impl Simulation {
     fn begin_fork(&mut self, id: FlowId, join: Join, branches: u32, needed: u32, after: u32) {
         let flow = &mut self.flows[id];
         flow.forks = flow.forks.wrapping_add(1);
+        flow.missed_by.clear();
         flow.fork = Fork {
             join,
             outstanding: branches,
@@ -89,7 +96,7 @@ impl Simulation {
         let (operation, bytes, step) = (flow.operation, flow.bytes, flow.step + 1);
         let (nodes, saved_bytes, is_background) =
             (flow.nodes, flow.saved_bytes, flow.is_background);
-        let branch = self.flows.begin(operation, purpose, step);
+        let branch = self.flows.begin(self.now, operation, purpose, step);
         let flow = &mut self.flows[branch];
         (flow.bytes, flow.nodes, flow.saved_bytes) = (bytes, nodes, saved_bytes);
         flow.is_background = is_background;
@@ -106,53 +113,88 @@ impl Simulation {
         role: BranchRole,
         outcome: Outcome,
     ) {
-        if let (BranchRole::Copy { group, .. }, true) = (role, outcome != Outcome::Succeeded) {
-            let (node, bytes) = (self.flows[id].nodes[group as usize], self.flows[id].bytes);
-            self.nodes[group as usize][node as usize].missed_bytes += bytes;
-        }
-        let Some(parent) = self.flows.get(parent) else {
+        let waits = self.flows.get(parent).filter(|&parent| {
+            let flow = &self.flows[parent];
+            flow.forks == fork && flow.fork.outstanding > 0
+        });
+        let Some(parent) = waits else {
             // It has gone on without this branch.
+            if let (
+                BranchRole::Copy {
+                    group, node, bytes, ..
+                },
+                false,
+            ) = (role, outcome == Outcome::Succeeded)
+            {
+                self.miss(id, group, node, bytes);
+            }
             return;
         };
-        let flow = &mut self.flows[parent];
-        if flow.forks != fork || flow.fork.outstanding == 0 {
-            return;
-        }
         let copied_to = match role {
             BranchRole::Piece => None,
             BranchRole::Copy { group, .. } => Some(group),
         };
         match outcome {
             Outcome::Displaced { group } if copied_to != Some(group) => {
+                self.hand_trail(id, parent);
                 return self.displace(parent, group);
             }
             Outcome::Failed if copied_to.is_none() => {
-                flow.fork.outstanding = 0;
+                self.flows[parent].fork.outstanding = 0;
                 return self.end(parent, Outcome::Failed);
             }
             _ => {}
         }
+        if let (BranchRole::Copy { node, .. }, false) = (role, outcome == Outcome::Succeeded) {
+            self.flows[parent].missed_by.push(node);
+        }
+        let flow = &mut self.flows[parent];
         match flow.fork.end_of_branch(role, outcome) {
             Joined::NotYet => {}
             Joined::Enough => {
-                let after = flow.fork.after;
                 flow.fork.outstanding = 0;
-                flow.step = after;
-                // The branch that was waited for longest has the time.
-                let trail = std::mem::take(&mut self.flows[id].trail);
-                self.flows[parent].trail.extend_from_slice(&trail);
-                self.flows[id].trail = trail;
+                flow.step = flow.fork.after;
+                self.hand_trail(id, parent);
+                if let BranchRole::Copy { group, bytes, .. } = role {
+                    self.acknowledge(parent, group, bytes);
+                }
                 self.runnable.push_back(parent);
             }
             Joined::TooFew if flow.fork.was_displaced => {
                 // It takes its present step again, on the nodes that are up.
                 flow.fork.outstanding = 0;
+                self.hand_trail(id, parent);
                 self.runnable.push_back(parent);
             }
             Joined::TooFew => {
                 flow.fork.outstanding = 0;
                 self.end(parent, Outcome::Failed);
             }
+        }
+    }
+
+    /// The time of the branch that was waited for longest is that of the flow that forked it.
+    fn hand_trail(&mut self, branch: FlowId, parent: FlowId) {
+        let trail = std::mem::take(&mut self.flows[branch].trail);
+        self.flows[parent].trail.extend_from_slice(&trail);
+        self.flows[branch].trail = trail;
+    }
+
+    /// The copies of a flow are acknowledged: the nodes that have none have missed it.
+    fn acknowledge(&mut self, id: FlowId, group: u8, bytes: u64) {
+        while let Some(node) = self.flows[id].missed_by.pop() {
+            self.miss(id, group, node, bytes);
+        }
+    }
+
+    /// A node has missed bytes of a flow; what is only read is not missed.
+    fn miss(&mut self, id: FlowId, group: u8, node: u32, bytes: u64) {
+        if matches!(
+            self.flows[id].operation.class,
+            OperationClass::DataWrite | OperationClass::MetadataChange | OperationClass::Commit
+        ) {
+            self.nodes[group as usize][node as usize].missed_bytes += bytes;
+            self.rebuild(group, node);
         }
     }
 }

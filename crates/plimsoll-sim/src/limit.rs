@@ -30,6 +30,11 @@ impl Limit {
         false
     }
 
+    /// Flows that wait give up.
+    pub(crate) fn take_waiting(&mut self) -> VecDeque<FlowId> {
+        std::mem::take(&mut self.waiting)
+    }
+
     /// A flow leaves; the first of those that wait, which takes its place, is returned.
     pub(crate) fn release(&mut self) -> Option<FlowId> {
         assert!(

@@ -22,6 +22,9 @@ use std::sync::Arc;
 /// Nodes that a group may have, and like elements of one name.
 const MAX_COUNT: u32 = 1 << 20;
 
+/// Stations, links, caches, logs, limits and groups of nodes of a system.
+const MAX_ELEMENTS: usize = 10_000;
+
 /// Instances that all stations, all caches, all logs or all limits of a system may have together.
 const MAX_INSTANCES: u64 = 1 << 20;
 
@@ -92,6 +95,20 @@ pub(crate) fn resolve(
         inherited: BTreeMap::new(),
         written_out: 0,
     };
+    let elements = [
+        file.node.len(),
+        file.station.len(),
+        file.link.len(),
+        file.cache.len(),
+        file.log.len(),
+        file.limit.len(),
+        file.tokens.len(),
+    ];
+    if elements.iter().sum::<usize>() > MAX_ELEMENTS {
+        let message = format!("a system has at most {MAX_ELEMENTS} elements");
+        let problem = Problem::of_text(0, message);
+        return Err(Diagnostics::new(vec![source.clone()], vec![problem]));
+    }
     resolver.groups();
     resolver.stations();
     resolver.working_set();
@@ -258,7 +275,7 @@ impl<'a> Resolver<'a> {
     /// A number for something that time is attributed to.
     fn element_number(&mut self, name: String) -> u16 {
         self.system.elements.push(name);
-        self.system.elements.len() as u16 - 1
+        u16::try_from(self.system.elements.len() - 1).expect("elements are few")
     }
 
     fn stations(&mut self) {

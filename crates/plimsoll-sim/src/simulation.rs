@@ -13,6 +13,7 @@ use plimsoll_lane::EventQueue;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Rng, Stream};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What is scheduled.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +24,10 @@ pub(crate) enum Event {
     WakeUp { instance: u32, epoch: u32 },
     /// A flow tries again, unless it has gone on meanwhile.
     Resume { flow: FlowId, visit: u32 },
-    /// A change of the script.
-    Change(u32),
+    /// The changes of the script at this time, from this one on.
+    Changes { first: u32 },
+    /// An operation that took no time ends.
+    Ended(Completion),
 }
 
 /// A node, or an instance of a station, as events have left it.
@@ -76,11 +79,11 @@ pub struct Simulation {
     /// Whether any node or instance is down, or slower than it should be.
     pub(crate) anything_down: bool,
     pub(crate) anything_slow: bool,
-    /// Flows that wait until an instance is up.
-    pub(crate) parked: Vec<(u32, FlowId)>,
+    /// Flows that wait until one of these instances is up.
+    pub(crate) parked: Vec<(Range<u32>, FlowId)>,
     /// Flows that wait until any node of a group is up, by group.
     pub(crate) parked_at_groups: Vec<Vec<FlowId>>,
-    /// The next one of each station and each group, for [`Choice::RoundRobin`].
+    /// The last choice by [`Choice::RoundRobin`] among the instances from each one on, and of each group.
     pub(crate) turns: Vec<u32>,
     pub(crate) caches: Vec<Cache>,
     pub(crate) buffers: Vec<Buffer>,
@@ -100,7 +103,10 @@ impl Simulation {
     pub fn new(system: System, seed: u64, dataset: u64, files: u64) -> Self {
         let mut events = EventQueue::default();
         for (i, (at, ..)) in system.changes.iter().enumerate() {
-            events.push(*at, Event::Change(i as u32));
+            // Those of one time happen together.
+            if i == 0 || system.changes[i - 1].0 != *at {
+                events.push(*at, Event::Changes { first: i as u32 });
+            }
         }
         let nodes = system
             .groups
@@ -164,7 +170,7 @@ impl Simulation {
             anything_slow: false,
             parked: Vec::new(),
             parked_at_groups: vec![Vec::new(); system.groups.len()],
-            turns: vec![0; system.stations.len() + system.groups.len()],
+            turns: vec![0; instances.len() + system.groups.len()],
             caches: caches.collect(),
             buffers: buffers.collect(),
             limits: limits.collect(),
@@ -204,7 +210,7 @@ impl Simulation {
         let step = self.system.entries[operation.class as usize];
         let flow = self
             .flows
-            .begin(operation, Purpose::Operation { ticket }, step);
+            .begin(now, operation, Purpose::Operation { ticket }, step);
         self.run(flow);
         self.run_flows();
     }
@@ -249,7 +255,8 @@ impl Simulation {
             Event::Served { flow, visit } => self.served(flow, visit),
             Event::WakeUp { instance, epoch } => self.wake_up(instance, epoch),
             Event::Resume { flow, visit } => self.try_again(flow, visit),
-            Event::Change(number) => self.change(number),
+            Event::Changes { first } => self.change(first),
+            Event::Ended(completion) => self.completions.push(completion),
         }
         self.run_flows();
     }

@@ -1,12 +1,17 @@
 //! What flows do, step by step.
 
-use crate::flow::{Completion, NodeChoice, Outcome, Purpose};
+use crate::buffer::Undrained;
+use crate::flow::{Completion, HeldLimit, NodeChoice, Outcome, Purpose};
 use crate::hash::pair;
 use crate::instance::FlowId;
-use crate::simulation::Simulation;
+use crate::simulation::{Event, Simulation};
 use crate::system::{Choice, Placement, Step, WhenDown};
 use crate::window::RowTotals;
+use plimsoll_measure::Nanos;
 use plimsoll_plan::hash::mix64;
+
+/// Time of an operation that takes none.
+const MIN_OPERATION_NS: Nanos = 1_000;
 
 /// What becomes of a flow after a step.
 pub(crate) enum Then {
@@ -180,7 +185,11 @@ impl Simulation {
     /// The bytes of a flow lie in a buffer now: they are drained behind it.
     fn drain_later(&mut self, id: FlowId, buffer: u16, instance: u32) {
         let flow = &self.flows[id];
-        let entry = (flow.operation, flow.bytes, flow.nodes);
+        let entry = Undrained {
+            operation: flow.operation,
+            bytes: flow.bytes,
+            nodes: flow.nodes,
+        };
         self.buffers[instance as usize].undrained.push_back(entry);
         self.drain(buffer, instance);
     }
@@ -191,11 +200,13 @@ impl Simulation {
         let (step, in_flight) = (spec.drain, spec.in_flight);
         while self.buffers[instance as usize].draining < in_flight {
             let held = &mut self.buffers[instance as usize];
-            let Some((operation, bytes, nodes)) = held.undrained.pop_front() else {
+            let Some(next) = held.undrained.pop_front() else {
                 return;
             };
+            let (operation, bytes, nodes) = (next.operation, next.bytes, next.nodes);
             held.draining += 1;
             let id = self.flows.begin(
+                self.now,
                 operation,
                 Purpose::Drain {
                     buffer,
@@ -219,7 +230,12 @@ impl Simulation {
         }
         let instance = self.base(id, placement);
         self.arrive_at(id, element);
-        self.flows[id].held.push(instance);
+        let flow = &mut self.flows[id];
+        flow.held.push(HeldLimit {
+            instance,
+            step: flow.step,
+            bytes: flow.bytes,
+        });
         match self.limits[instance as usize].acquire(id) {
             true => Then::GoOn,
             false => Then::Wait,
@@ -228,11 +244,20 @@ impl Simulation {
 
     /// A flow leaves the limit that it passed last.
     pub(crate) fn release(&mut self, id: FlowId) {
-        let instance = self.flows[id]
-            .held
+        let flow = &mut self.flows[id];
+        let left = { &mut flow.held }
             .pop()
             .expect("paths leave the limits that they pass");
-        if let Some(next) = self.limits[instance as usize].release() {
+        // Whoever goes back to a choice within the limit has to pass the limit again.
+        let held = flow.held.len() as u32;
+        for choice in flow.chosen.iter_mut().flatten().filter(|c| c.held > held) {
+            *choice = NodeChoice {
+                step: left.step,
+                held,
+                bytes: left.bytes,
+            };
+        }
+        if let Some(next) = self.limits[left.instance as usize].release() {
             self.resume(next);
         }
     }
@@ -266,7 +291,15 @@ impl Simulation {
                 if succeeded {
                     self.count(id);
                 }
-                self.completions.push(Completion { ticket, succeeded });
+                let completion = Completion { ticket, succeeded };
+                match self.now > self.flows[id].begun {
+                    true => self.completions.push(completion),
+                    // Time would stand still for a client that issues the next one at once.
+                    false => {
+                        let at = self.now + MIN_OPERATION_NS;
+                        self.events.push(at, Event::Ended(completion));
+                    }
+                }
             }
             Purpose::Branch { parent, fork, role } => {
                 self.end_branch(id, parent, fork, role, outcome)

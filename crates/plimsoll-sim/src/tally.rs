@@ -97,8 +97,11 @@ impl Tally {
 
     /// An operation that arrived at `since` leaves without having been served, and all servers are idle.
     pub(crate) fn abandon(&mut self, now: Nanos, since: Nanos) {
+        let most_waiting = self.most_waiting;
         self.depart(now, since, 0);
         self.completed -= 1;
+        // Those who are about to leave do not wait.
+        self.most_waiting = most_waiting;
     }
 
     fn set_busy(&mut self, busy: u32) {

@@ -1,12 +1,13 @@
 //! Visits to stations, and the choice among like stations and nodes: what a simulation does most.
 
-use crate::choice::{choose, load};
+use crate::choice::{Candidates, choose, load};
 use crate::flow::{NOWHERE, Outcome};
 use crate::instance::{Begun, FlowId, Schedule};
 use crate::simulation::{Event, Simulation};
 use crate::steps::Then;
 use crate::system::{Choice, Payload, Placement, WhenDown};
 use plimsoll_measure::Nanos;
+use plimsoll_plan::hash::split_mix64;
 
 impl Simulation {
     /// A flow arrives at a station.
@@ -28,10 +29,15 @@ impl Simulation {
                 let i = (first + i) as usize;
                 load(conditions[i].is_down, instances[i].present())
             };
-            let turn = &mut self.turns[station as usize];
+            let turn = &mut self.turns[first as usize];
+            let among = Candidates {
+                count: placement.count,
+                salt: 0,
+                client_divisor: self.system.nodes(placement.group),
+            };
             instance += choose(
                 spec.choose,
-                placement.count,
+                &among,
                 &flow.operation,
                 turn,
                 &mut self.rng,
@@ -68,11 +74,11 @@ impl Simulation {
             WhenDown::Retry => {
                 let up = others.find(|&i| !self.is_instance_down(i));
                 if up.is_none() {
-                    self.park_at_instance(id, element, instance);
+                    self.park_at_instances(id, element, first..first + count);
                 }
                 return up;
             }
-            WhenDown::Wait => self.park_at_instance(id, element, instance),
+            WhenDown::Wait => self.park_at_instances(id, element, instance..instance + 1),
         }
         None
     }
@@ -188,8 +194,13 @@ impl Simulation {
             let node = &nodes[i as usize];
             load(node.condition.is_down, node.present)
         };
-        let turn = &mut self.turns[self.system.stations.len() + usize::from(group)];
+        let among = Candidates {
+            count: nodes.len() as u32,
+            salt: split_mix64(group.into()),
+            client_divisor: 1,
+        };
+        let turn = &mut self.turns[self.instances.len() + usize::from(group)];
         let operation = &self.flows[id].operation;
-        choose(by, nodes.len() as u32, operation, turn, &mut self.rng, busy)
+        choose(by, &among, operation, turn, &mut self.rng, busy)
     }
 }

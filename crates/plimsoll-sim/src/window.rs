@@ -1,5 +1,6 @@
 //! What a system did between two instants.
 
+use crate::buffer::Buffer;
 use crate::cache::CacheTotals;
 use crate::simulation::Simulation;
 use crate::system::Placement;
@@ -59,6 +60,7 @@ impl Simulation {
         self.instances
             .iter_mut()
             .for_each(|i| i.tally.begin_window());
+        self.buffers.iter_mut().for_each(Buffer::begin_window);
         self.snapshot()
     }
 
@@ -171,7 +173,7 @@ impl Simulation {
                 .sum();
             BufferFigures {
                 name: spec.name.clone(),
-                capacity_bytes: spec.capacity * range.len() as u64,
+                capacity_bytes: spec.capacity.saturating_mul(range.len() as u64),
                 mean_bytes: byte_ns as f64 / elapsed_ns.max(1.0),
                 max_bytes: range.map(|i| self.buffers[i].most_used).max().unwrap_or(0),
             }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MS, messages, operation, paths, read, run, simulation, write};
+use common::{MS, messages, operation, paths, read, run, simulation, with_data, write};
 use plimsoll_sim::{Operation, OperationClass, parse};
 
 #[test]
@@ -257,6 +257,70 @@ fn bad_systems_are_refused_with_their_place() {
     }
 }
 
+/// Two nodes with two disks each; returns how many disks are ever used by 400 operations.
+fn disks_used(node: &str, disk: &str) -> usize {
+    let text = format!(
+        "[node.server]\ncount = 2\n[station.disk]\nnode = \"server\"\ncount = 2\nchoose = \"{disk}\"\nservice = \"1ms\"\n{}",
+        paths(&format!(
+            "{{ node = \"server\", choose = \"{node}\" }}, \"disk\""
+        ))
+    );
+    let mut sim = simulation(&text);
+    let begin = sim.begin_window();
+    for ticket in 0..400 {
+        let operation = Operation {
+            client: ticket % 40,
+            ..write(u64::from(ticket), 0)
+        };
+        sim.submit(0, operation, ticket);
+    }
+    run(&mut sim);
+    let station = &sim.figures_since(&begin).stations[0];
+    let (mean, busiest) = (
+        station.utilisation.unwrap(),
+        station.max_utilisation.unwrap(),
+    );
+    // With every disk used alike, the mean is that of the busiest.
+    (mean / busiest * 4.0).round() as usize
+}
+
+#[test]
+fn the_station_of_a_node_does_not_follow_from_the_node() {
+    for choice in ["round_robin", "client", "file", "random"] {
+        assert_eq!(disks_used(choice, choice), 4, "{choice}");
+    }
+}
+
+#[test]
+fn an_operation_without_any_time_takes_a_microsecond() {
+    let text = "[cache.memory]\nbytes = \"1m\"\nblock = \"1000\"\nmiss = \"fetch\"\nbegins = \"full\"\n\
+         [station.disk]\nservice = \"1ms\"\n";
+    let text = format!("{text}{}fetch = [\"disk\"]\n", paths("\"memory\""));
+    let mut sim = with_data(&text, 1000);
+    sim.submit(0, read(1, 0, 1000), 0);
+    assert_eq!(run(&mut sim), [(0, 0.001, true)]);
+}
+
+#[test]
+fn changes_without_data_fill_a_log_too() {
+    let text = format!(
+        "[log.nvram]\nbytes = \"1024\"\ndrain = \"to_disk\"\nin_flight = 1\n[station.disk]\nservice = \"1ms\"\n{}to_disk = [\"disk\"]\n",
+        paths("\"nvram\"")
+    );
+    let mut sim = simulation(&text);
+    (0..4).for_each(|t| sim.submit(0, operation(OperationClass::MetadataChange, 1, 0, 0), t));
+    // Two records of 512 bytes fit.
+    assert_eq!(
+        run(&mut sim),
+        [
+            (0, 0.001, true),
+            (1, 0.001, true),
+            (2, 1.0, true),
+            (3, 2.0, true)
+        ]
+    );
+}
+
 #[test]
 fn a_class_may_take_the_path_of_another() {
     let text = "[station.cpu]\nservice = \"1ms\"\n[path]\nmetadata_read = [\"cpu\"]\n\
@@ -306,6 +370,20 @@ fn systems_that_are_too_large_are_refused() {
         (
             format!("{good}[node.cpu]\ncount = 1\n{}", paths("\"cpu\"")),
             "the name `cpu` is given twice",
+        ),
+        (
+            format!(
+                "{good}[log.a]\nbytes = \"1m\"\ndrain = \"from_a\"\nin_flight = 1\n[log.b]\nbytes = \"1m\"\ndrain = \"from_b\"\nin_flight = 1\n{}from_a = [\"cpu\", \"b\"]\nfrom_b = [\"a\"]\n",
+                paths("\"a\"")
+            ),
+            "`a` is drained into itself",
+        ),
+        (
+            format!(
+                "{good}[node.n]\ncount = 2\n[station.disk]\nnode = \"n\"\nservice = \"1ms\"\n[log.a]\nbytes = \"1m\"\ndrain = \"from_a\"\nin_flight = 1\n[log.b]\nbytes = \"1m\"\ndrain = \"from_b\"\nin_flight = 1\n{}from_a = [\"b\"]\nfrom_b = [\"disk\"]\nother = [{{ node = \"n\", choose = \"client\" }}]\n",
+                paths("\"cpu\", \"a\"")
+            ),
+            "belongs to the nodes of `n`, and none is chosen yet",
         ),
         (
             format!("{good}bandwidth = \"+5 MB/s\"\n{}", paths("\"cpu\"")),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MS, operation, paths, run, simulation, write};
+use common::{MS, operation, paths, run, run_until, simulation, write};
 use plimsoll_sim::{OperationClass, Simulation};
 use proptest::prelude::*;
 
@@ -182,7 +182,8 @@ fn a_quorum_is_more_than_half_of_all_copies() {
     .concat();
     let up = event(20, "up = \"server.1\"");
     for (policy, expected) in [
-        ("fail", (1.0, false)),
+        // An operation that takes no time ends after a microsecond.
+        ("fail", (1.001, false)),
         ("wait", (21.0, true)),
         ("retry", (21.0, true)),
     ] {
@@ -247,7 +248,7 @@ fn an_operation_fails_with_any_of_its_pieces() {
         paths("{ stripe = \"1000\", path = \"piece\" }")
     ));
     sim.submit(MS, operation(OperationClass::DataWrite, 1, 0, 4000), 0);
-    assert_eq!(run(&mut sim), [(0, 1.0, false)]);
+    assert_eq!(run(&mut sim), [(0, 1.001, false)]);
 }
 
 #[test]
@@ -263,6 +264,117 @@ fn pieces_on_a_node_that_goes_down_go_elsewhere_together() {
     sim.submit(0, operation(OperationClass::DataWrite, 1, 0, 3000), 0);
     // Three pieces one after the other on server 0, from 6 ms on.
     assert_eq!(run(&mut sim), [(0, 9.0, true)]);
+}
+
+#[test]
+fn an_operation_that_left_the_limit_around_a_choice_passes_it_again() {
+    // The node is chosen within the limit, and goes down when the limit has been left.
+    let mut sim = simulation(&format!(
+        "[node.server]\ncount = 2\nwhen_down = \"retry\"\nretry_after = \"5ms\"\n\
+         [station.disk]\nnode = \"server\"\nservice = \"10ms\"\n\
+         [limit.slots]\nin_flight = 1\n{}{}inner = [{{ node = \"server\", choose = \"round_robin\" }}, \"disk\"]\n",
+        event(14, "down = \"server.1\""),
+        paths("{ limit = \"slots\", path = \"inner\" }, \"disk\"")
+    ));
+    sim.submit(0, write(1, 0), 0);
+    // 10 ms at server 1 within the limit, 4 ms there after it, 5 ms until it is noticed, then both visits
+    // at server 0.
+    assert_eq!(run(&mut sim), [(0, 39.0, true)]);
+    let now = sim.now();
+    sim.submit(now, write(1, 0), 1);
+    assert_eq!(run(&mut sim), [(1, 59.0, true)]);
+}
+
+#[test]
+fn an_operation_at_one_of_several_stations_that_are_down_goes_to_the_first_that_is_up() {
+    let mut sim = simulation(&format!(
+        "[station.lun]\ncount = 2\nservice = \"10ms\"\nwhen_down = \"retry\"\n{}{}{}",
+        event(0, "down = \"lun\""),
+        event(20, "up = \"lun.1\""),
+        paths("\"lun\"")
+    ));
+    (0..2).for_each(|t| sim.submit(MS, write(1, 0), t));
+    assert_eq!(run(&mut sim), [(0, 30.0, true), (1, 40.0, true)]);
+}
+
+#[test]
+fn a_group_comes_up_at_one_instant() {
+    let text = replicas(
+        "all",
+        "wait",
+        &[event(0, "down = \"server\""), event(10, "up = \"server\"")].concat(),
+    );
+    let mut sim = simulation(&text);
+    sim.submit(MS, write(1, 1000), 0);
+    assert_eq!(run(&mut sim), [(0, 11.0, true)]);
+    assert_eq!(
+        sim.station_totals()[0].1.completed,
+        3,
+        "every node has its copy"
+    );
+}
+
+#[test]
+fn what_is_missed_by_a_node_that_is_up_again_is_brought_up_to_date_at_once() {
+    let text = "[node.server]\ncount = 2\nwhen_down = \"retry\"\nretry_after = \"50ms\"\n\
+         rebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n";
+    let mut sim = simulation(&format!(
+        "{text}{}{}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+        event(1, "down = \"server.1\""),
+        event(10, "up = \"server.1\""),
+        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
+    ));
+    sim.submit(0, write(1, 2500), 0);
+    // That the copy is lost is known at 51 ms, when its server is up.
+    assert_eq!(run(&mut sim), [(0, 51.0, true)]);
+    assert_eq!(sim.station_totals()[0].1.completed, 1 + 3);
+    // What is only read is not missed.
+    sim.submit(100 * MS, operation(OperationClass::DataRead, 1, 0, 2500), 1);
+    run(&mut sim);
+    assert_eq!(sim.station_totals()[0].1.completed, 1 + 3 + 2);
+}
+
+#[test]
+fn operations_that_wait_at_a_node_for_a_limit_or_a_full_log_go_elsewhere_with_it() {
+    // One operation of 10 ms passes the limit of server 1 at a time, the others wait for it.
+    let limited = "[limit.slots]\nnode = \"server\"\nin_flight = 1\n";
+    // The log of server 1 holds one of them.
+    let logged =
+        "[log.nvram]\nnode = \"server\"\nbytes = \"1000\"\ndrain = \"to_disk\"\nin_flight = 1\n";
+    for (tables, step, extra) in [
+        (
+            limited,
+            "{ limit = \"slots\", path = \"to_disk\" }",
+            "to_disk = [\"disk\"]\n",
+        ),
+        (logged, "\"nvram\"", "to_disk = [\"disk\"]\n"),
+    ] {
+        let mut sim = simulation(&format!(
+            "[node.server]\ncount = 2\nwhen_down = \"fail\"\n\
+             [station.disk]\nnode = \"server\"\nservice = \"10ms\"\n{tables}{}{}{}{extra}",
+            event(4, "down = \"server.1\""),
+            event(90, "up = \"server.1\""),
+            paths(&format!(
+                "{{ node = \"server\", choose = \"client\" }}, {step}"
+            ))
+        ));
+        for ticket in 0..3 {
+            let operation = plimsoll_sim::Operation {
+                client: 1,
+                ..write(1, 1000)
+            };
+            sim.submit(MS, operation, ticket);
+        }
+        let ended = run(&mut sim);
+        let failed = ended.iter().filter(|(_, at, ok)| *at == 4.0 && !ok).count();
+        // With the log, the first one was acknowledged before.
+        assert_eq!(
+            failed,
+            if tables == limited { 3 } else { 2 },
+            "{tables}: {ended:?}"
+        );
+    }
 }
 
 /// A cluster behind a gateway with everything that can be interrupted on its paths.
@@ -325,8 +437,10 @@ proptest! {
             events += &format!("[[event]]\nat = \"70ms\"\nup = \"{what}\"\n");
         }
         let mut sim = cluster(policies, wait, &events);
+        let begin = sim.snapshot();
         let mut operations = operations;
         operations.sort_unstable();
+        let mut ended = vec![];
         for (ticket, (at, class, file, offset, bytes)) in operations.iter().enumerate() {
             let class = [
                 OperationClass::DataRead,
@@ -334,16 +448,28 @@ proptest! {
                 OperationClass::MetadataRead,
                 OperationClass::MetadataChange,
             ][usize::from(*class)];
-            let operation = operation(class, *file, *offset, *bytes);
+            let operation = plimsoll_sim::Operation {
+                row: Some(ticket as u32),
+                ..operation(class, *file, *offset, *bytes)
+            };
+            ended.extend(run_until(&mut sim, at * 1000));
             sim.submit(at * 1000, operation, ticket as u32);
         }
         // Little's law is asserted within, and that nothing is in flight at the end.
-        let mut ended = run(&mut sim);
+        ended.extend(run(&mut sim));
         ended.sort_unstable_by_key(|(ticket, ..)| *ticket);
         let tickets: Vec<_> = ended.iter().map(|(ticket, ..)| *ticket as usize).collect();
         prop_assert_eq!(tickets, (0..operations.len()).collect::<Vec<_>>());
         if !policies.contains(&"fail") {
             prop_assert!(ended.iter().all(|(_, _, succeeded)| *succeeded));
+        }
+        // Where the time of each operation went adds up to its latency.
+        for row in sim.figures_since(&begin).rows {
+            let (_, at, _) = ended[row.row as usize];
+            let latency = at - operations[row.row as usize].0 as f64 / 1000.0;
+            let spent: u128 = row.elements.iter().map(|e| e.time_ns).sum();
+            let took_time = latency > 0.0015;
+            prop_assert!(!took_time || (spent as f64 / 1e6 - latency).abs() < 1e-6, "{row:?}: {latency} ms");
         }
         // Whoever comes now finds every limit free: nothing waits for what was lost.
         let now = sim.now();

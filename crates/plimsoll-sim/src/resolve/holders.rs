@@ -7,6 +7,9 @@ use crate::spanned::Spanned;
 use crate::system::{BufferSpec, CacheSpec};
 use plimsoll_diagnostics::{Problem, Span};
 
+/// Bytes of the smallest block of a cache: each block of an operation is looked up.
+const MIN_BLOCK_BYTES: u64 = 512;
+
 impl Resolver<'_> {
     /// Caches and logs.
     pub(super) fn holders(&mut self) {
@@ -15,8 +18,18 @@ impl Resolver<'_> {
             let last = self.system.caches.last().map(|c| c.placement);
             let placement = self.place(group, 1, self.span(name), last);
             let block = cache.block.as_ref().map(|b| b.get_ref().0 as u64);
-            if let (Some(0), Some(at)) = (block, &cache.block) {
-                self.problem(at, "a block must have at least 1 byte", "this size");
+            if let (Some(block), Some(at)) = (block, &cache.block)
+                && block < MIN_BLOCK_BYTES
+            {
+                let message = format!("a block must have at least {MIN_BLOCK_BYTES} bytes");
+                self.problem(at, message, "this size");
+            }
+            if cache.volatile && group.is_none() {
+                self.problem(
+                    name,
+                    "`volatile` needs `node`: what is lost is lost with a node",
+                    "does nothing here",
+                );
             }
             let capacity = match (&cache.bytes, &cache.files, block) {
                 (Some(bytes), None, Some(block)) => bytes.get_ref().value.0 as u64 / block.max(1),

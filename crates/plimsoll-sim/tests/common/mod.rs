@@ -47,11 +47,23 @@ pub fn read(file: u64, offset: u64, bytes: u64) -> Operation {
     operation(OperationClass::DataRead, file, offset, bytes)
 }
 
-/// Runs until nothing is left. Returns when each ticket ended, in milliseconds, and whether it succeeded.
-pub fn run(sim: &mut Simulation) -> Vec<(u32, f64, bool)> {
+/// When an operation ended, in milliseconds, and whether it succeeded, by its ticket.
+pub type Ended = (u32, f64, bool);
+
+/// Runs until nothing is left. Returns what ended.
+pub fn run(sim: &mut Simulation) -> Vec<Ended> {
+    let ended = run_until(sim, u64::MAX);
+    assert_eq!(sim.in_flight(), 0, "everything ends");
+    // Little's law is asserted here.
+    let _ = sim.station_totals();
+    ended
+}
+
+/// Runs up to a time, in nanoseconds. Returns what ended.
+pub fn run_until(sim: &mut Simulation, until: u64) -> Vec<Ended> {
     let mut ended = Vec::new();
     let mut completed: Vec<Completion> = Vec::new();
-    while let Some(at) = sim.next_event() {
+    while let Some(at) = sim.next_event().filter(|at| *at <= until) {
         sim.advance(at, &mut completed);
         ended.extend(
             completed
@@ -59,8 +71,5 @@ pub fn run(sim: &mut Simulation) -> Vec<(u32, f64, bool)> {
                 .map(|c| (c.ticket, at as f64 / 1e6, c.succeeded)),
         );
     }
-    assert_eq!(sim.in_flight(), 0, "everything ends");
-    // Little's law is asserted here.
-    let _ = sim.station_totals();
     ended
 }

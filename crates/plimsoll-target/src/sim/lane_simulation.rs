@@ -181,6 +181,10 @@ impl Windows {
 /// phase.
 impl Drop for LaneSimulation {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The state is that of a failed assertion.
+            return;
+        }
         let now = self.simulation.borrow().now();
         let mut windows = self.windows.borrow_mut();
         let end = windows.end().map_or(now, |end| end.min(now));
