@@ -344,6 +344,7 @@ impl<'a> Resolver<'a> {
                 .choose
                 .as_ref()
                 .map_or(Choice::RoundRobin, |c| *c.get_ref()),
+            client_divisor: self.system.nodes(group),
             servers,
             discipline,
             service,

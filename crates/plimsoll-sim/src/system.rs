@@ -151,6 +151,8 @@ pub(crate) struct StationSpec {
     pub(crate) name: String,
     pub(crate) placement: Placement,
     pub(crate) choose: Choice,
+    /// Number of nodes, among which a client's number may have chosen already.
+    pub(crate) client_divisor: u32,
     pub(crate) servers: u32,
     pub(crate) discipline: Discipline,
     pub(crate) service: Service,

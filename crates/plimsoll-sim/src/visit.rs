@@ -33,7 +33,7 @@ impl Simulation {
             let among = Candidates {
                 count: placement.count,
                 salt: 0,
-                client_divisor: self.system.nodes(placement.group),
+                client_divisor: spec.client_divisor,
             };
             instance += choose(
                 spec.choose,
