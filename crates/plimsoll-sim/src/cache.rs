@@ -66,6 +66,8 @@ struct Residents {
     held: f64,
     /// Blocks of the data set that were not referenced yet.
     unreferenced: f64,
+    /// Whether the whole data set is held: a sample of it may be larger than its share.
+    are_all: bool,
 }
 
 /// One instance of a cache.
@@ -113,6 +115,7 @@ impl Cache {
         let residents = Residents {
             held: scaled(resident.min(dataset)).min(capacity as f64),
             unreferenced: scaled(dataset),
+            are_all: dataset > 0 && resident >= dataset && scaled(dataset) <= capacity as f64,
         };
         let begin = match dataset {
             0 => 0.0,
@@ -158,6 +161,7 @@ impl Cache {
     /// Gives up every block: the node lost its memory.
     pub(crate) fn clear(&mut self) {
         self.residents.held = 0.0;
+        self.residents.are_all = false;
         self.followed_hits = 0.0;
         self.followed_references = PRIOR_REFERENCES;
         match &mut self.blocks {
@@ -210,7 +214,15 @@ impl Cache {
     /// Whether a block that is referenced for the first time was held from before the beginning: each of
     /// those not referenced yet is equally likely to be.
     fn was_resident(&mut self, rng: &mut Rng) -> bool {
-        let Residents { held, unreferenced } = &mut self.residents;
+        let Residents {
+            held,
+            unreferenced,
+            are_all,
+        } = &mut self.residents;
+        if *are_all {
+            *held = (*held - 1.0).max(0.0);
+            return true;
+        }
         if *held <= 0.0 || *unreferenced <= 0.0 {
             return false;
         }
@@ -232,6 +244,7 @@ impl Cache {
             return;
         }
         // Those held from before are the oldest of all.
+        self.residents.are_all = false;
         if self.residents.held > 0.0 {
             self.residents.held = (self.residents.held - excess).max(0.0);
             if known <= self.capacity as f64 {

@@ -256,9 +256,22 @@ const WALL: [&str; 6] = [
     "-w=200ms",
 ];
 
+/// The filer with random times long enough for ranks to drift apart, and a log that never fills: ranks that
+/// wait for room get it in turns.
+fn uneven_filer() -> Bench {
+    let bench = filer();
+    let text = std::fs::read_to_string(bench.path("filer.toml")).unwrap();
+    let text = text
+        .replace("\"20us\"", "\"400us\"")
+        .replace("\"exponential\"", "\"hyperexponential\"\nsquared_cv = 100")
+        .replace("\"1m\"", "\"1g\"");
+    std::fs::write(bench.path("filer.toml"), text).unwrap();
+    bench
+}
+
 #[test]
 fn ranks_that_a_stonewall_lets_drift_apart_delete_what_exists() {
-    let bench = filer();
+    let bench = uneven_filer();
     let run = json(&bench, &[&WALL[..], &[FILER]].concat());
     assert_ranks_add_up(&run);
     let benchmark = &run.stages[1];
@@ -290,7 +303,7 @@ fn ranks_that_a_stonewall_lets_drift_apart_delete_what_exists() {
 
 #[test]
 fn with_wear_out_all_ranks_do_as_many_rounds_as_the_fastest() {
-    let bench = filer();
+    let bench = uneven_filer();
     let run = json(&bench, &[&WALL[..], &[FILER, "-W"]].concat());
     assert_ranks_add_up(&run);
     for stage in &run.stages[1..3] {

@@ -341,6 +341,21 @@ fn filebench_workloads_and_patterns_run_on_a_system() {
 }
 
 #[test]
+fn time_goes_on_in_a_system_that_takes_none() {
+    let bench = Bench::on_tmpfs();
+    let system = "title = \"memory\"\n[cache.memory]\nfiles = 10000000\nbegins = \"full\"\nmiss = \"disk_path\"\n\
+                  [station.disk]\nservice = \"1ms\"\n[path]\nmetadata_read = [\"memory\"]\nmetadata_change = [\"disk\"]\n\
+                  data_read = [\"memory\"]\ndata_write = [\"disk\"]\ndisk_path = [\"disk\"]\n";
+    std::fs::write(bench.path("memory.toml"), system).unwrap();
+    let args = ["--target=sim:./memory.toml", "--time=10ms"];
+    let run = bench.run("filemicro_statfile", &args).expect_code(0);
+    let run: Run = serde_json::from_str(&run.stdout).unwrap();
+    // Each operation takes a microsecond, so that each of the threads completes 9999 within 10 ms.
+    let threads = run.workers;
+    assert_eq!(run.summary.ops, threads * 9_999);
+}
+
+#[test]
 fn ranks_and_lanes_are_refused_in_one_sentence() {
     let bench = filer();
     let more = |option: &str| {

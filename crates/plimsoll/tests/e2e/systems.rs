@@ -106,9 +106,9 @@ fn everything_wrong_with_a_system_is_said_at_once() {
         )
         .expect_code(2);
     for expected in [
-        "there is no link `net`",
+        "`net` is not a link",
         "leads to itself",
-        "no node, station or link is called `serve`",
+        "`serve` is not a node, station or link",
         "did you mean `server`?",
         "the numbers of `server` are 0 to 4",
         "[--event:1:7]",
