@@ -139,13 +139,16 @@ impl Points {
             }
         }
         if fate == Fate::Removed {
-            let runs = self.earlier.values().map(|point| point.run.as_str());
-            texts.extend(runs.map(|name| {
-                format!(
-                    "{name} was measured by an earlier process and is beyond the end of the curve: \
-                     it stays"
-                )
-            }));
+            let runs: Vec<&str> = self.earlier.values().map(|p| p.run.as_str()).collect();
+            let (what, verb) = match runs[..] {
+                [] => return texts,
+                [_] => ("was", "stays"),
+                _ => ("were", "stay"),
+            };
+            texts.push(format!(
+                "beyond the end of the curve, {} {what} measured by an earlier process and {verb}",
+                runs.join(", ")
+            ));
         }
         texts
     }
