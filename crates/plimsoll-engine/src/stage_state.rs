@@ -2,7 +2,7 @@
 
 use crate::sync::{BlockedCount, Broadcast, ControllerWakeup, lock};
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::{Nanos, OpTotals, RankRow};
+use plimsoll_measure::{Nanos, RankRow, RankTotals};
 use plimsoll_plan::{Pattern, Plan, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,8 +52,6 @@ pub(crate) struct StageRun {
     bell: Arc<ControllerWakeup>,
     /// The results of the ranks that have ended.
     done: Mutex<BTreeMap<u32, StageDone>>,
-    /// The measured operations of each rank by row, if the ranks of this process share a recorder.
-    rows: Mutex<Vec<BTreeMap<u32, OpTotals>>>,
 }
 
 /// The results of a rank in a stage that are not in its recorder.
@@ -69,6 +67,23 @@ pub(crate) struct StageDone {
     pub(crate) waited: Nanos,
     /// The samples of each row; empty if they are not kept.
     pub(crate) samples: Vec<Vec<Sample>>,
+    /// The measured operations of each row that has any; empty unless the rank keeps its own, because
+    /// the recorder has those of other ranks too.
+    pub(crate) rows: Vec<Option<RankTotals>>,
+}
+
+impl StageDone {
+    /// The measured operations of a row, if the rank keeps its own.
+    pub(crate) fn totals_mut(&mut self, row: u32) -> Option<&mut RankTotals> {
+        let totals = self.rows.get_mut(row as usize)?;
+        Some(totals.get_or_insert_default())
+    }
+
+    /// The results of a row that the rank has kept.
+    pub(crate) fn row(&self, row: u32) -> RankRow {
+        let totals = self.rows.get(row as usize).and_then(Option::as_ref);
+        totals.map(RankRow::from).unwrap_or_default()
+    }
 }
 
 impl StageRun {
@@ -89,7 +104,6 @@ impl StageRun {
             changed: Broadcast::default(),
             bell,
             done: Mutex::default(),
-            rows: Mutex::new(vec![BTreeMap::new(); ranks]),
         }
     }
 
@@ -102,17 +116,6 @@ impl StageRun {
     /// Whether ranks of this process share a recorder, so that each also keeps its own figures.
     pub(crate) fn shares_recorder(&self) -> bool {
         self.ranks > 1
-    }
-
-    /// Adds an operation to the figures of a rank.
-    pub(crate) fn keep(&self, rank: u32, row: u32, add: impl FnOnce(&mut OpTotals)) {
-        add(lock(&self.rows)[rank as usize].entry(row).or_default());
-    }
-
-    /// What was added to a row of a rank.
-    pub(crate) fn kept(&self, rank: u32, row: u32) -> RankRow {
-        let kept = &lock(&self.rows)[rank as usize];
-        kept.get(&row).map(RankRow::from).unwrap_or_default()
     }
 
     /// The largest number of rounds that a rank of this process has completed, once all of them wait
@@ -219,21 +222,26 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_those_of_their_rank_and_row() {
-        let run = run(2, false);
-        assert!(run.shares_recorder());
+    fn operations_are_those_of_their_row() {
+        let mut done = StageDone {
+            rows: vec![None; 6],
+            ..StageDone::default()
+        };
         for latency in [300, 100, 200] {
-            run.keep(1, 4, |row| {
-                row.ops += 1;
-                row.bytes += 10;
-                row.service.record(latency);
-            });
+            let totals = done.totals_mut(4).expect("the rank keeps its own");
+            totals.ops += 1;
+            totals.bytes += 10;
+            totals.latency.record(latency);
         }
-        let row = run.kept(1, 4);
+        done.totals_mut(5).expect("the rank keeps its own").errors += 1;
+        let row = done.row(4);
         assert_eq!((row.ops, row.bytes, row.errors), (3, 30, 0));
         assert_eq!((row.quantiles_ns[0], row.quantiles_ns[6]), (100, 300));
-        for (rank, row) in [(0, 4), (1, 3)] {
-            assert_eq!(run.kept(rank, row), RankRow::default());
-        }
+        assert_eq!((done.row(5).ops, done.row(5).errors), (0, 1));
+        assert_eq!(done.row(3), RankRow::default());
+        // One that shares no recorder keeps nothing.
+        let mut alone = StageDone::default();
+        assert!(alone.totals_mut(4).is_none());
+        assert_eq!(alone.row(4), RankRow::default());
     }
 }

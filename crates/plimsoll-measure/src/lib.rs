@@ -50,7 +50,7 @@ pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};
 pub use op_times::OpTimes;
 pub use process_counts::ProcessCounts;
-pub use ranks::{RankRow, RankStage, seven_number_summary};
+pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};
 pub use simulated::{
     Bottleneck, BufferFigures, CacheFigures, ElementTotal, RowTime, SATURATED_UTILISATION,

@@ -41,6 +41,30 @@ pub struct RankRow {
     pub quantiles_ns: [Nanos; 7],
 }
 
+/// What one rank counts of one operation in a stage.
+#[derive(Debug, Clone, Default)]
+pub struct RankTotals {
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Times from call to return.
+    pub latency: Latency,
+}
+
+impl From<&RankTotals> for RankRow {
+    fn from(totals: &RankTotals) -> Self {
+        Self {
+            ops: totals.ops,
+            bytes: totals.bytes,
+            errors: totals.errors,
+            quantiles_ns: seven_number_summary(&totals.latency),
+        }
+    }
+}
+
 impl From<&OpTotals> for RankRow {
     fn from(totals: &OpTotals) -> Self {
         Self {

@@ -117,7 +117,7 @@ impl FitReport {
         for (name, held_out) in [("fitted", false), ("held out", true)] {
             if let Some((mean, maximum)) = self.errors(held_out) {
                 out.push_str(&format!(
-                    "{name}: {mean:.1} % off (root mean square), at most {}\n",
+                    "{name}: {mean:.1} % off (root mean square), largest difference {}\n",
                     signed(maximum)
                 ));
             }
@@ -239,9 +239,10 @@ mod tests {
         };
         let text = report.render(layout);
         let mean = percent(((0.5f64.ln().powi(2) + 1.5f64.ln().powi(2)) / 2.0).sqrt());
-        let fitted = format!("fitted: {mean:.1} % off (root mean square), at most -50 %\n");
+        let fitted =
+            format!("fitted: {mean:.1} % off (root mean square), largest difference -50 %\n");
         assert!(text.contains(&fitted), "{text}");
-        let held_out = "held out: 5.0 % off (root mean square), at most +5.0 %\n";
+        let held_out = "held out: 5.0 % off (root mean square), largest difference +5.0 %\n";
         assert!(text.contains(held_out), "{text}");
     }
 }

@@ -237,13 +237,16 @@ impl CollectionWriter<LoadCurve> {
     }
 
     /// The point with this load, whose run was written and ended but is not listed: its process ended
-    /// before it was, or it was measured before the points below it.
+    /// before it was, or it was measured before the points below it. It has the percentiles that the
+    /// curve shows.
     #[must_use]
     pub fn unlisted_point(&self, load: u64) -> Option<CurvePoint> {
         let curve = self.document();
         let name = name_of(curve, load);
-        let run = self.dir().listed(&name).read().ok()?;
+        let shown = curve.percentiles_shown.as_ref();
+        let run = self.dir().listed(&name).read_with(shown).ok()?;
         let is_it = run.plan.metric.as_ref().is_some_and(|m| m.load == load)
+            && run.target.system == curve.target.system
             && run.plan.seed == curve.seed
             && run.plan.filesets == curve.plan.filesets;
         let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);

@@ -81,7 +81,7 @@ pub struct ProfileCase {
     pub filesystem: String,
     /// URL of the target.
     pub target: String,
-    /// Fingerprint of the text of a simulated system; null for other targets.
+    /// Fingerprint of the text of a simulated system; absent for other targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Directory of its results, relative to this file: one per file system, and in it one per case.
@@ -177,7 +177,9 @@ impl Collection for ProfileResults {
             return Ok(());
         };
         let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
-        let is_it = run.plan.seed == case.plan.seed && run.plan.filesets == case.plan.filesets;
+        let is_it = run.plan.seed == case.plan.seed
+            && run.plan.filesets == case.plan.filesets
+            && run.target.system == case.system;
         match ended && is_it {
             true => writer.add(number, &path, run.validity.verdict),
             false => Ok(()),
@@ -262,9 +264,10 @@ impl CollectionWriter<ProfileResults> {
         replace(&self.dir().path().join(name), text)
     }
 
-    /// Removes the directory if no run is in it, for instance because the first was refused.
+    /// Removes the directory if no run is in it, for instance because the first was refused. One that
+    /// was resumed stays as it is.
     pub fn remove_if_empty(self) {
-        if self.document().cases.iter().all(|c| c.results.is_none()) {
+        if self.is_new() && self.document().cases.iter().all(|c| c.results.is_none()) {
             for number in 0..self.document().cases.len() {
                 let _ = std::fs::remove_dir(self.place_of(number).0);
             }

@@ -370,7 +370,7 @@ pub struct Target {
     pub url: String,
     /// As the target describes itself.
     pub description: String,
-    /// Fingerprint of the text of a simulated system; null for other targets.
+    /// Fingerprint of the text of a simulated system; absent for other targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
 }

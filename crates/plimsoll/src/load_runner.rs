@@ -19,6 +19,7 @@ use plimsoll_results::{
     Collection, CollectionWriter, CommandRun, Document, Hooks, LoadPoints, LoadTest, Program,
     Reason, ResultsError, Run, RunDir, RunWriter, Target,
 };
+use plimsoll_sim::BUILTIN;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -33,6 +34,8 @@ pub struct LoadTestConfig {
     pub target: String,
     /// Fingerprint of the text of a simulated system, the same in all runs.
     pub system: Option<String>,
+    /// Version of the program that began the results.
+    pub version: String,
     /// Clock of the runs.
     pub clock: ClockKind,
     /// Requested number of threads that drive the workers.
@@ -58,6 +61,7 @@ impl LoadTestConfig {
         Ok(Self {
             target,
             system,
+            version: Program::plimsoll().version,
             clock: how.clock(),
             lanes: how.lanes.map(u64::from),
             interval_s: how.interval.as_secs_f64(),
@@ -65,10 +69,12 @@ impl LoadTestConfig {
         })
     }
 
-    /// The configuration of a load test that is resumed.
+    /// The configuration of a load test that is resumed. If its document has no fingerprint of a
+    /// simulated system, it is that of the present text.
     ///
     /// # Errors
-    /// If nothing is left to measure, or if the number of ranks differs from that of its start.
+    /// If nothing is left to measure, if the number of ranks differs from that of its start, or if the
+    /// text of its simulated system does.
     pub fn resume<L, R, S>(
         writer: &CollectionWriter<LoadTest<L, R, S>>,
         can_resume: bool,
@@ -78,7 +84,12 @@ impl LoadTestConfig {
         LoadTest<L, R, S>: Collection,
     {
         check_resume(writer, can_resume, writer.document().ranks, ranks)?;
-        Self::of(writer.document(), writer.dir().path())
+        let mut config = Self::of(writer.document(), writer.dir().path())?;
+        match config.system {
+            Some(_) => config.check_system()?,
+            None => config.system = system_fingerprint(&config.target)?,
+        }
+        Ok(config)
     }
 
     /// The configuration of a load test whose document is in the directory `dir`.
@@ -89,16 +100,15 @@ impl LoadTestConfig {
         // The file may have been damaged or edited since.
         let damaged = |e| CommandError::usage(format!("the Plan in {}: {e}", dir.display()));
         test.plan.check().map_err(damaged)?;
-        let config = Self {
+        Ok(Self {
             plan: test.plan.clone(),
             target: test.target.url.clone(),
             system: test.target.system.clone(),
+            version: test.program.version.clone(),
             clock: test.clock,
             lanes: test.lanes,
             interval_s: test.interval_s,
-        };
-        config.check_system()?;
-        Ok(config)
+        })
     }
 
     /// Refuses a simulated system whose text is not what it was when the first run began.
@@ -109,14 +119,20 @@ impl LoadTestConfig {
         let Some(begun) = &self.system else {
             return Ok(());
         };
-        let now = plimsoll_target::system_fingerprint(&self.target).map_err(CommandError::usage)?;
-        match now.as_ref() == Some(begun) {
-            true => Ok(()),
-            false => Err(CommandError::usage(format!(
+        if system_fingerprint(&self.target)?.as_ref() == Some(begun) {
+            return Ok(());
+        }
+        Err(CommandError::usage(match built_in_system(&self.target) {
+            Some(name) => format!(
+                "the built-in system `{name}` differs in this version of Plimsoll: resume with version \
+                 {}, or start a new measurement",
+                self.version
+            ),
+            None => format!(
                 "the system of {} has changed since the first run: restore it, or start a new measurement",
                 self.target
-            ))),
-        }
+            ),
+        }))
     }
 
     /// The document of a load test that begins now.
@@ -373,7 +389,8 @@ impl LoadRunner<'_> {
         }
     }
 
-    /// Takes over the hooks of a document. The requested percentiles become the document's; without
+    /// Takes over the hooks of a document, and writes the fingerprint of the simulated system that it
+    /// lacks. The requested percentiles become the document's; without
     /// a request the document's are shown.
     ///
     /// # Errors
@@ -387,6 +404,12 @@ impl LoadRunner<'_> {
         R: LoadPoints,
     {
         self.hooks = writer.document().hooks.clone();
+        if writer.document().target.system != self.config.system {
+            writer.change(|test| {
+                test.target.system = self.config.system.clone();
+                test.notes.push(unknown_system(&self.config.target).into());
+            })?;
+        }
         let Some(requested) = self.output.percentiles.clone() else {
             self.output.percentiles = writer.document().percentiles_shown.clone();
             return Ok(());
@@ -488,6 +511,31 @@ pub fn files_of(plan: &Plan, target: &str) -> String {
         (false, false) => "removed afterwards",
     };
     format!("files in {} ({fate})", workload::place(plan))
+}
+
+/// Fingerprint of the present text of a simulated system; `None` for another target.
+///
+/// # Errors
+/// If there is no such system.
+pub fn system_fingerprint(target: &str) -> Result<Option<String>, CommandError> {
+    plimsoll_target::system_fingerprint(target).map_err(CommandError::usage)
+}
+
+/// The name of the built-in system of a target; `None` for the path of a system, or another target.
+fn built_in_system(target: &str) -> Option<&'static str> {
+    let system = target.strip_prefix("sim:")?;
+    let name = system.split_once('?').map_or(system, |(name, _)| name);
+    let mut names = BUILTIN.iter().map(|(name, _)| *name);
+    names.find(|built_in| *built_in == name)
+}
+
+/// The note of results without a fingerprint of their simulated system, as those of earlier versions of
+/// Plimsoll.
+pub fn unknown_system(target: &str) -> String {
+    format!(
+        "the first process did not record the text of the system of {target}: it may have changed \
+         before the measurement was resumed"
+    )
 }
 
 /// The number of ranks as the end of a list; empty for one.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZero;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,6 +10,14 @@ use std::time::Duration;
 
 /// Interval at which a wait for the end of a process calls back.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The number of processes for `--jobs`, of which 0 stands for the number of processors.
+pub fn process_count(jobs: usize) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        n => n,
+    }
+}
 
 /// Processes, each with the number of its task; at most `limit` at a time.
 ///

@@ -10,13 +10,13 @@ use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
 pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<String> {
     let mut refusals = Vec::new();
     if ranks > 1 && settings.clock == ClockKind::Virtual {
-        let advice = match plan.pattern() {
-            Some(_) => "start the ranks with --processes and without a launcher",
-            None => "run with one rank",
+        let refusal = match plan.pattern() {
+            Some(_) => {
+                "in virtual time all ranks run in one process: use --processes N without a launcher"
+            }
+            None => "virtual time supports only one process: run with one rank",
         };
-        refusals.push(format!(
-            "--clock virtual supports only one process: {advice}"
-        ));
+        refusals.push(refusal.into());
     }
     if let Some(pattern) = plan.pattern() {
         // In virtual time the ranks are workers of one process.

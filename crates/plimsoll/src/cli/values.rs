@@ -3,7 +3,6 @@
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use plimsoll_plan::{Cold, OnError, OpsLimit, QuitMode, parse_duration};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -201,7 +200,6 @@ pub(super) fn some_runs(text: &str) -> Result<u32, String> {
 /// The number of load points that are measured at the same time: 0 stands for the number of processors.
 pub(super) fn jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Ok(std::thread::available_parallelism().map_or(1, NonZero::get)),
         Ok(n) => Ok(n),
         Err(_) => Err("expected a number of load points, or 0 for the number of processors".into()),
     }
@@ -274,6 +272,15 @@ mod tests {
         assert_eq!(ops_limit("10/worker"), Ok(OpsLimit::PerWorker(10)));
         for bad in ["0", "-1", "1k", "10/thread", "/worker", ""] {
             assert!(ops_limit(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn jobs_are_a_number_which_may_be_0() {
+        assert_eq!((jobs("0"), jobs("3")), (Ok(0), Ok(3)));
+        for bad in ["-1", "1.5", "two", ""] {
+            let said = jobs(bad).unwrap_err();
+            assert!(said.contains("0 for the number of processors"), "{said}");
         }
     }
 

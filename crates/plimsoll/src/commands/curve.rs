@@ -9,10 +9,11 @@ use crate::console;
 use crate::exit::{CommandError, Exit};
 use crate::load_runner::{self, LoadRunner};
 use crate::monitor::Monitor;
+use crate::process_pool::process_count;
 use plimsoll_plan::Note;
 use plimsoll_points::CurveEnd;
 use plimsoll_results::{
-    CurveState, CurveWriter, Document, LoadCurve, Reason, ResultsError, Verdict,
+    CurvePoint, CurveState, CurveWriter, Document, LoadCurve, Reason, ResultsError, Verdict,
 };
 pub use point_processes::measure_point;
 use points::{Fate, PointEnd, Points};
@@ -22,7 +23,7 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
         |communicator| setup::ready(args, communicator.size()),
-        |runner, writer| run_as_root(runner, writer, args.jobs),
+        |runner, writer| run_as_root(runner, writer, process_count(args.jobs)),
     )
 }
 
@@ -40,15 +41,14 @@ fn run_as_root(
     }
     runner.runs = curve.points.len() as u64;
     runner.prepare(&mut writer).map_err(CommandError::failed)?;
+    let points = Points::new(runner, &writer, jobs);
     let curve = writer.document();
-    let headline = setup::headline(curve, runner.config, runner.communicator.size(), jobs);
+    let headline = setup::headline(curve, runner.config, runner.communicator.size(), &points);
     runner.output.print_message(&headline);
     for point in &curve.points {
-        let line = plimsoll_report::curve::line(point);
-        let line = format!("{line} (measured before)");
-        runner.output.print_message(&line);
+        runner.output.print_message(&line_before(point));
     }
-    let measured = measure(runner, &mut writer, jobs);
+    let measured = measure(runner, &mut writer, points);
     // The monitor's last output comes before the report.
     runner.monitor = None;
     let cleaned = match measured {
@@ -70,6 +70,12 @@ fn run_as_root(
     )?;
     let exit = exit_of(curve);
     cleaned.map(|is_clean| runner.output.exit(exit, is_clean))
+}
+
+/// The line of a point that an earlier process measured.
+fn line_before(point: &CurvePoint) -> String {
+    let line = plimsoll_report::curve::line(point);
+    format!("{line} (measured before)")
 }
 
 /// Reasons why points were not measured to the end.
@@ -98,16 +104,14 @@ fn refused(writer: CurveWriter, error: CommandError) -> Result<Exit, CommandErro
     Err(error)
 }
 
-/// Measures the missing loads, at most `jobs` of them at a time, until a rule, an error or the user
-/// ends it.
+/// Measures the missing points until a rule, an error or the user ends it.
 fn measure(
     runner: &mut LoadRunner<'_>,
     writer: &mut CurveWriter,
-    jobs: usize,
+    mut points: Points,
 ) -> Result<(), CurveAbort> {
     // A curve that is resumed has ended before.
     end(writer, CurveState::Unfinished, None)?;
-    let mut points = Points::new(runner, writer, jobs);
     let measured = measure_points(runner, writer, &mut points);
     let fate = match &measured {
         Ok(()) if !writer.document().state.can_resume() => Fate::Removed,
@@ -137,14 +141,19 @@ fn measure_points(
         if runner.stop.is_requested() {
             return Ok(end(writer, CurveState::Interrupted, None)?);
         }
-        let (point, notes) = match points.measure(load, runner, writer)? {
-            PointEnd::Measured(point, notes) => (*point, notes),
+        let (point, line, notes) = match points.measure(load, runner, writer)? {
+            PointEnd::Measured(point, notes) => {
+                let line = plimsoll_report::curve::line(&point);
+                (*point, line, notes)
+            }
+            PointEnd::MeasuredBefore(point) => {
+                let line = line_before(&point);
+                (*point, line, vec![])
+            }
             PointEnd::Interrupted => return Ok(end(writer, CurveState::Interrupted, None)?),
             PointEnd::Lost(reason) => return Ok(fail(writer, reason)?),
         };
-        runner
-            .output
-            .print_message(&plimsoll_report::curve::line(&point));
+        runner.output.print_message(&line);
         writer.change(|c| c.notes.extend(notes.into_iter().map(Note::from)))?;
         match point.verdict {
             Verdict::Valid | Verdict::Invalid => writer.add(point)?,

@@ -10,6 +10,7 @@ use crate::cli::{FitArgs, Format};
 use crate::communicator::Communicator;
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
+use crate::process_pool::process_count;
 use crate::run_context::stop_on_interrupt;
 use crate::workload::diagnosed;
 use crate::{new_file, signals};
@@ -47,7 +48,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     let memo = Memo::open(&args.output, key, &system.figures)?;
     let stop = stop_on_interrupt(&communicator)?;
     signals::note_fit();
-    let mut runner = TrialRunner::new(&curve.plan, memo, &stop, args.jobs)?;
+    let mut runner = TrialRunner::new(&curve.plan, memo, &stop, process_count(args.jobs))?;
     let mut progress = Progress::new(args.quiet, args.format);
     progress.say(&headline(&system, &curve, &fitted, &held_out));
     let enough = fitted.len() > system.figures.len();

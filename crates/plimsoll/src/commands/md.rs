@@ -35,17 +35,14 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     }
     if args.dry_run {
         let options = Options::new(&args.md).map_err(CommandError::usage)?;
-        let plan = plan(&options, args.ranks.processes.unwrap_or(1))?;
+        let plan = plan(args, &options, args.ranks.processes.unwrap_or(1))?;
         return super::plan::show(&plan, &settings(args, &options), args.format);
     }
     let (communicator, ranks) = join(args)?;
     let mut tools = None;
     let plan = communicator.run_on_root_and_broadcast(|| {
         let options = Options::new(&args.md).map_err(CommandError::usage)?;
-        if settings(args, &options).clock == ClockKind::Virtual {
-            check_virtual_ranks(args, ranks)?;
-        }
-        let plan = plan(&options, ranks)?;
+        let plan = plan(args, &options, ranks)?;
         args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok(plan)
@@ -110,7 +107,10 @@ fn check_virtual_ranks(args: &MdArgs, ranks: u32) -> Result<(), CommandError> {
 }
 
 /// The Plan for so many ranks; of phases that are run alone, from where the last run ended.
-fn plan(options: &Options, ranks: u32) -> Result<Plan, CommandError> {
+fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandError> {
+    if settings(args, options).clock == ClockKind::Virtual {
+        check_virtual_ranks(args, ranks)?;
+    }
     let position = match &options.pattern {
         PatternOptions::Workbench(w) if w.reads_position() => {
             let kept = RunInfo::at(&w.run_info_file).read();

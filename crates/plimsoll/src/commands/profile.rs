@@ -56,6 +56,7 @@ fn load_test_config(results: &ProfileResults, case: &ProfileCase, plan: Plan) ->
         plan,
         target: case.target.clone(),
         system: case.system.clone(),
+        version: results.program.version.clone(),
         clock: results.clock,
         lanes: results.lanes,
         interval_s: results.interval_s,

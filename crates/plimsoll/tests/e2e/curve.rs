@@ -6,7 +6,7 @@ mod resume;
 
 use crate::common::load_tests::{self, FILES_PER_USER, USERS};
 use crate::common::{Bench, Ended, MARKER, schema, started, tree};
-use plimsoll_results::{CurveDir, CurvePoint, CurveState, LoadCurve, Verdict};
+use plimsoll_results::{CurveDir, CurvePoint, CurveState, Document, LoadCurve, Verdict};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;

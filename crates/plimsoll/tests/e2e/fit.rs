@@ -1,6 +1,6 @@
 //! Fitting a simulated system to a curve.
 
-use crate::common::{Bench, Ended, schema, started, wait_until};
+use crate::common::{Bench, Ended, load_tests, schema, started, wait_until};
 use serde_json::Value;
 use std::path::Path;
 
@@ -166,14 +166,14 @@ fn a_fit_that_was_killed_goes_on_where_it_ended() {
     let mut part = bench.plimsoll(args("part.toml"));
     // Its first line is on standard error then.
     part.arg("--format=json");
+    let mut names = load_tests::entries(bench.root());
+    names.push("part.toml.trials.jsonl".into());
+    names.sort();
     let begun = started(part, "start.toml: ");
     let kept = || std::fs::read_to_string(bench.path("part.toml.trials.jsonl")).unwrap_or_default();
     wait_until("some trials are made", || kept().lines().count() > 20);
     // Nothing that an end by a signal could leave.
-    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
-    let mut names = std::fs::read_dir(bench.root()).unwrap().map(name);
-    let is_temporary = |name: &std::ffi::OsString| name.to_string_lossy().contains("plimsoll");
-    assert_eq!(names.find(is_temporary), None);
+    assert_eq!(load_tests::entries(bench.root()), names);
     begun.interrupt();
     let ended = begun.end();
     let first = "interrupted: the fit ends, and its trials are kept";
@@ -389,7 +389,10 @@ fn a_curve_with_gaps_or_damage_is_refused_in_one_message() {
     assert!(gap.contains("--hold-out 2: point 2 of"), "{gap}");
     assert!(gap.contains("has no response time"), "{gap}");
     let small = refused(&|c| c["plan"]["metric"]["load"] = 9.into(), "--jobs=1");
-    assert!(small.contains("its Plan is of a load below 15"), "{small}");
+    assert!(
+        small.contains("its Plan covers loads only below 15, its highest load"),
+        "{small}"
+    );
     let twice = refused(&|c| c["points"][1]["load"] = 3.into(), "--jobs=1");
     assert!(twice.contains("two points at load 3, 1 and 2"), "{twice}");
 }

@@ -420,5 +420,13 @@ fn what_does_not_go_together_is_refused_in_one_sentence() {
     let said = refused(&["--processes=2", "--clock=virtual"]);
     assert!(said.contains("`posix` runs in real time"), "{said}");
     let said = refused(&["--processes=2", "-D=none", FILER]);
-    assert!(said.contains("none"), "{said}");
+    assert!(said.contains("expected a whole number"), "{said}");
+    // A run that is only described is refused as well.
+    for more in [
+        vec!["--processes=2", "--per-rank", FILER],
+        vec!["--processes=5000", FILER],
+    ] {
+        let dry = refused(&[&more[..], &["--dry-run"]].concat());
+        assert_eq!(dry, refused(&more));
+    }
 }

@@ -320,7 +320,7 @@ fn what_several_ranks_cannot_do_is_refused_by_name() {
                 "--target=null:?latency=1ms",
                 "--clock=virtual",
             ],
-            "--clock virtual supports only one process",
+            "virtual time supports only one process",
         ),
     ];
     for (text, args, message) in cases {

@@ -246,6 +246,84 @@ fn a_curve_is_of_one_system_from_its_first_point_to_its_last() {
     resume("--jobs=2").expect_code(0);
 }
 
+/// Changes the fingerprint of the system in the document of a curve.
+fn with_fingerprint(dir: &Path, fingerprint: Option<&str>) {
+    let path = dir.join("curve.json");
+    let mut file = json(&std::fs::read_to_string(&path).unwrap());
+    let target = file["target"].as_object_mut().unwrap();
+    match fingerprint {
+        Some(text) => target.insert("system".into(), text.into()),
+        None => target.remove("system"),
+    };
+    std::fs::write(path, file.to_string()).unwrap();
+}
+
+#[test]
+fn a_curve_without_a_fingerprint_gets_that_of_the_present_text() {
+    let bench = Bench::on_tmpfs();
+    curve_of_the_farm(&bench, &[]).expect_code(0);
+    let dir = load_tests::only_results(&bench);
+    let read = || Directory::<LoadCurve>::at(&dir).read().unwrap();
+    let whole = read();
+    let resume = |jobs: &str| {
+        let mut command = bench.plimsoll(["curve", "--quiet", jobs, "--resume"]);
+        command.arg(&dir);
+        Ended::of(command)
+    };
+    for jobs in ["--jobs=1", "--jobs=2"] {
+        without_second_point(&dir);
+        with_fingerprint(&dir, None);
+        assert_eq!(read().target.system, None);
+        resume(jobs).expect_code(0);
+        let resumed = read();
+        assert_eq!(resumed.target, whole.target);
+        assert_eq!(resumed.points[1].mean_ms, whole.points[1].mean_ms);
+        let last = resumed.notes.last().unwrap().text.clone();
+        assert!(
+            last.contains("did not record the text of the system"),
+            "{last}"
+        );
+    }
+    // A run of another text is not taken for a point.
+    without_second_point(&dir);
+    let first = dir.join(&whole.points[0].run);
+    let mut file = json(&std::fs::read_to_string(dir.join("curve.json")).unwrap());
+    file["points"] = Value::Array(vec![]);
+    std::fs::write(dir.join("curve.json"), file.to_string()).unwrap();
+    let mut run = RunDir::at(&first).read().unwrap();
+    run.target.system = None;
+    RunDir::at(&first).replace_run(&run).unwrap();
+    resume("--jobs=1").expect_code(0);
+    assert_ne!(read().points[0].run, whole.points[0].run);
+    assert_eq!(RunDir::at(&first).read().unwrap(), run);
+}
+
+#[test]
+fn a_built_in_system_that_differs_is_refused_with_the_version_that_has_it() {
+    let bench = Bench::on_tmpfs();
+    let curve = [
+        "curve",
+        "vda",
+        "--load=10,20",
+        "--target=sim:flash-2-replicas",
+    ];
+    let short = ["--warmup=0s", "--time=2s", "--results=results", "--quiet"];
+    Ended::of(bench.plimsoll([&curve[..], &short].concat())).expect_code(0);
+    let dir = load_tests::only_results(&bench);
+    without_second_point(&dir);
+    with_fingerprint(&dir, Some("0123456789abcdef"));
+    let mut command = bench.plimsoll(["curve", "--quiet", "--resume"]);
+    command.arg(&dir);
+    let refused = Ended::of(command).refusal();
+    let program = Directory::<LoadCurve>::at(&dir).read().unwrap().program;
+    let expected = format!(
+        "the built-in system `flash-2-replicas` differs in this version of Plimsoll: resume with version \
+         {}, or start a new measurement",
+        program.version
+    );
+    assert!(refused.contains(&expected), "{refused}");
+}
+
 #[test]
 fn a_system_that_is_edited_between_two_points_ends_the_curve() {
     let bench = Bench::on_tmpfs();

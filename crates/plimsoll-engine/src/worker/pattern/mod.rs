@@ -11,7 +11,7 @@ use crate::run_state::RunState;
 use crate::stage_state::{StageDone, StageRun};
 use content::Contents;
 use plimsoll_lane::LaneKind;
-use plimsoll_measure::{Nanos, OpTimes, OpTotals};
+use plimsoll_measure::{Nanos, OpTimes, RankTotals};
 use plimsoll_plan::{Failure, Pattern, Rounds, Samples, Stage, StageWork};
 use plimsoll_target::{ContentPool, OpError, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
@@ -33,8 +33,6 @@ struct Rank<'a, S: Session> {
     stage: &'a Stage,
     rank: u32,
     done: StageDone,
-    /// Whether it keeps its own figures, because the recorder has the operations of other ranks too.
-    keeps_rows: bool,
     /// Owner, set and number of the located object; without a number, of the set.
     at: (u32, u32, Option<u64>),
     contents: Contents,
@@ -72,8 +70,13 @@ impl<S: Session> Worker<S> {
             pattern,
             stage,
             rank,
-            done: StageDone::default(),
-            keeps_rows: run.shares_recorder() && !stage.warm_up,
+            done: StageDone {
+                rows: match run.shares_recorder() && !stage.warm_up {
+                    true => vec![None; shared.rows.len()],
+                    false => vec![],
+                },
+                ..StageDone::default()
+            },
             at: (rank, 0, None),
             contents,
             mismatches: 0,
@@ -154,8 +157,10 @@ impl<S: Session> Rank<'_, S> {
                     .recorder
                     .record(row, OpTimes::unpaced(begun.start, end), bytes);
                 self.context.in_flight.end();
-                if self.keeps_rows {
-                    self.keep_operation(row, begun.start, end, bytes);
+                if let Some(own) = self.totals_mut(row, end) {
+                    own.ops += 1;
+                    own.bytes += bytes;
+                    own.latency.record(end - begun.start);
                 }
                 if let Some(before) = begun.cpu {
                     self.sampled_cpu(row, before.get(), end);
@@ -176,20 +181,13 @@ impl<S: Session> Rank<'_, S> {
         }
     }
 
-    /// Adds an operation that succeeded to the rank's own figures.
-    #[cold]
-    fn keep_operation(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
-        self.keep(row, end, |own| {
-            own.ops += 1;
-            own.bytes += bytes;
-            own.service.record(end - start);
-        });
-    }
-
-    /// Adds an operation that ended at `end` to the rank's own figures, if it is measured.
-    fn keep(&self, row: u32, end: Nanos, add: impl FnOnce(&mut OpTotals)) {
-        if self.keeps_rows && self.shared.window.bounds().contains(end) {
-            self.run.keep(self.rank, row, add);
+    /// What the rank counts itself of an operation that ended at `end`; `None` if it counts nothing, or
+    /// if the operation is not measured.
+    #[inline]
+    fn totals_mut(&mut self, row: u32, end: Nanos) -> Option<&mut RankTotals> {
+        match self.done.rows.is_empty() || !self.shared.window.bounds().contains(end) {
+            true => None,
+            false => self.done.totals_mut(row),
         }
     }
 
@@ -210,9 +208,9 @@ impl<S: Session> Rank<'_, S> {
         error: OpError,
     ) -> Result<(), WorkerExit> {
         let on_error = self.stage.on_error;
-        self.keep(row, end, |own| {
-            *own.errors.entry(error.name()).or_default() += 1;
-        });
+        if let Some(own) = self.totals_mut(row, end) {
+            own.errors += 1;
+        }
         match self
             .context
             .record_failure(row, start, end, error, on_error)?

@@ -14,7 +14,7 @@ use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
 use crate::{console, signals};
 use plimsoll_engine::{ClockKind, Stop};
 use plimsoll_results::CurveDir;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ use std::process::{Command, Output};
 pub(super) enum LostPoint {
     /// The user ended it, or an error at a lower load.
     Interrupted,
+    /// A signal that ends a group of processes, or only this one, ended it.
+    Terminated,
     /// The run was refused.
     Refused(CommandError),
     /// It failed, or was killed: a sentence.
@@ -124,11 +126,10 @@ impl PointProcesses {
                     message: String::from_utf8_lossy(&output.stderr).into_owned(),
                 }))
             }
-            // A signal to the whole group reaches it before it handles it.
-            Ok(output)
-                if was_stopped || matches!(output.status.signal(), Some(SIGINT | SIGTERM)) =>
-            {
-                Err(LostPoint::Interrupted)
+            Ok(_) if was_stopped => Err(LostPoint::Interrupted),
+            // It came before the process handled it.
+            Ok(output) if matches!(output.status.signal(), Some(SIGINT | SIGTERM | SIGHUP)) => {
+                Err(LostPoint::Terminated)
             }
             _ => return self.lose(load, describe_end(&output)),
         };

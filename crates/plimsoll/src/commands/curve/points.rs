@@ -2,15 +2,26 @@
 
 use super::CurveAbort;
 use super::point_processes::{LostPoint, PointProcesses};
+use crate::console;
 use crate::load_runner::LoadRunner;
+use plimsoll_engine::Stop;
 use plimsoll_plan::Reason;
 use plimsoll_results::{CurvePoint, CurveWriter, Removal, RunDir, Verdict};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Maximum time after which a signal to a group of processes has reached this one as well.
+const GROUP_SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Interval at which it checks whether it has.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How the measuring of a point ended.
 pub(super) enum PointEnd {
     /// With a run, whatever its verdict; and notes on it.
     Measured(Box<CurvePoint>, Vec<String>),
+    /// With a run that an earlier process had measured.
+    MeasuredBefore(Box<CurvePoint>),
     /// The user ended it before there was a run.
     Interrupted,
     /// Its process ended without a run.
@@ -32,6 +43,10 @@ pub(super) enum Fate {
 pub(super) struct Points {
     /// Points that an earlier process measured before those below them.
     earlier: BTreeMap<u64, CurvePoint>,
+    /// The other loads that are missing, when the curve begins or is resumed.
+    left: Vec<u64>,
+    /// Number of points that are measured at a time.
+    jobs: usize,
     /// Processes that measure several at a time.
     processes: Option<PointProcesses>,
 }
@@ -52,9 +67,21 @@ impl Points {
         let per_rank = runner.output.per_rank;
         let dir = writer.dir().path();
         Self {
-            processes: (jobs > 1).then(|| PointProcesses::new(dir, jobs, per_rank, left)),
+            processes: (jobs > 1).then(|| PointProcesses::new(dir, jobs, per_rank, left.clone())),
             earlier,
+            left,
+            jobs,
         }
+    }
+
+    /// The loads that are measured if no rule ends the curve.
+    pub(super) fn left(&self) -> &[u64] {
+        &self.left
+    }
+
+    /// Number of points that are measured at a time.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs
     }
 
     /// The point with this load, once it is measured. Points are requested in increasing order.
@@ -65,7 +92,8 @@ impl Points {
         writer: &CurveWriter,
     ) -> Result<PointEnd, CurveAbort> {
         if let Some(point) = self.earlier.remove(&load) {
-            return Ok(PointEnd::Measured(Box::new(point), vec![]));
+            runner.runs += 1;
+            return Ok(PointEnd::MeasuredBefore(Box::new(point)));
         }
         let Some(processes) = &mut self.processes else {
             let measured = runner
@@ -80,10 +108,15 @@ impl Points {
             Ok(name) => {
                 let run = writer.run_named(&name).read()?;
                 runner.used = true;
+                if run.validity.verdict == Verdict::Interrupted && !is_stopped(runner.stop) {
+                    return Ok(terminated(load));
+                }
                 let point = CurvePoint::of(&run, load, &name);
                 Ok(PointEnd::Measured(Box::new(point), vec![]))
             }
             Err(LostPoint::Interrupted) => Ok(PointEnd::Interrupted),
+            Err(LostPoint::Terminated) if is_stopped(runner.stop) => Ok(PointEnd::Interrupted),
+            Err(LostPoint::Terminated) => Ok(terminated(load)),
             Err(LostPoint::Refused(error)) => Err(CurveAbort::Refused(error)),
             Err(LostPoint::Died(text)) => Ok(PointEnd::Lost(Reason::new("failed", text))),
         }
@@ -106,16 +139,36 @@ impl Points {
             }
         }
         if fate == Fate::Removed {
-            let runs = self.earlier.values().map(|point| point.run.as_str());
-            texts.extend(runs.map(|name| {
-                format!(
-                    "{name} was measured by an earlier process and is beyond the end of the curve: \
-                     it stays"
-                )
-            }));
+            let runs: Vec<&str> = self.earlier.values().map(|p| p.run.as_str()).collect();
+            let (what, verb) = match runs[..] {
+                [] => return texts,
+                [_] => ("was", "stays"),
+                _ => ("were", "stay"),
+            };
+            texts.push(format!(
+                "beyond the end of the curve, {} {what} measured by an earlier process and {verb}",
+                runs.join(", ")
+            ));
         }
         texts
     }
+}
+
+/// The end of a point whose process was terminated by itself, for instance because memory was short.
+fn terminated(load: u64) -> PointEnd {
+    let text = format!("load {load}: the process that measures it was terminated");
+    console::err(&format!("error: {text}\n"));
+    PointEnd::Lost(Reason::new("failed", text))
+}
+
+/// Whether the user ends the curve too. A signal to a group of processes may reach this one after the
+/// process of a point.
+fn is_stopped(stop: &Stop) -> bool {
+    let begun = Instant::now();
+    while !stop.is_requested() && begun.elapsed() < GROUP_SIGNAL_TIMEOUT {
+        std::thread::sleep(STOP_POLL_INTERVAL);
+    }
+    stop.is_requested()
 }
 
 /// Whether a run was measured to its end.

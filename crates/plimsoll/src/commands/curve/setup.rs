@@ -1,5 +1,6 @@
 //! The start of a curve: from the command line, or from the directory of one that is resumed.
 
+use super::points::Points;
 use crate::cli::CurveArgs;
 use crate::exit::CommandError;
 use crate::load_runner::{LoadTestArgs, LoadTestConfig, PreparedRun, files_of, ranks_of};
@@ -126,15 +127,15 @@ pub(super) fn headline(
     curve: &LoadCurve,
     config: &LoadTestConfig,
     ranks: u32,
-    jobs: usize,
+    points: &Points,
 ) -> String {
-    let missing = curve.missing();
-    let points = counted(missing.len() as u64, "load point", "load points");
-    let points = match missing.len() == curve.selection.loads.len() {
-        true => points,
-        false => format!("{points} left"),
+    let left = points.left();
+    let count = counted(left.len() as u64, "load point", "load points");
+    let count = match left.len() == curve.selection.loads.len() {
+        true => count,
+        false => format!("{count} left"),
     };
-    let range = match missing[..] {
+    let range = match left {
         [] => String::new(),
         [only] => format!(" at {only} {}", curve.metric),
         [first, .., last] => format!(" from {first} to {last} {}", curve.metric),
@@ -154,17 +155,17 @@ pub(super) fn headline(
         false => " (scaled: not comparable)",
     };
     let ranks = ranks_of(ranks);
-    let jobs = match jobs.min(missing.len()) {
+    let jobs = match points.jobs() {
         0 | 1 => String::new(),
         n => format!(", {n} points at a time"),
     };
     format!(
-        "{}{scaled}: {points}{range}, each {} of warm-up and {} measured: about {}{clock}\
+        "{}{scaled}: {count}{range}, each {} of warm-up and {} measured: about {}{clock}\
          {filling}; {files}, target {}{ranks}{jobs}",
         curve.workload,
         length(curve.warmup_s),
         length(curve.measure_s),
-        length((curve.warmup_s + curve.measure_s) * missing.len() as f64),
+        length((curve.warmup_s + curve.measure_s) * left.len() as f64),
         config.target
     )
 }

@@ -237,7 +237,7 @@ fn checked(mut curve: ReferenceCurve) -> Result<ReferenceCurve, CommandError> {
     };
     if curve.plan.at_load(last.load).is_none() {
         return refused(format!(
-            "is damaged: its Plan is of a load below {}, the load of its last point",
+            "is damaged: its Plan covers loads only below {}, its highest load",
             last.load
         ));
     }

@@ -62,29 +62,33 @@ impl Memo {
             .map_or(0, |at| at + 1);
         let (lines, rest) = bytes.split_at(complete);
         let mut known = HashMap::new();
-        let mut take = |number: usize, line: &[u8]| match serde_json::from_slice::<Line>(line) {
-            Ok(line) if line.key == key => {
+        let mut take = |line: &[u8]| -> Result<(), serde_json::Error> {
+            let line: Line = serde_json::from_slice(line)?;
+            if line.key == key {
                 let figures = line.figures.into_iter().map(|(_, value)| value);
                 known.insert((figures.collect(), line.load), line.latency_ms);
-                Ok(())
             }
-            Ok(_) => Ok(()),
-            Err(e) => Err(CommandError::usage(format!(
+            Ok(())
+        };
+        let wrong = |number: usize, e| {
+            CommandError::usage(format!(
                 "{}:{number}: this is not a line of a fit's trials: {e}",
                 path.display()
-            ))),
+            ))
         };
         let mut count = 0;
         for line in lines.split_inclusive(|b| *b == b'\n') {
             count += 1;
-            take(count, line)?;
+            take(line).map_err(|e| wrong(count, e))?;
         }
         if !rest.is_empty() {
-            match take(count + 1, rest) {
+            match take(rest) {
                 Ok(()) => file.write_all(b"\n").map_err(failed)?,
                 // A fit that was killed may have left a part of its last line.
-                Err(_) if count > 0 => file.set_len(complete as u64).map_err(failed)?,
-                Err(e) => return Err(e),
+                Err(e) if count > 0 || e.is_eof() && is_begun_line(rest) => {
+                    file.set_len(complete as u64).map_err(failed)?;
+                }
+                Err(e) => return Err(wrong(count + 1, e)),
             }
         }
         let names = figures.iter().map(|f| f.path.clone()).collect();
@@ -129,5 +133,49 @@ impl Memo {
             .map_err(|e| failed(&e))?;
         self.known.insert((figures.to_vec(), load), latency_ms);
         Ok(())
+    }
+}
+
+/// Whether these bytes are how a [`Line`] begins, as far as they go.
+fn is_begun_line(bytes: &[u8]) -> bool {
+    let begin = br#"{"key":""#;
+    let length = begin.len().min(bytes.len());
+    bytes[..length] == begin[..length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fit_that_was_killed_in_its_first_line_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = dir.path().join("fitted.toml");
+        let open = || Memo::open(&output, "key".into(), &[]);
+        let mut whole = open().unwrap();
+        whole.add(&[], 7, 1.5).unwrap();
+        let path = whole.path.clone();
+        let line = std::fs::read(&path).unwrap();
+        for length in 0..line.len() {
+            std::fs::write(&path, &line[..length]).unwrap();
+            let mut memo = open().unwrap_or_else(|e| panic!("{length}: {}", e.message));
+            // Only the end of the line is missing.
+            let is_whole = length + 1 == line.len();
+            assert_eq!(memo.latency_ms(&[], 7), is_whole.then_some(1.5));
+            if !is_whole {
+                memo.add(&[], 7, 1.5).unwrap();
+            }
+            assert_eq!(std::fs::read(&path).unwrap(), line, "{length}");
+        }
+        // What a fit does not write stays.
+        for text in ["{}", "notes", r#"{"key":"mine","notes":[]}"#, r#"{"keys":"#] {
+            std::fs::write(&path, text).unwrap();
+            let said = open().err().expect("it is no line of a fit").message;
+            assert!(
+                said.contains("this is not a line of a fit's trials"),
+                "{said}"
+            );
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
     }
 }

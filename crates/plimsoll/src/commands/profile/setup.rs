@@ -34,9 +34,10 @@ pub(super) fn open(
         // The writer lists a run that was written and not listed: then only a report remains to be
         // made.
         let before = ProfileDir::at(dir).read().map_err(CommandError::usage)?;
-        let writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
+        let mut writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
         let begun = writer.document().ranks;
         check_resume(&writer, before.missing() > 0, begun, communicator.size())?;
+        add_fingerprints(&mut writer)?;
         return Ok(writer);
     }
     let started = SystemTime::now();
@@ -55,6 +56,28 @@ pub(super) fn open(
         ..ready.results
     };
     ProfileWriter::create(&ready.root, results, started).map_err(results_path_error)
+}
+
+/// Writes the fingerprints of simulated systems that missing runs lack.
+fn add_fingerprints(writer: &mut ProfileWriter) -> Result<(), CommandError> {
+    let mut cases = writer.document().cases.clone();
+    let mut notes = Vec::new();
+    let missing = cases.iter_mut().filter(|case| case.is_missing());
+    for case in missing.filter(|case| case.system.is_none()) {
+        case.system = load_runner::system_fingerprint(&case.target)?;
+        let note = load_runner::unknown_system(&case.target);
+        if case.system.is_some() && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    if notes.is_empty() {
+        return Ok(());
+    }
+    let change = |profile: &mut ProfileResults| {
+        profile.cases = cases;
+        profile.notes.extend(notes);
+    };
+    writer.change(change).map_err(CommandError::failed)
 }
 
 /// Name or path of the profile.

@@ -48,7 +48,17 @@ fn results(dir: &Path) -> Vec<(String, String)> {
 
 /// Curves of the same arguments with `--jobs 1` and `--jobs 3`.
 fn one_and_three(bench: &Bench, target: &str, more: &[&str]) -> [LoadCurve; 2] {
-    ["--jobs=1", "--jobs=3"].map(|jobs| {
+    with_jobs(bench, ["--jobs=1", "--jobs=3"], target, more)
+}
+
+/// Curves of the same arguments with these `--jobs`.
+fn with_jobs<const N: usize>(
+    bench: &Bench,
+    jobs: [&str; N],
+    target: &str,
+    more: &[&str],
+) -> [LoadCurve; N] {
+    jobs.map(|jobs| {
         let mut command = curve(bench, &["--time=5s", "--warmup=1s", "--dir=/users", jobs]);
         command.arg(format!("--target={target}")).args(more);
         parsed(&Ended::of(command).expect_code(0))
@@ -82,6 +92,19 @@ fn points_measured_at_the_same_time_are_those_measured_one_by_one() {
 }
 
 #[test]
+fn as_many_points_as_there_are_processors_are_measured_at_the_same_time() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--clock=virtual", "--load=1..3"];
+    let target = "null:?latency=1ms";
+    let [one, all] = with_jobs(&bench, ["--jobs=1", "--jobs=0"], target, &more);
+    let figures = |curve: &LoadCurve| -> Vec<f64> {
+        let points = curve.points.iter();
+        points.map(|p| p.achieved_ops_per_s).collect()
+    };
+    assert_eq!((loads(&all), figures(&all)), (vec![1, 2, 3], figures(&one)));
+}
+
+#[test]
 fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
     let bench = Bench::on_tmpfs();
     let refusal = |more: &[&str]| {
@@ -89,8 +112,9 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
         command.args(more);
         Ended::of(command).refusal()
     };
-    for jobs in ["--jobs=2", "--jobs=9"] {
-        let real = refusal(&[jobs, "--target=null:?latency=1ms"]);
+    for jobs in ["--jobs 0", "--jobs 2"] {
+        let real = refusal(&[&jobs.replace(' ', "="), "--target=null:?latency=1ms"]);
+        assert!(real.contains(&format!("{jobs}: in real time")), "{real}");
         assert!(
             real.contains("expected --jobs 1, or virtual time (--clock virtual"),
             "{real}"
@@ -111,6 +135,30 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
     assert!(files.contains("virtual time"), "{files}");
     assert!(!bench.work().exists());
     assert_eq!(bench.results().len(), 0);
+}
+
+#[test]
+fn points_that_share_files_are_not_measured_at_the_same_time() {
+    let bench = Bench::on_tmpfs();
+    let mut curve = parsed(&virtual_curve(&bench, "1ms", &["--load=1,2"]).expect_code(0));
+    let dir = directory(&bench);
+    // No curve begins like this.
+    curve.points.truncate(1);
+    curve.state = CurveState::Unfinished;
+    curve.target.url = "posix".into();
+    let text = curve.to_json();
+    std::fs::write(dir.path().join("curve.json"), &text).unwrap();
+    let mut command = bench.plimsoll(["curve", "--jobs=2", "--resume"]);
+    command.arg(dir.path());
+    let refused = Ended::of(command).refusal();
+    assert!(
+        refused.contains("points of this target share files"),
+        "{refused}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(dir.path().join("curve.json")).unwrap(),
+        text
+    );
 }
 
 /// A curve whose points take longer than any test.
@@ -179,26 +227,47 @@ fn an_interrupt_ends_all_processes() {
     assert!(pids.into_iter().all(has_ended));
 }
 
+/// Waits until processes handle signals, which end them before.
+fn await_handlers(pids: &[i32]) {
+    for pid in pids {
+        wait_until("the process waits for its input", || {
+            let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+            tasks.is_ok_and(|tasks| tasks.count() > 2)
+        });
+    }
+}
+
+#[test]
+fn a_process_that_is_terminated_ends_the_curve_at_its_load() {
+    // As by a program that frees memory.
+    let bench = Bench::on_tmpfs();
+    let going = started(endless(&bench), "load 3 begun");
+    let pids = processes(going.child.id());
+    await_handlers(&pids);
+    signal(pids[0], Signal::TERM);
+    let ended = going.end().expect_code(1);
+    let text = "load 1: the process that measures it was terminated";
+    let said = ended.stderr.contains(&format!("error: {text}\n"));
+    assert!(said, "{}", ended.stderr);
+    let curve = parsed(&ended);
+    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![]));
+    assert_eq!(curve.stop_reason.as_ref().unwrap().text, text);
+    assert!(curve.state.can_resume());
+    assert!(pids.into_iter().all(has_ended));
+}
+
 #[test]
 fn a_termination_ends_all_processes_whoever_gets_it() {
-    // `kill PID` sends it to one, a service manager to each of the group, `kill` of a child to one point.
-    for (to_children, to_parent) in [(0, true), (3, true), (1, false)] {
+    // `kill PID` sends it to one, a service manager to each of the group.
+    for to_children in [0, 3] {
         let bench = Bench::on_tmpfs();
         let going = started(endless(&bench), "load 3 begun");
         let pids = processes(going.child.id());
-        // Until they handle signals; before, the signal ends them as well.
-        for pid in &pids {
-            wait_until("the process waits for its input", || {
-                let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
-                tasks.is_ok_and(|tasks| tasks.count() > 2)
-            });
-        }
+        await_handlers(&pids);
         for pid in &pids[..to_children] {
             signal(*pid, Signal::TERM);
         }
-        if to_parent {
-            going.terminate();
-        }
+        going.terminate();
         let ended = going.end().expect_code(130);
         assert!(!ended.stderr.contains("error"), "{}", ended.stderr);
         let curve = parsed(&ended);
@@ -273,10 +342,9 @@ fn what_an_earlier_process_measured_beyond_the_end_of_the_curve_stays() {
     std::fs::remove_dir_all(dir.path().join("point-03-load-3")).unwrap();
     let before = entries(&dir);
     let resumed = resume(&bench, &dir).expect_code(0);
-    for load in [6, 7] {
-        let text = format!("point-0{load}-load-{load} was measured by an earlier process");
-        assert!(resumed.stderr.contains(&text), "{}", resumed.stderr);
-    }
+    let text = "warning: beyond the end of the curve, point-06-load-6, point-07-load-7 were measured by \
+                an earlier process and stay\n";
+    assert!(resumed.stderr.contains(text), "{}", resumed.stderr);
     let curve = parsed(&resumed);
     assert_eq!(
         (curve.state, loads(&curve)),

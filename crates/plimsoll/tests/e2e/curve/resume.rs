@@ -225,3 +225,51 @@ fn an_interrupt_between_points_ends_the_curve_there() {
         [""; 0]
     );
 }
+
+#[test]
+fn a_point_that_was_measured_but_not_listed_is_one_of_the_curve() {
+    let bench = Bench::on_tmpfs();
+    let runs = bench.path("runs");
+    let note = format!(
+        "--before=echo $PLIMSOLL_LOAD $PLIMSOLL_RUN >> {}",
+        runs.display()
+    );
+    let more = ["--load=1..4", "--allow-commands", &note];
+    let whole = parsed(&virtual_curve(&bench, "10ms", &more).expect_code(0));
+    let dir = directory(&bench);
+    // Killed before it listed the second point; the third and fourth were not begun.
+    let mut cut = whole.clone();
+    cut.points.truncate(1);
+    cut.state = CurveState::Unfinished;
+    std::fs::write(dir.path().join("curve.json"), cut.to_json()).unwrap();
+    for point in &whole.points[2..] {
+        std::fs::remove_dir_all(dir.run(point).path()).unwrap();
+    }
+    std::fs::remove_file(&runs).unwrap();
+    let mut command = bench.plimsoll(["curve", "--format=json", "--percentiles=12.5,99.95"]);
+    command.arg("--resume").arg(dir.path());
+    let ended = Ended::of(command).expect_code(0);
+    let resumed = parsed(&ended);
+    assert_eq!(loads(&resumed), [1, 2, 3, 4]);
+    assert_eq!(resumed.points[1].started_at, whole.points[1].started_at);
+    // Commands are told the number of the run among all.
+    let told = std::fs::read_to_string(&runs).unwrap();
+    assert_eq!(told, "3 3\n4 4\n");
+    // What is printed counts it among those before.
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert!(
+        lines[0].contains(": 2 load points left from 3 to 4 users"),
+        "{lines:?}"
+    );
+    let before = |line: &&str| line.ends_with("(measured before)");
+    let points = lines.iter().filter(|line| line.starts_with("load "));
+    let before: Vec<bool> = points.map(before).collect();
+    assert_eq!(before, [true, true, false, false], "{lines:?}");
+    // And it has the requested percentiles, like the others.
+    for point in &resumed.points {
+        for percentile in ["12.5", "99.95"] {
+            let figure = point.percentile(percentile.parse().unwrap());
+            assert!(figure.is_some(), "{percentile}: {point:?}");
+        }
+    }
+}
