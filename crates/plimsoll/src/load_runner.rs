@@ -11,15 +11,13 @@ use crate::results_writer::Written;
 use crate::run_context::{
     RunContext, environment, refuse_results_among_files, results_path_error, stop_on_interrupt,
 };
-use crate::signals;
-use crate::workload;
+use crate::{signals, system_text, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
 use plimsoll_results::{
     Collection, CollectionWriter, CommandRun, Document, Hooks, LoadPoints, LoadTest, Program,
     Reason, ResultsError, Run, RunDir, RunWriter, Target,
 };
-use plimsoll_sim::BUILTIN;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -87,7 +85,7 @@ impl LoadTestConfig {
         let mut config = Self::of(writer.document(), writer.dir().path())?;
         match config.system {
             Some(_) => config.check_system()?,
-            None => config.system = system_fingerprint(&config.target)?,
+            None => config.system = system_text::fingerprint(&config.target)?,
         }
         Ok(config)
     }
@@ -116,23 +114,7 @@ impl LoadTestConfig {
     /// # Errors
     /// If it differs, or cannot be read.
     pub fn check_system(&self) -> Result<(), CommandError> {
-        let Some(begun) = &self.system else {
-            return Ok(());
-        };
-        if system_fingerprint(&self.target)?.as_ref() == Some(begun) {
-            return Ok(());
-        }
-        Err(CommandError::usage(match built_in_system(&self.target) {
-            Some(name) => format!(
-                "the built-in system `{name}` differs in this version of Plimsoll: resume with version \
-                 {}, or start a new measurement",
-                self.version
-            ),
-            None => format!(
-                "the system of {} has changed since the first run: restore it, or start a new measurement",
-                self.target
-            ),
-        }))
+        system_text::check(&self.target, self.system.as_ref(), &self.version)
     }
 
     /// The document of a load test that begins now.
@@ -390,8 +372,8 @@ impl LoadRunner<'_> {
     }
 
     /// Takes over the hooks of a document, and writes the fingerprint of the simulated system that it
-    /// lacks. The requested percentiles become the document's; without
-    /// a request the document's are shown.
+    /// lacks. The requested percentiles become the document's; without a request the document's are
+    /// shown.
     ///
     /// # Errors
     /// If the results of earlier runs cannot be read, or the document cannot be written.
@@ -407,7 +389,8 @@ impl LoadRunner<'_> {
         if writer.document().target.system != self.config.system {
             writer.change(|test| {
                 test.target.system = self.config.system.clone();
-                test.notes.push(unknown_system(&self.config.target).into());
+                test.notes
+                    .push(system_text::unknown(&self.config.target).into());
             })?;
         }
         let Some(requested) = self.output.percentiles.clone() else {
@@ -511,31 +494,6 @@ pub fn files_of(plan: &Plan, target: &str) -> String {
         (false, false) => "removed afterwards",
     };
     format!("files in {} ({fate})", workload::place(plan))
-}
-
-/// Fingerprint of the present text of a simulated system; `None` for another target.
-///
-/// # Errors
-/// If there is no such system.
-pub fn system_fingerprint(target: &str) -> Result<Option<String>, CommandError> {
-    plimsoll_target::system_fingerprint(target).map_err(CommandError::usage)
-}
-
-/// The name of the built-in system of a target; `None` for the path of a system, or another target.
-fn built_in_system(target: &str) -> Option<&'static str> {
-    let system = target.strip_prefix("sim:")?;
-    let name = system.split_once('?').map_or(system, |(name, _)| name);
-    let mut names = BUILTIN.iter().map(|(name, _)| *name);
-    names.find(|built_in| *built_in == name)
-}
-
-/// The note of results without a fingerprint of their simulated system, as those of earlier versions of
-/// Plimsoll.
-pub fn unknown_system(target: &str) -> String {
-    format!(
-        "the first process did not record the text of the system of {target}: it may have changed \
-         before the measurement was resumed"
-    )
 }
 
 /// The number of ranks as the end of a list; empty for one.

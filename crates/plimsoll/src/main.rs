@@ -28,6 +28,7 @@ mod progress_display;
 mod results_writer;
 mod run_context;
 mod signals;
+mod system_text;
 mod workload;
 
 use clap::FromArgMatches;

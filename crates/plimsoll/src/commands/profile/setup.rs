@@ -8,7 +8,7 @@ use crate::communicator::Communicator;
 use crate::exit::CommandError;
 use crate::load_runner::{self, check_resume};
 use crate::run_context::{refuse_results_among_files, results_path_error};
-use crate::workload;
+use crate::{system_text, workload};
 use plimsoll_diagnostics::nearest;
 use plimsoll_engine::{Preflight, Settings};
 use plimsoll_plan::{counted, show_duration};
@@ -64,8 +64,8 @@ fn add_fingerprints(writer: &mut ProfileWriter) -> Result<(), CommandError> {
     let mut notes = Vec::new();
     let missing = cases.iter_mut().filter(|case| case.is_missing());
     for case in missing.filter(|case| case.system.is_none()) {
-        case.system = load_runner::system_fingerprint(&case.target)?;
-        let note = load_runner::unknown_system(&case.target);
+        case.system = system_text::fingerprint(&case.target)?;
+        let note = system_text::unknown(&case.target);
         if case.system.is_some() && !notes.contains(&note) {
             notes.push(note);
         }
