@@ -8,12 +8,13 @@ use std::io::Read;
 const MAX_SYSTEM_BYTES: u64 = 1 << 20;
 
 /// Names and texts of the built-in systems, by name.
-pub const BUILTIN: [(&str, &str); 2] = [
+pub const BUILTIN: [(&str, &str); 3] = [
     ("edge-32", include_str!("../systems/edge-32.toml")),
     (
         "flash-2-replicas",
         include_str!("../systems/flash-2-replicas.toml"),
     ),
+    ("small-filer", include_str!("../systems/small-filer.toml")),
 ];
 
 /// The text of a built-in system.

@@ -196,7 +196,8 @@ impl Simulation {
         };
         let among = Candidates {
             count: nodes.len() as u32,
-            salt: split_mix64(group.into()),
+            // Unlike the numbers of blocks, which `pair` combines with that of the file.
+            salt: split_mix64(!u64::from(group)),
             client_divisor: 1,
         };
         let turn = &mut self.turns[self.instances.len() + usize::from(group)];

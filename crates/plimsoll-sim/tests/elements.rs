@@ -286,9 +286,11 @@ fn disks_used(node: &str, disk: &str) -> usize {
 
 #[test]
 fn the_station_of_a_node_does_not_follow_from_the_node() {
-    for choice in ["round_robin", "client", "file", "random"] {
+    for choice in ["round_robin", "client", "file", "block", "random"] {
         assert_eq!(disks_used(choice, choice), 4, "{choice}");
     }
+    assert_eq!(disks_used("file", "block"), 4);
+    assert_eq!(disks_used("block", "file"), 4);
 }
 
 #[test]
