@@ -15,6 +15,7 @@ use crate::{PLAN_SCHEMA, RelPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Everything that determines a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -534,6 +535,12 @@ fn check_slot(slot: u8) -> Result<(), PlanError> {
 }
 
 impl Plan {
+    /// Warm-up and measured time, as far as the script names times.
+    #[must_use]
+    pub fn times(&self) -> (Duration, Duration) {
+        crate::script::times(&self.script)
+    }
+
     /// A Plan that has nothing but a name.
     #[must_use]
     pub fn empty(name: &str) -> Self {

@@ -47,6 +47,23 @@ pub enum Phase {
     },
 }
 
+/// Warm-up and measured time of a script, as far as it names times.
+pub(crate) fn times(script: &[Phase]) -> (Duration, Duration) {
+    let mut times = [Duration::ZERO; 2];
+    let mut window = 0;
+    for phase in script {
+        match phase {
+            Phase::OpenWindow => window = 1,
+            Phase::Wait {
+                until: Until::Elapsed { time },
+                ..
+            } => times[window] += *time,
+            _ => {}
+        }
+    }
+    (times[0], times[1])
+}
+
 impl Phase {
     /// Whether workers start to work in this phase.
     #[must_use]

@@ -19,7 +19,7 @@ pub(crate) struct Undrained {
     pub(crate) nodes: [u32; MAX_GROUPS],
 }
 
-/// Room that an operation of so many bytes takes.
+/// Room that an operation of `bytes` takes.
 fn record_bytes(bytes: u64) -> u64 {
     bytes.max(MIN_RECORD_BYTES)
 }

@@ -71,7 +71,12 @@ impl Simulation {
         group: Option<u8>,
         when_down: Option<WhenDown>,
     ) -> bool {
-        let Some(group) = group.filter(|_| self.anything_down) else {
+        !self.anything_down || self.reach(id, group, when_down)
+    }
+
+    #[cold]
+    fn reach(&mut self, id: FlowId, group: Option<u8>, when_down: Option<WhenDown>) -> bool {
+        let Some(group) = group else {
             return true;
         };
         let node = self.flows[id].nodes[group as usize];
@@ -180,8 +185,7 @@ impl Simulation {
                     instance.map_or(all, |i| placement.base + i..placement.base + i + 1)
                 }
                 Subject::Node { group, node } if placement.group == Some(group) => {
-                    let first = placement.base + node * placement.count;
-                    first..first + placement.count
+                    placement.at_node(node)
                 }
                 _ => continue,
             };
@@ -233,7 +237,7 @@ impl Simulation {
     fn interrupt_waiting(&mut self, group: u8, node: u32) {
         let policy = self.system.groups[group as usize].when_down;
         let of_node = |placement: Placement| {
-            let instance = (placement.base + node * placement.count) as usize;
+            let instance = placement.at_node(node).start as usize;
             (placement.group == Some(group)).then_some(instance)
         };
         let limits = { self.system.limits.iter() }.filter_map(|l| of_node(l.placement));
@@ -316,8 +320,7 @@ impl Simulation {
             .iter()
             .filter(|c| c.volatile && c.placement.group == Some(group))
         {
-            let first = spec.placement.base + node * spec.placement.count;
-            for i in first..first + spec.placement.count {
+            for i in spec.placement.at_node(node) {
                 self.caches[i as usize].clear();
             }
         }

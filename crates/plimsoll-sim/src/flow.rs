@@ -58,7 +58,7 @@ pub(crate) enum Purpose {
 pub(crate) enum BranchRole {
     /// A piece of its bytes.
     Piece,
-    /// A copy of so many bytes on a node of this group.
+    /// A copy of `bytes` on a node of this group.
     Copy {
         group: u8,
         is_primary: bool,
@@ -83,7 +83,7 @@ pub(crate) enum Outcome {
 pub(crate) enum Join {
     /// Every piece.
     Pieces,
-    /// So many copies that the acknowledgement is given.
+    /// The copies that this acknowledgement needs.
     Copies(Acknowledgement),
 }
 

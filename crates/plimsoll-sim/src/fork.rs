@@ -119,12 +119,10 @@ impl Simulation {
         });
         let Some(parent) = waits else {
             // It has gone on without this branch.
-            if let (
-                BranchRole::Copy {
+            if outcome != Outcome::Succeeded
+                && let BranchRole::Copy {
                     group, node, bytes, ..
-                },
-                false,
-            ) = (role, outcome == Outcome::Succeeded)
+                } = role
             {
                 self.miss(id, group, node, bytes);
             }
@@ -136,7 +134,7 @@ impl Simulation {
         };
         match outcome {
             Outcome::Displaced { group } if copied_to != Some(group) => {
-                self.hand_trail(id, parent);
+                self.pass_trail(id, parent);
                 return self.displace(parent, group);
             }
             Outcome::Failed if copied_to.is_none() => {
@@ -145,7 +143,9 @@ impl Simulation {
             }
             _ => {}
         }
-        if let (BranchRole::Copy { node, .. }, false) = (role, outcome == Outcome::Succeeded) {
+        if outcome != Outcome::Succeeded
+            && let BranchRole::Copy { node, .. } = role
+        {
             self.flows[parent].missed_by.push(node);
         }
         let flow = &mut self.flows[parent];
@@ -154,7 +154,7 @@ impl Simulation {
             Joined::Enough => {
                 flow.fork.outstanding = 0;
                 flow.step = flow.fork.after;
-                self.hand_trail(id, parent);
+                self.pass_trail(id, parent);
                 if let BranchRole::Copy { group, bytes, .. } = role {
                     self.acknowledge(parent, group, bytes);
                 }
@@ -163,7 +163,7 @@ impl Simulation {
             Joined::TooFew if flow.fork.was_displaced => {
                 // It takes its present step again, on the nodes that are up.
                 flow.fork.outstanding = 0;
-                self.hand_trail(id, parent);
+                self.pass_trail(id, parent);
                 self.runnable.push_back(parent);
             }
             Joined::TooFew => {
@@ -174,7 +174,7 @@ impl Simulation {
     }
 
     /// The time of the branch that was waited for longest is that of the flow that forked it.
-    fn hand_trail(&mut self, branch: FlowId, parent: FlowId) {
+    fn pass_trail(&mut self, branch: FlowId, parent: FlowId) {
         let trail = std::mem::take(&mut self.flows[branch].trail);
         self.flows[parent].trail.extend_from_slice(&trail);
         self.flows[branch].trail = trail;
@@ -203,7 +203,7 @@ impl Simulation {
 enum Joined {
     NotYet,
     Enough,
-    /// So few copies can succeed that there will be no acknowledgement.
+    /// Too few copies can still succeed for an acknowledgement.
     TooFew,
 }
 

@@ -1,5 +1,6 @@
 //! From a system file to a system: names resolved, figures checked, paths written out.
 
+mod drains;
 mod events;
 mod holders;
 mod paths;

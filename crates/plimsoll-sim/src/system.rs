@@ -146,6 +146,15 @@ pub(crate) struct Placement {
     pub(crate) base: u32,
 }
 
+impl Placement {
+    /// Numbers of the instances at a node; all of them without a group, whose node is 0.
+    #[inline]
+    pub(crate) fn at_node(self, node: u32) -> Range<u32> {
+        let first = self.base + node * self.count;
+        first..first + self.count
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct StationSpec {
     pub(crate) name: String,

@@ -15,13 +15,13 @@ impl Simulation {
     pub(crate) fn visit(&mut self, id: FlowId, station: u16, payload: Payload) -> Then {
         let spec = &self.system.stations[station as usize];
         let placement = spec.placement;
-        if self.anything_down && !self.is_reachable(id, placement.group, Some(spec.when_down)) {
+        if !self.is_reachable(id, placement.group, Some(spec.when_down)) {
             return Then::Wait;
         }
         let spec = &self.system.stations[station as usize];
         let flow = &mut self.flows[id];
         let node = placement.group.map_or(0, |g| flow.nodes[g as usize]);
-        let mut instance = placement.base + node * placement.count;
+        let mut instance = placement.at_node(node).start;
         if placement.count > 1 {
             let first = instance;
             let (instances, conditions) = (&self.instances, &self.conditions);
@@ -153,11 +153,8 @@ impl Simulation {
         let since = flow.leave(now);
         let number = std::mem::replace(&mut flow.instance, NOWHERE);
         flow.step += 1;
-        let instance = &mut self.instances[number as usize];
-        if let Some((group, node)) = instance.node {
-            self.nodes[group as usize][node as usize].present -= 1;
-        }
-        match instance.depart(now, since) {
+        self.leave_node_of(number);
+        match self.instances[number as usize].depart(now, since) {
             Schedule::Nothing => {}
             Schedule::End(Begun { flow, ends_at }) => {
                 let visit = self.flows[flow].visit;

@@ -71,7 +71,7 @@ fn is_path(name: &str) -> bool {
 /// directory.
 ///
 /// # Errors
-/// A sentence if there is no current directory, or if its name cannot be part of a URL.
+/// A sentence if the current directory is not known, or if the path cannot be part of a URL.
 pub fn with_absolute_system(url: &str) -> Result<String, String> {
     let Some((name, options)) = system_of(url).filter(|(name, _)| is_path(name)) else {
         return Ok(url.to_owned());
@@ -92,7 +92,7 @@ pub fn with_absolute_system(url: &str) -> Result<String, String> {
 /// another target.
 ///
 /// # Errors
-/// A sentence if there is no such system.
+/// A sentence if the system is not known or cannot be read.
 pub fn system_fingerprint(url: &str) -> Result<Option<String>, String> {
     let Some((name, _)) = system_of(url) else {
         return Ok(None);

@@ -46,7 +46,7 @@ impl LoadTestConfig {
     /// Reads the workload from the command line, with files laid out for the load `max`.
     ///
     /// # Errors
-    /// If there is no such workload, it has no business metric, or the load is out of range.
+    /// If the workload is not known, it has no business metric, or the load is out of range.
     pub fn new(
         name: &OsStr,
         how: &CommonRunArgs,
@@ -143,7 +143,7 @@ impl LoadTestConfig {
             .metric
             .as_ref()
             .expect("the Plan of a load has a metric");
-        let (warmup, time) = times(plan);
+        let (warmup, time) = plan.times();
         let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         Ok(LoadTest {
             schema_version: LoadTest::<L, R, S>::SCHEMA,
@@ -508,7 +508,7 @@ pub fn ranks_of(ranks: u32) -> String {
 /// works on a part of them.
 ///
 /// # Errors
-/// If there is no such workload, it has no business metric, or the load is out of range.
+/// If the workload is not known, it has no business metric, or the load is out of range.
 fn plan(
     name: &OsStr,
     how: &CommonRunArgs,
@@ -550,24 +550,6 @@ fn percent(share: f64) -> f64 {
 pub fn failure_at(load: u64, reasons: &[Reason]) -> Reason {
     let texts: Vec<&str> = reasons.iter().map(|r| r.text.as_str()).collect();
     Reason::new("failed", format!("load {load}: {}", texts.join("; ")))
-}
-
-/// Warm-up and measured time of a Plan.
-pub fn times(plan: &Plan) -> (Duration, Duration) {
-    use plimsoll_plan::{Phase, Until};
-    let mut times = [Duration::ZERO; 2];
-    let mut window = 0;
-    for phase in &plan.script {
-        match phase {
-            Phase::OpenWindow => window = 1,
-            Phase::Wait {
-                until: Until::Elapsed { time },
-                ..
-            } => times[window] += *time,
-            _ => {}
-        }
-    }
-    (times[0], times[1])
 }
 
 /// Refuses to resume a document of which nothing is left to measure, or with a number of ranks that

@@ -55,7 +55,7 @@ impl RunContext<'_> {
         RunMetadata {
             plan: plan.clone(),
             target: self.settings.target.clone(),
-            // The run is refused if there is no such system.
+            // The run is refused if the system is not known.
             system: plimsoll_target::system_fingerprint(&self.settings.target).unwrap_or_default(),
             clock: self.settings.clock,
             started: SystemTime::now(),

@@ -173,7 +173,7 @@ pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> 
 /// text of its simulated system.
 ///
 /// # Errors
-/// If there is no such system, or its path cannot be part of a URL.
+/// If the system is not known, or its path cannot be part of a URL.
 pub fn absolute_target(target: &str) -> Result<(String, Option<String>), CommandError> {
     let target = plimsoll_target::with_absolute_system(target).map_err(CommandError::usage)?;
     let system = plimsoll_target::system_fingerprint(&target).map_err(CommandError::usage)?;

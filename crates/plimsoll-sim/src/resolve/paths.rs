@@ -5,7 +5,6 @@ use crate::file::{CacheWrite, PathStep, StepTable};
 use crate::spanned::Spanned;
 use crate::system::{Choice, MAX_CACHE_DEPTH, OperationClass, Payload, RebuildSpec, Step};
 use plimsoll_diagnostics::{Problem, Span};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps that all paths of a system may have together, written out.
 const MAX_STEPS: usize = 10_000;
@@ -85,73 +84,8 @@ impl<'a> Resolver<'a> {
         OperationClass::ALL.into_iter().find(|c| c.name() == name)
     }
 
-    fn element(&self, name: &str) -> Option<Element> {
+    pub(super) fn element(&self, name: &str) -> Option<Element> {
         self.names.get(name).map(|(element, _)| *element)
-    }
-
-    /// Every buffer and the path that drains it; those that a path fills come before those that it drains.
-    fn buffers_in_order(&mut self) -> Vec<(u16, &'a Spanned<String>)> {
-        let file = self.file;
-        let mut drains = BTreeMap::new();
-        for (name, log) in &file.log {
-            if let Some(Element::Log(number)) = self.element(name.get_ref()) {
-                drains.insert(number, &log.drain);
-            }
-        }
-        for (name, cache) in &file.cache {
-            if let (Some(Element::Cache(number)), Some(flush)) =
-                (self.element(name.get_ref()), &cache.flush)
-                && let Some(&buffer) = self.cache_buffers.get(&number)
-            {
-                drains.insert(buffer, flush);
-            }
-        }
-        let mut filled: BTreeMap<u16, BTreeSet<u16>> = BTreeMap::new();
-        for (&buffer, path) in &drains {
-            let mut buffers = BTreeSet::new();
-            self.buffers_filled_by(path.get_ref(), &mut BTreeSet::new(), &mut buffers);
-            filled.insert(buffer, buffers);
-        }
-        let mut order = vec![];
-        while let Some((&buffer, _)) = { filled.iter() }.find(|(_, by)| by.is_empty()) {
-            filled.remove(&buffer);
-            for by in filled.values_mut() {
-                by.remove(&buffer);
-            }
-            order.push((buffer, drains[&buffer]));
-        }
-        for buffer in filled.into_keys() {
-            let name = self.system.buffers[buffer as usize].name.clone();
-            let message = format!("`{name}` is drained into itself");
-            self.problem(drains[&buffer], message, "this path fills what it drains");
-        }
-        order
-    }
-
-    /// Adds the buffers that a path in the background fills.
-    fn buffers_filled_by(
-        &self,
-        path: &'a str,
-        seen: &mut BTreeSet<&'a str>,
-        found: &mut BTreeSet<u16>,
-    ) {
-        let mut waiting = vec![path];
-        while let Some(name) = waiting.pop() {
-            if !seen.insert(name) {
-                continue;
-            }
-            match self.element(name) {
-                Some(Element::Log(number)) => found.extend([number]),
-                Some(Element::Cache(number)) => found.extend(self.cache_buffers.get(&number)),
-                _ => {}
-            }
-            let steps = self.file.path.iter().find(|(key, _)| key.get_ref() == name);
-            let steps = steps.into_iter().flat_map(|(_, steps)| steps);
-            waiting.extend(steps.filter_map(|step| match step.get_ref() {
-                PathStep::Name(name) => Some(name.as_str()),
-                PathStep::Table(table) => table.path.as_ref().map(|p| p.get_ref().as_str()),
-            }));
-        }
     }
 
     fn drain(&mut self, buffer: u16, path: &'a Spanned<String>) {

@@ -118,7 +118,7 @@ fn each_rank_does_what_the_task_says_on_every_target() {
 fn ranks_begin_together_and_are_timed_each() {
     let bench = Bench::on_tmpfs();
     let run = json(&bench, &[&TASK[..], &EVEN].concat());
-    // To create is to open, write and close; to read likewise; to stat and to delete are a call.
+    // A creation opens, writes and closes, a read opens, reads and closes; stat and deletion are one call.
     let calls = [
         SETS + 3 * SETS * OBJECTS,
         (3 + 3 + 1 + 1) * SETS * ROUNDS,

@@ -170,7 +170,7 @@ mod tests {
         // What a fit does not write stays.
         for text in ["{}", "notes", r#"{"key":"mine","notes":[]}"#, r#"{"keys":"#] {
             std::fs::write(&path, text).unwrap();
-            let said = open().err().expect("it is no line of a fit").message;
+            let said = open().err().expect("not a line of a fit").message;
             assert!(
                 said.contains("this is not a line of a fit's trials"),
                 "{said}"

@@ -150,7 +150,7 @@ fn latency_ms(
         .expect("a curve is read only if its Plan is that of its highest load");
     let ran = plimsoll_engine::run(&plan, settings, stop, &mut SilentObserver);
     let outcome = outcome_or_refusal(ran)?;
-    let (_, measured) = load_runner::times(&plan);
+    let (_, measured) = plan.times();
     let metadata = RunMetadata {
         plan,
         target: settings.target.clone(),

@@ -4,7 +4,6 @@ use super::setup::{PreparedProfile, length};
 use crate::cli::{Format, ProfileArgs};
 use crate::commands::print;
 use crate::exit::{CommandError, Exit};
-use crate::load_runner;
 use crate::workload;
 use plimsoll_plan::{counted, show_duration};
 use plimsoll_results::{Document, ProfileCase};
@@ -57,7 +56,7 @@ fn text(ready: &PreparedProfile) -> Result<String, CommandError> {
 /// One run: what it is, where its files go, and what it sets.
 fn entry(number: u64, case: &ProfileCase, look: &plimsoll_engine::Preflight) -> String {
     let plan = &case.plan;
-    let (warmup, time) = load_runner::times(plan);
+    let (warmup, time) = plan.times();
     let warmup = match warmup.is_zero() {
         true => String::new(),
         false => format!(" after {} of warm-up", show_duration(warmup)),

@@ -6,7 +6,7 @@ use super::distinct;
 use crate::cli::{FileSystem, ProfileArgs};
 use crate::communicator::Communicator;
 use crate::exit::CommandError;
-use crate::load_runner::{self, check_resume};
+use crate::load_runner::check_resume;
 use crate::run_context::{refuse_results_among_files, results_path_error};
 use crate::{system_text, workload};
 use plimsoll_diagnostics::nearest;
@@ -278,7 +278,7 @@ pub(super) fn headline(results: &ProfileResults) -> String {
 /// Time that runs warm up and measure for.
 pub(super) fn length(results: &ProfileResults, cases: &[&ProfileCase]) -> Duration {
     let of_one = |c: &&ProfileCase| {
-        let (warmup, time) = load_runner::times(&c.plan);
+        let (warmup, time) = c.plan.times();
         warmup + time
     };
     cases.iter().map(of_one).sum::<Duration>() * results.repeat
