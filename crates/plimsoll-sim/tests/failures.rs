@@ -32,6 +32,23 @@ fn replicas_are_waited_for_as_they_say() {
     }
 }
 
+/// An event of a system file at a time in milliseconds.
+fn event(at: u32, what: &str) -> String {
+    format!("[[event]]\nat = \"{at}ms\"\n{what}\n")
+}
+
+/// Two servers that every write goes to, with a disk of 1 MB/s each and a rebuild in pieces of 1000 bytes.
+fn mirrored(when_down: &str, retry_after: &str, events: &[String]) -> Simulation {
+    simulation(&format!(
+        "[node.server]\ncount = 2\nwhen_down = \"{when_down}\"\nretry_after = \"{retry_after}\"\n\
+         rebuild = {{ path = \"resync\", chunk = \"1000\", in_flight = 1 }}\n\
+         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
+         {}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+        events.concat(),
+        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
+    ))
+}
+
 #[test]
 fn what_is_in_flight_at_a_node_that_goes_down_fails_waits_or_goes_elsewhere() {
     let system = |policy: &str| {
@@ -56,13 +73,11 @@ fn what_is_in_flight_at_a_node_that_goes_down_fails_waits_or_goes_elsewhere() {
 
 #[test]
 fn a_node_that_missed_writes_is_brought_up_to_date() {
-    let text = "[node.server]\ncount = 2\nrebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
-         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n\
-         [[event]]\nat = \"0s\"\ndown = \"server.1\"\n[[event]]\nat = \"100ms\"\nup = \"server.1\"\n";
-    let mut sim = simulation(&format!(
-        "{text}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
-        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
-    ));
+    let events = [
+        event(0, "down = \"server.1\""),
+        event(100, "up = \"server.1\""),
+    ];
+    let mut sim = mirrored("wait", "1s", &events);
     (0..3).for_each(|t| sim.submit(MS, write(u64::from(t), 2500), t));
     assert_eq!(
         run(&mut sim),
@@ -72,11 +87,6 @@ fn a_node_that_missed_writes_is_brought_up_to_date() {
     let (_, disk) = sim.station_totals()[0];
     assert_eq!(disk.completed, 3 + 8);
     assert_eq!(disk.busy_ns, (7500 + 7500) * 1000);
-}
-
-/// An event of a system file at a time in milliseconds.
-fn event(at: u32, what: &str) -> String {
-    format!("[[event]]\nat = \"{at}ms\"\n{what}\n")
 }
 
 /// Two servers with a disk each, and more tables; every path is `path`.
@@ -195,15 +205,11 @@ fn a_quorum_is_more_than_half_of_all_copies() {
 
 #[test]
 fn a_copy_whose_node_goes_down_is_missed_and_brought_up_to_date() {
-    let text = "[node.server]\ncount = 2\nwhen_down = \"retry\"\nretry_after = \"5ms\"\n\
-         rebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
-         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n";
-    let mut sim = simulation(&format!(
-        "{text}{}{}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+    let events = [
         event(1, "down = \"server.1\""),
         event(100, "up = \"server.1\""),
-        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
-    ));
+    ];
+    let mut sim = mirrored("retry", "5ms", &events);
     sim.submit(0, write(1, 2500), 0);
     // The copy on server 0 takes 2.5 ms; that the other is lost is known 5 ms after it went down.
     assert_eq!(run(&mut sim), [(0, 6.0, true)]);
@@ -219,18 +225,12 @@ fn a_copy_whose_node_goes_down_is_missed_and_brought_up_to_date() {
 
 #[test]
 fn a_write_that_finds_every_node_down_waits_for_the_first_and_is_missed_by_the_others() {
-    let text = "[node.server]\ncount = 2\nrebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
-         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n";
     let events = [
         event(0, "down = \"server\""),
         event(10, "up = \"server.1\""),
         event(20, "up = \"server.0\""),
     ];
-    let mut sim = simulation(&format!(
-        "{text}{}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
-        events.concat(),
-        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
-    ));
+    let mut sim = mirrored("wait", "1s", &events);
     sim.submit(MS, write(1, 1000), 0);
     assert_eq!(run(&mut sim), [(0, 11.0, true)]);
     let (_, disk) = sim.station_totals()[0];
@@ -316,15 +316,11 @@ fn a_group_comes_up_at_one_instant() {
 
 #[test]
 fn what_is_missed_by_a_node_that_is_up_again_is_brought_up_to_date_at_once() {
-    let text = "[node.server]\ncount = 2\nwhen_down = \"retry\"\nretry_after = \"50ms\"\n\
-         rebuild = { path = \"resync\", chunk = \"1000\", in_flight = 1 }\n\
-         [station.disk]\nnode = \"server\"\nbandwidth = \"1 MB/s\"\n";
-    let mut sim = simulation(&format!(
-        "{text}{}{}{}store = [\"disk\"]\nresync = [\"disk\"]\n",
+    let events = [
         event(1, "down = \"server.1\""),
         event(10, "up = \"server.1\""),
-        paths("{ replicate = \"server\", path = \"store\", wait = \"all\" }")
-    ));
+    ];
+    let mut sim = mirrored("retry", "50ms", &events);
     sim.submit(0, write(1, 2500), 0);
     // That the copy is lost is known at 51 ms, when its server is up.
     assert_eq!(run(&mut sim), [(0, 51.0, true)]);
