@@ -44,6 +44,7 @@ mod viewer;
 
 pub use ganesha::{Fsal, Ganesha, GaneshaOptions, MEM_FILE};
 pub use knfsd::Knfsd;
+pub use loopback::ClosedPort;
 #[doc(hidden)]
 pub use needs_root::is_run_as_root;
 pub use nfs3_server::Nfs3Server;

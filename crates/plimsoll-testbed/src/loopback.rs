@@ -1,7 +1,39 @@
 //! Addresses of servers that need no namespace.
 
 use crate::with_options;
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+/// A port at which nothing listens: connections are refused, and the system gives the port to no other
+/// program as long as this exists.
+pub struct ClosedPort {
+    address: SocketAddr,
+    _socket: OwnedFd,
+}
+
+impl ClosedPort {
+    /// Reserves a port of 127.0.0.1.
+    ///
+    /// # Panics
+    /// If the system has no socket or no port left.
+    #[must_use]
+    pub fn reserve() -> Self {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
+        let address = getsockname(&socket).expect("the address of a socket that is bound");
+        Self {
+            address: address.try_into().expect("an address of IPv4"),
+            _socket: socket,
+        }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
 
 /// A loopback address that no other process uses, so that a port of it stays this process's while
 /// nothing listens there. The system chooses the port.
@@ -19,7 +51,17 @@ pub(crate) fn nfs3_url(at: SocketAddr, options: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::io::ErrorKind;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_closed_port_refuses_and_stays_reserved() {
+        let closed = ClosedPort::reserve();
+        let connected = TcpStream::connect(closed.address());
+        assert_eq!(connected.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let listening = TcpListener::bind(closed.address());
+        assert_eq!(listening.unwrap_err().kind(), ErrorKind::AddrInUse);
+    }
 
     #[test]
     fn it_can_be_listened_at() {

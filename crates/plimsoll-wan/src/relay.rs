@@ -108,11 +108,15 @@ impl Relay {
     /// addresses of one server, of which the first that accepts a connection gets it.
     ///
     /// # Errors
-    /// If it cannot listen at the address. A server that is down is not an error: each connection
-    /// tries to reach it.
+    /// If it cannot listen at the address, or that is also an address of the server. A server that is
+    /// down is not an error: each connection tries to reach it.
     pub fn start(listen: SocketAddr, upstream: &[SocketAddr], link: &Link) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
+        if upstream.contains(&address) {
+            let why = "it is also the server's address";
+            return Err(io::Error::new(ErrorKind::InvalidInput, why));
+        }
         let shared = Arc::new(Shared {
             upstream: upstream.to_vec(),
             link: link.clone(),

@@ -1,6 +1,7 @@
 //! The data that a relay passes on, and its minimum delay. Benchmarks measure the maximum delay: a
 //! test does not know the other load of its machine.
 
+use plimsoll_testbed::ClosedPort;
 use plimsoll_wan::{Link, Relay};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -167,10 +168,13 @@ fn a_rate_is_shared() {
 
 #[test]
 fn a_server_that_is_not_there() {
-    let free = TcpListener::bind(LOCAL).unwrap();
-    let nobody = free.local_addr().unwrap();
-    drop(free);
-    let relay = Relay::start(LOCAL.parse().unwrap(), &[nobody], &Link::of_rtt(ms(20))).unwrap();
+    let closed = ClosedPort::reserve();
+    let relay = Relay::start(
+        LOCAL.parse().unwrap(),
+        &[closed.address()],
+        &Link::of_rtt(ms(20)),
+    )
+    .unwrap();
     let begun = Instant::now();
     let mut stream = connect(&relay);
     assert_eq!(
@@ -181,6 +185,14 @@ fn a_server_that_is_not_there() {
     let summary = relay.stop();
     assert_eq!((summary.connections, summary.refused), (1, 1));
     assert_eq!(summary.up.delay_p50, None);
+}
+
+/// Every connection of it would make another one.
+#[test]
+fn a_relay_to_itself_is_refused() {
+    let listen = ClosedPort::reserve().address();
+    let refused = Relay::start(listen, &[listen], &Link::default());
+    assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidInput);
 }
 
 /// Connections that are cut end, and new ones are accepted. A relay that stops frees its port.
@@ -313,9 +325,8 @@ fn a_slow_line_ends_at_once() {
 #[test]
 fn a_server_of_several_addresses() {
     let echo = Echo::start();
-    let free = TcpListener::bind(LOCAL).unwrap();
-    let to = [free.local_addr().unwrap(), echo.address];
-    drop(free);
+    let closed = ClosedPort::reserve();
+    let to = [closed.address(), echo.address];
     let relay = Relay::start(LOCAL.parse().unwrap(), &to, &Link::default()).unwrap();
     round_trip(&mut connect(&relay), b"hello");
     assert_eq!(relay.stop().refused, 0);

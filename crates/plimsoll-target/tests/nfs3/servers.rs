@@ -9,6 +9,7 @@ use plimsoll_plan::OpKind;
 use plimsoll_target::{
     OpenMode, Purpose, RpcRows, SessionSpec, Target, TargetError, Visitor, connect, procedures,
 };
+use plimsoll_testbed::ClosedPort;
 use rustix::io::Errno;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -170,9 +171,8 @@ fn what_is_no_server_is_named() {
     let want = "target `nfs3`: export `/elsewhere` of 127.0.0.1: the server refuses it \
                 (MNT3ERR_NOENT)";
     assert_eq!(wrong, want);
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let unused = free.local_addr().unwrap();
-    drop(free);
+    let closed = ClosedPort::reserve();
+    let unused = closed.address();
     let refused = says(&format!("nfs3://{unused}/?mountport={}", at.port()));
     let want = format!(
         "target `nfs3`: NFS version 3 at {unused}: Connection refused: nothing listens there"
