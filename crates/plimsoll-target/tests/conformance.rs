@@ -3,7 +3,7 @@
 //! A case is written once, over [`plimsoll_target::Session`], and checks what it did with the
 //! standard library, byte for byte. A new target that keeps files is one more test in
 //! `support::on_files`. NFS is spoken to nfs-ganesha, whose exported directory is looked at, and to all
-//! other servers of the test bed's table, whose files are looked at by another client.
+//! other servers of the table of test servers, whose files are looked at by another client.
 
 #[macro_use]
 mod support;

@@ -1,6 +1,6 @@
 //! TCP through a tunnel, between network namespaces that the tests create.
 
-use plimsoll_testbed::needs_root;
+use plimsoll_test_servers::needs_root;
 use plimsoll_wan::{Link, Namespace, Tunnel, TunnelError};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;

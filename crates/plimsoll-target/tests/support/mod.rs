@@ -13,8 +13,8 @@ use plimsoll_target::{
     AioDone, ContentPool, EntryKind, OpenHow, OpenMode, Purpose, Session, SessionSpec, Target,
     Visitor, connect,
 };
-use plimsoll_testbed::table::{NfsServer, Version};
-use plimsoll_testbed::{BedError, Ganesha, Kind, Viewer};
+use plimsoll_test_servers::table::{NfsServer, Version};
+use plimsoll_test_servers::{Ganesha, Kind, TestServerError, Viewer};
 use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
@@ -101,7 +101,7 @@ impl<T: Target> Bench<'_, T> {
         &self,
         name: impl AsRef<[u8]>,
         here: impl FnOnce(&Path) -> std::io::Result<R>,
-        there: impl FnOnce(&mut Viewer, &[u8]) -> Result<R, BedError>,
+        there: impl FnOnce(&mut Viewer, &[u8]) -> Result<R, TestServerError>,
     ) -> R {
         let name = name.as_ref();
         let done = match self.view {
@@ -316,7 +316,7 @@ pub fn check_nfs4(options: &str, case: impl Case) {
 
 /// Runs a case on nfs-ganesha, one server for all cases of this process.
 fn check_ganesha(url: impl FnOnce(&Ganesha) -> String, case: impl Case) {
-    static SERVER: OnceLock<Result<Ganesha, BedError>> = OnceLock::new();
+    static SERVER: OnceLock<Result<Ganesha, TestServerError>> = OnceLock::new();
     static CASES: AtomicU32 = AtomicU32::new(0);
     // It ends with this process.
     let server = SERVER.get_or_init(Ganesha::start);
@@ -448,19 +448,19 @@ macro_rules! on_files {
 
             #[test]
             fn nfs3_on_ganesha() {
-                plimsoll_testbed::needs_root!();
+                plimsoll_test_servers::needs_root!();
                 $crate::support::check_nfs3(This);
             }
 
             #[test]
             fn nfs4_0_on_ganesha() {
-                plimsoll_testbed::needs_root!();
+                plimsoll_test_servers::needs_root!();
                 $crate::support::check_nfs4("minorversion=0", This);
             }
 
             #[test]
             fn nfs4_1_on_ganesha() {
-                plimsoll_testbed::needs_root!();
+                plimsoll_test_servers::needs_root!();
                 $crate::support::check_nfs4("minorversion=1", This);
             }
         }

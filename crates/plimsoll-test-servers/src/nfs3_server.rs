@@ -1,6 +1,6 @@
 //! The server in memory of the crate `nfs3_server`.
 
-use crate::BedError;
+use crate::TestServerError;
 use crate::loopback::own_address;
 use crate::table::NfsServer;
 use nfs3_server::memfs::{MemFs, MemFsConfig};
@@ -24,7 +24,7 @@ struct Running {
 
 impl Nfs3Server {
     /// Starts one with an empty export.
-    pub fn start() -> Result<Self, BedError> {
+    pub fn start() -> Result<Self, TestServerError> {
         let mut this = Self {
             address: own_address(),
             running: None,
@@ -48,12 +48,12 @@ impl NfsServer for Nfs3Server {
         self.address
     }
 
-    fn kill(&mut self) -> Result<(), BedError> {
+    fn kill(&mut self) -> Result<(), TestServerError> {
         self.end();
         Ok(())
     }
 
-    fn start_again(&mut self) -> Result<(), BedError> {
+    fn start_again(&mut self) -> Result<(), TestServerError> {
         let (stop, stopped) = oneshot::channel();
         let (started, starting) = mpsc::channel();
         let address = self.address;
@@ -64,9 +64,9 @@ impl NfsServer for Nfs3Server {
             }
         };
         let thread = thread.spawn(serve);
-        let thread = thread.map_err(|e| BedError::failed("a thread", e))?;
+        let thread = thread.map_err(|e| TestServerError::failed("a thread", e))?;
         let address = starting.recv().unwrap_or_else(|e| Err(e.to_string()));
-        self.address = address.map_err(|e| BedError::failed("starting nfs3_server", e))?;
+        self.address = address.map_err(|e| TestServerError::failed("starting nfs3_server", e))?;
         self.running = Some(Running { stop, thread });
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! test program is run once more, for that one test, as root of new namespaces.
 
 use crate::process::{bound_command, run};
-use crate::{BedError, path_of_root, program};
+use crate::{TestServerError, path_of_root, program};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
@@ -51,13 +51,13 @@ pub(crate) enum RootAccess {
 
 impl RootAccess {
     /// The preferred way that the system permits, which does not change while a process runs.
-    pub(crate) fn found() -> Result<Self, BedError> {
+    pub(crate) fn found() -> Result<Self, TestServerError> {
         static ROOT_ACCESS: OnceLock<Result<RootAccess, String>> = OnceLock::new();
         let found = ROOT_ACCESS.get_or_init(|| {
             let may_sudo = std::env::var_os(MAY_SUDO).is_some();
             Self::of(probe_namespaces, || may_sudo && sudo_works())
         });
-        found.clone().map_err(BedError::NotRoot)
+        found.clone().map_err(TestServerError::NotRoot)
     }
 
     fn of(
@@ -73,8 +73,9 @@ impl RootAccess {
     }
 
     /// Runs a test of this program; returns its output.
-    pub(crate) fn run(self, test: &str) -> Result<Output, BedError> {
-        let own = std::env::current_exe().map_err(|e| BedError::failed("this program", e))?;
+    pub(crate) fn run(self, test: &str) -> Result<Output, TestServerError> {
+        let own =
+            std::env::current_exe().map_err(|e| TestServerError::failed("this program", e))?;
         let mut command = match self {
             Self::Namespaces => in_namespaces(NAMESPACE_SETUP_SCRIPT)?,
             Self::Sudo => as_root()?,
@@ -85,13 +86,15 @@ impl RootAccess {
             .args(["--test-threads=1", "--color=never"])
             .stdin(Stdio::null());
         let what = format!("{command:?}");
-        command.output().map_err(|e| BedError::failed(what, e))
+        command
+            .output()
+            .map_err(|e| TestServerError::failed(what, e))
     }
 }
 
 /// A command for a script in new namespaces of user, network and mounts, whose arguments are to be
 /// added. The user is root in them, and owns the subordinate users and groups that servers change to.
-fn in_namespaces(script: &str) -> Result<Command, BedError> {
+fn in_namespaces(script: &str) -> Result<Command, TestServerError> {
     program("newuidmap", "uidmap")?;
     program("ip", "iproute2")?;
     let mut command = bound_command("unshare")?;
@@ -120,7 +123,7 @@ fn sudo_works() -> bool {
 }
 
 /// A command for a program, which is to be added, as root of the machine in the same environment.
-fn as_root() -> Result<Command, BedError> {
+fn as_root() -> Result<Command, TestServerError> {
     let mut command = Command::new(program("sudo", "sudo")?);
     command.args(["-n", "--", "env"]);
     let kept =
@@ -172,7 +175,7 @@ mod tests {
     #[test]
     fn without_any_way_a_line_says_what_to_do() {
         let why = RootAccess::of(forbidden, || false).unwrap_err();
-        let said = BedError::NotRoot(why).to_string();
+        let said = TestServerError::NotRoot(why).to_string();
         assert!(said.contains("unshare: Operation not permitted"), "{said}");
         assert!(
             said.contains("make setup") && !said.contains('\n'),

@@ -1,6 +1,6 @@
 //! Plimsoll's own server in memory, which `plimsoll serve-nfs` is.
 
-use crate::BedError;
+use crate::TestServerError;
 use crate::loopback::own_address;
 use crate::table::NfsServer;
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
@@ -18,7 +18,7 @@ pub struct ServeNfs {
 
 impl ServeNfs {
     /// Starts one with an empty export.
-    pub fn start() -> Result<Self, BedError> {
+    pub fn start() -> Result<Self, TestServerError> {
         let mut this = Self {
             address: own_address(),
             server: None,
@@ -34,17 +34,17 @@ impl NfsServer for ServeNfs {
         self.address
     }
 
-    fn kill(&mut self) -> Result<(), BedError> {
+    fn kill(&mut self) -> Result<(), TestServerError> {
         if let Some(server) = self.server.take() {
             server.stop();
         }
         Ok(())
     }
 
-    fn start_again(&mut self) -> Result<(), BedError> {
+    fn start_again(&mut self) -> Result<(), TestServerError> {
         let tree = Arc::new(Mutex::new(Tree::new(MEMORY)));
         let server = Server::start(self.address, tree, ServerOptions::default());
-        let server = server.map_err(|e| BedError::failed("starting serve-nfs", e))?;
+        let server = server.map_err(|e| TestServerError::failed("starting serve-nfs", e))?;
         self.address = server.address();
         self.server = Some(server);
         Ok(())

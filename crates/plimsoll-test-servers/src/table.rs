@@ -5,8 +5,8 @@
 
 use crate::loopback;
 use crate::{
-    BedError, Fsal, Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, Nfs3Server, Rclone,
-    ServeNfs, Viewer, with_options,
+    Fsal, Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, Nfs3Server, Rclone, ServeNfs,
+    TestServerError, Viewer, with_options,
 };
 use std::net::SocketAddr;
 
@@ -46,16 +46,16 @@ pub trait NfsServer: Send {
     fn nfs_address(&self) -> SocketAddr;
 
     /// Connects an independent client, to access the files.
-    fn viewer(&self) -> Result<Viewer, BedError> {
+    fn viewer(&self) -> Result<Viewer, TestServerError> {
         let nfs = self.nfs_address();
         Viewer::connect(nfs, nfs.port(), "/")
     }
 
     /// Kills it.
-    fn kill(&mut self) -> Result<(), BedError>;
+    fn kill(&mut self) -> Result<(), TestServerError>;
 
     /// Starts it after it was killed.
-    fn start_again(&mut self) -> Result<(), BedError>;
+    fn start_again(&mut self) -> Result<(), TestServerError>;
 }
 
 /// URL of one of several versions, from those of NFSv3 and NFSv4 without options.
@@ -77,15 +77,15 @@ impl NfsServer for Ganesha {
         SocketAddr::new(self.address(), NFS_PORT)
     }
 
-    fn viewer(&self) -> Result<Viewer, BedError> {
+    fn viewer(&self) -> Result<Viewer, TestServerError> {
         Viewer::connect(self.nfs_address(), MOUNT_PORT, Self::EXPORT)
     }
 
-    fn kill(&mut self) -> Result<(), BedError> {
+    fn kill(&mut self) -> Result<(), TestServerError> {
         self.kill()
     }
 
-    fn start_again(&mut self) -> Result<(), BedError> {
+    fn start_again(&mut self) -> Result<(), TestServerError> {
         self.start_again()
     }
 }
@@ -99,15 +99,15 @@ impl NfsServer for Knfsd {
         SocketAddr::new(self.address(), NFS_PORT)
     }
 
-    fn viewer(&self) -> Result<Viewer, BedError> {
+    fn viewer(&self) -> Result<Viewer, TestServerError> {
         Viewer::connect(self.nfs_address(), MOUNT_PORT, Self::EXPORT)
     }
 
-    fn kill(&mut self) -> Result<(), BedError> {
+    fn kill(&mut self) -> Result<(), TestServerError> {
         self.kill_server()
     }
 
-    fn start_again(&mut self) -> Result<(), BedError> {
+    fn start_again(&mut self) -> Result<(), TestServerError> {
         self.start_server_again()
     }
 }
@@ -146,7 +146,7 @@ pub struct ServerRow {
     pub noted: Option<&'static str>,
     /// Cases of the conformance suite that it fails.
     pub exceptions: &'static [Exception],
-    start: fn() -> Result<Box<dyn NfsServer>, BedError>,
+    start: fn() -> Result<Box<dyn NfsServer>, TestServerError>,
 }
 
 impl ServerRow {
@@ -171,7 +171,7 @@ impl ServerRow {
     }
 
     /// Starts the server, with an empty export.
-    pub fn start(&self) -> Result<Box<dyn NfsServer>, BedError> {
+    pub fn start(&self) -> Result<Box<dyn NfsServer>, TestServerError> {
         (self.start)()
     }
 

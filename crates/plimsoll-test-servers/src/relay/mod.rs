@@ -3,7 +3,7 @@
 
 mod faults;
 
-use crate::{BedError, with_options};
+use crate::{TestServerError, with_options};
 use faults::{CallAction, Faults, ReplyAction, altered, record};
 pub use faults::{Fault, Garbage};
 use plimsoll_nfs::rpc::{Kind, RecordReader, kind};
@@ -50,8 +50,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl FaultRelay {
     /// Starts a relay in front of this server, at a free port of the loopback.
-    pub fn start(server: SocketAddr) -> Result<Self, BedError> {
-        let failed = |e| BedError::failed("a relay", e);
+    pub fn start(server: SocketAddr) -> Result<Self, TestServerError> {
+        let failed = |e| TestServerError::failed("a relay", e);
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared {

@@ -9,7 +9,7 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::BedError;
+use crate::TestServerError;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -53,8 +53,8 @@ const OTHERS_WRITE: u32 = 0o022;
 
 impl Library {
     /// Content of the library, which is built if necessary.
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>, BedError> {
-        let dir = format!("plimsoll-testbed-library-{}", user_outside());
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, TestServerError> {
+        let dir = format!("plimsoll-test-servers-library-{}", user_outside());
         let dir = std::env::temp_dir().join(dir);
         Compiler::of_environment().kept(self, &dir)
     }
@@ -102,7 +102,7 @@ impl Compiler {
     }
 
     /// Builds a program or library from a text.
-    fn build(&self, source: &str, flags: &[&str], to: &Path) -> Result<(), BedError> {
+    fn build(&self, source: &str, flags: &[&str], to: &Path) -> Result<(), TestServerError> {
         let mut command = Command::new(&self.words[0]);
         command
             .args(&self.words[1..])
@@ -114,7 +114,7 @@ impl Compiler {
             .stderr(Stdio::piped());
         let failed = |e: io::Error| match e.kind() {
             ErrorKind::NotFound => self.missing(),
-            _ => BedError::failed(format!("`{}`", self.words[0]), e),
+            _ => TestServerError::failed(format!("`{}`", self.words[0]), e),
         };
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut input) = child.stdin.take() {
@@ -127,19 +127,19 @@ impl Compiler {
         }
         let errors = String::from_utf8_lossy(&output.stderr);
         let what = format!("`{}` cannot build a C library", self.words.join(" "));
-        Err(BedError::failed(
+        Err(TestServerError::failed(
             what,
             format!("{}\n{errors}", output.status),
         ))
     }
 
-    fn missing(&self) -> BedError {
+    fn missing(&self) -> TestServerError {
         match self.is_chosen {
-            true => BedError::failed(
+            true => TestServerError::failed(
                 format!("`{}` of the variable CC is missing", self.words[0]),
                 "it must be the C compiler that Rust links with, such as `cc` of the package `gcc`",
             ),
-            false => BedError::Missing {
+            false => TestServerError::Missing {
                 program: "cc",
                 package: "gcc",
             },
@@ -148,8 +148,8 @@ impl Compiler {
 
     /// The library in a directory, which is built if it is missing, and elsewhere if the directory may
     /// be another user's.
-    fn kept(&self, library: &Library, dir: &Path) -> Result<Vec<u8>, BedError> {
-        let failed = |e| BedError::failed(dir.display().to_string(), e);
+    fn kept(&self, library: &Library, dir: &Path) -> Result<Vec<u8>, TestServerError> {
+        let failed = |e| TestServerError::failed(dir.display().to_string(), e);
         if !is_own(dir).map_err(failed)? {
             let elsewhere = tempfile::tempdir().map_err(failed)?;
             return self.new_library(library, &elsewhere.path().join("library"));
@@ -170,11 +170,11 @@ impl Compiler {
         Ok(bytes)
     }
 
-    fn new_library(&self, library: &Library, to: &Path) -> Result<Vec<u8>, BedError> {
+    fn new_library(&self, library: &Library, to: &Path) -> Result<Vec<u8>, TestServerError> {
         self.build(library.source, &LIBRARY, to)?;
         std::fs::set_permissions(to, Permissions::from_mode(0o600))
             .and_then(|()| std::fs::read(to))
-            .map_err(|e| BedError::failed(to.display().to_string(), e))
+            .map_err(|e| TestServerError::failed(to.display().to_string(), e))
     }
 
     /// Name of the library's file, which depends on its source and on the compiler.

@@ -2,7 +2,7 @@
 
 use crate::namespace::{Namespace, SERVER_DIR, wait_for};
 use crate::process::{Process, wait_until};
-use crate::{BedError, NFS_PORT, preload, program, with_options};
+use crate::{NFS_PORT, TestServerError, preload, program, with_options};
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
@@ -39,7 +39,7 @@ impl Knfsd {
     pub const EXPORT: &str = "/mnt/export";
 
     /// Starts one with an empty export in memory.
-    pub fn start() -> Result<Self, BedError> {
+    pub fn start() -> Result<Self, TestServerError> {
         runs_on(std::env::consts::ARCH)?;
         Self::with(init, &[preload::PTRACE.bytes()?])
     }
@@ -49,7 +49,7 @@ impl Knfsd {
     fn with(
         init: impl FnOnce(IpAddr, IpAddr) -> String,
         libraries: &[Vec<u8>],
-    ) -> Result<Self, BedError> {
+    ) -> Result<Self, TestServerError> {
         for (name, package) in NEEDED {
             program(name, package)?;
         }
@@ -63,7 +63,7 @@ impl Knfsd {
         let (own, other) = this.namespace.inner();
         let init = this.write("init", init(own, other))?;
         std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))
-            .map_err(|e| BedError::failed("a script", e))?;
+            .map_err(|e| TestServerError::failed("a script", e))?;
         let mut paths = Vec::new();
         for (number, library) in libraries.iter().enumerate() {
             let name = format!("library.{number}.so");
@@ -78,15 +78,15 @@ impl Knfsd {
         self.namespace.seen(SERVER_DIR)
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<PathBuf, BedError> {
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<PathBuf, TestServerError> {
         let path = self.dir().join(name);
         let written = std::fs::write(&path, text);
-        written.map_err(|e| BedError::failed(path.display().to_string(), e))?;
+        written.map_err(|e| TestServerError::failed(path.display().to_string(), e))?;
         Ok(path)
     }
 
     /// Starts the kernel with a variable of its environment, which the programs before it do not have.
-    fn boot(&mut self, variable: &OsStr) -> Result<(), BedError> {
+    fn boot(&mut self, variable: &OsStr) -> Result<(), TestServerError> {
         let (_, gateway) = self.namespace.inner();
         // Only a namespace of processes ends all processes of this kernel.
         let mut command = self.namespace.command(Path::new("unshare"))?;
@@ -107,7 +107,7 @@ impl Knfsd {
             .args(["con=null", "con0=null,fd:1", "quiet"])
             .env("HOME", SERVER_DIR);
         let log = std::fs::File::create(self.dir().join("log"));
-        command.stdout(log.map_err(|e| BedError::failed("a log", e))?);
+        command.stdout(log.map_err(|e| TestServerError::failed("a log", e))?);
         let kernel = Process::start(command)?;
         let is_ready = || {
             let log = self.log();
@@ -148,16 +148,17 @@ impl Knfsd {
     }
 
     /// Runs a shell script in that kernel; returns its output, or an error if it fails.
-    pub fn sh(&mut self, script: &str) -> Result<String, BedError> {
+    pub fn sh(&mut self, script: &str) -> Result<String, TestServerError> {
         self.scripts += 1;
         let number = self.scripts;
         let kernel = self.kernel.as_ref();
-        let kernel = kernel.ok_or_else(|| BedError::failed(script, "that kernel was stopped"))?;
+        let kernel =
+            kernel.ok_or_else(|| TestServerError::failed(script, "that kernel was stopped"))?;
         self.write(&format!("script.{number}"), script)?;
         // Only a complete file gets the name that the kernel looks for.
         let (from, to) = (format!("script.{number}"), format!("do.{number}"));
         std::fs::rename(self.dir().join(from), self.dir().join(to))
-            .map_err(|e| BedError::failed("a script", e))?;
+            .map_err(|e| TestServerError::failed("a script", e))?;
         let done = self.dir().join(format!("done.{number}"));
         let code = || std::fs::read_to_string(&done).ok();
         let code = wait_until(script, code, || kernel.failure(|| self.log()))?;
@@ -165,7 +166,7 @@ impl Knfsd {
         let output = std::fs::read_to_string(output).unwrap_or_default();
         match code.trim() {
             "0" => Ok(output),
-            code => Err(BedError::failed(
+            code => Err(TestServerError::failed(
                 script,
                 format!("exit code {code}, {output}"),
             )),
@@ -174,14 +175,14 @@ impl Knfsd {
 
     /// Has the server not remember clients over restarts. A short run of version 4 would mostly wait
     /// for the program that records each new one.
-    pub fn forget_clients(&mut self) -> Result<(), BedError> {
+    pub fn forget_clients(&mut self) -> Result<(), TestServerError> {
         self.sh("echo none > /sys/module/nfsd/parameters/cltrack_prog")
             .map(drop)
     }
 
     /// Also exports an ext4 file system of 64 MiB, at `limited` in the export, where the user `uid` may
     /// use `kib` KiB. From then on the server does not remember clients over restarts.
-    pub fn add_quota(&mut self, uid: u32, kib: u64) -> Result<(), BedError> {
+    pub fn add_quota(&mut self, uid: u32, kib: u64) -> Result<(), TestServerError> {
         for (name, package) in NEEDED_OF_QUOTA {
             program(name, package)?;
         }
@@ -200,17 +201,17 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
     }
 
     /// Kills the server, but not that kernel: its files stay.
-    pub fn kill_server(&mut self) -> Result<(), BedError> {
+    pub fn kill_server(&mut self) -> Result<(), TestServerError> {
         self.sh("rpc.nfsd 0").map(drop)
     }
 
     /// Starts a server that was killed, without a grace period.
-    pub fn start_server_again(&mut self) -> Result<(), BedError> {
+    pub fn start_server_again(&mut self) -> Result<(), TestServerError> {
         self.sh(START_SERVER).map(drop)
     }
 
     /// Stops that kernel in order.
-    pub fn stop(&mut self) -> Result<(), BedError> {
+    pub fn stop(&mut self) -> Result<(), TestServerError> {
         let Some(kernel) = self.kernel.take() else {
             return Ok(());
         };
@@ -224,10 +225,10 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
 }
 
 /// Checks the processor: User-Mode Linux exists for some only, and the library of [`preload`] for one.
-fn runs_on(architecture: &str) -> Result<(), BedError> {
+fn runs_on(architecture: &str) -> Result<(), TestServerError> {
     match architecture {
         "x86_64" => Ok(()),
-        other => Err(BedError::failed(
+        other => Err(TestServerError::failed(
             "User-Mode Linux",
             format!("it runs on x86-64 processors, and this one is {other}"),
         )),
@@ -294,7 +295,7 @@ mod tests {
     use crate::preload::tests::{LARGE_STATE, built, page_faults};
 
     /// What is said of one that does not start: the first line, and all.
-    fn said(of: Result<Knfsd, BedError>) -> (String, String) {
+    fn said(of: Result<Knfsd, TestServerError>) -> (String, String) {
         match of {
             Ok(_) => panic!("it starts"),
             Err(e) => {

@@ -1,6 +1,6 @@
 //! An independent client, with which tests check and change files on a server.
 
-use crate::BedError;
+use crate::TestServerError;
 use nfs3_client::nfs3_types::nfs3::{
     CREATE3args, GETATTR3args, LINK3args, LOOKUP3args, MKDIR3args, Nfs3Option, Nfs3Result,
     READ3args, READDIR3args, READLINK3args, REMOVE3args, RMDIR3args, SETATTR3args, SYMLINK3args,
@@ -45,11 +45,16 @@ pub enum Kind {
 }
 
 /// The result of a call of this procedure.
-fn done<T, E>(what: &str, called: Result<Nfs3Result<T, E>, RpcError>) -> Result<T, BedError> {
+fn done<T, E>(
+    what: &str,
+    called: Result<Nfs3Result<T, E>, RpcError>,
+) -> Result<T, TestServerError> {
     match called {
         Ok(Nfs3Result::Ok(result)) => Ok(result),
-        Ok(Nfs3Result::Err((status, _))) => Err(BedError::failed(what, format!("{status:?}"))),
-        Err(e) => Err(BedError::failed(what, e)),
+        Ok(Nfs3Result::Err((status, _))) => {
+            Err(TestServerError::failed(what, format!("{status:?}")))
+        }
+        Err(e) => Err(TestServerError::failed(what, e)),
     }
 }
 
@@ -77,11 +82,15 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 
 impl Viewer {
     /// Connects to NFS and MOUNT at these addresses, and mounts an export.
-    pub fn connect(nfs: SocketAddr, mount_port: u16, export: &str) -> Result<Self, BedError> {
+    pub fn connect(
+        nfs: SocketAddr,
+        mount_port: u16,
+        export: &str,
+    ) -> Result<Self, TestServerError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build()
-            .map_err(|e| BedError::failed("a runtime", e))?;
+            .map_err(|e| TestServerError::failed("a runtime", e))?;
         let host = nfs.ip().to_string();
         let builder = Nfs3ConnectionBuilder::new(TokioConnector, host, export)
             .nfs3_port(nfs.port())
@@ -89,8 +98,8 @@ impl Viewer {
             .connect_from_privileged_port(false)
             .credential(opaque_auth::auth_unix(&auth_unix::default()));
         let connection = runtime.block_on(builder.mount());
-        let connection =
-            connection.map_err(|e| BedError::failed(format!("mounting {export} of {nfs}"), e))?;
+        let connection = connection
+            .map_err(|e| TestServerError::failed(format!("mounting {export} of {nfs}"), e))?;
         Ok(Self {
             runtime,
             connection,
@@ -98,7 +107,7 @@ impl Viewer {
     }
 
     /// Looks up a path; returns `None` if it does not exist.
-    fn handle(&mut self, path: &[u8]) -> Result<Option<nfs_fh3>, BedError> {
+    fn handle(&mut self, path: &[u8]) -> Result<Option<nfs_fh3>, TestServerError> {
         let mut dir = self.connection.root_nfs_fh3();
         for name in path.split(|b| *b == b'/').filter(|n| !n.is_empty()) {
             let args = LOOKUP3args {
@@ -114,19 +123,21 @@ impl Viewer {
     }
 
     /// Looks up a path that must exist.
-    fn existing(&mut self, path: &[u8]) -> Result<nfs_fh3, BedError> {
+    fn existing(&mut self, path: &[u8]) -> Result<nfs_fh3, TestServerError> {
         let found = self.handle(path)?;
-        found.ok_or_else(|| BedError::failed(String::from_utf8_lossy(path), "it is not there"))
+        found.ok_or_else(|| {
+            TestServerError::failed(String::from_utf8_lossy(path), "it is not there")
+        })
     }
 
-    fn attributes(&mut self, object: nfs_fh3) -> Result<fattr3, BedError> {
+    fn attributes(&mut self, object: nfs_fh3) -> Result<fattr3, TestServerError> {
         let args = GETATTR3args { object };
         let got = self.runtime.block_on(self.connection.getattr(&args));
         done("GETATTR", got).map(|ok| ok.obj_attributes)
     }
 
     /// Kind of a path, without following a link; `None` if it does not exist.
-    pub fn kind(&mut self, path: impl AsRef<[u8]>) -> Result<Option<Kind>, BedError> {
+    pub fn kind(&mut self, path: impl AsRef<[u8]>) -> Result<Option<Kind>, TestServerError> {
         let Some(handle) = self.handle(path.as_ref())? else {
             return Ok(None);
         };
@@ -140,13 +151,13 @@ impl Viewer {
     }
 
     /// Permissions of a path, with the bits above them.
-    pub fn mode(&mut self, path: impl AsRef<[u8]>) -> Result<u32, BedError> {
+    pub fn mode(&mut self, path: impl AsRef<[u8]>) -> Result<u32, TestServerError> {
         let handle = self.existing(path.as_ref())?;
         Ok(self.attributes(handle)?.mode & PERMISSIONS)
     }
 
     /// Names in a directory, sorted.
-    pub fn names(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>, BedError> {
+    pub fn names(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>, TestServerError> {
         let dir = self.existing(path.as_ref())?;
         let (mut names, mut cookie, mut verifier) = (Vec::new(), 0, cookieverf3::default());
         loop {
@@ -174,7 +185,7 @@ impl Viewer {
     }
 
     /// Content of a file.
-    pub fn bytes(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, BedError> {
+    pub fn bytes(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, TestServerError> {
         let file = self.existing(path.as_ref())?;
         let mut bytes = Vec::new();
         loop {
@@ -193,7 +204,7 @@ impl Viewer {
     }
 
     /// Creates a file with these bytes, or replaces the content of an existing one.
-    pub fn write(&mut self, path: impl AsRef<[u8]>, bytes: &[u8]) -> Result<(), BedError> {
+    pub fn write(&mut self, path: impl AsRef<[u8]>, bytes: &[u8]) -> Result<(), TestServerError> {
         let path = path.as_ref();
         let file = match self.handle(path)? {
             Some(file) => {
@@ -230,14 +241,17 @@ impl Viewer {
             let wrote = self.runtime.block_on(self.connection.write(&args));
             let wrote = done("WRITE", wrote)?.count;
             if wrote as usize != piece.len() {
-                return Err(BedError::failed("WRITE", format!("only {wrote} bytes")));
+                return Err(TestServerError::failed(
+                    "WRITE",
+                    format!("only {wrote} bytes"),
+                ));
             }
             offset += piece.len() as u64;
         }
         Ok(())
     }
 
-    fn set(&mut self, object: &nfs_fh3, new_attributes: sattr3) -> Result<(), BedError> {
+    fn set(&mut self, object: &nfs_fh3, new_attributes: sattr3) -> Result<(), TestServerError> {
         let args = SETATTR3args {
             object: object.clone(),
             new_attributes,
@@ -248,13 +262,13 @@ impl Viewer {
     }
 
     /// Sets the permissions of a path.
-    pub fn set_mode(&mut self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), BedError> {
+    pub fn set_mode(&mut self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), TestServerError> {
         let handle = self.existing(path.as_ref())?;
         self.set(&handle, with_mode(mode))
     }
 
     /// Creates a directory and those above it, if they are missing.
-    pub fn make_dirs(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
+    pub fn make_dirs(&mut self, path: impl AsRef<[u8]>) -> Result<(), TestServerError> {
         let path = path.as_ref();
         if self.handle(path)?.is_some() {
             return Ok(());
@@ -270,7 +284,7 @@ impl Viewer {
     }
 
     /// Creates a symbolic link.
-    pub fn link(&mut self, path: impl AsRef<[u8]>, to: &[u8]) -> Result<(), BedError> {
+    pub fn link(&mut self, path: impl AsRef<[u8]>, to: &[u8]) -> Result<(), TestServerError> {
         let (dir, name) = split(path.as_ref());
         let args = SYMLINK3args {
             where_: at(&self.existing(dir)?, name),
@@ -284,7 +298,7 @@ impl Viewer {
     }
 
     /// Target of a symbolic link.
-    pub fn read_link(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, BedError> {
+    pub fn read_link(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, TestServerError> {
         let symlink = self.existing(path.as_ref())?;
         let args = READLINK3args { symlink };
         let read = self.runtime.block_on(self.connection.readlink(&args));
@@ -296,7 +310,7 @@ impl Viewer {
         &mut self,
         of: impl AsRef<[u8]>,
         path: impl AsRef<[u8]>,
-    ) -> Result<(), BedError> {
+    ) -> Result<(), TestServerError> {
         let (dir, name) = split(path.as_ref());
         let args = LINK3args {
             file: self.existing(of.as_ref())?,
@@ -307,7 +321,7 @@ impl Viewer {
     }
 
     /// Removes a directory with its content.
-    pub fn remove_all(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
+    pub fn remove_all(&mut self, path: impl AsRef<[u8]>) -> Result<(), TestServerError> {
         let path = path.as_ref();
         for name in self.names(path)? {
             let below = [path, b"/", &name].concat();
@@ -326,7 +340,7 @@ impl Viewer {
     }
 
     /// Removes a file or a link.
-    pub fn remove(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
+    pub fn remove(&mut self, path: impl AsRef<[u8]>) -> Result<(), TestServerError> {
         let (dir, name) = split(path.as_ref());
         let args = REMOVE3args {
             object: at(&self.existing(dir)?, name),

@@ -1,7 +1,7 @@
 //! Namespaces of a server: a network of its own, and a directory in memory.
 
 use crate::process::{Process, bound_command, run, wait_until};
-use crate::{BedError, only_root, program};
+use crate::{TestServerError, only_root, program};
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::linux::net::SocketAddrExt;
@@ -50,18 +50,18 @@ struct AddressSlot {
 }
 
 impl AddressSlot {
-    fn take() -> Result<Self, BedError> {
+    fn take() -> Result<Self, TestServerError> {
         for number in 0..MAX_SERVERS {
-            let name = format!("plimsoll-testbed-{number}");
+            let name = format!("plimsoll-test-servers-{number}");
             let at = unix::SocketAddr::from_abstract_name(&name);
             // The name is only a lock, to which no process connects.
             match at.and_then(|at| UnixListener::bind_addr(&at)) {
                 Ok(_name) => return Ok(Self { number, _name }),
                 Err(e) if e.kind() == ErrorKind::AddrInUse => {}
-                Err(e) => return Err(BedError::failed(name, e)),
+                Err(e) => return Err(TestServerError::failed(name, e)),
             }
         }
-        Err(BedError::Full(usize::from(MAX_SERVERS)))
+        Err(TestServerError::Full(usize::from(MAX_SERVERS)))
     }
 
     fn address(&self, last: u8) -> Ipv4Addr {
@@ -75,7 +75,7 @@ impl AddressSlot {
 }
 
 impl Namespace {
-    pub(crate) fn new() -> Result<Self, BedError> {
+    pub(crate) fn new() -> Result<Self, TestServerError> {
         only_root()?;
         program("rpcbind", "rpcbind")?;
         let slot = AddressSlot::take()?;
@@ -90,7 +90,7 @@ impl Namespace {
         let pid = said
             .trim()
             .parse()
-            .map_err(|_| BedError::failed("a network namespace", holder.errors()))?;
+            .map_err(|_| TestServerError::failed("a network namespace", holder.errors()))?;
         let mut this = Self {
             slot,
             holder: Some(holder),
@@ -102,7 +102,7 @@ impl Namespace {
         Ok(this)
     }
 
-    fn connect(&mut self) -> Result<(), BedError> {
+    fn connect(&mut self) -> Result<(), TestServerError> {
         let (device, pid) = (self.slot.device(), self.pid.to_string());
         let ip = |args: &[&str]| {
             let mut command = Command::new(program("ip", "iproute2")?);
@@ -115,14 +115,14 @@ impl Namespace {
         let mut error = String::new();
         let added = || ip(&add).inspect_err(|e| error = e.to_string()).ok();
         wait_until("adding a network device", added, || None)
-            .map_err(|_| BedError::failed("adding a network device", &error))?;
+            .map_err(|_| TestServerError::failed("adding a network device", &error))?;
         let own = format!("{}/30", self.slot.address(1));
         ip(&["addr", "add", &own, "dev", &device])?;
         ip(&["link", "set", &device, "up"])?;
         let input = self.holder.as_mut().and_then(|h| h.input.take());
-        let mut input = input.ok_or_else(|| BedError::failed("a pipe", "it is missing"))?;
+        let mut input = input.ok_or_else(|| TestServerError::failed("a pipe", "it is missing"))?;
         writeln!(input, "{}/30", self.slot.address(2))
-            .map_err(|e| BedError::failed("a network namespace", e))
+            .map_err(|e| TestServerError::failed("a network namespace", e))
     }
 
     /// Address of the programs in the namespace.
@@ -145,7 +145,7 @@ impl Namespace {
     }
 
     /// A command in the namespaces of network and mounts, killed when this process dies.
-    pub(crate) fn command(&self, program: &Path) -> Result<Command, BedError> {
+    pub(crate) fn command(&self, program: &Path) -> Result<Command, TestServerError> {
         let mut command = bound_command("nsenter")?;
         command
             .args(["--net", "--mount", "--target", &self.pid.to_string(), "--"])
@@ -155,13 +155,13 @@ impl Namespace {
     }
 
     /// Runs a script of the shell to its end.
-    pub(crate) fn sh(&self, script: &str) -> Result<String, BedError> {
+    pub(crate) fn sh(&self, script: &str) -> Result<String, TestServerError> {
         let mut command = self.command(Path::new("sh"))?;
         run(command.args(["-e", "-c", script]))
     }
 
     /// Adds a route to the second machine, whose network device is `device`.
-    pub(crate) fn route(&self, device: &str) -> Result<(), BedError> {
+    pub(crate) fn route(&self, device: &str) -> Result<(), TestServerError> {
         let (second, first) = self.inner();
         let (outside, inside) = (self.slot.address(1), self.slot.address(2));
         self.sh(&format!(
@@ -183,7 +183,7 @@ impl Namespace {
         port: u16,
         what: &str,
         failure: impl Fn() -> Option<String>,
-    ) -> Result<(), BedError> {
+    ) -> Result<(), TestServerError> {
         wait_for(SocketAddr::new(self.address(), port), what, failure)
     }
 }
@@ -193,7 +193,7 @@ pub(crate) fn wait_for(
     at: SocketAddr,
     what: &str,
     failure: impl Fn() -> Option<String>,
-) -> Result<(), BedError> {
+) -> Result<(), TestServerError> {
     let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(200)).ok();
     wait_until(&format!("starting {what}"), connect, failure).map(drop)
 }

@@ -1,7 +1,7 @@
 //! Processes that end with this one.
 
 use crate::failure::failure;
-use crate::{BedError, SERVER_TIMEOUT, program};
+use crate::{SERVER_TIMEOUT, TestServerError, program};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 ///
 /// The system sends that signal when the *thread* that started the process ends; [`Process`] starts it
 /// on a thread that lives as long. A program that changes its user does not get it.
-pub(crate) fn bound_command(program_path: impl AsRef<OsStr>) -> Result<Command, BedError> {
+pub(crate) fn bound_command(program_path: impl AsRef<OsStr>) -> Result<Command, TestServerError> {
     let mut command = Command::new(program("setpriv", "util-linux")?);
     command
         .args(["--pdeathsig", "KILL", "--"])
@@ -30,15 +30,15 @@ pub(crate) fn bound_command(program_path: impl AsRef<OsStr>) -> Result<Command, 
 }
 
 /// Runs a command to its end; returns its standard output.
-pub(crate) fn run(command: &mut Command) -> Result<String, BedError> {
+pub(crate) fn run(command: &mut Command) -> Result<String, TestServerError> {
     let what = format!("{command:?}");
     let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|e| BedError::failed(&what, e))?;
+    let output = output.map_err(|e| TestServerError::failed(&what, e))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let errors = String::from_utf8_lossy(&output.stderr);
-    Err(BedError::failed(
+    Err(TestServerError::failed(
         what,
         format!("{}, {errors}", output.status),
     ))
@@ -50,18 +50,18 @@ pub(crate) fn wait_until<T>(
     what: &str,
     mut ready: impl FnMut() -> Option<T>,
     failure: impl Fn() -> Option<String>,
-) -> Result<T, BedError> {
+) -> Result<T, TestServerError> {
     let begun = Instant::now();
     loop {
         if let Some(ready) = ready() {
             return Ok(ready);
         }
         if let Some(why) = failure() {
-            return Err(BedError::failed(what, why));
+            return Err(TestServerError::failed(what, why));
         }
         if begun.elapsed() > SERVER_TIMEOUT {
             let why = format!("it takes more than {} s", SERVER_TIMEOUT.as_secs());
-            return Err(BedError::failed(what, why));
+            return Err(TestServerError::failed(what, why));
         }
         std::thread::sleep(POLL_INTERVAL);
     }
@@ -89,12 +89,12 @@ struct ExitState {
 
 impl Process {
     /// Starts a process, and waits for the first line of its standard output if that is piped.
-    pub(crate) fn start(mut command: Command) -> Result<Self, BedError> {
+    pub(crate) fn start(mut command: Command) -> Result<Self, TestServerError> {
         let what = format!("{command:?}");
         let errors = memfd_create("errors", MemfdFlags::CLOEXEC).map(File::from);
-        let errors = errors.map_err(|e| BedError::failed("a file in memory", e))?;
+        let errors = errors.map_err(|e| TestServerError::failed("a file in memory", e))?;
         let writer = errors.try_clone();
-        command.stderr(writer.map_err(|e| BedError::failed("a file in memory", e))?);
+        command.stderr(writer.map_err(|e| TestServerError::failed("a file in memory", e))?);
         let (signals, of_signals) = channel();
         let (tell_started, started) = channel();
         let (tell_ended, incoming) = channel();
@@ -117,9 +117,11 @@ impl Process {
             let status = keep(&mut child, &of_signals);
             let _ = tell_ended.send(status);
         });
-        let keeper = keeper.map_err(|e| BedError::failed("a thread", e))?;
-        let started = started.recv().map_err(|e| BedError::failed(&what, e))?;
-        let (input, said) = started.map_err(|e| BedError::failed(&what, e))?;
+        let keeper = keeper.map_err(|e| TestServerError::failed("a thread", e))?;
+        let started = started
+            .recv()
+            .map_err(|e| TestServerError::failed(&what, e))?;
+        let (input, said) = started.map_err(|e| TestServerError::failed(&what, e))?;
         Ok(Self {
             signals: Some(signals),
             ended: Mutex::new(ExitState {
@@ -141,7 +143,7 @@ impl Process {
     }
 
     /// Sends it a signal and waits for its end.
-    pub(crate) fn end(self, signal: Signal) -> Result<ExitStatus, BedError> {
+    pub(crate) fn end(self, signal: Signal) -> Result<ExitStatus, TestServerError> {
         self.signal(signal);
         // One that is stopped takes no signal except SIGKILL before it continues.
         self.signal(Signal::CONT);
@@ -151,7 +153,7 @@ impl Process {
         }
         let status = ended.incoming.recv_timeout(SERVER_TIMEOUT);
         ended.known = status.ok();
-        status.map_err(|_| BedError::failed("stopping a server", "it does not end"))
+        status.map_err(|_| TestServerError::failed("stopping a server", "it does not end"))
     }
 
     /// Its exit status, if it has ended.

@@ -2,7 +2,7 @@
 
 use crate::namespace::{Namespace, SERVER_DIR};
 use crate::process::{Process, wait_until};
-use crate::{BedError, MOUNT_PORT, NFS_PORT, preload, program, with_options};
+use crate::{MOUNT_PORT, NFS_PORT, TestServerError, preload, program, with_options};
 use rustix::process::Signal;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -82,16 +82,16 @@ impl Ganesha {
     pub const PSEUDO: &str = "/export";
 
     /// Starts one with an empty export.
-    pub fn start() -> Result<Self, BedError> {
+    pub fn start() -> Result<Self, TestServerError> {
         Self::with(&GaneshaOptions::default())
     }
 
     /// Starts one with these options.
-    pub fn with(options: &GaneshaOptions) -> Result<Self, BedError> {
+    pub fn with(options: &GaneshaOptions) -> Result<Self, TestServerError> {
         Self::configured(options, &configuration(options))
     }
 
-    fn configured(options: &GaneshaOptions, text: &str) -> Result<Self, BedError> {
+    fn configured(options: &GaneshaOptions, text: &str) -> Result<Self, TestServerError> {
         program("ganesha.nfsd", "nfs-ganesha")?;
         let namespace = Namespace::new()?;
         if let Some(size) = options.size {
@@ -108,14 +108,15 @@ impl Ganesha {
         this.write("ganesha.conf", text)?;
         this.write(LIBRARY, preload::HANDLES.bytes()?)?;
         std::fs::create_dir(this.namespace.seen(SERVER_DIR).join("recovery"))
-            .map_err(|e| BedError::failed("a directory for recovery", e))?;
+            .map_err(|e| TestServerError::failed("a directory for recovery", e))?;
         this.start_again()?;
         Ok(this)
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<(), BedError> {
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<(), TestServerError> {
         let path = self.namespace.seen(SERVER_DIR).join(name);
-        std::fs::write(&path, text).map_err(|e| BedError::failed(path.display().to_string(), e))
+        std::fs::write(&path, text)
+            .map_err(|e| TestServerError::failed(path.display().to_string(), e))
     }
 
     /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`], and the port mapper
@@ -153,17 +154,17 @@ impl Ganesha {
     }
 
     /// Runs a shell script in the server's namespaces; returns its output.
-    pub fn sh(&self, script: &str) -> Result<String, BedError> {
+    pub fn sh(&self, script: &str) -> Result<String, TestServerError> {
         self.namespace.sh(script)
     }
 
     /// Kills the server.
-    pub fn kill(&mut self) -> Result<(), BedError> {
+    pub fn kill(&mut self) -> Result<(), TestServerError> {
         self.end(Signal::KILL)
     }
 
     /// Stops the server in order.
-    pub fn stop(&mut self) -> Result<(), BedError> {
+    pub fn stop(&mut self) -> Result<(), TestServerError> {
         self.end(Signal::TERM)
     }
 
@@ -181,7 +182,7 @@ impl Ganesha {
         }
     }
 
-    fn end(&mut self, signal: Signal) -> Result<(), BedError> {
+    fn end(&mut self, signal: Signal) -> Result<(), TestServerError> {
         if let Some(server) = self.server.take() {
             server.end(signal)?;
         }
@@ -189,7 +190,7 @@ impl Ganesha {
     }
 
     /// Starts a server that was stopped or killed, with the same files.
-    pub fn start_again(&mut self) -> Result<(), BedError> {
+    pub fn start_again(&mut self) -> Result<(), TestServerError> {
         let path = program("ganesha.nfsd", "nfs-ganesha")?;
         let (before, length) = (self.starts(), self.log().len());
         // `env` keeps the library away from the programs before it.
@@ -212,7 +213,7 @@ impl Ganesha {
         // In that case it serves without exports.
         if self.log().contains("Failed to load FSAL") {
             let (program, package) = self.fsal.library();
-            return Err(BedError::Missing { program, package });
+            return Err(TestServerError::Missing { program, package });
         }
         self.server = Some(server);
         Ok(())

@@ -13,7 +13,7 @@
 //! temporary files of rclone stays.
 //!
 //! The servers are in the packages that `make setup` installs; errors name what is missing
-//! ([`BedError`]). Methods that return a [`BedError`] fail with what is missing, or with the error of
+//! ([`TestServerError`]). Methods that return a [`TestServerError`] fail with what is missing, or with the error of
 //! the server or of the system.
 //!
 //! # Modules
@@ -69,7 +69,7 @@ const SERVER_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum BedError {
+pub enum TestServerError {
     /// A program is not installed.
     #[error("`{program}` is missing: run `make setup`, or install the package `{package}`")]
     Missing {
@@ -107,7 +107,7 @@ pub enum BedError {
     },
 }
 
-impl BedError {
+impl TestServerError {
     fn failed(what: impl Into<String>, why: impl ToString) -> Self {
         Self::Failed {
             what: what.into(),
@@ -126,11 +126,11 @@ fn with_options(url: &str, options: &str) -> String {
 }
 
 /// Finds a program in `PATH` or in the administrator's directories.
-fn program(program: &'static str, package: &'static str) -> Result<PathBuf, BedError> {
+fn program(program: &'static str, package: &'static str) -> Result<PathBuf, TestServerError> {
     std::env::split_paths(&path_of_root())
         .map(|dir| dir.join(program))
         .find(|p| is_program(p))
-        .ok_or(BedError::Missing { program, package })
+        .ok_or(TestServerError::Missing { program, package })
 }
 
 /// `PATH` and the administrator's directories, which ordinary users do not have in it.
@@ -147,10 +147,10 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-fn only_root() -> Result<(), BedError> {
+fn only_root() -> Result<(), TestServerError> {
     match rustix::process::geteuid().is_root() {
         true => Ok(()),
-        false => Err(BedError::NotRoot(
+        false => Err(TestServerError::NotRoot(
             "the test does not begin with `needs_root!`".into(),
         )),
     }
