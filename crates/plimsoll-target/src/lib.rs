@@ -14,6 +14,7 @@
 //! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
 //! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
 //! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
+//! | `testbed` | the name of a test bed, which stands for the target of that bed |
 //! | `registry` | the table of targets, and all that follows from a URL's scheme |
 //!
 //! A new target is a module with a `SCHEME` and a function `connect`, and its name in
@@ -34,6 +35,7 @@ mod scheme;
 mod session;
 mod session_types;
 mod sim;
+pub mod testbed;
 mod url_options;
 mod write_data;
 

@@ -2,7 +2,7 @@
 
 use crate::connect::{Purpose, TargetError, Visitor};
 use crate::scheme::{FileStorage, TargetScheme};
-use crate::{nfs3, nfs4, null, posix, sim};
+use crate::{nfs3, nfs4, null, posix, sim, testbed};
 use plimsoll_plan::WorkDirSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +23,7 @@ macro_rules! targets {
             purpose: Purpose,
             visitor: V,
         ) -> Result<V::Output, TargetError> {
+            let url = &*testbed::resolved(url);
             let name = scheme_name(url);
             $(if name == $module::SCHEME.name {
                 return Ok(visitor.visit($module::connect(url, place, purpose)?));
@@ -44,7 +45,8 @@ fn scheme_name(url: &str) -> &str {
 /// The scheme of a URL, if there is such a target.
 #[must_use]
 pub fn scheme_of(url: &str) -> Option<&'static TargetScheme> {
-    let name = scheme_name(url);
+    let url = testbed::resolved(url);
+    let name = scheme_name(&url);
     SCHEMES.iter().find(|scheme| scheme.name == name)
 }
 
@@ -107,13 +109,14 @@ pub fn with_silence_limit(url: &str, limit: Duration) -> String {
 }
 
 /// A work directory as an absolute path: relative paths of this machine are below the current
-/// directory, those of a server below the directory it exports.
+/// directory, those of a server below the directory it exports, and those of a test bed's mounted file
+/// system below its root.
 ///
 /// # Errors
 /// The system's error if there is no current directory.
 pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
     let dir = match is_local(url) {
-        true => std::path::absolute(dir)?,
+        true => std::path::absolute(testbed::below_base(url, dir))?,
         false => Path::new("/").join(dir),
     };
     // Without a dot in it or at its end.
@@ -121,7 +124,7 @@ pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
 }
 
 fn unknown(scheme: &str) -> TargetError {
-    let names = || SCHEMES.iter().map(|s| s.name);
+    let names = || SCHEMES.iter().map(|s| s.name).chain([testbed::SCHEME]);
     let lower = scheme.to_ascii_lowercase();
     let close = names().find(|n| strsim::damerau_levenshtein(n, &lower) <= 2);
     TargetError::Unknown {

@@ -2,7 +2,8 @@
 
 use crate::namespace::{Namespace, SERVER_DIR};
 use crate::process::{Process, wait_until};
-use crate::{MOUNT_PORT, NFS_PORT, TestServerError, preload, program, with_options};
+use crate::{MOUNT_PORT, NFS_PORT, TestServerError, program, with_options};
+use plimsoll_testbed::preload;
 use rustix::process::Signal;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

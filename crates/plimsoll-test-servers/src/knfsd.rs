@@ -2,7 +2,8 @@
 
 use crate::namespace::{Namespace, SERVER_DIR, wait_for};
 use crate::process::{Process, wait_until};
-use crate::{NFS_PORT, TestServerError, preload, program, with_options};
+use crate::{NFS_PORT, TestServerError, program, with_options};
+use plimsoll_testbed::preload;
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
@@ -292,7 +293,13 @@ rpc.nfsd 0; sync; echo o > /proc/sysrq-trigger; sleep 5
 mod tests {
     use super::*;
     use crate::needs_root;
-    use crate::preload::tests::{LARGE_STATE, built, page_faults};
+    use plimsoll_testbed::preload::{build_library, build_program};
+
+    /// A kernel that is told of a larger state.
+    const LARGE_STATE: &str = include_str!("../../plimsoll-testbed/src/preload/large_state.c");
+
+    /// A program that says whether registers survive page faults.
+    const PAGE_FAULTS: &str = include_str!("page_faults.c");
 
     /// What is said of one that does not start: the first line, and all.
     fn said(of: Result<Knfsd, TestServerError>) -> (String, String) {
@@ -341,7 +348,7 @@ mod tests {
     #[test]
     fn it_starts_where_the_state_of_the_processor_is_large() {
         needs_root!();
-        let large = built(LARGE_STATE);
+        let large = build_library(LARGE_STATE).unwrap();
         let (first, all) = said(Knfsd::with(init, std::slice::from_ref(&large)));
         assert!(first.contains("Kernel panic"), "{all}");
         assert!(
@@ -351,7 +358,9 @@ mod tests {
 
         let library = preload::PTRACE.bytes().unwrap_or_else(|e| panic!("{e}"));
         let mut server = Knfsd::with(init, &[library, large]).unwrap_or_else(|e| panic!("{e}"));
-        let program = server.write("page_faults", page_faults()).unwrap();
+        let program = server
+            .write("page_faults", build_program(PAGE_FAULTS).unwrap())
+            .unwrap();
         std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(server.sh("/mnt/page_faults").unwrap(), "0 of 2000 lost\n");
         assert!(

@@ -19,21 +19,17 @@
 //! # Modules
 //! - the servers: `ganesha` and `knfsd` (in a `namespace`), `rclone`, `nfs3_server` and `serve_nfs` (at
 //!   an address of the `loopback`); [`table`] is the list of them, and the trait that all implement;
-//! - `process` runs a server's process and waits until it is ready; `failure` finds in its logs why it
-//!   never will be;
-//! - `preload` builds the C libraries that User-Mode Linux and nfs-ganesha are loaded with;
+//! - `process` runs a server's process and waits until it is ready;
 //! - `relay` injects faults between a client and a server of version 4;
 //! - `viewer` is an independent client, to check and change files;
 //! - `needs_root` and `root_access` run a test as root.
 
-mod failure;
 mod ganesha;
 mod knfsd;
 mod loopback;
 mod namespace;
 mod needs_root;
 mod nfs3_server;
-mod preload;
 mod process;
 mod rclone;
 mod relay;
@@ -113,6 +109,12 @@ impl TestServerError {
             what: what.into(),
             why: why.to_string(),
         }
+    }
+}
+
+impl From<plimsoll_testbed::BedError> for TestServerError {
+    fn from(e: plimsoll_testbed::BedError) -> Self {
+        Self::failed("a C library", e)
     }
 }
 

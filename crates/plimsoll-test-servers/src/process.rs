@@ -1,7 +1,7 @@
 //! Processes that end with this one.
 
-use crate::failure::failure;
 use crate::{SERVER_TIMEOUT, TestServerError, program};
+use plimsoll_testbed::failure::failure;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;

@@ -65,6 +65,12 @@ impl DeliveryOrder {
         }
     }
 
+    /// Changes the round-trip time. The jitter stays at most as long.
+    pub(crate) fn set_rtt(&mut self, rtt: Duration) {
+        self.link.rtt = rtt;
+        self.link.jitter = self.link.jitter.min(rtt);
+    }
+
     /// The time at which data sent at `sent` arrives.
     pub(crate) fn arrives_at(&mut self, sent: Instant) -> Instant {
         let mut delay = self.link.rtt / 2;

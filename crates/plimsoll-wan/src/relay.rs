@@ -48,6 +48,8 @@ pub struct Relay {
 struct Shared {
     upstream: Vec<SocketAddr>,
     link: Link,
+    /// The round-trip time now, in nanoseconds; that of `link` is the first one.
+    rtt_ns: AtomicU64,
     counters: Counters,
     directions: [Mutex<LinkDirection>; 2],
     stop: AtomicBool,
@@ -62,6 +64,10 @@ struct Shared {
 }
 
 impl Shared {
+    fn rtt(&self) -> Duration {
+        Duration::from_nanos(self.rtt_ns.load(Relaxed))
+    }
+
     /// The maximum memory of one direction of a connection now, in bytes.
     fn room(&self) -> usize {
         let share = MAX_TOTAL_IN_FLIGHT_BYTES / self.count.load(Relaxed).max(1);
@@ -97,6 +103,10 @@ impl Connection {
     }
 }
 
+fn nanos(rtt: Duration) -> u64 {
+    u64::try_from(rtt.as_nanos()).expect("a round trip takes at most seconds")
+}
+
 /// Makes closing a connection reset it.
 fn reset_when_closed(stream: &TcpStream) {
     // If that fails, the connection is closed in order.
@@ -120,6 +130,7 @@ impl Relay {
         let shared = Arc::new(Shared {
             upstream: upstream.to_vec(),
             link: link.clone(),
+            rtt_ns: AtomicU64::new(nanos(link.rtt)),
             counters: Counters::default(),
             directions: [(), ()].map(|()| Mutex::new(LinkDirection::new(link))),
             stop: AtomicBool::new(false),
@@ -149,6 +160,16 @@ impl Relay {
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.shared.counters.summary()
+    }
+
+    /// Changes the round-trip time, also of connections that exist. Data that is on its way is not
+    /// overtaken.
+    ///
+    /// # Panics
+    /// If it is longer than [`MAX_RTT`](crate::MAX_RTT).
+    pub fn set_rtt(&self, rtt: Duration) {
+        assert!(rtt <= crate::MAX_RTT, "a round trip of {rtt:?} is too long");
+        self.shared.rtt_ns.store(nanos(rtt), Relaxed);
     }
 
     /// Cuts all connections and drops their delayed data. New ones are accepted.
@@ -234,7 +255,7 @@ fn connect(upstream: &[SocketAddr]) -> io::Result<TcpStream> {
 fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
     // This machine's kernel has accepted the client's connection at once. The round trip that this
     // takes over the link delays the first bytes.
-    let opened = Instant::now() + shared.link.rtt;
+    let opened = Instant::now() + shared.rtt();
     let ready = connect(&shared.upstream).and_then(|server| {
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
@@ -274,7 +295,7 @@ fn pass(connection: &Connection, number: u64, shared: &Shared, opened: Instant) 
     std::thread::scope(|scope| {
         let begun = (|| {
             for (way, name) in [(0, "wan-up"), (1, "wan-down")] {
-                let put = move || put(connection, way, shared.link.rtt / 2, counters[way]);
+                let put = move || put(connection, way, shared.rtt() / 2, counters[way]);
                 Builder::new().name(name.into()).spawn_scoped(scope, put)?;
             }
             let back = from(1);
@@ -450,6 +471,7 @@ impl<'a> DirectionDelay<'a> {
     /// The time at which bytes that were read at `came` are to be written.
     fn due(&mut self, came: Instant, bytes: usize, counters: &Direction) -> Instant {
         let sent = lock(&self.shared.directions[self.way]).sent_at(came, bytes);
+        self.order.set_rtt(self.shared.rtt());
         let stall = self.order.stalls(bytes);
         if stall.is_some() {
             counters.stalled();

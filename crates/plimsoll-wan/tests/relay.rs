@@ -187,6 +187,20 @@ fn a_server_that_is_not_there() {
     assert_eq!(summary.up.delay_p50, None);
 }
 
+/// Of a connection that exists, too.
+#[test]
+fn the_round_trip_time_changes() {
+    let echo = Echo::start();
+    let relay = echo.behind(&Link::of_rtt(ms(10)));
+    let mut stream = connect(&relay);
+    round_trip(&mut stream, b"short");
+    relay.set_rtt(ms(300));
+    assert!(round_trip(&mut stream, b"long") >= ms(300));
+    relay.set_rtt(ms(0));
+    let again = round_trip(&mut stream, b"none");
+    assert!(again < ms(300), "{again:?}");
+}
+
 /// Every connection of it would make another one.
 #[test]
 fn a_relay_to_itself_is_refused() {

@@ -10,6 +10,7 @@ mod results_management;
 mod resume;
 mod study;
 mod systems;
+mod testbed;
 mod values;
 mod workloads;
 
@@ -22,6 +23,7 @@ pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportForm
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, Study, StudyArgs};
 pub use systems::{EventArgs, FitArgs, SystemsArgs, SystemsCommand};
+pub use testbed::{TestbedCommand, UpArgs, fault};
 pub use workloads::{
     ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };
@@ -215,6 +217,10 @@ Examples:
     /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
     #[command(after_help = WAN_EXAMPLES)]
     Wan(WanArgs),
+    /// Start real storage systems on this machine, hurt them while they are loaded, and end them
+    #[command(after_help = TESTBED_EXAMPLES)]
+    #[command(subcommand)]
+    Testbed(Box<TestbedCommand>),
     /// Print the JSON schema of run.json or of another document
     #[command(after_help = "\
 Examples:
@@ -263,6 +269,15 @@ Without --dir, a workload file's own paths are used unchanged, and a built-in wo
 gets a fresh directory below the system's temporary directory.
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid, 130 interrupted (SIGINT, \
 SIGTERM or SIGHUP).";
+
+const TESTBED_EXAMPLES: &str = "\
+Examples:
+  plimsoll testbed list
+  plimsoll testbed up edge --rtt 150ms
+  plimsoll run fileserver --target testbed:edge --time 30s
+  plimsoll testbed fault edge cut line
+  plimsoll testbed down edge
+  plimsoll testbed with replicated -- run fileserver --time 30s";
 
 const CURVE_EXAMPLES: &str = "\
 Examples:

@@ -43,7 +43,8 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(e) => return explain(&e),
     };
-    let done = match arguments.command.add_events() {
+    let ready = arguments.command.enter_test_bed();
+    let done = match ready.and_then(|()| arguments.command.add_events()) {
         Err(e) => Err(e),
         Ok(()) => run(arguments.command),
     };
@@ -86,6 +87,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Prune(args) => commands::prune::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Sut(what) => commands::sut::run(&what),
+        Command::Testbed(command) => commands::testbed::run(&command),
         Command::Schema { form } => commands::documents::schema(form),
         Command::Completions { shell } => commands::documents::completions(shell),
         Command::Man { dir } => commands::documents::man(dir.as_deref()),

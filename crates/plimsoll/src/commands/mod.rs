@@ -22,6 +22,7 @@ pub mod show;
 pub mod study;
 pub mod sut;
 pub mod systems;
+pub mod testbed;
 pub mod wan;
 
 use crate::cli::Format;

@@ -141,7 +141,7 @@ fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
             }
         })
     };
-    let texts: Vec<String> = found.iter().map(one).collect::<Result<_, _>>()?;
+    let texts: Vec<String> = found.iter().map(one).collect::<Result<_, CommandError>>()?;
     Ok(match &texts[..] {
         [one] => one.clone(),
         many => format!("[\n{}]\n", many.join(",\n")),

@@ -7,9 +7,10 @@
 //! another user may have written are not used.
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
-use crate::TestServerError;
+use crate::BedError;
+use crate::needs::Need;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,19 +21,19 @@ use std::process::{Command, Stdio};
 
 /// A library and its source.
 #[derive(Debug, Hash)]
-pub(crate) struct Library {
+pub struct Library {
     name: &'static str,
     source: &'static str,
 }
 
 /// For User-Mode Linux.
-pub(crate) const PTRACE: Library = Library {
+pub const PTRACE: Library = Library {
     name: "ptrace",
     source: include_str!("ptrace.c"),
 };
 
 /// For nfs-ganesha.
-pub(crate) const HANDLES: Library = Library {
+pub const HANDLES: Library = Library {
     name: "handles",
     source: include_str!("handles.c"),
 };
@@ -53,11 +54,38 @@ const OTHERS_WRITE: u32 = 0o022;
 
 impl Library {
     /// Content of the library, which is built if necessary.
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>, TestServerError> {
-        let dir = format!("plimsoll-test-servers-library-{}", user_outside());
+    ///
+    /// # Errors
+    /// Those of the compiler, and of the directory that keeps it.
+    pub fn bytes(&self) -> Result<Vec<u8>, BedError> {
+        let dir = format!("plimsoll-libraries-{}", user_outside());
         let dir = std::env::temp_dir().join(dir);
         Compiler::of_environment().kept(self, &dir)
     }
+}
+
+/// A library built from a C source.
+///
+/// # Errors
+/// Those of the compiler.
+pub fn build_library(source: &str) -> Result<Vec<u8>, BedError> {
+    build(source, &LIBRARY)
+}
+
+/// A program built from a C source.
+///
+/// # Errors
+/// Those of the compiler.
+pub fn build_program(source: &str) -> Result<Vec<u8>, BedError> {
+    build(source, &["-std=gnu11", "-O2"])
+}
+
+fn build(source: &str, flags: &[&str]) -> Result<Vec<u8>, BedError> {
+    let failed = |e| BedError::failed("a directory", e);
+    let dir = tempfile::tempdir().map_err(failed)?;
+    let path = dir.path().join("built");
+    Compiler::of_environment().build(source, flags, &path)?;
+    std::fs::read(path).map_err(failed)
 }
 
 /// Id of this user outside of namespaces: root of a namespace is the user who created it.
@@ -102,7 +130,7 @@ impl Compiler {
     }
 
     /// Builds a program or library from a text.
-    fn build(&self, source: &str, flags: &[&str], to: &Path) -> Result<(), TestServerError> {
+    fn build(&self, source: &str, flags: &[&str], to: &Path) -> Result<(), BedError> {
         let mut command = Command::new(&self.words[0]);
         command
             .args(&self.words[1..])
@@ -114,7 +142,7 @@ impl Compiler {
             .stderr(Stdio::piped());
         let failed = |e: io::Error| match e.kind() {
             ErrorKind::NotFound => self.missing(),
-            _ => TestServerError::failed(format!("`{}`", self.words[0]), e),
+            _ => BedError::failed(format!("`{}`", self.words[0]), e),
         };
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut input) = child.stdin.take() {
@@ -127,29 +155,26 @@ impl Compiler {
         }
         let errors = String::from_utf8_lossy(&output.stderr);
         let what = format!("`{}` cannot build a C library", self.words.join(" "));
-        Err(TestServerError::failed(
+        Err(BedError::failed(
             what,
             format!("{}\n{errors}", output.status),
         ))
     }
 
-    fn missing(&self) -> TestServerError {
+    fn missing(&self) -> BedError {
         match self.is_chosen {
-            true => TestServerError::failed(
+            true => BedError::failed(
                 format!("`{}` of the variable CC is missing", self.words[0]),
                 "it must be the C compiler that Rust links with, such as `cc` of the package `gcc`",
             ),
-            false => TestServerError::Missing {
-                program: "cc",
-                package: "gcc",
-            },
+            false => BedError::Missing(vec![Need::debian("cc", "gcc")]),
         }
     }
 
     /// The library in a directory, which is built if it is missing, and elsewhere if the directory may
     /// be another user's.
-    fn kept(&self, library: &Library, dir: &Path) -> Result<Vec<u8>, TestServerError> {
-        let failed = |e| TestServerError::failed(dir.display().to_string(), e);
+    fn kept(&self, library: &Library, dir: &Path) -> Result<Vec<u8>, BedError> {
+        let failed = |e| BedError::failed(dir.display().to_string(), e);
         if !is_own(dir).map_err(failed)? {
             let elsewhere = tempfile::tempdir().map_err(failed)?;
             return self.new_library(library, &elsewhere.path().join("library"));
@@ -170,11 +195,11 @@ impl Compiler {
         Ok(bytes)
     }
 
-    fn new_library(&self, library: &Library, to: &Path) -> Result<Vec<u8>, TestServerError> {
+    fn new_library(&self, library: &Library, to: &Path) -> Result<Vec<u8>, BedError> {
         self.build(library.source, &LIBRARY, to)?;
         std::fs::set_permissions(to, Permissions::from_mode(0o600))
             .and_then(|()| std::fs::read(to))
-            .map_err(|e| TestServerError::failed(to.display().to_string(), e))
+            .map_err(|e| BedError::failed(to.display().to_string(), e))
     }
 
     /// Name of the library's file, which depends on its source and on the compiler.
@@ -212,8 +237,8 @@ fn is_ours(found: &std::fs::Metadata) -> bool {
     found.uid() == uid && found.mode() & OTHERS_WRITE == 0
 }
 
-/// The variable `LD_PRELOAD` for the libraries at these paths, in this order.
-pub(crate) fn variable(paths: &[PathBuf]) -> std::ffi::OsString {
+/// The assignment of the variable `LD_PRELOAD` for the libraries at these paths, in this order.
+pub fn variable(paths: &[PathBuf]) -> std::ffi::OsString {
     let paths: Vec<&OsStr> = paths.iter().map(|p| p.as_os_str()).collect();
     let mut variable = std::ffi::OsString::from("LD_PRELOAD=");
     variable.push(paths.join(OsStr::new(":")));

@@ -5,7 +5,7 @@ use super::*;
 use std::process::Output;
 
 /// A kernel that is told of a larger state.
-pub(crate) const LARGE_STATE: &str = include_str!("large_state.c");
+const LARGE_STATE: &str = include_str!("large_state.c");
 
 const TRACED: &str = include_str!("traced.c");
 
@@ -13,23 +13,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What the C compiler makes of this text.
-fn compiled(source: &str, flags: &[&str]) -> Vec<u8> {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("made");
-    let done = Compiler::of_environment().build(source, flags, &path);
-    done.unwrap_or_else(|e| panic!("{e}"));
-    std::fs::read(path).unwrap()
-}
-
 /// A library built from this text.
-pub(crate) fn built(source: &str) -> Vec<u8> {
-    compiled(source, &LIBRARY)
-}
-
-/// A program that says whether registers survive page faults.
-pub(crate) fn page_faults() -> Vec<u8> {
-    compiled(include_str!("page_faults.c"), &["-std=gnu11", "-O2"])
+fn built(source: &str) -> Vec<u8> {
+    build_library(source).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Runs a program built from this text, with these libraries, in a directory that it is given too.

@@ -10,7 +10,7 @@ const MAX_LOG_LINES: usize = 20;
 /// configuration.
 const FATAL: [&str; 3] = [
     "Kernel panic",
-    "ERROR: ld.so: object '/mnt/library.",
+    "ERROR: ld.so: object ",
     "error: syntax error",
 ];
 
@@ -20,7 +20,8 @@ fn is_fatal(line: &str) -> bool {
 
 /// Why a program will never be ready, if that is known: first the most important line, then the ends
 /// of its logs. `logs` are in the order of their importance.
-pub(crate) fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String> {
+#[must_use]
+pub fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String> {
     let logs: Vec<Vec<&str>> = logs.iter().map(|log| relevant_lines(log)).collect();
     let fatal = logs.iter().flatten().find(|line| is_fatal(line));
     let last = || logs.iter().find_map(|log| log.last());

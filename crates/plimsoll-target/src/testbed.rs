@@ -1,0 +1,115 @@
+//! `testbed:NAME`: stands for the target of a test bed, which another process keeps.
+//!
+//! Only a process in the bed's network can reach it. Such a process is in one bed, so what its name stands
+//! for is a value of the process, which is set before anything connects.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Scheme of the URLs.
+pub const SCHEME: &str = "testbed";
+
+/// The target of the test bed that this process is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestBedTarget {
+    /// The bed's name.
+    pub name: String,
+    /// URL of its target.
+    pub url: String,
+    /// The directory below which its files are, if it is a mounted file system.
+    pub directory: Option<PathBuf>,
+}
+
+static ENTERED: OnceLock<TestBedTarget> = OnceLock::new();
+
+/// Says that this process is in a test bed.
+///
+/// # Panics
+/// If it was in another one before.
+pub fn enter(bed: TestBedTarget) {
+    let entered = ENTERED.get_or_init(|| bed.clone());
+    assert_eq!(*entered, bed, "a process is in one test bed");
+}
+
+/// The name in `testbed:NAME` or `testbed:NAME?OPTIONS`.
+#[must_use]
+pub fn name_of(url: &str) -> Option<&str> {
+    let rest = url.strip_prefix(SCHEME)?.strip_prefix(':')?;
+    Some(rest.split_once('?').map_or(rest, |(name, _)| name))
+}
+
+fn entered(url: &str) -> Option<&'static TestBedTarget> {
+    let name = name_of(url)?;
+    ENTERED.get().filter(|bed| bed.name == name)
+}
+
+/// The URL that a URL stands for: that of the bed's target, with the options of both.
+pub(crate) fn resolved(url: &str) -> Cow<'_, str> {
+    match entered(url) {
+        Some(bed) => with_options(&bed.url, url).into(),
+        None => url.into(),
+    }
+}
+
+fn with_options(inner: &str, url: &str) -> String {
+    let options = url.split_once('?').map_or("", |(_, options)| options);
+    match (options, inner.contains('?')) {
+        ("", _) => inner.to_owned(),
+        (options, true) => format!("{inner}&{options}"),
+        (options, false) => format!("{inner}?{options}"),
+    }
+}
+
+/// The directory below which the files of a URL's target are, if it is a test bed's mounted file system.
+#[must_use]
+pub fn base_directory(url: &str) -> Option<&'static Path> {
+    entered(url)?.directory.as_deref()
+}
+
+/// A directory of the user below the base directory of a URL's target; unchanged if it has none.
+#[must_use]
+pub fn below_base(url: &str, dir: &Path) -> PathBuf {
+    match base_directory(url) {
+        Some(base) if !dir.starts_with(base) => base.join(dir.strip_prefix("/").unwrap_or(dir)),
+        _ => dir.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, since a process is in one bed.
+    #[test]
+    fn a_name_stands_for_the_bed_of_the_process() {
+        assert_eq!(name_of("testbed:r1?nconnect=2"), Some("r1"));
+        assert_eq!(name_of("nfs3://h/testbed:x"), None);
+        assert_eq!(resolved("testbed:r1"), "testbed:r1");
+        enter(TestBedTarget {
+            name: "r1".into(),
+            url: "posix".into(),
+            directory: Some("/beds/r1/mnt".into()),
+        });
+        assert_eq!(resolved("testbed:r1"), "posix");
+        assert_eq!(resolved("testbed:r2"), "testbed:r2");
+        assert_eq!(
+            with_options("nfs3://h/?mountport=1", "testbed:r1?a=b"),
+            "nfs3://h/?mountport=1&a=b"
+        );
+        assert_eq!(
+            with_options("nfs3://h/x", "testbed:r1?a=b"),
+            "nfs3://h/x?a=b"
+        );
+        for dir in ["work", "/work", "/beds/r1/mnt/work"] {
+            let below = below_base("testbed:r1", Path::new(dir));
+            assert_eq!(below, Path::new("/beds/r1/mnt/work"));
+        }
+        assert_eq!(below_base("posix", Path::new("/work")), Path::new("/work"));
+        assert!(crate::is_local("testbed:r1") && crate::keeps_files("testbed:r1"));
+        assert_eq!(
+            crate::absolute("testbed:r1", Path::new("/a/./b/")).unwrap(),
+            Path::new("/beds/r1/mnt/a/b")
+        );
+    }
+}

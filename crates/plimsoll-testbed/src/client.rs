@@ -1,0 +1,456 @@
+//! What the commands do with test beds: start, ask, hurt, enter and end them.
+
+use crate::bed::NodeStatus;
+use crate::control::{self, BedStatus, Reply, Request};
+use crate::fault::Fault;
+use crate::keeper;
+use crate::kinds::{self, Kind, Rights};
+use crate::options::BedOptions;
+use crate::state::{BedState, BedTarget};
+use crate::store::Store;
+use crate::{BedError, needs::Need};
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Maximum time in which a bed ends by itself; then it is killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum time in which the system ends its processes after that.
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Time between two looks at a process that ends.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Time between two looks at whether the user interrupts.
+const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A test bed that is up.
+pub struct TestBed {
+    store: Store,
+    state: BedState,
+    /// Its process, if it ends with this value.
+    bound: Option<Child>,
+}
+
+/// How a bed is started.
+#[derive(Debug, Clone)]
+pub struct Start<'a> {
+    /// Its name; by default that of the kind, with a number if that is taken.
+    pub name: Option<&'a str>,
+    /// Its options.
+    pub options: BedOptions,
+    /// This program, of which another process keeps the bed.
+    pub program: &'a Path,
+    /// Arguments of that program before the bed's directory.
+    pub arguments: &'a [&'a str],
+    /// Whether the bed ends with this process.
+    pub is_bound: bool,
+}
+
+/// Checks that a kind takes these options, and that what it needs is there.
+///
+/// # Errors
+/// What is wrong or missing, with what to do.
+pub fn check(kind: &Kind, options: &BedOptions) -> Result<(), BedError> {
+    options.check(kind.name, kind.options)?;
+    let mut needs = (kind.needs)(options)?;
+    needs.push(Need::debian("unshare", "util-linux"));
+    let mut missing: Vec<Need> = needs.into_iter().filter(|n| n.find().is_none()).collect();
+    missing.dedup();
+    if !missing.is_empty() {
+        return Err(BedError::Missing(missing));
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    match (kind.rights)(options) {
+        Rights::Root(why) if !is_root || is_namespace_root() => Err(BedError::Rights(format!(
+            "a test bed of the kind {} needs the rights of root on the machine: {why}",
+            kind.name
+        ))),
+        Rights::UserNamespace if !is_root => probe_namespaces(),
+        _ => Ok(()),
+    }
+}
+
+/// Whether this root is one of a user namespace only.
+fn is_namespace_root() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let whole = ["0", "0", "4294967295"];
+    !map.lines().any(|l| l.split_whitespace().eq(whole))
+}
+
+/// Options of `unshare` for the namespaces of a bed.
+fn namespaces() -> Vec<&'static str> {
+    let mut options = match rustix::process::geteuid().is_root() {
+        true => vec![],
+        false => vec!["--user", "--map-root-user", "--map-auto"],
+    };
+    options.extend(["--net", "--mount", "--pid", "--fork", "--kill-child=KILL"]);
+    options
+}
+
+/// Some systems let no user create namespaces, or forbid everything in them.
+fn probe_namespaces() -> Result<(), BedError> {
+    let mut command = Command::new("unshare");
+    command.args(namespaces()).args(["--", "sh", "-c"]);
+    let output = command
+        .arg("ip link set lo up && mount -t tmpfs probe /mnt")
+        .stdin(Stdio::null());
+    let output = output.env("PATH", crate::needs::path_of_root()).output();
+    let why = match output {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(e) => e.to_string(),
+    };
+    Err(BedError::Rights(format!(
+        "test beds need user namespaces, or the rights of root: {why}; `newuidmap` is in the package \
+         uidmap, and /etc/subuid must name this user"
+    )))
+}
+
+impl TestBed {
+    /// Starts a bed and waits until it is up.
+    ///
+    /// # Errors
+    /// What is wrong or missing, or why it did not start; nothing of it is left then.
+    pub fn start(
+        store: &Store,
+        kind: &Kind,
+        start: &Start<'_>,
+        mut progress: impl FnMut(&str),
+        is_interrupted: impl Fn() -> bool,
+    ) -> Result<Self, BedError> {
+        check(kind, &start.options)?;
+        store.sweep()?;
+        let name = match start.name {
+            Some(name) => name.to_owned(),
+            None => free_name(store, kind.name),
+        };
+        let state = store.create(&name, kind.name, &start.options)?;
+        let started =
+            Self::spawn(store, &state, start).and_then(|mut child| {
+                match wait_for_ready(&mut child, &mut progress, &is_interrupted) {
+                    Ok(()) => Ok(child),
+                    Err(e) => {
+                        end(store, &name, &mut Some(child));
+                        Err(e)
+                    }
+                }
+            });
+        match started {
+            Ok(child) => Ok(Self {
+                store: store.clone(),
+                state: BedState::read(&store.dir(&name))?,
+                bound: start.is_bound.then_some(child),
+            }),
+            Err(e) => {
+                store.remove(&state)?;
+                Err(e)
+            }
+        }
+    }
+
+    fn spawn(store: &Store, state: &BedState, start: &Start<'_>) -> Result<Child, BedError> {
+        let mut command = Command::new("unshare");
+        command
+            .args(namespaces())
+            .arg("--")
+            .arg(start.program)
+            .args(start.arguments)
+            .arg(store.dir(&state.name))
+            .env("PATH", crate::needs::path_of_root())
+            .current_dir("/")
+            .stdin(if start.is_bound {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // An interrupt from the terminal is for the process that waits.
+            .process_group(0);
+        command
+            .spawn()
+            .map_err(|e| BedError::failed("starting a test bed", e))
+    }
+
+    /// The bed of a name that is up.
+    ///
+    /// # Errors
+    /// If there is none, or it is not up yet.
+    pub fn find(store: &Store, name: &str) -> Result<Self, BedError> {
+        let state = store.bed(name)?;
+        if state.phase == crate::state::Phase::Starting {
+            return Err(BedError::Usage(format!(
+                "test bed `{name}` is being started"
+            )));
+        }
+        Ok(Self {
+            store: store.clone(),
+            state,
+            bound: None,
+        })
+    }
+
+    /// The bed of a name that is up or is being started, to end it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of_any_phase(store: &Store, name: &str) -> Result<Self, BedError> {
+        Ok(Self {
+            store: store.clone(),
+            state: store.bed(name)?,
+            bound: None,
+        })
+    }
+
+    /// Makes this process one of the bed's control group, if it has one.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn join_control_group(&self) -> Result<(), BedError> {
+        let Some(group) = &self.state.control_group else {
+            return Ok(());
+        };
+        let path = group.join("cgroup.procs");
+        std::fs::write(&path, std::process::id().to_string()).map_err(BedError::at(&path))
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn state(&self) -> &BedState {
+        &self.state
+    }
+
+    /// Where the load goes.
+    ///
+    /// # Panics
+    /// Never: a bed that is up has a target.
+    #[must_use]
+    pub fn target(&self) -> &BedTarget {
+        self.state
+            .target
+            .as_ref()
+            .expect("a bed that is up has a target")
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.store.dir(&self.state.name)
+    }
+
+    /// Its state now.
+    ///
+    /// # Errors
+    /// If its process does not reply.
+    pub fn status(&self) -> Result<BedStatus, BedError> {
+        match control::request(&self.dir(), &Request::Status)? {
+            Reply::Status(status) => Ok(status),
+            other => unreachable!("a status is replied to with one: {other:?}"),
+        }
+    }
+
+    /// Does what a fault says, or only checks that it could.
+    ///
+    /// # Errors
+    /// If it does not apply, or fails.
+    pub fn fault(&self, fault: &Fault, check: bool) -> Result<(), BedError> {
+        let action = fault.to_string();
+        control::request(&self.dir(), &Request::Fault { action, check }).map(drop)
+    }
+
+    /// The logs of the nodes, in the order of their names.
+    ///
+    /// # Errors
+    /// Those of reading the directory.
+    pub fn logs(&self) -> Result<Vec<(String, PathBuf)>, BedError> {
+        let dir = self.dir().join("logs");
+        let mut logs = Vec::new();
+        for entry in std::fs::read_dir(&dir).map_err(BedError::at(&dir))? {
+            let path = entry.map_err(BedError::at(&dir))?.path();
+            if let Some(name) = path.file_stem() {
+                logs.push((name.to_string_lossy().into_owned(), path.clone()));
+            }
+        }
+        logs.sort();
+        Ok(logs)
+    }
+
+    /// Whether this process is in the bed's network.
+    #[must_use]
+    pub fn is_entered(&self) -> bool {
+        let of = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+        let own = of("self");
+        own.is_some() && own == of(&self.state.owner.pid.to_string())
+    }
+
+    /// A command in the bed's network, where its mounts are seen, in the directory of this process.
+    ///
+    /// # Errors
+    /// If there is no current directory, or `nsenter` is missing.
+    pub fn command(&self, program: &OsStr) -> Result<Command, BedError> {
+        let nsenter = Need::debian("nsenter", "util-linux");
+        let path = nsenter.find().ok_or(BedError::Missing(vec![nsenter]))?;
+        let here =
+            std::env::current_dir().map_err(|e| BedError::failed("the current directory", e))?;
+        let owner = self.state.owner.pid;
+        let mut command = Command::new(path);
+        command
+            .arg(format!("--target={owner}"))
+            .args(["--net", "--mount"]);
+        if !rustix::process::geteuid().is_root() {
+            command.args(["--user", "--preserve-credentials"]);
+        }
+        command.args(["--", "env"]);
+        let mut chdir = OsString::from("--chdir=");
+        chdir.push(here);
+        command.arg(chdir).arg(program);
+        Ok(command)
+    }
+
+    /// Ends it; nothing of it is left.
+    ///
+    /// # Errors
+    /// If its processes do not end, or its files cannot be removed.
+    pub fn end(mut self) -> Result<(), BedError> {
+        self.end_now()
+    }
+
+    fn end_now(&mut self) -> Result<(), BedError> {
+        let name = self.state.name.clone();
+        end(&self.store, &name, &mut self.bound);
+        if self.state.owner.is_running() {
+            let pid = self.state.owner.pid;
+            return Err(BedError::failed(
+                format!("test bed `{name}`"),
+                format!("process {pid} does not end"),
+            ));
+        }
+        self.store.remove(&self.state)
+    }
+}
+
+impl Drop for TestBed {
+    fn drop(&mut self) {
+        if self.bound.is_some() {
+            // Nobody is told: whoever ends it in order sees the error.
+            let _ = self.end_now();
+        }
+    }
+}
+
+/// Ends the processes of a bed: in order if they do so in time.
+fn end(store: &Store, name: &str, child: &mut Option<Child>) {
+    let dir = store.dir(name);
+    let owner = BedState::read(&dir).ok().map(|state| state.owner);
+    let owner = owner.filter(|owner| *owner != crate::process_id::ProcessId::own());
+    let _ = control::request(&dir, &Request::Down);
+    if let Some(child) = child {
+        drop(child.stdin.take());
+        drop(child.stdout.take());
+    }
+    let mut has_ended = |limit: Duration| {
+        let begun = Instant::now();
+        loop {
+            let is_gone = child
+                .as_mut()
+                .is_none_or(|c| !matches!(c.try_wait(), Ok(None)));
+            if is_gone && owner.is_none_or(|o| !o.is_running()) {
+                return true;
+            }
+            if begun.elapsed() > limit {
+                return false;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    };
+    if !has_ended(STOP_TIMEOUT) {
+        if let Some(owner) = owner {
+            owner.kill();
+        }
+        has_ended(KILL_TIMEOUT);
+    }
+    if let Some(child) = child.as_mut() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    *child = None;
+}
+
+/// The name of a kind, with a number if it is taken.
+fn free_name(store: &Store, kind: &str) -> String {
+    let numbered = (2..).map(|n| format!("{kind}-{n}"));
+    std::iter::once(kind.to_owned())
+        .chain(numbered)
+        .find(|name| !store.dir(name).exists())
+        .expect("there are more numbers than beds")
+}
+
+/// Reads the lines of a bed's process until it says that the bed is up, or why not.
+fn wait_for_ready(
+    child: &mut Child,
+    progress: &mut impl FnMut(&str),
+    is_interrupted: &impl Fn() -> bool,
+) -> Result<(), BedError> {
+    let what = "the process of the test bed";
+    let out = BufReader::new(child.stdout.take().expect("it is piped"));
+    let (sender, lines) = channel();
+    // It ends with the process, whose output it reads.
+    std::thread::spawn(move || {
+        out.lines()
+            .map_while(Result::ok)
+            .all(|line| sender.send(line).is_ok())
+    });
+    loop {
+        let line = match lines.recv_timeout(INTERRUPT_INTERVAL) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) if is_interrupted() => {
+                return Err(BedError::failed(what, "interrupted"));
+            }
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => {
+                let mut errors = String::new();
+                if let Some(mut err) = child.stderr.take() {
+                    let _ = std::io::Read::read_to_string(&mut err, &mut errors);
+                }
+                let last = errors.lines().rev().find(|l| !l.trim().is_empty());
+                let last = last.unwrap_or("it ended and wrote nothing");
+                return Err(BedError::failed(what, last));
+            }
+        };
+        let (word, text) = line.split_once(' ').unwrap_or((&line, ""));
+        let text: String = serde_json::from_str(text).unwrap_or_else(|_| text.to_owned());
+        match word {
+            keeper::PROGRESS => progress(&text),
+            keeper::READY => return Ok(()),
+            keeper::REFUSED => return Err(BedError::Usage(text)),
+            keeper::FAILED => {
+                let (what, why) = text.split_once(": ").unwrap_or((what, &text));
+                return Err(BedError::failed(what, why));
+            }
+            _ => return Err(BedError::failed(what, line)),
+        }
+    }
+}
+
+/// The kind of a name.
+///
+/// # Errors
+/// See [`kinds::find`].
+pub fn kind(name: &str) -> Result<&'static Kind, BedError> {
+    kinds::find(name)
+}
+
+/// One line for a node.
+#[must_use]
+pub fn node_line(node: &NodeStatus) -> [String; 4] {
+    [
+        node.name.clone(),
+        node.role.clone(),
+        node.address.map(|a| a.to_string()).unwrap_or_default(),
+        node.state.clone(),
+    ]
+}

@@ -1,0 +1,311 @@
+//! The process of a test bed: the first of its namespaces, with which all others end.
+//!
+//! It starts the daemons, replies to requests, and reaps processes without a parent. When it is
+//! killed, the system kills all processes of its namespace; mounts and network end with the last of
+//! them. What stays is the directories, which [`Store::sweep`](crate::Store::sweep) recognises.
+
+use crate::BedError;
+use crate::bed::Bed;
+use crate::control::{self, BedStatus, ProcessStatus, Reply, Request};
+use crate::kinds::{self, Kind};
+use crate::process_id::ProcessId;
+use crate::state::{BedState, Phase};
+use procfs::process::Process;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, WaitOptions, waitpid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Time between two looks at requests and signals.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time between two looks at processes that have ended, for which all of the machine's are looked at.
+const REAP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// First word of the line on standard output that says that the bed is up.
+pub(crate) const READY: &str = "ready";
+
+/// First word of a line that says why it is not.
+pub(crate) const FAILED: &str = "failed";
+
+/// First word of a line that says that the request was wrong.
+pub(crate) const REFUSED: &str = "refused";
+
+/// First word of a line that says what is being done.
+pub(crate) const PROGRESS: &str = "progress";
+
+/// Starts the bed of a directory and keeps it until it is to end. Progress, and whether it is up, are
+/// lines on standard output. Standard input ends with the process that the bed belongs to, if there is
+/// one.
+#[must_use]
+pub fn keep(dir: &Path) -> ExitCode {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        // The first process of a namespace ignores signals that it does not handle.
+        if let Err(e) = signal_hook::flag::register(signal, stop.clone()) {
+            return say(FAILED, &format!("signals: {e}"));
+        }
+    }
+    // It is in no terminal's session.
+    let _ = rustix::process::setsid();
+    match Keeper::start(dir, stop) {
+        Ok(mut keeper) => {
+            let code = say(READY, "");
+            let silent = rustix::stdio::dup2_stdout(&keeper.null)
+                .and_then(|()| rustix::stdio::dup2_stderr(&keeper.null));
+            if silent.is_ok() {
+                keeper.serve();
+            }
+            keeper.end();
+            code
+        }
+        Err(e @ (BedError::Usage(_) | BedError::Missing(_))) => say(REFUSED, &e.to_string()),
+        Err(e) => say(FAILED, &e.to_string()),
+    }
+}
+
+/// Writes a line for the process that waits for the bed. Its text has no line breaks.
+fn say(word: &str, text: &str) -> ExitCode {
+    let text = serde_json::to_string(text).expect("text is JSON");
+    let mut out = std::io::stdout();
+    // Whether somebody reads is checked elsewhere.
+    let _ = writeln!(out, "{word} {text}").and_then(|()| out.flush());
+    match word {
+        READY => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Whether the other end of standard input or output is closed.
+fn is_abandoned() -> bool {
+    let (input, output) = (std::io::stdin(), std::io::stdout());
+    let mut fds = [
+        PollFd::new(&input, PollFlags::empty()),
+        PollFd::new(&output, PollFlags::empty()),
+    ];
+    let ended = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut fds, Some(&Timespec::default())).is_ok()
+        && fds.iter().any(|fd| fd.revents().intersects(ended))
+}
+
+struct Keeper {
+    bed: Bed,
+    kind: &'static Kind,
+    listener: std::os::unix::net::UnixListener,
+    stop: Arc<AtomicBool>,
+    null: File,
+    reaped: Instant,
+}
+
+impl Keeper {
+    fn start(dir: &Path, stop: Arc<AtomicBool>) -> Result<Self, BedError> {
+        let null = Path::new("/dev/null");
+        let null = File::options()
+            .read(true)
+            .write(true)
+            .open(null)
+            .map_err(BedError::at(null))?;
+        let mut state = BedState::read(dir)?;
+        let kind = kinds::find(&state.kind)?;
+        state.owner = ProcessId::own();
+        state.write(dir)?;
+        let logs = dir.join("logs");
+        std::fs::create_dir(&logs).map_err(BedError::at(&logs))?;
+        let given_up = {
+            let stop = stop.clone();
+            move || stop.load(Relaxed) || is_abandoned()
+        };
+        let mut bed = Bed::new(
+            state.options.clone(),
+            dir.into(),
+            state.data_dir.clone(),
+            Box::new(|text| _ = say(PROGRESS, text)),
+            Box::new(given_up),
+        );
+        let started = start_kind(&mut bed, kind).and_then(|()| {
+            state.phase = Phase::Up;
+            state.target = bed.target.clone();
+            state.control_group = bed.control_group.clone();
+            state.nodes = bed.node_states();
+            state.software = bed.software.clone();
+            state.notes = bed.notes.clone();
+            state.write(dir)?;
+            control::listen(dir)
+        });
+        match started {
+            Ok(listener) => Ok(Self {
+                bed,
+                kind,
+                listener,
+                stop,
+                null,
+                reaped: Instant::now(),
+            }),
+            Err(e) => {
+                bed.stop();
+                remove_data(&state.data_dir);
+                Err(e)
+            }
+        }
+    }
+
+    /// Replies to requests until the bed is to end.
+    fn serve(&mut self) {
+        let input = std::io::stdin();
+        while !self.stop.load(Relaxed) {
+            let listener = self.listener.as_fd();
+            let mut fds = [
+                PollFd::from_borrowed_fd(listener, PollFlags::IN),
+                PollFd::new(&input, PollFlags::empty()),
+            ];
+            let limit = Timespec::try_from(POLL_INTERVAL).expect("it is short");
+            // An interrupted wait is one that ended early.
+            let ready = poll(&mut fds, Some(&limit)).unwrap_or(0) > 0;
+            let (asked, owner) = (fds[0].revents(), fds[1].revents());
+            self.reap();
+            if ready && owner.intersects(PollFlags::HUP | PollFlags::ERR) {
+                return;
+            }
+            if ready
+                && asked.intersects(PollFlags::IN)
+                && let Ok((stream, _)) = self.listener.accept()
+            {
+                let mut down = false;
+                control::answer(&stream, |request| {
+                    down = *request == Request::Down;
+                    self.reply(request)
+                });
+                if down {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, request: &Request) -> Reply {
+        let done = |result: Result<(), BedError>| match result {
+            Ok(()) => Reply::Done,
+            Err(BedError::Usage(why)) => Reply::Usage(why),
+            Err(e) => Reply::Failed(e.to_string()),
+        };
+        match request {
+            Request::Status => Reply::Status(self.status()),
+            Request::Down => Reply::Done,
+            Request::Fault { action, check } => {
+                let fault = action.parse().map_err(BedError::Usage);
+                done(fault.and_then(|fault| match check {
+                    true => self.bed.node_of(&fault).map(drop),
+                    false => (self.kind.apply)(&mut self.bed, &fault),
+                }))
+            }
+        }
+    }
+
+    fn status(&mut self) -> BedStatus {
+        BedStatus {
+            nodes: self.bed.status(),
+            processes: processes(),
+            lines: (self.kind.status)(&mut self.bed),
+        }
+    }
+
+    /// Collects the ends of processes. Those of daemons are theirs to see.
+    fn reap(&mut self) {
+        self.bed.poll();
+        if self.reaped.elapsed() < REAP_INTERVAL {
+            return;
+        }
+        self.reaped = Instant::now();
+        let daemons = self.bed.daemon_pids();
+        for process in own_processes() {
+            let pid = inner_pid(&process);
+            if is_zombie(&process)
+                && let Some(pid) =
+                    pid.filter(|pid| !daemons.contains(&pid.as_raw_nonzero().get().unsigned_abs()))
+            {
+                // It may be the child of another process, which has not noticed yet.
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+    }
+
+    /// Ends the daemons and removes their files, as root of the namespaces.
+    fn end(mut self) {
+        (self.kind.stop)(&mut self.bed);
+        self.bed.stop();
+        let state = BedState::read(self.bed.dir());
+        if let Ok(state) = state {
+            remove_data(&state.data_dir);
+        }
+    }
+}
+
+fn start_kind(bed: &mut Bed, kind: &Kind) -> Result<(), BedError> {
+    bed.run(&crate::daemon::CommandLine::new("ip").args(["link", "set", "lo", "up"]))?;
+    (kind.up)(bed)?;
+    assert!(bed.target.is_some(), "a bed that is up has a target");
+    Ok(())
+}
+
+/// Removes the files of daemons; what cannot be removed is left to the process that waits for the end.
+fn remove_data(data_dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(data_dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if crate::daemon::is_mount_point(&path) {
+            let _ = rustix::mount::unmount(&path, rustix::mount::UnmountFlags::DETACH);
+        }
+        let _ = match entry.file_type().is_ok_and(|t| t.is_dir()) {
+            true => std::fs::remove_dir_all(&path),
+            false => std::fs::remove_file(&path),
+        };
+    }
+}
+
+/// The processes of this namespace, by their numbers on the machine.
+fn own_processes() -> Vec<Process> {
+    let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/pid"));
+    let Ok(own) = namespace("self") else {
+        return Vec::new();
+    };
+    let all = procfs::process::all_processes()
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut found: Vec<Process> = all
+        .filter(|p| namespace(&p.pid.to_string()).is_ok_and(|n| n == own))
+        .collect();
+    found.sort_by_key(|p| p.pid);
+    found
+}
+
+/// The number of a process in its innermost namespace.
+fn inner_pid(process: &Process) -> Option<Pid> {
+    let inner = process.status().ok()?.nspid?.last().copied()?;
+    Pid::from_raw(inner)
+}
+
+fn is_zombie(process: &Process) -> bool {
+    process.stat().is_ok_and(|stat| stat.state == 'Z')
+}
+
+fn processes() -> Vec<ProcessStatus> {
+    let of = |p: Process| {
+        let stat = p.stat().ok().filter(|stat| stat.state != 'Z')?;
+        Some(ProcessStatus {
+            pid: p.pid,
+            program: stat.comm,
+            memory_bytes: stat.rss * rustix::param::page_size() as u64,
+        })
+    };
+    own_processes().into_iter().filter_map(of).collect()
+}

@@ -1,0 +1,85 @@
+//! The kinds of test beds. One is a module with a [`Kind`], and its name in `kinds!`.
+
+use crate::BedError;
+use crate::bed::Bed;
+use crate::fault::Fault;
+use crate::needs::Need;
+use crate::options::BedOptions;
+
+/// Registers modules as kinds: each has a `KIND`.
+macro_rules! kinds {
+    ($($module:ident),* $(,)?) => {
+        $(mod $module;)*
+
+        /// All kinds.
+        pub const KINDS: &[Kind] = &[$($module::KIND),*];
+    };
+}
+
+kinds!(nfs, edge, replicated, local);
+
+/// A kind of test bed.
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// The options that it takes.
+    pub options: &'static [&'static str],
+    /// The programs that it needs with these options, which are checked.
+    pub needs: fn(&BedOptions) -> Result<Vec<Need>, BedError>,
+    /// The rights that it needs with these options.
+    pub rights: fn(&BedOptions) -> Rights,
+    /// Starts it.
+    pub up: fn(&mut Bed) -> Result<(), BedError>,
+    /// Does what a fault says.
+    pub apply: fn(&mut Bed, &Fault) -> Result<(), BedError>,
+    /// What `status` says besides the states of nodes and processes.
+    pub status: fn(&mut Bed) -> Vec<String>,
+    /// What is done before its processes are killed, in reverse order of their start.
+    pub stop: fn(&mut Bed),
+}
+
+/// The rights that a test bed needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// Those that every user has in namespaces of their own.
+    UserNamespace,
+    /// Those of root on the machine itself, for this reason.
+    Root(&'static str),
+}
+
+/// The kind of a name.
+///
+/// # Errors
+/// If it is not a kind: with those that there are.
+pub fn find(name: &str) -> Result<&'static Kind, BedError> {
+    KINDS.iter().find(|k| k.name == name).ok_or_else(|| {
+        let close = KINDS
+            .iter()
+            .find(|k| strsim::damerau_levenshtein(k.name, name) <= 2);
+        let hint = close.map(|k| format!(", did you mean `{}`?", k.name));
+        let names: Vec<&str> = KINDS.iter().map(|k| k.name).collect();
+        BedError::Usage(format!(
+            "`{name}` is not a kind of test bed: expected one of {}{}",
+            names.join(", "),
+            hint.unwrap_or_default()
+        ))
+    })
+}
+
+/// A fault happens to a node as it is.
+fn apply(bed: &mut Bed, fault: &Fault) -> Result<(), BedError> {
+    bed.apply(fault)
+}
+
+/// There is nothing more to say.
+fn no_status(_: &mut Bed) -> Vec<String> {
+    Vec::new()
+}
+
+/// Processes can be killed at any time.
+fn no_stop(_: &mut Bed) {}
+
+/// The program that configures addresses, which all kinds need.
+const IP: Need = Need::debian("ip", "iproute2");

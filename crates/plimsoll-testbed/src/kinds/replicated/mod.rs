@@ -1,0 +1,81 @@
+//! `replicated`: a cluster file system that keeps copies of every file on several servers, mounted by
+//! FUSE. Each software is a module with a [`Software`].
+
+mod moosefs;
+
+use super::{Kind, Rights, no_stop};
+use crate::BedError;
+use crate::bed::Bed;
+use crate::fault::Fault;
+use crate::needs::Need;
+use crate::options::BedOptions;
+
+/// The kind.
+pub(super) const KIND: Kind = Kind {
+    name: "replicated",
+    summary: "a cluster file system with copies on several servers: MooseFS",
+    options: &["--software", "--servers", "--copies", "--size"],
+    needs: |options| {
+        size_of(options)?;
+        (software(options)?.needs)(options)
+    },
+    rights: |options| software(options).map_or(Rights::UserNamespace, |s| s.rights),
+    up: |bed| (software(&bed.options)?.up)(bed),
+    apply: |bed, fault| (software(&bed.options)?.apply)(bed, fault),
+    status: |bed| match software(&bed.options) {
+        Ok(software) => (software.status)(bed),
+        Err(e) => vec![e.to_string()],
+    },
+    stop: no_stop,
+};
+
+/// The software, the default one first.
+const ALL: [&Software; 1] = [&moosefs::SOFTWARE];
+
+/// Maximum number of servers.
+const MAX_SERVERS: u32 = 16;
+
+/// A software that replicates.
+struct Software {
+    name: &'static str,
+    needs: fn(&BedOptions) -> Result<Vec<Need>, BedError>,
+    rights: Rights,
+    up: fn(&mut Bed) -> Result<(), BedError>,
+    apply: fn(&mut Bed, &Fault) -> Result<(), BedError>,
+    status: fn(&mut Bed) -> Vec<String>,
+}
+
+fn software(options: &BedOptions) -> Result<&'static Software, BedError> {
+    let names = ALL.map(|s| s.name);
+    let name = BedOptions::choice("--software", options.software.as_deref(), &names)?;
+    let found = ALL.iter().find(|s| s.name == name);
+    Ok(found.expect("it is one of their names"))
+}
+
+/// Number of servers that store data, and of copies.
+#[derive(Debug, Clone, Copy)]
+struct ClusterSize {
+    servers: u32,
+    copies: u32,
+}
+
+fn size_of(options: &BedOptions) -> Result<ClusterSize, BedError> {
+    let copies = options.copies.unwrap_or(2);
+    let servers = options.servers.unwrap_or(copies.max(2));
+    if servers == 0 || servers > MAX_SERVERS {
+        return Err(BedError::Usage(format!(
+            "--servers {servers}: expected 1 to {MAX_SERVERS}"
+        )));
+    }
+    if copies == 0 || copies > servers {
+        return Err(BedError::Usage(format!(
+            "--copies {copies}: expected 1 to the number of servers, {servers}"
+        )));
+    }
+    Ok(ClusterSize { servers, copies })
+}
+
+/// Name of a server's node, from 1.
+fn server(number: u32) -> String {
+    format!("server.{number}")
+}

@@ -1,0 +1,117 @@
+//! MooseFS: a master with the metadata, and chunk servers with the data.
+
+use super::{ClusterSize, Software, server, size_of};
+use crate::BedError;
+use crate::bed::Bed;
+use crate::daemon::{CommandLine, Ready};
+use crate::kinds::{IP, Rights, apply};
+use crate::needs::Need;
+use std::net::SocketAddr;
+
+pub(super) const SOFTWARE: Software = Software {
+    name: "moosefs",
+    needs: |_| Ok(NEEDS.to_vec()),
+    rights: Rights::UserNamespace,
+    up,
+    apply,
+    status,
+};
+
+const NEEDS: [Need; 6] = [
+    IP,
+    Need::debian("mfsmaster", "moosefs-master"),
+    Need::debian(EMPTY_METADATA, "moosefs-master"),
+    Need::debian("mfschunkserver", "moosefs-chunkserver"),
+    Need::debian("mfsmount", "moosefs-client"),
+    Need::debian("mfscli", "moosefs-cli"),
+];
+
+/// The metadata of an empty file system.
+const EMPTY_METADATA: &str = "/var/lib/mfs/metadata.mfs.empty";
+
+/// Ports of the master for chunk servers and for clients.
+const MASTER_PORTS: [u16; 2] = [9420, 9421];
+
+/// Port of a chunk server.
+const CHUNK_SERVER_PORT: u16 = 9422;
+
+/// Number of the master's address; servers follow, and the client is after them.
+const MASTER: u8 = 1;
+
+fn up(bed: &mut Bed) -> Result<(), BedError> {
+    let ClusterSize { servers, copies } = size_of(&bed.options)?;
+    bed.software("MooseFS", "file system", &CommandLine::new("mfsmaster").arg("-v"));
+    let master = bed.address(MASTER)?;
+    let dir = bed.data("master")?;
+    let metadata = dir.join("metadata.mfs");
+    std::fs::copy(EMPTY_METADATA, &metadata).map_err(BedError::at(&metadata))?;
+    let exports = bed.write("exports.cfg", "*  /  rw,alldirs,maproot=0\n")?;
+    let text = format!(
+        "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = {}\nEXPORTS_FILENAME = {}\n\
+         MATOML_LISTEN_HOST = {master}\nMATOCS_LISTEN_HOST = {master}\nMATOCL_LISTEN_HOST = {master}\n\
+         CHUNKS_LOOP_MIN_TIME = 60\nCHUNKS_SOFT_DEL_LIMIT = 100\nREPLICATIONS_DELAY_INIT = 5\n\
+         REPLICATIONS_DELAY_DISCONNECT = 5\n",
+        dir.display(),
+        exports.display(),
+    );
+    let config = bed.write("master.cfg", &text)?;
+    let listening = MASTER_PORTS.map(|port| SocketAddr::new(master, port));
+    bed.node("master", "metadata server", Some(master));
+    let line = CommandLine::new("mfsmaster").arg("-c").arg(config).args(["-f", "-a", "start"]);
+    bed.start_and_wait("master", line, Ready::Listening(listening.to_vec()))?;
+    for number in 1..=servers {
+        start_server(bed, number, master)?;
+    }
+    for number in 1..=servers {
+        bed.wait(&server(number))?;
+    }
+    let mnt = bed.mount_dir()?;
+    bed.node("client", "FUSE client", None);
+    let client = CommandLine::new("mfsmount")
+        .arg(&mnt)
+        .args(["-H", &master.to_string()])
+        .args(["-f", "-o", "mfsioretries=99"]);
+    bed.start_and_wait("client", client, Ready::Mounted(mnt.clone()))?;
+    bed.progress("waiting for all servers");
+    let list = CommandLine::new("mfscli").args(["-H", &master.to_string(), "-SCS", "-ns:"]);
+    let expected = servers as usize;
+    bed.wait_until("waiting for the chunk servers", &list, |text| {
+        text.lines().filter(|l| l.contains(&CHUNK_SERVER_PORT.to_string())).count() >= expected
+    })?;
+    bed.run(&CommandLine::new("mfssetgoal").args(["-r", &copies.to_string()]).arg(&mnt))?;
+    bed.note(format!("one master, {servers} chunk servers, {copies} copies of each chunk, mounted by FUSE"));
+    bed.set_directory(mnt);
+    Ok(())
+}
+
+fn start_server(bed: &mut Bed, number: u32, master: std::net::IpAddr) -> Result<(), BedError> {
+    let name = server(number);
+    let own = u8::try_from(number).expect("there are few servers") + MASTER;
+    let address = bed.address(own)?;
+    let disk = bed.limited_data(&format!("{name}-disk"))?;
+    let dir = bed.data(&name)?;
+    let disks = bed.write(&format!("{name}.disks"), &format!("{}\n", disk.display()))?;
+    let text = format!(
+        "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = {}\nHDD_CONF_FILENAME = {}\n\
+         BIND_HOST = {address}\nCSSERV_LISTEN_HOST = {address}\nMASTER_HOST = {master}\n\
+         MASTER_RECONNECTION_DELAY = 1\nHDD_LEAVE_SPACE_DEFAULT = 64MiB\n",
+        dir.display(),
+        disks.display(),
+    );
+    let config = bed.write(&format!("{name}.cfg"), &text)?;
+    bed.node(&name, "chunk server", Some(address)).has_file_system(&disk);
+    let line = CommandLine::new("mfschunkserver").arg("-c").arg(config).args(["-f", "start"]);
+    let at = SocketAddr::new(address, CHUNK_SERVER_PORT);
+    bed.start(&name, line, Ready::Listening(vec![at]))
+}
+
+/// The numbers of chunks by their numbers of copies.
+fn status(_: &mut Bed) -> Vec<String> {
+    let master = std::net::Ipv4Addr::new(198, 18, 0, MASTER);
+    let line = CommandLine::new("mfscli").args(["-H", &master.to_string(), "-SIC"]);
+    let text = match line.run(std::time::Duration::from_secs(5)) {
+        Ok(text) => text,
+        Err(e) => return vec![e.to_string()],
+    };
+    text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(str::to_owned).collect()
+}

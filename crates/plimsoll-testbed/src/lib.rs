@@ -1,0 +1,47 @@
+//! Test beds: real storage systems of existing software, started on one Linux machine, in namespaces of
+//! their own.
+//!
+//! A bed is a process, the *keeper*: the first of new namespaces of processes, network, mounts and, if
+//! the user is not root, users. It starts the daemons of the bed's nodes, and replies to requests. All
+//! addresses exist in its network only, so that any number of beds of one kind run side by side, with
+//! the usual ports. When the keeper ends, however that happens, the system ends all processes, mounts,
+//! devices and addresses; only directories are left, which the next command recognises by the keeper's
+//! process number and start time, and removes. A command that loads a bed enters its namespaces first.
+//!
+//! # Modules
+//! - `kinds`: the kinds of test beds, one module each;
+//! - `bed`: a bed in its keeper: nodes, daemons (`daemon`), lines, limits (`cgroup`), and `fault`s;
+//! - `keeper`: the process of a bed; `control`: requests to it;
+//! - `client`: what commands do with beds;
+//! - `store` and `state`: the directories of beds; `process_id`: processes that are told from strangers;
+//! - `needs`: programs and how they are installed; `preload`: C libraries that daemons are loaded with;
+//!   `failure`: why a daemon will never be ready, from its log.
+
+mod bed;
+mod cgroup;
+mod client;
+mod control;
+mod daemon;
+mod error;
+pub mod failure;
+mod fault;
+mod keeper;
+mod kinds;
+pub mod needs;
+mod options;
+pub mod preload;
+mod process_id;
+mod state;
+mod store;
+
+pub use bed::NodeStatus;
+pub use client::{Start, TestBed, check, kind, node_line};
+pub use control::{BedStatus, ProcessStatus};
+pub use error::BedError;
+pub use fault::{Fault, Verb};
+pub use keeper::keep;
+pub use kinds::{KINDS, Kind, Rights};
+pub use options::BedOptions;
+pub use process_id::ProcessId;
+pub use state::{BedState, BedTarget, NodeState, Phase, SoftwareVersion};
+pub use store::{STATE_DIR_VARIABLE, Store};

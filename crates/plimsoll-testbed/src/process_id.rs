@@ -1,0 +1,91 @@
+//! Processes, by number and start time: a number alone is given again to strangers.
+
+use procfs::process::Process;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+/// A process of this boot of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks after the machine did.
+    pub start_ticks: u64,
+}
+
+impl ProcessId {
+    /// The process that has this number now.
+    #[must_use]
+    pub fn of(pid: i32) -> Option<Self> {
+        let stat = Process::new(pid).and_then(|p| p.stat()).ok()?;
+        // A zombie has ended.
+        (stat.state != 'Z' && stat.state != 'X').then_some(Self {
+            pid,
+            start_ticks: stat.starttime,
+        })
+    }
+
+    /// This process, by the number that it has in `/proc`.
+    #[must_use]
+    pub fn own() -> Self {
+        let stat = Process::myself().and_then(|p| p.stat());
+        let stat = stat.expect("a process reads its own state");
+        Self {
+            pid: stat.pid,
+            start_ticks: stat.starttime,
+        }
+    }
+
+    /// Whether it still runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        Self::of(self.pid) == Some(*self)
+    }
+
+    /// Kills it, unless it has ended.
+    pub fn kill(&self) {
+        if let (true, Some(pid)) = (self.is_running(), Pid::from_raw(self.pid)) {
+            // It may end meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Identifies this boot of the machine: process numbers of another one mean nothing.
+#[must_use]
+pub fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_is_known_until_it_ends() {
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let id = ProcessId::of(child.id() as i32).unwrap();
+        assert!(id.is_running());
+        let stranger = ProcessId {
+            start_ticks: id.start_ticks + 1,
+            ..id
+        };
+        assert!(!stranger.is_running());
+        stranger.kill();
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "a stranger is not killed"
+        );
+        id.kill();
+        child.wait().unwrap();
+        assert!(!id.is_running());
+        assert!(ProcessId::own().is_running());
+    }
+}

@@ -1,0 +1,433 @@
+//! `testbed`: real systems on this machine, started, hurt and ended.
+
+use super::print;
+use crate::cli::{Format, TestbedCommand, UpArgs, fault};
+use crate::console;
+use crate::exit::{CommandError, Exit};
+use plimsoll_diagnostics::foreign::escaped;
+use plimsoll_testbed::needs::Need;
+use plimsoll_testbed::{BedError, BedState, BedStatus, KINDS, Kind, Rights, Start, Store, TestBed};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Time between two looks at a command that runs.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+impl From<BedError> for CommandError {
+    fn from(e: BedError) -> Self {
+        match e {
+            BedError::Failed { .. } => Self::failed(e),
+            BedError::Missing(_) | BedError::Usage(_) | BedError::Rights(_) => Self::usage(e),
+        }
+    }
+}
+
+/// Does what is asked of test beds.
+pub fn run(command: &TestbedCommand) -> Result<Exit, CommandError> {
+    match command {
+        TestbedCommand::List { format } => list(*format),
+        TestbedCommand::Up(args) => up(args),
+        TestbedCommand::Status { names, format } => status(names, *format),
+        TestbedCommand::Fault { name, action } => {
+            let fault = fault(action).map_err(CommandError::usage)?;
+            bed(name)?.fault(&fault, false)?;
+            Ok(Exit::Valid)
+        }
+        TestbedCommand::Logs { name, nodes } => logs(name, nodes),
+        TestbedCommand::Exec { name, command } => exec(name, command),
+        TestbedCommand::Down { names, all } => down(names, *all),
+        TestbedCommand::With { up, command } => with(up, command),
+        TestbedCommand::Keep { dir } => {
+            let code = plimsoll_testbed::keep(dir);
+            match code == ExitCode::SUCCESS {
+                true => Ok(Exit::Valid),
+                false => Err(CommandError::silent(Exit::Failed)),
+            }
+        }
+    }
+}
+
+/// The beds of this user. What is left of those whose owner has ended is removed, and said.
+fn store() -> Result<Store, CommandError> {
+    let store = Store::of_user()?;
+    for name in store.sweep()? {
+        console::err(&format!(
+            "note: test bed `{name}` was left by a process that has ended; it is removed\n"
+        ));
+    }
+    Ok(store)
+}
+
+fn bed(name: &str) -> Result<TestBed, CommandError> {
+    Ok(TestBed::find(&store()?, name)?)
+}
+
+fn list(format: Format) -> Result<Exit, CommandError> {
+    let beds = store()?.beds()?;
+    print(&match format {
+        Format::Text => list_text(&beds),
+        Format::Json => list_json(&beds),
+    })
+}
+
+/// Programs that a kind lacks with its default options.
+fn missing(kind: &Kind) -> Vec<Need> {
+    let needs = (kind.needs)(&Default::default());
+    let needs = needs.expect("the default options of a kind are right");
+    needs.into_iter().filter(|n| n.find().is_none()).collect()
+}
+
+fn rights(kind: &Kind) -> &'static str {
+    match (kind.rights)(&Default::default()) {
+        Rights::UserNamespace => "any user",
+        Rights::Root(_) => "root",
+    }
+}
+
+fn list_text(beds: &[BedState]) -> String {
+    let longest = KINDS.iter().map(|k| k.name.len()).max().unwrap_or(0);
+    let mut out = format!("{:longest$}  {:8}  what it is\n", "kind", "rights");
+    for kind in KINDS {
+        _ = writeln!(
+            out,
+            "{:longest$}  {:8}  {}",
+            kind.name,
+            rights(kind),
+            kind.summary
+        );
+        let missing = missing(kind);
+        if !missing.is_empty() {
+            let install = Need::install_commands(&missing).join(" && ");
+            _ = writeln!(out, "{:longest$}            not installed: {install}", "");
+        }
+    }
+    if beds.is_empty() {
+        out.push_str("\nno test bed is up; `plimsoll testbed up KIND` starts one\n");
+    } else {
+        out.push_str("\nup:\n");
+        for bed in beds {
+            _ = writeln!(out, "{}", summary(bed));
+        }
+    }
+    out
+}
+
+/// One line on a bed.
+fn summary(bed: &BedState) -> String {
+    let target = match &bed.target {
+        None => "is being started".into(),
+        Some(t) => match &t.directory {
+            Some(dir) => escaped(&dir.to_string_lossy()).into_owned(),
+            None => escaped(&t.url).into_owned(),
+        },
+    };
+    format!("  testbed:{}  {}, {target}", bed.name, bed.kind)
+}
+
+fn list_json(beds: &[BedState]) -> String {
+    let kinds: Vec<serde_json::Value> = KINDS
+        .iter()
+        .map(|kind| {
+            let missing = missing(kind);
+            let programs: Vec<&str> = missing.iter().map(|n| n.program).collect();
+            serde_json::json!({
+                "name": kind.name,
+                "summary": kind.summary,
+                "rights": rights(kind),
+                "options": kind.options,
+                "missing": programs,
+                "install": Need::install_commands(&missing),
+            })
+        })
+        .collect();
+    format!(
+        "{:#}\n",
+        serde_json::json!({ "kinds": kinds, "beds": beds })
+    )
+}
+
+/// How a bed is started by this program.
+fn start_bed(
+    args: &UpArgs,
+    signals: &CaughtSignals,
+    is_bound: bool,
+) -> Result<TestBed, CommandError> {
+    let kind = plimsoll_testbed::kind(&args.kind)?;
+    let program = std::env::current_exe()
+        .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
+    let start = Start {
+        name: args.name.as_deref(),
+        options: args.options(),
+        program: &program,
+        arguments: &["testbed", "keep"],
+        is_bound,
+    };
+    let store = store()?;
+    let progress = |text: &str| {
+        if !args.quiet {
+            console::err(&format!("{text}\n"));
+        }
+    };
+    let is_interrupted = || signals.any();
+    match TestBed::start(&store, kind, &start, progress, is_interrupted) {
+        Ok(bed) if is_interrupted() => {
+            bed.end()?;
+            Err(CommandError::silent(Exit::Interrupted))
+        }
+        Err(_) if is_interrupted() => Err(CommandError::silent(Exit::Interrupted)),
+        started => Ok(started?),
+    }
+}
+
+/// Signals that do not end this process, so that it ends what it has started.
+struct CaughtSignals {
+    /// SIGINT, which a terminal sends to all processes of a command.
+    interrupt: Arc<AtomicBool>,
+    /// SIGTERM and SIGHUP.
+    termination: Arc<AtomicBool>,
+}
+
+impl CaughtSignals {
+    fn new() -> Result<Self, CommandError> {
+        let this = Self {
+            interrupt: Arc::default(),
+            termination: Arc::default(),
+        };
+        let (interrupt, termination) = (&this.interrupt, &this.termination);
+        for (signal, flag) in [
+            (SIGINT, interrupt),
+            (SIGTERM, termination),
+            (SIGHUP, termination),
+        ] {
+            signal_hook::flag::register(signal, flag.clone())
+                .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
+        }
+        Ok(this)
+    }
+
+    fn any(&self) -> bool {
+        self.interrupt.load(Relaxed) || self.termination.load(Relaxed)
+    }
+
+    /// Waits for the end of a command. A termination of this process is passed on; an interrupt from a
+    /// terminal reaches the command anyway.
+    fn wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
+        let mut is_passed_on = false;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if self.termination.load(Relaxed) && !is_passed_on {
+                is_passed_on = true;
+                if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+                    // It may end meanwhile.
+                    let _ = kill_process(pid, Signal::TERM);
+                }
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+fn up(args: &UpArgs) -> Result<Exit, CommandError> {
+    let bed = start_bed(args, &CaughtSignals::new()?, false)?;
+    let name = &bed.state().name;
+    let target = bed.target();
+    let mut out = format!("testbed:{name}\n");
+    if !args.quiet {
+        let place = match &target.directory {
+            Some(dir) => format!("directory {}", escaped(&dir.to_string_lossy())),
+            None => escaped(&target.url).into_owned(),
+        };
+        _ = write!(
+            out,
+            "  in the bed   {place}\n  \
+             load it      plimsoll run fileserver --target testbed:{name} --time 30s\n  \
+             look into it plimsoll testbed exec {name} -- COMMAND\n  \
+             end it       plimsoll testbed down {name}\n",
+        );
+    }
+    print(&out)
+}
+
+fn status(names: &[String], format: Format) -> Result<Exit, CommandError> {
+    let store = store()?;
+    let names: Vec<String> = match names {
+        [] => store.beds()?.into_iter().map(|b| b.name).collect(),
+        names => names.to_vec(),
+    };
+    let mut all = Vec::new();
+    for name in &names {
+        let bed = TestBed::find(&store, name)?;
+        let status = bed.status()?;
+        all.push((bed.state().clone(), status));
+    }
+    print(&match format {
+        Format::Json => {
+            let of = |(state, status): &(BedState, BedStatus)| serde_json::json!({ "state": state, "status": status });
+            let all: Vec<serde_json::Value> = all.iter().map(of).collect();
+            format!("{:#}\n", serde_json::Value::Array(all))
+        }
+        Format::Text if all.is_empty() => "no test bed is up\n".into(),
+        Format::Text => all
+            .iter()
+            .map(|(state, status)| status_text(state, status))
+            .collect(),
+    })
+}
+
+fn status_text(state: &BedState, status: &BedStatus) -> String {
+    let mut out = format!("{}\n", summary(state).trim_start());
+    let rows: Vec<[String; 4]> = status
+        .nodes
+        .iter()
+        .map(plimsoll_testbed::node_line)
+        .collect();
+    let width = |column: usize| rows.iter().map(|r| r[column].len()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    for [name, role, address, node_state] in &rows {
+        let [a, b, c] = widths;
+        let line = format!("  {name:a$}  {role:b$}  {address:c$}  {node_state}");
+        _ = writeln!(out, "{}", escaped(line.trim_end()));
+    }
+    let memory: u64 = status.processes.iter().map(|p| p.memory_bytes).sum();
+    _ = writeln!(
+        out,
+        "  {} processes, {:.0} MiB of memory",
+        status.processes.len(),
+        memory as f64 / f64::from(1 << 20)
+    );
+    for line in &status.lines {
+        _ = writeln!(out, "  {}", escaped(line));
+    }
+    out
+}
+
+fn logs(name: &str, nodes: &[String]) -> Result<Exit, CommandError> {
+    let logs = bed(name)?.logs()?;
+    if let Some(unknown) = nodes.iter().find(|n| !logs.iter().any(|(l, _)| l == *n)) {
+        let names: Vec<&str> = logs.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(CommandError::usage(format!(
+            "`{unknown}` has no log in test bed `{name}`: expected {}",
+            names.join(", ")
+        )));
+    }
+    let wanted = |(name, _): &&(String, PathBuf)| nodes.is_empty() || nodes.contains(name);
+    for (node, path) in logs.iter().filter(wanted) {
+        let text = std::fs::read(path)
+            .map_err(|e| CommandError::failed(format!("cannot read {}: {e}", path.display())))?;
+        let mut out = format!("==> {node} <==\n");
+        for line in String::from_utf8_lossy(&text).lines() {
+            _ = writeln!(out, "{}", escaped(line));
+        }
+        print(&out)?;
+    }
+    Ok(Exit::Valid)
+}
+
+fn down(names: &[String], all: bool) -> Result<Exit, CommandError> {
+    let store = Store::of_user()?;
+    let swept = store.sweep()?;
+    let names = match all {
+        true => store.beds()?.into_iter().map(|b| b.name).collect(),
+        false => names.to_vec(),
+    };
+    let mut out = String::new();
+    for name in names {
+        // Its owner had ended.
+        if swept.contains(&name) {
+            _ = writeln!(out, "{name} is down");
+            continue;
+        }
+        TestBed::of_any_phase(&store, &name)?.end()?;
+        _ = writeln!(out, "{name} is down");
+    }
+    print(&out)
+}
+
+fn exec(name: &str, words: &[OsString]) -> Result<Exit, CommandError> {
+    let bed = bed(name)?;
+    bed.join_control_group()?;
+    let mut command = bed.command(&words[0])?;
+    command.args(&words[1..]);
+    Err(executed(command))
+}
+
+/// Replaces this program by another; returns why that failed.
+fn executed(mut command: Command) -> CommandError {
+    use std::os::unix::process::CommandExt;
+    let error = command.exec();
+    CommandError::failed(format!(
+        "cannot execute {:?}: {error}",
+        command.get_program()
+    ))
+}
+
+fn with(args: &UpArgs, words: &[OsString]) -> Result<Exit, CommandError> {
+    let signals = CaughtSignals::new()?;
+    let bed = start_bed(args, &signals, true)?;
+    let program = std::env::current_exe()
+        .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
+    let mut command = Command::new(program);
+    command.args(words);
+    if !names_target(words) {
+        command.arg(format!("--target=testbed:{}", bed.state().name));
+    }
+    let status = command
+        .spawn()
+        .and_then(|mut child| signals.wait_for(&mut child));
+    let ended = bed.end();
+    let status =
+        status.map_err(|e| CommandError::failed(format!("cannot run the command: {e}")))?;
+    ended?;
+    match status.code() {
+        Some(0) => Ok(Exit::Valid),
+        Some(2) => Err(CommandError::silent(Exit::Usage)),
+        Some(3) => Ok(Exit::Invalid),
+        Some(130) => Ok(Exit::Interrupted),
+        None if status.signal() == Some(SIGINT) => Ok(Exit::Interrupted),
+        _ => Err(CommandError::silent(Exit::Failed)),
+    }
+}
+
+/// Whether the words of a command name its target.
+fn names_target(words: &[OsString]) -> bool {
+    let is =
+        |w: &OsString| w == OsStr::new("--target") || w.to_string_lossy().starts_with("--target=");
+    words.iter().any(is)
+}
+
+/// Makes this process one of the bed in a target `testbed:NAME`, by starting this program again in the
+/// bed's network. Nothing is done for other targets.
+///
+/// # Errors
+/// If there is no such bed, or it cannot be entered.
+pub fn enter(target: &str) -> Result<(), CommandError> {
+    let Some(name) = plimsoll_target::testbed::name_of(target) else {
+        return Ok(());
+    };
+    let bed = TestBed::find(&Store::of_user()?, name)?;
+    if !bed.is_entered() {
+        bed.join_control_group()?;
+        let program = std::env::current_exe()
+            .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
+        let mut command = bed.command(program.as_os_str())?;
+        command.args(std::env::args_os().skip(1));
+        return Err(executed(command));
+    }
+    let target = bed.target();
+    plimsoll_target::testbed::enter(plimsoll_target::testbed::TestBedTarget {
+        name: name.to_owned(),
+        url: target.url.clone(),
+        directory: target.directory.clone(),
+    });
+    Ok(())
+}
