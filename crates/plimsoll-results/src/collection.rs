@@ -4,7 +4,7 @@ use crate::document::{Directory, Document};
 use crate::publish::{CreatedRoot, name_of, publish};
 use crate::staging::{StagingDir, lock};
 use crate::whole_file::{replace, write_new};
-use crate::{AbandonedRun, ClockKind, ResultsError, RunWriter};
+use crate::{AbandonedRun, ClockKind, ResultsError, RunWriter, SUT_FILE};
 use plimsoll_plan::Plan;
 use std::fs::File;
 use std::path::Path;
@@ -133,9 +133,14 @@ impl<D: Collection> CollectionWriter<D> {
     /// [`ResultsError::Io`] if the file system refuses.
     pub fn withdraw(self) -> Result<(), ResultsError> {
         let (dir, file) = (self.dir.path(), self.dir.file());
+        let sut = dir.join(SUT_FILE);
         let entries = std::fs::read_dir(dir).map_err(ResultsError::io("read", dir))?;
-        if !self.is_new || entries.count() > 1 {
+        let is_other = |entry: std::fs::DirEntry| ![&file, &sut].contains(&&entry.path());
+        if !self.is_new || entries.flatten().any(is_other) {
             return Ok(());
+        }
+        if sut.exists() {
+            std::fs::remove_file(&sut).map_err(ResultsError::io("remove", &sut))?;
         }
         std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
         std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))

@@ -4,7 +4,10 @@ use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
 use crate::load_test::{LoadPoints, LoadTest};
 use crate::renames::{self, Rename};
-use crate::{CURVE_FILE, ClockKind, CurvePoint, Reason, ResultsError, RunDir, RunWriter, Verdict};
+use crate::whole_file::write_new;
+use crate::{
+    CURVE_FILE, ClockKind, CurvePoint, Reason, ResultsError, RunDir, RunWriter, SUT_FILE, Verdict,
+};
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict, Rule, UslFit};
 use plimsoll_measure::{Bottleneck, SATURATED_UTILISATION};
 use plimsoll_plan::Plan;
@@ -234,6 +237,14 @@ impl CollectionWriter<LoadCurve> {
     ) -> Result<RunWriter, ResultsError> {
         self.dir()
             .point_writer(self.document(), load, plan, started, clock)
+    }
+
+    /// Writes the description of the system under test beside the curve.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, or there is one.
+    pub fn write_sut(&self, text: &str) -> Result<(), ResultsError> {
+        write_new(&self.dir().path().join(SUT_FILE), text)
     }
 
     /// The point with this load, whose run was written and ended but is not listed: its process ended

@@ -32,3 +32,6 @@ pub const REPEATS_FILE: &str = "repeats.json";
 
 /// File that holds the [`Annotations`](crate::Annotations).
 pub const ANNOTATIONS_FILE: &str = "annotations.json";
+
+/// File that describes the system under test.
+pub const SUT_FILE: &str = "sut.toml";

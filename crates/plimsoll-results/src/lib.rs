@@ -78,7 +78,7 @@ pub use error::ResultsError;
 pub(crate) use file_names::DRAFT_FILE;
 pub use file_names::{
     ANNOTATIONS_FILE, COMMANDS_FILE, CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE,
-    LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE,
+    LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, SUT_FILE,
 };
 pub use find::{
     FindDir, FindWriter, LoadSearch, SearchRun, SearchRuns, SearchSettings, SearchState,
@@ -106,8 +106,8 @@ pub use regular_file::{open_regular, read_regular};
 pub use removal::Removal;
 pub use repeats::{Repeats, RepeatsDir, RepeatsWriter, read_runs, run_dirs};
 pub use run::{
-    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
-    VariableFigures, Verdict, Window,
+    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, TestBed, TestBedNode,
+    TestBedSoftware, Validity, VariableFigures, Verdict, Window,
 };
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;

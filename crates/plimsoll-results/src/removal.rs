@@ -4,7 +4,7 @@ use crate::staging::{self, lock};
 use crate::{
     ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CurveDir, DRAFT_FILE, Entry, FindDir,
     HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir,
-    ResultsError, open_regular,
+    ResultsError, SUT_FILE, open_regular,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -139,6 +139,7 @@ impl Removal {
                     Annotations::read(dir)?;
                     files.push(path);
                 }
+                (Kind::Curve, SUT_FILE, false) => files.push(path),
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
                 // Of a process that was killed while it gave the directory its name.
                 (Kind::Run, LIVE_FILE | DRAFT_FILE | staging::OWNER_FILE, false) => {

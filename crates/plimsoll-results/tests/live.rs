@@ -80,6 +80,7 @@ fn run() -> Run {
                 url: "posix".into(),
                 description: String::new(),
                 system: None,
+                testbed: None,
             },
             started(),
         )

@@ -66,6 +66,7 @@ pub(crate) mod tests {
                     url: "posix".into(),
                     description: String::new(),
                     system: None,
+                    testbed: None,
                 },
                 started,
             )

@@ -71,7 +71,11 @@ pub fn base_directory(url: &str) -> Option<&'static Path> {
 #[must_use]
 pub fn below_base(url: &str, dir: &Path) -> PathBuf {
     match base_directory(url) {
-        Some(base) if !dir.starts_with(base) => base.join(dir.strip_prefix("/").unwrap_or(dir)),
+        Some(base) if !dir.starts_with(base) => {
+            let below = base.join(dir.strip_prefix("/").unwrap_or(dir));
+            // Without a dot in it or at its end.
+            below.components().collect()
+        }
         _ => dir.to_owned(),
     }
 }
@@ -101,7 +105,7 @@ mod tests {
             with_options("nfs3://h/x", "testbed:r1?a=b"),
             "nfs3://h/x?a=b"
         );
-        for dir in ["work", "/work", "/beds/r1/mnt/work"] {
+        for dir in ["work", "/work", "./work/.", "/beds/r1/mnt/work"] {
             let below = below_base("testbed:r1", Path::new(dir));
             assert_eq!(below, Path::new("/beds/r1/mnt/work"));
         }

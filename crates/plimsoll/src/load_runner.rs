@@ -164,6 +164,7 @@ impl LoadTestConfig {
                 url: self.target.clone(),
                 description: preflight.target,
                 system: self.system.clone(),
+                testbed: crate::commands::testbed::description(&self.target),
             },
             clock: self.clock,
             lanes: self.lanes,

@@ -38,6 +38,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
     MeasuredRun {
         plan: metadata.plan,
         target: Target {
+            testbed: crate::commands::testbed::description(&metadata.target),
             url: metadata.target,
             description: outcome.target,
             system: metadata.system,

@@ -8,6 +8,7 @@ mod model;
 mod parse;
 mod stated;
 mod template;
+mod test_bed;
 
 #[cfg(test)]
 mod tests;

@@ -4,9 +4,10 @@ use super::values::duration;
 use super::{Command, Format};
 use crate::exit::CommandError;
 use clap::{Args, Subcommand};
+use plimsoll_results::{CURVE_FILE, FIND_FILE, PROFILE_FILE};
 use plimsoll_testbed::{BedOptions, Fault};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Subcommands of `testbed`.
@@ -185,20 +186,63 @@ impl Command {
     /// # Errors
     /// If there is no such bed, it cannot be entered, or the targets are in several.
     pub fn enter_test_bed(&self) -> Result<(), CommandError> {
-        let mut targets: Vec<&str> = match self {
-            Self::Run(args) => vec![&args.workload.how.target],
-            Self::Plan(args) => vec![&args.workload.how.target],
-            Self::Curve(args) => vec![&args.how.target],
-            Self::Find(args) => vec![&args.how.target],
-            Self::Clean(args) => vec![&args.target],
+        let mut targets: Vec<String> = match self {
+            Self::Run(args) => vec![args.workload.how.target.clone()],
+            Self::Plan(args) => vec![args.workload.how.target.clone()],
+            Self::Curve(args) => of_test(&args.how.target, args.resume.as_deref()),
+            Self::Find(args) => of_test(&args.how.target, args.resume.as_deref()),
+            Self::Profile(args) => {
+                let all = args.filesystem.iter().filter_map(|f| f.target.clone());
+                all.chain(of_test(&args.how.target, args.resume.as_deref()))
+                    .collect()
+            }
+            Self::Md(args) => args
+                .md
+                .target
+                .iter()
+                .chain(&args.md.interface)
+                .cloned()
+                .collect(),
+            Self::MeasurePoint(args) => resumed_targets(&args.curve),
+            Self::Clean(args) => vec![args.target.clone()],
             _ => vec![],
         };
         targets.retain(|t| plimsoll_target::testbed::name_of(t).is_some());
-        match targets.as_slice() {
-            [] => Ok(()),
-            [target, ..] => crate::commands::testbed::enter(target),
+        let Some(first) = targets.first() else {
+            return Ok(());
+        };
+        let name = plimsoll_target::testbed::name_of;
+        if let Some(other) = targets.iter().find(|t| name(t) != name(first)) {
+            return Err(CommandError::usage(format!(
+                "{first} and {other} are in networks of their own: one command can load only one of them"
+            )));
         }
+        crate::commands::testbed::enter(first)
     }
+}
+
+/// The target of a load test, or those of the one that is resumed.
+fn of_test(target: &str, resume: Option<&Path>) -> Vec<String> {
+    match resume {
+        Some(dir) => resumed_targets(dir),
+        None => vec![target.to_owned()],
+    }
+}
+
+/// The targets of results that are resumed. Whether they are results is checked later.
+fn resumed_targets(dir: &Path) -> Vec<String> {
+    let documents = [CURVE_FILE, FIND_FILE, PROFILE_FILE].map(|file| {
+        let text = std::fs::read(dir.join(file)).unwrap_or_default();
+        serde_json::from_slice::<serde_json::Value>(&text).unwrap_or_default()
+    });
+    let of = |document: &serde_json::Value| {
+        let cases = document["cases"].as_array().cloned().unwrap_or_default();
+        let cases = cases.into_iter().map(|case| case["target"].clone());
+        let all = cases.chain([document["target"]["url"].clone()]);
+        all.filter_map(|t| t.as_str().map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    documents.iter().flat_map(of).collect()
 }
 
 /// The fault of an action's words.

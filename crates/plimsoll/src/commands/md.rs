@@ -121,6 +121,8 @@ fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandErr
     let mut plan =
         plimsoll_md::lower(options, ranks, position.as_ref()).map_err(CommandError::usage)?;
     plan.add_procedures(plimsoll_target::procedures(&options.target));
+    let dir = &mut plan.work_dir.dir;
+    *dir = plimsoll_target::testbed::below_base(&options.target, dir);
     Ok(plan)
 }
 

@@ -5,8 +5,11 @@ use crate::cli::{Format, TestbedCommand, UpArgs, fault};
 use crate::console;
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::foreign::escaped;
+use plimsoll_results::{TestBedNode, TestBedSoftware};
 use plimsoll_testbed::needs::Need;
-use plimsoll_testbed::{BedError, BedState, BedStatus, KINDS, Kind, Rights, Start, Store, TestBed};
+use plimsoll_testbed::{
+    BedError, BedState, BedStatus, BedTarget, KINDS, Kind, Rights, Start, Store, TestBed,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::{OsStr, OsString};
@@ -14,12 +17,15 @@ use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Time between two looks at a command that runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The test bed that this process is in.
+static ENTERED: OnceLock<plimsoll_results::TestBed> = OnceLock::new();
 
 impl From<BedError> for CommandError {
     fn from(e: BedError) -> Self {
@@ -120,14 +126,19 @@ fn list_text(beds: &[BedState]) -> String {
     out
 }
 
+/// Where the load of a bed goes: a directory, or a URL.
+fn place(target: &BedTarget) -> String {
+    match &target.directory {
+        Some(dir) => escaped(&dir.to_string_lossy()).into_owned(),
+        None => escaped(&target.url).into_owned(),
+    }
+}
+
 /// One line on a bed.
 fn summary(bed: &BedState) -> String {
     let target = match &bed.target {
         None => "is being started".into(),
-        Some(t) => match &t.directory {
-            Some(dir) => escaped(&dir.to_string_lossy()).into_owned(),
-            None => escaped(&t.url).into_owned(),
-        },
+        Some(target) => place(target),
     };
     format!("  testbed:{}  {}, {target}", bed.name, bed.kind)
 }
@@ -243,10 +254,7 @@ fn up(args: &UpArgs) -> Result<Exit, CommandError> {
     let target = bed.target();
     let mut out = format!("testbed:{name}\n");
     if !args.quiet {
-        let place = match &target.directory {
-            Some(dir) => format!("directory {}", escaped(&dir.to_string_lossy())),
-            None => escaped(&target.url).into_owned(),
-        };
+        let place = place(target);
         _ = write!(
             out,
             "  in the bed   {place}\n  \
@@ -405,6 +413,32 @@ fn names_target(words: &[OsString]) -> bool {
     words.iter().any(is)
 }
 
+/// What the test bed is made of that this process is in, if that is this target.
+pub fn description(target: &str) -> Option<plimsoll_results::TestBed> {
+    plimsoll_target::testbed::name_of(target)?;
+    ENTERED.get().cloned()
+}
+
+fn describe(state: &BedState, target: &BedTarget) -> plimsoll_results::TestBed {
+    let software = state.software.iter().map(|s| TestBedSoftware {
+        name: s.name.clone(),
+        version: s.version.clone(),
+        role: s.role.clone(),
+    });
+    let nodes = state.nodes.iter().map(|n| TestBedNode {
+        name: n.name.clone(),
+        role: n.role.clone(),
+        address: n.address.map(|a| a.to_string()),
+    });
+    plimsoll_results::TestBed {
+        kind: state.kind.clone(),
+        place: place(target),
+        software: software.collect(),
+        nodes: nodes.collect(),
+        notes: state.notes.clone(),
+    }
+}
+
 /// Makes this process one of the bed in a target `testbed:NAME`, by starting this program again in the
 /// bed's network. Nothing is done for other targets.
 ///
@@ -424,6 +458,7 @@ pub fn enter(target: &str) -> Result<(), CommandError> {
         return Err(executed(command));
     }
     let target = bed.target();
+    ENTERED.get_or_init(|| describe(bed.state(), target));
     plimsoll_target::testbed::enter(plimsoll_target::testbed::TestBedTarget {
         name: name.to_owned(),
         url: target.url.clone(),

@@ -10,7 +10,12 @@ use std::net::SocketAddr;
 
 pub(super) const SOFTWARE: Software = Software {
     name: "moosefs",
-    needs: |_| Ok(NEEDS.to_vec()),
+    needs: |options| match options.size {
+        Some(size) if size < MIN_SIZE => Err(BedError::Usage(format!(
+            "--size {size}: a chunk server needs at least {MIN_SIZE} bytes (512m)"
+        ))),
+        _ => Ok(NEEDS.to_vec()),
+    },
     rights: Rights::UserNamespace,
     up,
     apply,
@@ -28,6 +33,9 @@ const NEEDS: [Need; 6] = [
 
 /// The metadata of an empty file system.
 const EMPTY_METADATA: &str = "/var/lib/mfs/metadata.mfs.empty";
+
+/// Minimum size of a server's file system in bytes: it keeps some free, and makes chunks of 64 MiB.
+const MIN_SIZE: u64 = 512 << 20;
 
 /// Ports of the master for chunk servers and for clients.
 const MASTER_PORTS: [u16; 2] = [9420, 9421];
@@ -75,9 +83,13 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     bed.progress("waiting for all servers");
     let list = CommandLine::new("mfscli").args(["-H", &master.to_string(), "-SCS", "-ns:"]);
     let expected = servers as usize;
+    let port = CHUNK_SERVER_PORT.to_string();
     bed.wait_until("waiting for the chunk servers", &list, |text| {
-        text.lines().filter(|l| l.contains(&CHUNK_SERVER_PORT.to_string())).count() >= expected
+        text.lines().filter(|l| l.contains(&port)).count() >= expected
     })?;
+    // Their space is known a moment later.
+    let free = CommandLine::new("stat").args(["--file-system", "--format=%a"]).arg(&mnt);
+    bed.wait_until("waiting for space", &free, |text| text.trim() != "0")?;
     bed.run(&CommandLine::new("mfssetgoal").args(["-r", &copies.to_string()]).arg(&mnt))?;
     bed.note(format!("one master, {servers} chunk servers, {copies} copies of each chunk, mounted by FUSE"));
     bed.set_directory(mnt);

@@ -6,10 +6,14 @@ use crate::exit::CommandError;
 use crate::load_runner::{LoadTestArgs, LoadTestConfig, PreparedRun, files_of, ranks_of};
 use crate::monitor::Monitor;
 use crate::workload;
+use plimsoll_disclosure::Sut;
+use plimsoll_disclosure::sut::template;
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_points::{Loads, StopRules};
-use plimsoll_results::{CurveLoads, CurveResults, CurveSettings, CurveWriter, LoadCurve};
+use plimsoll_results::{
+    CurveLoads, CurveResults, CurveSettings, CurveWriter, LoadCurve, ResultsError,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -64,8 +68,19 @@ pub(super) fn ready(
     let has_commands = curve.hooks.is_some() || curve.settings.monitor.is_some();
     check_jobs(args, &config, has_commands, ranks)?;
     Ok(PreparedRun::new(config, move || {
-        CurveWriter::create(&root, curve, started)
+        let writer = CurveWriter::create(&root, curve, started)?;
+        describe_system(&writer)?;
+        Ok(writer)
     }))
+}
+
+/// Describes the system under test, if it is known to be a test bed.
+fn describe_system(writer: &CurveWriter) -> Result<(), ResultsError> {
+    let curve = writer.document();
+    match &curve.target.testbed {
+        Some(bed) => writer.write_sut(&template(&Sut::of_test_bed(bed, &curve.environment))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to measure points at the same time if they are not independent of each other.

@@ -5,7 +5,7 @@ use crate::commands::sut;
 use crate::exit::CommandError;
 use plimsoll_disclosure::{Disclosure, DisclosureInput, Sut};
 use plimsoll_html::{RunData, page};
-use plimsoll_results::LoadCurve;
+use plimsoll_results::{LoadCurve, SUT_FILE};
 use std::path::Path;
 
 /// The report of the only curve that was given; `description` is the file that describes the
@@ -48,7 +48,11 @@ fn of_curve<'a>(
     };
     let sut = match description {
         Some(file) => sut::read(file)?,
-        None => Sut::default(),
+        // A curve on a test bed has one.
+        None => match only.path.join(SUT_FILE) {
+            file if file.is_file() => sut::read(&file)?,
+            _ => Sut::default(),
+        },
     };
     let now = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
     let report = DisclosureInput::of_curve(curve, sut, now).disclosure();
