@@ -162,7 +162,7 @@ impl Bed {
     /// for benchmarks (RFC 2544, appendix C.2.2).
     pub fn address(&mut self, number: u8) -> Result<IpAddr, BedError> {
         let address = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
-        change_address("add", address)?;
+        change_address("replace", address)?;
         Ok(address)
     }
 
@@ -309,16 +309,17 @@ impl Bed {
         self.wait(name)
     }
 
-    /// Adds a line of a round-trip time before a server, at an address of its own.
+    /// Adds a line of a round-trip time before a server; its end has an address of this number, and this
+    /// port.
     pub fn add_line(
         &mut self,
         name: &str,
-        number: u8,
+        (number, port): (u8, u16),
         upstream: SocketAddr,
         rtt: Duration,
     ) -> Result<SocketAddr, BedError> {
         let address = self.address(number)?;
-        let listen = SocketAddr::new(address, upstream.port());
+        let listen = SocketAddr::new(address, port);
         let mut line = Line {
             listen,
             upstream,
@@ -506,7 +507,7 @@ impl Node {
 
     fn set_cut(&mut self, is_cut: bool) -> Result<(), BedError> {
         if let (Some(address), true) = (self.address, self.is_cut != is_cut) {
-            change_address(if is_cut { "del" } else { "add" }, address)?;
+            change_address(if is_cut { "del" } else { "replace" }, address)?;
             self.is_cut = is_cut;
         }
         Ok(())

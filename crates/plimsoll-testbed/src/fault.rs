@@ -118,7 +118,8 @@ fn round_trip(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| wrong())?;
     let seconds = match unit {
-        "us" => number / 1e6,
+        "ns" => number / 1e9,
+        "us" | "µs" => number / 1e6,
         "ms" => number / 1e3,
         "s" => number,
         "" if number == 0.0 => 0.0,
@@ -163,6 +164,15 @@ mod tests {
         }
         let fault: Fault = "  delay  0  line ".parse().unwrap();
         assert_eq!(fault.verb, Verb::Delay(Duration::ZERO));
+    }
+
+    proptest::proptest! {
+        /// A fault is passed on as text.
+        #[test]
+        fn every_time_is_read_as_it_is_printed(nanos in 0u64..=10_000_000_000) {
+            let fault = Fault { verb: Verb::Delay(Duration::from_nanos(nanos)), node: None };
+            proptest::prop_assert_eq!(fault.to_string().parse::<Fault>(), Ok(fault));
+        }
     }
 
     #[test]

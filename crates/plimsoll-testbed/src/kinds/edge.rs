@@ -14,7 +14,13 @@ use std::time::Duration;
 pub(super) const KIND: Kind = Kind {
     name: "edge",
     summary: "a caching edge filer (rclone over NFSv3), its core filer over WebDAV behind a line",
-    options: &["--rtt", "--cache-size", "--write-back", "--without-edge", "--size"],
+    options: &[
+        "--rtt",
+        "--cache-size",
+        "--write-back",
+        "--without-edge",
+        "--size",
+    ],
     needs: |_| Ok(vec![IP, RCLONE]),
     rights: |_| Rights::UserNamespace,
     up,
@@ -36,7 +42,11 @@ const WEBDAV_PORT: u16 = 8080;
 fn up(bed: &mut Bed) -> Result<(), BedError> {
     let rtt = bed.options.rtt.unwrap_or(DEFAULT_RTT);
     let core = bed.limited_data("core")?;
-    bed.software("rclone", "core filer and edge filer", &CommandLine::new("rclone").arg("version"));
+    bed.software(
+        "rclone",
+        "core filer and edge filer",
+        &CommandLine::new("rclone").arg("version"),
+    );
     match bed.options.without_edge {
         true => without_edge(bed, &core, rtt),
         false => with_edge(bed, &core, rtt),
@@ -45,13 +55,14 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
 
 fn with_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedError> {
     let at = SocketAddr::new(bed.address(1)?, WEBDAV_PORT);
-    bed.node("core", "core filer", Some(at.ip())).has_file_system(core);
+    bed.node("core", "core filer", Some(at.ip()))
+        .has_file_system(core);
     let webdav = rclone(bed)?
         .args(["serve", "webdav"])
         .arg(core)
         .arg(format!("--addr={at}"));
     bed.start_and_wait("core", webdav, Ready::Listening(vec![at]))?;
-    let line = bed.add_line("line", 2, at, rtt)?;
+    let line = bed.add_line("line", (2, at.port()), at, rtt)?;
     let address = bed.address(3)?;
     let cache = bed.limited_data("cache")?;
     let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
@@ -66,10 +77,13 @@ fn with_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedError> 
         .arg(format!("--vfs-write-back={}ms", write_back.as_millis()));
     let mut size = "without a limit".to_owned();
     if let Some(bytes) = bed.options.cache_size {
-        edge = edge.arg(format!("--vfs-cache-max-size={bytes}B")).arg("--vfs-cache-poll-interval=1s");
+        edge = edge
+            .arg(format!("--vfs-cache-max-size={bytes}B"))
+            .arg("--vfs-cache-poll-interval=1s");
         size = format!("of {bytes} bytes");
     }
-    bed.node("edge", "caching edge filer", Some(address)).has_file_system(&cache);
+    bed.node("edge", "caching edge filer", Some(address))
+        .has_file_system(&cache);
     bed.note(format!(
         "edge: a cache {size} that writes files to the core {write_back:?} after their last change"
     ));
@@ -83,22 +97,34 @@ fn without_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedErro
     }
     let address = bed.address(1)?;
     let cache = bed.data("cache")?;
-    bed.node("core", "core filer", Some(address)).has_file_system(core);
+    bed.node("core", "core filer", Some(address))
+        .has_file_system(core);
     // Without it files cannot be written at random positions. It is local to the core.
     let serve = rclone(bed)?
         .args(["serve", "nfs"])
         .arg(core)
-        .args(["--vfs-cache-mode=full", "--vfs-write-back=0s", "--nfs-cache-type=disk", "--links"])
+        .args([
+            "--vfs-cache-mode=full",
+            "--vfs-write-back=0s",
+            "--nfs-cache-type=disk",
+            "--links",
+        ])
         .arg("--cache-dir")
         .arg(&cache);
     serve_nfs(bed, "core", serve, address)?;
-    let line = bed.add_line("line", 2, SocketAddr::new(address, super::nfs::NFS_PORT), rtt)?;
+    let server = SocketAddr::new(address, super::nfs::NFS_PORT);
+    let line = bed.add_line("line", (2, super::nfs::NFS_PORT), server, rtt)?;
     bed.set_url(url(line));
     Ok(())
 }
 
 /// Starts a server of NFSv3 and MOUNT at one port as a node, and makes it the target.
-fn serve_nfs(bed: &mut Bed, node: &str, line: CommandLine, address: IpAddr) -> Result<(), BedError> {
+fn serve_nfs(
+    bed: &mut Bed,
+    node: &str,
+    line: CommandLine,
+    address: IpAddr,
+) -> Result<(), BedError> {
     let at = SocketAddr::new(address, super::nfs::NFS_PORT);
     let line = line.arg(format!("--addr={at}"));
     bed.start_and_wait(node, line, Ready::Listening(vec![at]))?;
@@ -112,7 +138,9 @@ fn url(at: SocketAddr) -> String {
 
 /// rclone without the user's configuration.
 fn rclone(bed: &Bed) -> Result<CommandLine, BedError> {
-    let program = RCLONE.find().ok_or_else(|| BedError::Missing(vec![RCLONE]))?;
+    let program = RCLONE
+        .find()
+        .ok_or_else(|| BedError::Missing(vec![RCLONE]))?;
     let mut line = CommandLine::new(program).env("HOME", bed.data("home")?);
     // Each of its options may be a variable too.
     for (name, _) in std::env::vars_os() {
@@ -128,7 +156,10 @@ fn status(bed: &mut Bed) -> Vec<String> {
     let count = |name: &str| bed.data(name).map(|dir| files(&dir)).unwrap_or_default();
     let mut lines = vec![format!("files at the core: {}", count("core"))];
     if !bed.options.without_edge {
-        lines.push(format!("files in the cache of the edge: {}", count("cache/vfs")));
+        lines.push(format!(
+            "files in the cache of the edge: {}",
+            count("cache/vfs")
+        ));
     }
     lines
 }

@@ -33,7 +33,11 @@ const DEFAULT_SIZE: u64 = 1 << 30;
 const MIN_SIZE: u64 = 300 << 20;
 
 fn file_system(options: &BedOptions) -> Result<&'static str, BedError> {
-    BedOptions::choice("--file-system", options.file_system.as_deref(), &FILE_SYSTEMS)
+    BedOptions::choice(
+        "--file-system",
+        options.file_system.as_deref(),
+        &FILE_SYSTEMS,
+    )
 }
 
 fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
@@ -55,18 +59,25 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let file_system = file_system(&bed.options)?;
     let size = bed.options.size.unwrap_or(DEFAULT_SIZE);
     let image = bed.data("disk")?.join("image");
-    File::create(&image).and_then(|f| f.set_len(size)).map_err(BedError::at(&image))?;
+    File::create(&image)
+        .and_then(|f| f.set_len(size))
+        .map_err(BedError::at(&image))?;
     bed.progress(&format!("making {file_system}"));
     let make = CommandLine::new(format!("mkfs.{file_system}"));
     let quiet = make.clone().arg("-q").arg(&image);
     bed.run(&quiet)?;
     let dir = bed.mount_dir()?;
-    let mount = CommandLine::new("mount").args(["-o", "loop"]).arg(&image).arg(&dir);
+    let mount = CommandLine::new("mount")
+        .args(["-o", "loop"])
+        .arg(&image)
+        .arg(&dir);
     bed.run(&mount)?;
     let device = dir.metadata().map_err(BedError::at(&dir))?.dev();
     let device = (rustix::fs::major(device), rustix::fs::minor(device));
     bed.software(file_system, "file system", &make.arg("-V"));
-    bed.note(format!("{file_system} of {size} bytes on a loop device, on a file system of this machine"));
+    bed.note(format!(
+        "{file_system} of {size} bytes on a loop device, on a file system of this machine"
+    ));
     let name = bed.group_name();
     // btrfs has device numbers of its own, which no limit knows.
     let limit = match file_system {
@@ -90,6 +101,9 @@ fn stop(bed: &mut Bed) {
     if let Ok(dir) = bed.mount_dir()
         && is_mount_point(&dir)
     {
-        let _ = CommandLine::new("umount").arg("--lazy").arg(&dir).run(SETUP_TIMEOUT);
+        let _ = CommandLine::new("umount")
+            .arg("--lazy")
+            .arg(&dir)
+            .run(SETUP_TIMEOUT);
     }
 }

@@ -1,4 +1,9 @@
-//! The kinds of test beds. One is a module with a [`Kind`], and its name in `kinds!`.
+//! The kinds of test beds. One is a module with a [`Kind`], and a line of [`KINDS`].
+
+mod edge;
+mod local;
+mod nfs;
+mod replicated;
 
 use crate::BedError;
 use crate::bed::Bed;
@@ -6,17 +11,8 @@ use crate::fault::Fault;
 use crate::needs::Need;
 use crate::options::BedOptions;
 
-/// Registers modules as kinds: each has a `KIND`.
-macro_rules! kinds {
-    ($($module:ident),* $(,)?) => {
-        $(mod $module;)*
-
-        /// All kinds.
-        pub const KINDS: &[Kind] = &[$($module::KIND),*];
-    };
-}
-
-kinds!(nfs, edge, replicated, local);
+/// All kinds.
+pub const KINDS: &[Kind] = &[nfs::KIND, edge::KIND, replicated::KIND, local::KIND];
 
 /// A kind of test bed.
 pub struct Kind {

