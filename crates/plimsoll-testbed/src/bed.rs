@@ -17,9 +17,6 @@ use std::time::Duration;
 /// Name of the file that fills a node's file system.
 const FILL_FILE: &str = ".plimsoll-fill";
 
-/// Begin of the names of control groups.
-pub(crate) const GROUP_PREFIX: &str = "plimsoll-testbed-";
-
 /// Maximum time of a command that configures something.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -230,7 +227,8 @@ impl Bed {
     /// Name of the bed's control group.
     pub(crate) fn group_name(&self) -> String {
         let name = self.dir.file_name().unwrap_or_default();
-        format!("{GROUP_PREFIX}{}", name.to_string_lossy())
+        let own = crate::process_id::ProcessId::own();
+        crate::cgroup::group_name(&name.to_string_lossy(), own.pid)
     }
 
     /// Sets the control group that processes which load the bed must be in.

@@ -80,6 +80,24 @@ impl Drop for IoLimit {
     }
 }
 
+/// Begin of the names of groups.
+const PREFIX: &str = "plimsoll-testbed-";
+
+/// Name of the group of a bed and its process.
+pub(crate) fn group_name(bed: &str, pid: i32) -> String {
+    format!("{PREFIX}{bed}-{pid}")
+}
+
+/// Removes the group of a bed whose process has ended. Another directory is not touched.
+pub(crate) fn remove(group: &Path) {
+    let name = group.file_name().unwrap_or_default().to_string_lossy();
+    let parent = io_controller().map(|(parent, _)| parent);
+    if name.starts_with(PREFIX) && group.parent() == parent.as_deref() {
+        // A process that still is in it is the user's, and keeps it.
+        let _ = std::fs::remove_dir(group);
+    }
+}
+
 /// The directory in which groups for block devices are made, and whether it is of version 2.
 fn io_controller() -> Option<(PathBuf, bool)> {
     let legacy = Path::new("/sys/fs/cgroup/blkio");

@@ -168,6 +168,9 @@ impl Store {
             {
                 remove_dir(&state.data_dir)?;
             }
+            if let Some(group) = left.as_ref().and_then(|s| s.control_group.as_ref()) {
+                crate::cgroup::remove(group);
+            }
             remove_dir(&self.dir(&name))?;
             if !name.starts_with(NEW) {
                 swept.push(name);
