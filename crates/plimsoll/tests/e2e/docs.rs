@@ -1,6 +1,7 @@
 //! The commands in the documents do what a reader is promised: they end well.
 
 use crate::common::{Bench, Ended, signal};
+use plimsoll_testbed::STATE_DIR_VARIABLE;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -88,7 +89,11 @@ impl Shell {
         let path = std::env::var("PATH").unwrap_or_default();
         Self {
             bench: Bench::new(),
-            path: format!("{}:{path}", program.parent().unwrap().display()),
+            path: format!(
+                "{}:{}:{path}",
+                program.parent().unwrap().display(),
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools").display()
+            ),
             servers: Vec::new(),
             ports: Vec::new(),
         }
@@ -102,6 +107,7 @@ impl Shell {
             .env("PATH", &self.path)
             .env("HOME", self.bench.root())
             .env("TMPDIR", self.bench.root())
+            .env(STATE_DIR_VARIABLE, self.bench.path("beds"))
             .stdin(Stdio::null());
         shell
     }
@@ -148,6 +154,10 @@ impl Shell {
     /// Ends the servers, the last first.
     fn end(mut self) -> Vec<String> {
         let mut wrong = Vec::new();
+        if self.bench.path("beds").exists() {
+            // A block that failed left its test beds.
+            let _ = self.command("plimsoll testbed down --all").output();
+        }
         while let Some((child, begun, call)) = self.servers.pop() {
             signal(child.id() as i32, Signal::INT);
             let ended = Ended::wait(child, begun);
