@@ -1,4 +1,4 @@
-//! `testbed:NAME`: stands for the target of a test bed, which another process keeps.
+//! `testbed:NAME` and `testbed:NAME/TARGET`: stand for a target of a test bed, which another process keeps.
 //!
 //! Only a process in the bed's network can reach it. Such a process is in one bed, so what its name stands
 //! for is a value of the process, which is set before anything connects.
@@ -10,44 +10,72 @@ use std::sync::OnceLock;
 /// Scheme of the URLs.
 pub const SCHEME: &str = "testbed";
 
-/// The target of the test bed that this process is in.
+/// The test bed that this process is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TestBedTarget {
+pub struct EnteredBed {
     /// The bed's name.
     pub name: String,
-    /// URL of its target.
+    /// Its targets; the first is that of the bed's name alone.
+    pub targets: Vec<NamedTarget>,
+}
+
+/// A target of a test bed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTarget {
+    /// Its name, which follows that of the bed.
+    pub name: String,
+    /// Its URL in the bed's network.
     pub url: String,
     /// The directory below which its files are, if it is a mounted file system.
     pub directory: Option<PathBuf>,
 }
 
-static ENTERED: OnceLock<TestBedTarget> = OnceLock::new();
+static ENTERED: OnceLock<EnteredBed> = OnceLock::new();
 
 /// Says that this process is in a test bed.
 ///
 /// # Panics
 /// If it was in another one before.
-pub fn enter(bed: TestBedTarget) {
+pub fn enter(bed: EnteredBed) {
     let entered = ENTERED.get_or_init(|| bed.clone());
     assert_eq!(*entered, bed, "a process is in one test bed");
 }
 
-/// The name in `testbed:NAME` or `testbed:NAME?OPTIONS`.
-#[must_use]
-pub fn name_of(url: &str) -> Option<&str> {
+/// The parts of `testbed:NAME/TARGET?OPTIONS`: the bed's name, and that of the target if there is one.
+fn parts(url: &str) -> Option<(&str, Option<&str>)> {
     let rest = url.strip_prefix(SCHEME)?.strip_prefix(':')?;
-    Some(rest.split_once('?').map_or(rest, |(name, _)| name))
+    let rest = rest.split_once('?').map_or(rest, |(path, _)| path);
+    Some(match rest.split_once('/') {
+        Some((bed, target)) => (bed, Some(target)),
+        None => (rest, None),
+    })
 }
 
-fn entered(url: &str) -> Option<&'static TestBedTarget> {
-    let name = name_of(url)?;
-    ENTERED.get().filter(|bed| bed.name == name)
+/// The name of the test bed in a URL.
+#[must_use]
+pub fn name_of(url: &str) -> Option<&str> {
+    Some(parts(url)?.0)
+}
+
+/// The name of a bed's target in a URL, if one is named.
+#[must_use]
+pub fn target_of(url: &str) -> Option<&str> {
+    parts(url)?.1
+}
+
+fn entered(url: &str) -> Option<&'static NamedTarget> {
+    let (name, target) = parts(url)?;
+    let bed = ENTERED.get().filter(|bed| bed.name == name)?;
+    match target {
+        None => bed.targets.first(),
+        Some(target) => bed.targets.iter().find(|t| t.name == target),
+    }
 }
 
 /// The URL that a URL stands for: that of the bed's target, with the options of both.
 pub(crate) fn resolved(url: &str) -> Cow<'_, str> {
     match entered(url) {
-        Some(bed) => with_options(&bed.url, url).into(),
+        Some(target) => with_options(&target.url, url).into(),
         None => url.into(),
     }
 }
@@ -88,13 +116,27 @@ mod tests {
     #[test]
     fn a_name_stands_for_the_bed_of_the_process() {
         assert_eq!(name_of("testbed:r1?nconnect=2"), Some("r1"));
+        assert_eq!(name_of("testbed:r1/x?a=/"), Some("r1"));
+        assert_eq!(target_of("testbed:r1/x?a=/"), Some("x"));
+        assert_eq!(target_of("testbed:r1?a=/"), None);
         assert_eq!(name_of("nfs3://h/testbed:x"), None);
         assert_eq!(resolved("testbed:r1"), "testbed:r1");
-        enter(TestBedTarget {
+        let target = |name: &str, url: &str, directory: Option<&str>| NamedTarget {
+            name: name.into(),
+            url: url.into(),
+            directory: directory.map(PathBuf::from),
+        };
+        enter(EnteredBed {
             name: "r1".into(),
-            url: "posix".into(),
-            directory: Some("/beds/r1/mnt".into()),
+            targets: vec![
+                target("files", "posix", Some("/beds/r1/mnt")),
+                target("server", "nfs3://h/x", None),
+            ],
         });
+        assert_eq!(resolved("testbed:r1/files"), "posix");
+        assert_eq!(resolved("testbed:r1/server?a=b"), "nfs3://h/x?a=b");
+        assert_eq!(resolved("testbed:r1/other"), "testbed:r1/other");
+        assert!(crate::is_remote("testbed:r1/server"));
         assert_eq!(resolved("testbed:r1"), "posix");
         assert_eq!(resolved("testbed:r2"), "testbed:r2");
         assert_eq!(

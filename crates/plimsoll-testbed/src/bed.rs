@@ -29,7 +29,7 @@ pub struct Bed {
     nodes: Vec<Node>,
     pub(crate) software: Vec<SoftwareVersion>,
     pub(crate) notes: Vec<String>,
-    pub(crate) target: Option<BedTarget>,
+    pub(crate) targets: Vec<BedTarget>,
     pub(crate) control_group: Option<PathBuf>,
     progress: Box<dyn FnMut(&str)>,
     given_up: Box<dyn Fn() -> bool>,
@@ -106,7 +106,7 @@ impl Bed {
             nodes: Vec::new(),
             software: Vec::new(),
             notes: Vec::new(),
-            target: None,
+            targets: Vec::new(),
             control_group: None,
             progress,
             given_up,
@@ -241,17 +241,19 @@ impl Bed {
         self.notes.push(text.into());
     }
 
-    /// Sets where the load goes: a URL in the bed's network.
-    pub fn set_url(&mut self, url: String) {
-        self.target = Some(BedTarget {
+    /// Adds a target of this name: a URL in the bed's network. The first is what the bed's name stands for.
+    pub fn add_url(&mut self, name: &str, url: String) {
+        self.targets.push(BedTarget {
+            name: name.into(),
             url,
             directory: None,
         });
     }
 
-    /// Sets where the load goes: a mounted file system.
-    pub fn set_directory(&mut self, directory: PathBuf) {
-        self.target = Some(BedTarget {
+    /// Adds a target of this name: a directory of a mounted file system.
+    pub fn add_directory(&mut self, name: &str, directory: PathBuf) {
+        self.targets.push(BedTarget {
+            name: name.into(),
             url: "posix".into(),
             directory: Some(directory),
         });

@@ -226,16 +226,35 @@ impl TestBed {
         &self.state
     }
 
-    /// Where the load goes.
+    /// Where the load goes: what the bed's name stands for.
     ///
     /// # Panics
     /// Never: a bed that is up has a target.
     #[must_use]
     pub fn target(&self) -> &BedTarget {
         self.state
-            .target
-            .as_ref()
+            .targets
+            .first()
             .expect("a bed that is up has a target")
+    }
+
+    /// The target of this name.
+    ///
+    /// # Errors
+    /// If it has none: with those that it has.
+    pub fn target_named(&self, name: &str) -> Result<&BedTarget, BedError> {
+        self.state
+            .targets
+            .iter()
+            .find(|t| t.name == name)
+            .ok_or_else(|| {
+                let names: Vec<&str> = self.state.targets.iter().map(|t| t.name.as_str()).collect();
+                BedError::Usage(format!(
+                    "`{name}` is not a target of test bed `{}`: expected {}",
+                    self.state.name,
+                    names.join(", ")
+                ))
+            })
     }
 
     fn dir(&self) -> PathBuf {

@@ -131,7 +131,7 @@ impl Keeper {
         );
         let started = start_kind(&mut bed, kind).and_then(|()| {
             state.phase = Phase::Up;
-            state.target = bed.target.clone();
+            state.targets = bed.targets.clone();
             state.control_group = bed.control_group.clone();
             state.nodes = bed.node_states();
             state.software = bed.software.clone();
@@ -250,7 +250,7 @@ impl Keeper {
 fn start_kind(bed: &mut Bed, kind: &Kind) -> Result<(), BedError> {
     bed.run(&crate::daemon::CommandLine::new("ip").args(["link", "set", "lo", "up"]))?;
     (kind.up)(bed)?;
-    assert!(bed.target.is_some(), "a bed that is up has a target");
+    assert!(!bed.targets.is_empty(), "a bed that is up has a target");
     Ok(())
 }
 

@@ -36,9 +36,9 @@ pub struct BedState {
     pub owner: ProcessId,
     /// Where the nodes keep their files.
     pub data_dir: PathBuf,
-    /// Where the load goes, once it is up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<BedTarget>,
+    /// Where the load may go, once it is up; the first is what the bed's name stands for.
+    #[serde(default)]
+    pub targets: Vec<BedTarget>,
     /// The control group that processes which load it must be in, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_group: Option<PathBuf>,
@@ -66,6 +66,8 @@ pub enum Phase {
 /// Where the load of a test bed goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BedTarget {
+    /// Its name, which follows that of the bed: `testbed:BED/NAME`.
+    pub name: String,
     /// URL of the target in the bed's network.
     pub url: String,
     /// The directory of the bed's mounts below which files are, if it is a mounted file system.
@@ -110,7 +112,7 @@ impl BedState {
             phase: Phase::Starting,
             owner: ProcessId::own(),
             data_dir,
-            target: None,
+            targets: Vec::new(),
             control_group: None,
             nodes: Vec::new(),
             software: Vec::new(),

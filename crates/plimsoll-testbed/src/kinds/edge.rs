@@ -1,6 +1,7 @@
 //! `edge`: a caching edge filer (rclone's VFS cache, served over NFS) with its core filer behind a long
 //! line; or the core over the same line.
 
+use super::nfs::NFS_PORT;
 use super::{IP, Kind, Rights, apply, no_stop};
 use crate::BedError;
 use crate::bed::Bed;
@@ -39,31 +40,40 @@ const DEFAULT_WRITE_BACK: Duration = Duration::from_secs(5);
 
 const WEBDAV_PORT: u16 = 8080;
 
+/// Time for which a core filer trusts its lists of directories: files also come by its other protocol.
+const CORE_DIR_CACHE: &str = "--dir-cache-time=1s";
+
 fn up(bed: &mut Bed) -> Result<(), BedError> {
-    let rtt = bed.options.rtt.unwrap_or(DEFAULT_RTT);
-    let core = bed.limited_data("core")?;
-    bed.software(
-        "rclone",
-        "core filer and edge filer",
-        &CommandLine::new("rclone").arg("version"),
-    );
-    match bed.options.without_edge {
-        true => without_edge(bed, &core, rtt),
-        false => with_edge(bed, &core, rtt),
+    let options = &bed.options;
+    if options.without_edge && (options.cache_size.is_some() || options.write_back.is_some()) {
+        let why = "--without-edge has no cache: --cache-size and --write-back do not apply";
+        return Err(BedError::Usage(why.into()));
     }
+    let (with_edge, rtt) = (!options.without_edge, options.rtt.unwrap_or(DEFAULT_RTT));
+    let core = bed.limited_data("core")?;
+    let version = CommandLine::new("rclone").arg("version");
+    bed.software("rclone", "core filer and edge filer", &version);
+    let address = bed.address(1)?;
+    if with_edge {
+        start_edge(bed, &core, address, rtt)?;
+    }
+    let (near, far) = start_core(bed, &core, address, rtt)?;
+    bed.add_url("core", url(far));
+    bed.add_url("core-near", url(near));
+    Ok(())
 }
 
-fn with_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedError> {
-    let at = SocketAddr::new(bed.address(1)?, WEBDAV_PORT);
-    bed.node("core", "core filer", Some(at.ip()))
-        .has_file_system(core);
-    let webdav = rclone(bed)?
-        .args(["serve", "webdav"])
+/// Starts the core's WebDAV, the line to it, and the edge.
+fn start_edge(bed: &mut Bed, core: &Path, at_core: IpAddr, rtt: Duration) -> Result<(), BedError> {
+    let webdav = SocketAddr::new(at_core, WEBDAV_PORT);
+    let serve = rclone(bed)?
+        .args(["serve", "webdav", CORE_DIR_CACHE])
         .arg(core)
-        .arg(format!("--addr={at}"));
-    bed.start_and_wait("core", webdav, Ready::Listening(vec![at]))?;
-    let line = bed.add_line("line", (2, at.port()), at, rtt)?;
-    let address = bed.address(3)?;
+        .arg(format!("--addr={webdav}"));
+    bed.node("core", "core filer, WebDAV", Some(at_core))
+        .has_file_system(core);
+    bed.start_and_wait("core", serve, Ready::Listening(vec![webdav]))?;
+    let line = bed.add_line("line", (2, WEBDAV_PORT), webdav, rtt)?;
     let cache = bed.limited_data("cache")?;
     let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
     let mut edge = rclone(bed)?
@@ -82,54 +92,44 @@ fn with_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedError> 
             .arg("--vfs-cache-poll-interval=1s");
         size = format!("of {bytes} bytes");
     }
-    bed.node("edge", "caching edge filer", Some(address))
+    let at = SocketAddr::new(bed.address(3)?, NFS_PORT);
+    bed.node("edge", "caching edge filer", Some(at.ip()))
         .has_file_system(&cache);
     bed.note(format!(
         "edge: a cache {size} that writes files to the core {write_back:?} after their last change"
     ));
-    serve_nfs(bed, "edge", edge, address)
-}
-
-fn without_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedError> {
-    if bed.options.cache_size.is_some() || bed.options.write_back.is_some() {
-        let why = "--without-edge has no cache: --cache-size and --write-back do not apply";
-        return Err(BedError::Usage(why.into()));
-    }
-    let address = bed.address(1)?;
-    let cache = bed.data("cache")?;
-    bed.node("core", "core filer", Some(address))
-        .has_file_system(core);
-    // Without it files cannot be written at random positions. It is local to the core.
-    let serve = rclone(bed)?
-        .args(["serve", "nfs"])
-        .arg(core)
-        .args([
-            "--vfs-cache-mode=full",
-            "--vfs-write-back=0s",
-            "--nfs-cache-type=disk",
-            "--links",
-        ])
-        .arg("--cache-dir")
-        .arg(&cache);
-    serve_nfs(bed, "core", serve, address)?;
-    let server = SocketAddr::new(address, super::nfs::NFS_PORT);
-    let line = bed.add_line("line", (2, super::nfs::NFS_PORT), server, rtt)?;
-    bed.set_url(url(line));
+    serve_nfs(bed, "edge", edge, at)?;
+    bed.add_url("edge", url(at));
     Ok(())
 }
 
-/// Starts a server of NFSv3 and MOUNT at one port as a node, and makes it the target.
-fn serve_nfs(
+/// Starts the core's NFS and a line to it; returns the address of both.
+fn start_core(
     bed: &mut Bed,
-    node: &str,
-    line: CommandLine,
+    core: &Path,
     address: IpAddr,
-) -> Result<(), BedError> {
-    let at = SocketAddr::new(address, super::nfs::NFS_PORT);
+    rtt: Duration,
+) -> Result<(SocketAddr, SocketAddr), BedError> {
+    let cache = bed.data("core-cache")?;
+    // Without its cache, files cannot be written at random positions. It is local to the core.
+    let serve = rclone(bed)?
+        .args(["serve", "nfs", CORE_DIR_CACHE])
+        .arg(core)
+        .args(["--vfs-cache-mode=full", "--vfs-write-back=0s"])
+        .args(["--nfs-cache-type=disk", "--links", "--cache-dir"])
+        .arg(&cache);
+    let near = SocketAddr::new(address, NFS_PORT);
+    bed.node("core-nfs", "core filer, NFSv3", Some(address))
+        .has_file_system(core);
+    serve_nfs(bed, "core-nfs", serve, near)?;
+    let far = bed.add_line("core-line", (2, NFS_PORT), near, rtt)?;
+    Ok((near, far))
+}
+
+/// Starts a server of NFSv3 and MOUNT at one port as a node.
+fn serve_nfs(bed: &mut Bed, node: &str, line: CommandLine, at: SocketAddr) -> Result<(), BedError> {
     let line = line.arg(format!("--addr={at}"));
-    bed.start_and_wait(node, line, Ready::Listening(vec![at]))?;
-    bed.set_url(url(at));
-    Ok(())
+    bed.start_and_wait(node, line, Ready::Listening(vec![at]))
 }
 
 fn url(at: SocketAddr) -> String {

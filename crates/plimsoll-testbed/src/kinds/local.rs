@@ -92,7 +92,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     if let Some(limit) = limit {
         node.has_io_limit(limit);
     }
-    bed.set_directory(dir);
+    bed.add_directory("disk", dir);
     Ok(())
 }
 

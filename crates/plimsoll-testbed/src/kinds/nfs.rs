@@ -72,17 +72,15 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let mut at = SocketAddr::new(address, NFS_PORT);
     let mut mount = SocketAddr::new(address, MOUNT_PORT);
     if let Some(rtt) = bed.options.rtt {
-        // The server listens at its ports of all addresses.
+        // The server listens at its ports of all addresses. MOUNT is asked at the address of NFS.
         at = bed.add_line("line", (3, at.port() + LINE_PORTS), at, rtt)?;
-        if version == "3" {
-            // MOUNT is asked at the address of NFS.
-            mount = bed.add_line("mount-line", (3, mount.port() + LINE_PORTS), mount, rtt)?;
-        }
+        mount = bed.add_line("mount-line", (3, mount.port() + LINE_PORTS), mount, rtt)?;
     }
-    bed.set_url(url(version, at, mount, &export));
-    bed.note(format!(
-        "one NFS server, NFS version {version}, on a file system of this machine"
-    ));
+    let others = VERSIONS.iter().filter(|v| **v != version);
+    for version in std::iter::once(&version).chain(others) {
+        bed.add_url(&format!("v{version}"), url(version, at, mount, &export));
+    }
+    bed.note("one NFS server on a file system of this machine");
     Ok(())
 }
 

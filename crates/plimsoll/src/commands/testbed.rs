@@ -6,6 +6,7 @@ use crate::console;
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::foreign::escaped;
 use plimsoll_results::{TestBedNode, TestBedSoftware};
+use plimsoll_target::testbed::{EnteredBed, NamedTarget};
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::{
     BedError, BedState, BedStatus, BedTarget, KINDS, Kind, Rights, Start, Store, TestBed,
@@ -136,7 +137,7 @@ fn place(target: &BedTarget) -> String {
 
 /// One line on a bed.
 fn summary(bed: &BedState) -> String {
-    let target = match &bed.target {
+    let target = match bed.targets.first() {
         None => "is being started".into(),
         Some(target) => place(target),
     };
@@ -449,6 +450,10 @@ pub fn enter(target: &str) -> Result<(), CommandError> {
         return Ok(());
     };
     let bed = TestBed::find(&Store::of_user()?, name)?;
+    let chosen = match plimsoll_target::testbed::target_of(target) {
+        Some(target) => bed.target_named(target)?,
+        None => bed.target(),
+    };
     if !bed.is_entered() {
         bed.join_control_group()?;
         let program = std::env::current_exe()
@@ -457,12 +462,15 @@ pub fn enter(target: &str) -> Result<(), CommandError> {
         command.args(std::env::args_os().skip(1));
         return Err(executed(command));
     }
-    let target = bed.target();
-    ENTERED.get_or_init(|| describe(bed.state(), target));
-    plimsoll_target::testbed::enter(plimsoll_target::testbed::TestBedTarget {
+    ENTERED.get_or_init(|| describe(bed.state(), chosen));
+    let target = |t: &BedTarget| NamedTarget {
+        name: t.name.clone(),
+        url: t.url.clone(),
+        directory: t.directory.clone(),
+    };
+    plimsoll_target::testbed::enter(EnteredBed {
         name: name.to_owned(),
-        url: target.url.clone(),
-        directory: target.directory.clone(),
+        targets: bed.state().targets.iter().map(target).collect(),
     });
     Ok(())
 }

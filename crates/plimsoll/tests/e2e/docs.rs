@@ -92,7 +92,9 @@ impl Shell {
             path: format!(
                 "{}:{}:{path}",
                 program.parent().unwrap().display(),
-                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools").display()
+                Path::new(env!("CARGO_MANIFEST_DIR"))
+                    .join("../../.tools")
+                    .display()
             ),
             servers: Vec::new(),
             ports: Vec::new(),

@@ -107,7 +107,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     bed.note(format!(
         "one master, {servers} chunk servers, {copies} copies of each chunk, mounted by FUSE"
     ));
-    bed.set_directory(mnt);
+    bed.add_directory("files", mnt);
     Ok(())
 }
 
