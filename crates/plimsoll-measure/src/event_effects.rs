@@ -26,10 +26,17 @@ pub struct IntervalSummary {
     pub ops: u64,
     /// Failed operations of all rows of the workload, by error.
     pub errors: BTreeMap<ErrorCode, u64>,
+    /// When operations of counted rows succeeded.
+    pub successes: Successes,
+}
+
+/// When operations succeeded in an interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Successes {
     /// Length of a slot in nanoseconds.
     slot_ns: Nanos,
-    /// Slots in which an operation of a counted row succeeded.
-    successes: SlotSet,
+    /// Slots in which one succeeded.
+    slots: SlotSet,
 }
 
 impl IntervalSummary {
@@ -46,14 +53,17 @@ impl IntervalSummary {
             index: interval.index,
             start: interval.start,
             length: interval.length,
-            slot_ns: interval.completions.slot_ns,
+            successes: Successes {
+                slot_ns: interval.completions.slot_ns,
+                slots: SlotSet::default(),
+            },
             ..Self::default()
         };
         for (row, totals) in interval.rows.iter().enumerate() {
             if is_counted(row) {
                 sum.ops += totals.ops;
                 if let Some(slots) = interval.completions.rows.get(row) {
-                    sum.successes.union(slots);
+                    sum.successes.slots.union(slots);
                 }
             }
             if is_of_workload(row) {
@@ -280,20 +290,24 @@ fn note_gaps(
     };
     let mut latest = 0;
     for i in intervals {
-        i.successes.for_each(|slot| {
-            let start = i.start + slot * i.slot_ns;
+        i.successes.slots.for_each(|slot| {
+            let start = i.start + slot * i.successes.slot_ns;
             note(Gap {
                 from: latest,
                 to: start.min(window),
             });
-            latest = start + i.slot_ns;
+            latest = start + i.successes.slot_ns;
         });
     }
     note(Gap {
         from: latest,
         to: window,
     });
-    let resolution = intervals.iter().map(|i| i.slot_ns).max().unwrap_or(0);
+    let resolution = intervals
+        .iter()
+        .map(|i| i.successes.slot_ns)
+        .max()
+        .unwrap_or(0);
     for effect in effects {
         effect.gap_resolution = resolution;
     }

@@ -44,7 +44,7 @@ pub use clock_kind::ClockKind;
 pub use collector::{Collector, WindowTotals};
 pub use completions::{Completions, SlotSet};
 pub use event_effects::{
-    EventEffect, IntervalSummary, RECOVERED_SHARE, RECOVERY_INTERVALS, event_effects,
+    EventEffect, IntervalSummary, RECOVERED_SHARE, RECOVERY_INTERVALS, Successes, event_effects,
 };
 pub use gaps::{
     BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,

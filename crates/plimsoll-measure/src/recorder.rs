@@ -3,7 +3,7 @@
 use crate::completions::{CompletionMarks, slot_shift};
 use crate::counts::bump;
 use crate::gaps::BusySpans;
-use crate::interval_buffer::{IntervalBuffer, RowBuffer};
+use crate::interval_buffer::IntervalBuffer;
 use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
 use crate::{InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState};
 use std::cell::{Cell, RefCell};

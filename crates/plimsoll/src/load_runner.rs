@@ -2,6 +2,7 @@
 
 use crate::cli::{CommonRunArgs, CriteriaArgs, OutputArgs};
 use crate::communicator::Communicator;
+use crate::event::TimedEvent;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::monitor::Monitor;
@@ -83,6 +84,11 @@ impl LoadTestConfig {
     {
         check_resume(writer, can_resume, writer.document().ranks, ranks)?;
         let mut config = Self::of(writer.document(), writer.dir().path())?;
+        for event in events_of(writer.document())? {
+            // They were allowed when it was begun.
+            let checked = event.check(&config.target, true);
+            checked.map_err(CommandError::usage)?;
+        }
         match config.system {
             Some(_) => config.check_system()?,
             None => config.system = system_text::fingerprint(&config.target)?,
@@ -171,6 +177,7 @@ impl LoadTestConfig {
             ranks: args.ranks,
             settings,
             hooks,
+            events: args.events.iter().map(TimedEvent::to_string).collect(),
             notes: plan.notes.clone(),
             environment: environment(plan, &engine),
             plan: plan.clone(),
@@ -265,6 +272,8 @@ pub struct LoadTestArgs<'a> {
     pub how: &'a CommonRunArgs,
     /// Output and hooks.
     pub output: &'a OutputArgs,
+    /// Events that this program executes in each run.
+    pub events: &'a [TimedEvent],
     /// Directory in which the results directory is created.
     pub root: &'a Path,
     /// Number of ranks.
@@ -315,6 +324,7 @@ pub fn run_on_all_ranks<W>(
         output: how.into(),
         monitor: None,
         hooks: None,
+        events: vec![],
         runs: 0,
         used: false,
     };
@@ -343,6 +353,8 @@ pub struct LoadRunner<'a> {
     pub monitor: Option<Monitor>,
     /// Commands of the user around the phases of each run; only at rank 0.
     pub hooks: Option<Hooks>,
+    /// Events that this program executes in each run; only at rank 0.
+    pub events: Vec<TimedEvent>,
     /// Number of runs begun, including those of earlier processes.
     pub runs: u64,
     /// Whether a run has used the directory of the files.
@@ -367,11 +379,12 @@ impl LoadRunner<'_> {
             stop: self.stop,
             output: self.output.clone(),
             hooks: self.hooks.clone(),
+            events: self.events.clone(),
             results_error: CommandError::failed,
         }
     }
 
-    /// Takes over the hooks of a document, and writes the fingerprint of the simulated system that it
+    /// Takes over the hooks and events of a document, and writes the fingerprint of the simulated system that it
     /// lacks. The requested percentiles become the document's; without a request the document's are
     /// shown.
     ///
@@ -386,6 +399,8 @@ impl LoadRunner<'_> {
         R: LoadPoints,
     {
         self.hooks = writer.document().hooks.clone();
+        self.events = events_of(writer.document())
+            .expect("the events of a document are checked when it is begun or resumed");
         if writer.document().target.system != self.config.system {
             writer.change(|test| {
                 test.target.system = self.config.system.clone();
@@ -544,6 +559,18 @@ fn plan(
 /// A fraction in percent, rounded to six decimals.
 fn percent(share: f64) -> f64 {
     (share * 1e8).round() / 1e6
+}
+
+/// The events of the runs of a document, which may have been edited.
+///
+/// # Errors
+/// If one of them is none.
+fn events_of<L, R, S>(test: &LoadTest<L, R, S>) -> Result<Vec<TimedEvent>, CommandError> {
+    let events = test.events.iter().map(|text| {
+        let wrong = |why| CommandError::usage(format!("the event '{text}': {why}"));
+        text.parse().map_err(wrong)
+    });
+    events.collect()
 }
 
 /// The reason why the run at a load failed.
