@@ -179,7 +179,7 @@ fn paint(
             line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
         )?;
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
-    paint_overlay(chart, &mut plot, x, y)?;
+    paint_overlay(chart, &mut plot, y)?;
     paint_marks(chart, &mut plot, x, y)?;
     match chart.is_stacked {
         true => paint_areas(chart, &mut plot)?,
@@ -199,12 +199,7 @@ fn paint(
     ])
 }
 
-fn paint_overlay(
-    chart: &Chart,
-    plot: &mut Plot<'_, '_>,
-    x: (f64, f64),
-    y: (f64, f64),
-) -> Fallible<()> {
+fn paint_overlay(chart: &Chart, plot: &mut Plot<'_, '_>, y: (f64, f64)) -> Fallible<()> {
     let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
     match &chart.extra {
         ChartOverlay::Heat(cells) => {
@@ -235,10 +230,12 @@ fn paint_marks(
 ) -> Fallible<()> {
     let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
     let ((left, bottom), (right, top)) = (at(x.0, y.0), at(x.1, y.1));
-    let height = {
-        let (_, ys) = plot.plotting_area().get_pixel_range();
-        f64::from(ys.end - ys.start) / f64::from(UNITS)
-    };
+    let (xs, ys) = plot.plotting_area().get_pixel_range();
+    let pixels =
+        |range: std::ops::Range<i32>| f64::from(range.end - range.start) / f64::from(UNITS);
+    let (width, height) = (pixels(xs), pixels(ys));
+    // A text beside a line in the middle has half of the width.
+    let chars = ((width / 2.0 / text_width("m")) as usize).clamp(4, MAX_MARK_CHARS);
     let line = (top - bottom) * MARK_LINE_PX / height.max(MARK_LINE_PX);
     for (i, mark) in chart.marks.iter().enumerate() {
         let level = i % MARK_LEVELS;
@@ -250,7 +247,7 @@ fn paint_marks(
             false => HPos::Left,
         };
         let font = font(MAIN).pos(Pos::new(side, VPos::Top));
-        let text = shorten(&mark.text);
+        let text = shorten(&mark.text, chars);
         let corner = (place, top - line * level as f64);
         plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), corner, font)])?;
     }
@@ -258,14 +255,12 @@ fn paint_marks(
 }
 
 /// The beginning of a text that is too long to be read beside a line.
-fn shorten(text: &str) -> String {
-    match text.chars().count() {
-        0..=MAX_MARK_CHARS => text.into(),
-        _ => {
-            let kept: String = text.chars().take(MAX_MARK_CHARS - 1).collect();
-            format!("{}…", kept.trim_end())
-        }
+fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.into();
     }
+    let kept: String = text.chars().take(max - 1).collect();
+    format!("{}…", kept.trim_end())
 }
 
 /// Positions of ticks, and their labels.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::event::Action;
 use crate::event::executor::Execution;
+use crate::workload;
 use plimsoll_plan::Overrides;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -25,20 +26,9 @@ impl EventExecutor for Notes {
     }
 }
 
-/// A Plan of one row that counts.
 fn plan() -> Plan {
-    let text = "define fileset name=s,path=f,entries=1
-        define process { thread { flowop statfile name=look,filesetname=s } }
-        run 1";
-    let dir = std::path::Path::new("/nowhere");
-    plimsoll_wml::lower(
-        &plimsoll_wml::parse(text, "w.f").unwrap(),
-        &Overrides {
-            dir: Some(dir.into()),
-            ..Overrides::default()
-        },
-    )
-    .unwrap()
+    let found = workload::find("randomread").unwrap();
+    workload::lower(&found, &Overrides::default()).unwrap()
 }
 
 fn runner(
