@@ -1,6 +1,6 @@
 //! Events of a run: what happens to the system under test at a time, and who does it.
 //!
-//! `--event` is read here ([`TimedEvent`]); `event/executor.rs` executes actions, and
+//! `--event` is read here ([`EventSpec`]); `event/executor.rs` executes actions, and
 //! `event/runner.rs` does so at their times, on threads of its own.
 
 mod executor;
@@ -23,7 +23,7 @@ const TESTBED: &str = "testbed:";
 
 /// An event of the command line: an action and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimedEvent {
+pub struct EventSpec {
     /// The time as it was given.
     time: String,
     /// The same in nanoseconds since the beginning of the run.
@@ -42,7 +42,7 @@ pub enum Action {
     Fault(String),
 }
 
-impl TimedEvent {
+impl EventSpec {
     /// Whether the event can be executed on a target. Events of simulated systems are part of its URL
     /// instead.
     ///
@@ -65,7 +65,7 @@ impl TimedEvent {
     }
 }
 
-impl FromStr for TimedEvent {
+impl FromStr for EventSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -87,7 +87,7 @@ impl FromStr for TimedEvent {
     }
 }
 
-impl fmt::Display for TimedEvent {
+impl fmt::Display for EventSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.time, self.action)
     }
@@ -106,7 +106,7 @@ impl fmt::Display for Action {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> TimedEvent {
+    fn read(text: &str) -> EventSpec {
         text.parse().unwrap()
     }
 
@@ -138,7 +138,7 @@ mod tests {
             ("-1s kill server", "`-1s` is not a duration"),
             ("9999999999h kill server", "is too long"),
         ] {
-            let error = text.parse::<TimedEvent>().unwrap_err();
+            let error = text.parse::<EventSpec>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::cli::{CommonRunArgs, CriteriaArgs, OutputArgs};
 use crate::communicator::Communicator;
-use crate::event::TimedEvent;
+use crate::event::EventSpec;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::monitor::Monitor;
@@ -177,7 +177,7 @@ impl LoadTestConfig {
             ranks: args.ranks,
             settings,
             hooks,
-            events: args.events.iter().map(TimedEvent::to_string).collect(),
+            events: args.events.iter().map(EventSpec::to_string).collect(),
             notes: plan.notes.clone(),
             environment: environment(plan, &engine),
             plan: plan.clone(),
@@ -273,7 +273,7 @@ pub struct LoadTestArgs<'a> {
     /// Output and hooks.
     pub output: &'a OutputArgs,
     /// Events that this program executes in each run.
-    pub events: &'a [TimedEvent],
+    pub events: &'a [EventSpec],
     /// Directory in which the results directory is created.
     pub root: &'a Path,
     /// Number of ranks.
@@ -354,7 +354,7 @@ pub struct LoadRunner<'a> {
     /// Commands of the user around the phases of each run; only at rank 0.
     pub hooks: Option<Hooks>,
     /// Events that this program executes in each run; only at rank 0.
-    pub events: Vec<TimedEvent>,
+    pub events: Vec<EventSpec>,
     /// Number of runs begun, including those of earlier processes.
     pub runs: u64,
     /// Whether a run has used the directory of the files.
@@ -565,7 +565,7 @@ fn percent(share: f64) -> f64 {
 ///
 /// # Errors
 /// If one of them is none.
-fn events_of<L, R, S>(test: &LoadTest<L, R, S>) -> Result<Vec<TimedEvent>, CommandError> {
+fn events_of<L, R, S>(test: &LoadTest<L, R, S>) -> Result<Vec<EventSpec>, CommandError> {
     let events = test.events.iter().map(|text| {
         let wrong = |why| CommandError::usage(format!("the event '{text}': {why}"));
         text.parse().map_err(wrong)

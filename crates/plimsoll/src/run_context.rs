@@ -1,7 +1,7 @@
 //! One run of a Plan, by all ranks, with its results.
 
 use crate::communicator::{Communicator, SilentObserver};
-use crate::event::{EventRunner, ShellExecutor, TimedEvent};
+use crate::event::{EventRunner, EventSpec, ShellExecutor};
 use crate::exit::CommandError;
 use crate::hook::{HookRunner, RunFacts};
 use crate::measured_run::{self, RunMetadata};
@@ -29,7 +29,7 @@ pub struct RunContext<'a> {
     /// Commands of the user around the phases.
     pub hooks: Option<Hooks>,
     /// Events that this program executes while a run runs.
-    pub events: Vec<TimedEvent>,
+    pub events: Vec<EventSpec>,
     /// Error of the command if the results of a run cannot be created.
     pub results_error: fn(ResultsError) -> CommandError,
 }

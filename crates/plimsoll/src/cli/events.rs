@@ -1,7 +1,7 @@
 //! Arguments on what happens to the system under test while a run runs.
 
 use super::Command;
-use crate::event::{Action, TimedEvent};
+use crate::event::{Action, EventSpec};
 use crate::exit::CommandError;
 use clap::Args;
 use plimsoll_engine::ClockKind;
@@ -14,7 +14,7 @@ pub struct EventArgs {
     /// a shell command beside the load and needs --allow-commands; to a simulated system, 'TIME down
     /// WHAT', 'TIME up WHAT' or 'TIME slow WHAT FACTOR', such as '30s down edge.3'; repeatable
     #[arg(long, value_name = "EVENT", help_heading = "Target")]
-    pub event: Vec<TimedEvent>,
+    pub event: Vec<EventSpec>,
 }
 
 impl EventArgs {
@@ -28,7 +28,7 @@ impl EventArgs {
         target: &mut String,
         clock: ClockKind,
         allowed: bool,
-    ) -> Result<Vec<TimedEvent>, CommandError> {
+    ) -> Result<Vec<EventSpec>, CommandError> {
         if plimsoll_target::takes_events(target) {
             let events: Result<Vec<SystemEvent>, CommandError> =
                 self.event.iter().map(of_system).collect();
@@ -49,7 +49,7 @@ impl EventArgs {
 }
 
 /// An event of a simulated system.
-fn of_system(event: &TimedEvent) -> Result<SystemEvent, CommandError> {
+fn of_system(event: &EventSpec) -> Result<SystemEvent, CommandError> {
     let text = event.to_string();
     let refused = |why: &str| CommandError::usage(format!("--event '{text}': {why}"));
     match &event.action {

@@ -4,7 +4,7 @@ use super::run;
 use crate::cli::{Format, MdArgs};
 use crate::communicator::Communicator;
 use crate::console::{self, Stream};
-use crate::event::TimedEvent;
+use crate::event::EventSpec;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::measured_run::RunMetadata;
@@ -73,7 +73,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
 
 /// The options of the pattern, with the events of a simulated system in the target's URL, and the other
 /// events.
-fn options(args: &MdArgs) -> Result<(Options, Vec<TimedEvent>), CommandError> {
+fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
     let mut options = Options::new(&args.md).map_err(CommandError::usage)?;
     let (clock, allowed) = (args.clock.of(&options.target), args.allow_commands);
     let events = args.events.add_to(&mut options.target, clock, allowed)?;

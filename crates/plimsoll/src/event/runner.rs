@@ -1,6 +1,6 @@
 //! Execution of events at their times, beside the workers of a run.
 
-use super::{EventExecutor, TimedEvent};
+use super::{EventExecutor, EventSpec};
 use plimsoll_engine::Stop;
 use plimsoll_measure::{Clock, Completions, Interval, IntervalSummary, Nanos, OpTotals};
 use plimsoll_plan::Plan;
@@ -40,7 +40,7 @@ pub struct ExecutedEvents {
 /// An event and who executes it: nobody, if it happens in a simulated system.
 struct Scheduled {
     at: Nanos,
-    event: Option<TimedEvent>,
+    event: Option<EventSpec>,
 }
 
 /// What the threads of the events share.
@@ -71,7 +71,7 @@ impl EventRunner {
     /// # Errors
     /// If a thread cannot be started.
     pub fn new(
-        events: &[TimedEvent],
+        events: &[EventSpec],
         simulated: Vec<(Nanos, String)>,
         executor: Box<dyn EventExecutor>,
         plan: &Plan,

@@ -37,7 +37,7 @@ fn runner(
     stop: &Stop,
 ) -> (EventRunner, Receiver<String>) {
     let (sender, executed) = channel();
-    let events: Vec<TimedEvent> = events.iter().map(|e| e.parse().unwrap()).collect();
+    let events: Vec<EventSpec> = events.iter().map(|e| e.parse().unwrap()).collect();
     let simulated = simulated.iter().map(|(at, what)| (*at, (*what).to_owned()));
     let executor = Box::new(Notes(Mutex::new(sender)));
     let runner = EventRunner::new(&events, simulated.collect(), executor, &plan(), stop);
