@@ -85,8 +85,9 @@ pub struct EventEffect {
     /// Operations per second until the throughput was back, the next event began or the window
     /// ended: the mean of the intervals whose middle lies in that time; none without one.
     pub during_per_s: Option<f64>,
-    /// Operations per second once the throughput was back, up to the next event or the end of the
-    /// window; none if it did not come back, or without an interval.
+    /// Operations per second once the throughput was back, up to the next event, but for one in the
+    /// very interval in which it was back, or the end of the window; none if it did not come back, or
+    /// without an interval.
     pub after_per_s: Option<f64>,
     /// Nanoseconds from the event to the first of [`RECOVERY_INTERVALS`] consecutive intervals with
     /// at least [`RECOVERED_SHARE`] of the throughput before; 0 if it never fell below. It may come
@@ -239,8 +240,14 @@ impl Series {
             .filter(|per_s| *per_s > 0.0)
             .and_then(|per_s| self.back(at, per_s));
         let end = back.map_or(next, |back| back.min(next));
-        let after = back
-            .and_then(|back| self.mean_within(back, next_after(event.events, back, self.window)));
+        let after = back.and_then(|back| {
+            // An event in the interval in which the throughput is back is what brought it back.
+            let settled = match back > at {
+                true => back + self.interval - 1,
+                false => at,
+            };
+            self.mean_within(back, next_after(event.events, settled, self.window))
+        });
         let (first, last) = (at / self.interval, next / self.interval);
         let last = match next == self.window {
             true => self.ops.len(),

@@ -80,8 +80,8 @@ pub struct EventFigures {
     /// ended, whichever came first: the mean of the intervals whose middle lies in that time; null
     /// without one.
     pub during_ops_per_s: Option<f64>,
-    /// Operations per second once the throughput was back, up to the next event or the end of the
-    /// window; null if it did not come back.
+    /// Operations per second once the throughput was back, up to the next event, but for one in the
+    /// very interval in which it was back, or the end of the window; null if it did not come back.
     pub after_ops_per_s: Option<f64>,
     /// Seconds from the event to the first of three consecutive intervals with at least 90 % of the
     /// throughput before, which may come after other events; 0 if it never fell below. Null if it did

@@ -71,6 +71,19 @@ fn a_server_that_is_killed_and_restarted_is_an_outage_of_two_events() {
 }
 
 #[test]
+fn what_brings_the_throughput_back_does_not_end_the_time_after() {
+    let all = intervals(|lane| {
+        busy(lane, 0, 3 * SECOND);
+        busy(lane, 5 * SECOND + 100 * MS, 8 * SECOND);
+    });
+    let events = [3 * SECOND, 5 * SECOND + 50 * MS, 8 * SECOND];
+    let effect = &event_effects(&all, 12 * SECOND, &events)[0];
+    assert_eq!(effect.time_to_recover, Some(2 * SECOND));
+    // 90 operations, then 100 and 100; what the last event does is its own.
+    assert_eq!(effect.after_per_s, Some(290.0 / 3.0));
+}
+
+#[test]
 fn the_throughput_is_back_with_three_intervals_in_a_row() {
     // 100 per second, then 50, 95, 80, 90, 90, 100, …: 95 is followed by less, 90 is enough.
     let all = intervals(|lane| {
