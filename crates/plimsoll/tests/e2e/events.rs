@@ -395,6 +395,55 @@ fn reports_and_charts_show_events() {
 }
 
 #[test]
+fn actions_in_results_cannot_reach_the_terminal_or_a_page() {
+    let bench = Bench::on_tmpfs();
+    short(&bench, &["--event=300ms sh true"]);
+    let dir = &bench.results()[0];
+    let path = dir.path().join("run.json");
+    let mut json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let event = &mut json["events"][0];
+    event["action"] = "sh \u{1b}]0;title\u{7}</text><script>\u{202e}".into();
+    event["last_line"] = "\u{1b}[8mhidden".into();
+    event["exit_status"] = 4.into();
+    event["state"] = "failed".into();
+    std::fs::write(&path, json.to_string()).unwrap();
+    for format in ["text", "markdown", "html", "svg"] {
+        let text = report(&bench, dir, format);
+        assert!(text.contains("title"), "{format}: {text}");
+        let is_foreign = |c| ['\u{1b}', '\u{7}', '\u{202e}'].contains(&c);
+        assert!(!text.contains(is_foreign), "{format}");
+        assert!(
+            !text.contains("</text><script>") || format == "text",
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn a_killed_run_does_not_say_that_its_events_were_executed() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let event = note(&bench, "0s", "begun");
+    let more = ["--time=1h", "--interval=100ms", "--allow-commands", &event];
+    let running = started(bench.command_in_work(&workload, &more), "event: sh");
+    wait_until("the command is run", || lines(&bench) == ["begun"]);
+    signal(running.child.id() as i32, Signal::KILL);
+    running.end();
+    let recover = bench.plimsoll(["report", "--recover", "--format=json", "results"]);
+    let run = Ended::of(recover).parsed();
+    let run = run.unwrap_or_else(|| bench.results()[0].read().unwrap());
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    assert_eq!(run.events[0].state, EventState::Unknown);
+    let unknown = "it is not known whether it was executed";
+    assert!(
+        run.notes.iter().any(|n| n.text.contains(unknown)),
+        "{:?}",
+        run.notes
+    );
+}
+
+#[test]
 fn an_outage_of_a_server_is_measured() {
     let bench = Bench::on_tmpfs();
     let served = Served::with(&bench, &[]);
