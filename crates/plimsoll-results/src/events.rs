@@ -162,7 +162,9 @@ impl RunEvent {
             let totals = || windows.iter().map(|(totals, _)| totals);
             let own = totals().find(|w| (w.start..w.end).contains(&start));
             event.window = own.map(|w| w.number);
-            let opened = own.or(windows.last().map(|(totals, _)| totals)).map(|w| w.start);
+            let opened = own
+                .or(windows.last().map(|(totals, _)| totals))
+                .map(|w| w.start);
             event.window_s = opened.map(|opened| start_s - seconds(opened));
         }
         for (totals, _) in windows {

@@ -41,9 +41,14 @@ pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
 
 /// Marks events in charts over time.
 fn mark_events(charts: &mut [Chart], run: &Run) {
-    let stages = run.stages.iter().map(|s| &s.window);
-    let (origin, end) = match (stages.clone().next(), stages.last()) {
-        (Some(first), Some(last)) => (first.start_s, last.start_s + last.window_s),
+    let (origin, end) = match &run.stages[..] {
+        [first, ..] => {
+            let ends = run
+                .stages
+                .iter()
+                .map(|s| s.window.start_s + s.window.window_s);
+            (first.window.start_s, ends.fold(0.0, f64::max))
+        }
         _ => (run.window_start_s, run.window_start_s + run.window_s),
     };
     let shown = |event: &&RunEvent| event.start_s.is_some_and(|s| (origin..=end).contains(&s));
