@@ -65,6 +65,21 @@ impl EventSpec {
     }
 }
 
+impl EventSpec {
+    /// The events that a document keeps, which may have been edited, for runs on a target. Commands
+    /// were allowed when it was begun.
+    ///
+    /// # Errors
+    /// A sentence if one of them is none, or as those of [`check`](Self::check).
+    pub fn kept(texts: &[String], target: &str) -> Result<Vec<Self>, String> {
+        let read = |text: &String| {
+            let event: Self = text.parse().map_err(|e| format!("event '{text}': {e}"))?;
+            event.check(target, true).map(|()| event)
+        };
+        texts.iter().map(read).collect()
+    }
+}
+
 impl FromStr for EventSpec {
     type Err = String;
 
@@ -141,6 +156,18 @@ mod tests {
             let error = text.parse::<EventSpec>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn events_of_a_document_are_checked_again() {
+        let kept = |text: &str| EventSpec::kept(&[text.to_owned()], "posix");
+        assert_eq!(kept("1s sh true").unwrap(), [read("1s sh true")]);
+        assert!(kept("1s kill a").unwrap_err().contains("needs a test bed"));
+        assert!(
+            kept("1s")
+                .unwrap_err()
+                .starts_with("event '1s': expected TIME")
+        );
     }
 
     #[test]

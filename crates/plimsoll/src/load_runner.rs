@@ -84,11 +84,7 @@ impl LoadTestConfig {
     {
         check_resume(writer, can_resume, writer.document().ranks, ranks)?;
         let mut config = Self::of(writer.document(), writer.dir().path())?;
-        for event in events_of(writer.document())? {
-            // They were allowed when it was begun.
-            let checked = event.check(&config.target, true);
-            checked.map_err(CommandError::usage)?;
-        }
+        EventSpec::kept(&writer.document().events, &config.target).map_err(CommandError::usage)?;
         match config.system {
             Some(_) => config.check_system()?,
             None => config.system = system_text::fingerprint(&config.target)?,
@@ -384,8 +380,8 @@ impl LoadRunner<'_> {
         }
     }
 
-    /// Takes over the hooks and events of a document, and writes the fingerprint of the simulated system that it
-    /// lacks. The requested percentiles become the document's; without a request the document's are
+    /// Takes over the hooks and events of a document, and writes the fingerprint of the simulated system
+    /// that it lacks. The requested percentiles become the document's; without a request the document's are
     /// shown.
     ///
     /// # Errors
@@ -399,7 +395,7 @@ impl LoadRunner<'_> {
         R: LoadPoints,
     {
         self.hooks = writer.document().hooks.clone();
-        self.events = events_of(writer.document())
+        self.events = EventSpec::kept(&writer.document().events, &self.config.target)
             .expect("the events of a document are checked when it is begun or resumed");
         if writer.document().target.system != self.config.system {
             writer.change(|test| {
@@ -559,18 +555,6 @@ fn plan(
 /// A fraction in percent, rounded to six decimals.
 fn percent(share: f64) -> f64 {
     (share * 1e8).round() / 1e6
-}
-
-/// The events of the runs of a document, which may have been edited.
-///
-/// # Errors
-/// If one of them is none.
-fn events_of<L, R, S>(test: &LoadTest<L, R, S>) -> Result<Vec<EventSpec>, CommandError> {
-    let events = test.events.iter().map(|text| {
-        let wrong = |why| CommandError::usage(format!("the event '{text}': {why}"));
-        text.parse().map_err(wrong)
-    });
-    events.collect()
 }
 
 /// The reason why the run at a load failed.
