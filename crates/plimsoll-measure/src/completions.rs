@@ -106,7 +106,7 @@ impl Completions {
         }
     }
 
-    /// No completions yet in any of so many rows.
+    /// No completions yet, in this number of rows.
     #[must_use]
     pub fn new(slot_ns: Nanos, rows: usize) -> Self {
         Self {

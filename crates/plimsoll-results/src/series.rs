@@ -238,7 +238,7 @@ mod tests {
         vec![row("read1"), row("read2")]
     }
 
-    /// An interval with so many operations of the first row.
+    /// An interval with this number of operations of the first row.
     fn interval(ops: u64) -> Interval {
         let totals = OpTotals {
             ops,
