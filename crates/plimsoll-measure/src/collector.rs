@@ -1,6 +1,6 @@
 //! Merges what the lanes deliver into intervals and totals.
 
-use crate::completions::{Completions, SlotSet, slot_shift};
+use crate::completions::{Completions, slot_shift};
 use crate::gaps::{BusySpans, GapWatch, Gaps, RankStall, Stall, stalls};
 use crate::recorder::{Delivery, LaneProgress};
 use crate::{InFlightAges, Interval, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
@@ -232,10 +232,7 @@ impl Collector {
         let index = delivery.interval.max(self.next);
         let open = self.open.entry(index).or_insert_with(|| OpenInterval {
             rows: vec![OpTotals::default(); self.rows],
-            completions: Completions {
-                slot_ns: 1 << slot_shift(self.window.interval()),
-                rows: vec![SlotSet::default(); self.rows],
-            },
+            completions: Completions::new(1 << slot_shift(self.window.interval()), self.rows),
         });
         self.merged_ops += delivery.buffer.add_to(&mut open.rows);
         // What comes too late for its interval completed in another one.

@@ -87,18 +87,41 @@ impl SlotSet {
 pub struct Completions {
     /// Length of a slot in nanoseconds; 0 if nothing is known.
     pub slot_ns: Nanos,
-    /// One entry per row of the results.
+    /// Operations that succeeded, with one entry per row of the results.
     pub rows: Vec<SlotSet>,
+    /// Operations that failed, which is a completion too; one entry per row.
+    pub failed: Vec<SlotSet>,
 }
 
 impl Completions {
     /// Adds the completions of other lanes or ranks in the same interval.
     pub fn union(&mut self, other: &Self) {
-        assert_eq!(self.rows.len(), other.rows.len(), "one entry per row");
+        let rows = self.rows.len();
+        assert_eq!(rows, other.rows.len(), "one entry per row");
+        assert_eq!(rows, other.failed.len(), "one entry per row");
         self.slot_ns = self.slot_ns.max(other.slot_ns);
-        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
+        let rows = self.rows.iter_mut().zip(&other.rows);
+        for (mine, theirs) in rows.chain(self.failed.iter_mut().zip(&other.failed)) {
             mine.union(theirs);
         }
+    }
+
+    /// No completions yet, in this number of rows.
+    #[must_use]
+    pub fn new(slot_ns: Nanos, rows: usize) -> Self {
+        Self {
+            slot_ns,
+            rows: vec![SlotSet::default(); rows],
+            failed: vec![SlotSet::default(); rows],
+        }
+    }
+
+    /// The slots in which an operation of a row completed, whether or not it succeeded.
+    #[must_use]
+    pub fn of_row(&self, row: usize) -> SlotSet {
+        let mut slots = self.rows[row];
+        slots.union(&self.failed[row]);
+        slots
     }
 }
 

@@ -95,7 +95,7 @@ impl GapWatch {
             "one entry per row"
         );
         for (row, (latest, longest)) in rows.enumerate() {
-            let slots = &interval.completions.rows[row];
+            let slots = interval.completions.of_row(row);
             slots.for_each(|slot| {
                 let gap = step(latest, start + slot * slot_ns, slot_ns);
                 if gap.length() > longest.length() {
@@ -103,7 +103,7 @@ impl GapWatch {
                 }
             });
             if self.is_counted_row[row] {
-                all.union(slots);
+                all.union(&slots);
             }
         }
         all.for_each(|slot| {

@@ -25,6 +25,8 @@ pub(crate) struct RowBuffer {
     pub(crate) response: Option<Box<ResponseBuffer>>,
     /// When operations completed, in a cache line of its own.
     pub(crate) marks: CompletionMarks,
+    /// Those that failed.
+    pub(crate) failed_marks: CompletionMarks,
     pub(crate) cpu_ns: AtomicU64,
     pub(crate) cpu_samples: AtomicU64,
 }
@@ -72,6 +74,7 @@ impl IntervalBuffer {
                 service: Counts::new(),
                 response: s.paced.then(ResponseBuffer::new),
                 marks: CompletionMarks::default(),
+                failed_marks: CompletionMarks::default(),
             })
         };
         Self {
@@ -118,9 +121,11 @@ impl IntervalBuffer {
 
     /// Adds the slots in which operations completed.
     pub(crate) fn add_marks_to(&self, completions: &mut Completions) {
-        for (row, slots) in self.rows.iter().zip(&mut completions.rows) {
+        let slots = completions.rows.iter_mut().zip(&mut completions.failed);
+        for (row, (done, failed)) in self.rows.iter().zip(slots) {
             if let Some(row) = row {
-                slots.add_marks(&row.marks);
+                done.add_marks(&row.marks);
+                failed.add_marks(&row.failed_marks);
             }
         }
     }
@@ -147,6 +152,7 @@ impl IntervalBuffer {
             row.cpu_samples.store(0, Relaxed);
             row.service.clear();
             row.marks.clear();
+            row.failed_marks.clear();
             if let Some(response) = &row.response {
                 response.times.clear();
                 response.paced.store(0, Relaxed);

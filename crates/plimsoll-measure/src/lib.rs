@@ -11,6 +11,7 @@
 //! | `recorder`, `interval_buffer`, `counts`, `completions`, `lane_notes`, `in_flight` | what one lane records |
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and which of them are stalls |
+//! | `event_effects` | what events during a run did to its throughput |
 //! | `curve`, `compare` | load curves; whether repeated runs differ |
 //! | `simulated` | what a simulated storage system did |
 //! | `system` | counters of the process and the machine |
@@ -22,6 +23,7 @@ pub mod compare;
 mod completions;
 mod counts;
 pub mod curve;
+mod event_effects;
 mod gaps;
 mod in_flight;
 mod interval;
@@ -41,6 +43,9 @@ pub use clock::{Clock, Nanos};
 pub use clock_kind::ClockKind;
 pub use collector::{Collector, WindowTotals};
 pub use completions::{Completions, SlotSet};
+pub use event_effects::{
+    EventEffect, IntervalSummary, RECOVERED_SHARE, RECOVERY_INTERVALS, Successes, event_effects,
+};
 pub use gaps::{
     BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
 };

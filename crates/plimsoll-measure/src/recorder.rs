@@ -1,9 +1,9 @@
 //! Recording the operations of a lane, with a few plain stores per operation.
 
-use crate::completions::slot_shift;
+use crate::completions::{CompletionMarks, slot_shift};
 use crate::counts::bump;
 use crate::gaps::BusySpans;
-use crate::interval_buffer::{IntervalBuffer, RowBuffer};
+use crate::interval_buffer::IntervalBuffer;
 use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
 use crate::{InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState};
 use std::cell::{Cell, RefCell};
@@ -292,7 +292,7 @@ impl Recorder {
             let times = OpTimes::unpaced(start, end);
             bump(&cells.bytes, bytes);
             cells.service.record(times.service());
-            self.mark_outside_interval(cells, end);
+            self.mark_outside_interval(&cells.marks, end);
             self.note_if_slow(row, start, end);
             if let Some(response) = &cells.response {
                 response.record(times);
@@ -319,7 +319,7 @@ impl Recorder {
         *buffer.errors().entry((row, code.into())).or_default() += 1;
         // A failure is a completion too.
         if let Some(cells) = &buffer.rows[row as usize] {
-            self.mark_outside_interval(cells, end);
+            self.mark_outside_interval(&cells.failed_marks, end);
         }
         self.note_if_slow(row, start, end);
     }
@@ -366,10 +366,10 @@ impl Recorder {
     }
 
     /// Marks a completion that may lie outside the current interval, if it does not.
-    fn mark_outside_interval(&self, cells: &RowBuffer, end: Nanos) {
+    fn mark_outside_interval(&self, marks: &CompletionMarks, end: Nanos) {
         let base = self.interval_start.get();
         if (base..self.next_change_at.get()).contains(&end) {
-            cells.marks.mark(base, end, self.slot_shift);
+            marks.mark(base, end, self.slot_shift);
         }
     }
 

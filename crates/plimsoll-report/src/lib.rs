@@ -1,7 +1,7 @@
 //! Reports on results: formatted text, nothing here measures.
 //!
 //! # Modules
-//! - a run: [`terminal`] (with [`stages`], [`standstill`] and `mix`), [`markdown`], [`csv`], [`live`]
+//! - a run: [`terminal`] (with [`stages`], [`standstill`], [`events`] and `mix`), [`markdown`], [`csv`], [`live`]
 //!   (the line during the run) and [`filebench`] (Filebench's line);
 //! - a load curve or search: [`curve`], [`find`], and [`points`] (CSV and Markdown of both);
 //! - a profile: [`profile`] and [`study`], with `profile_parts` for both;
@@ -12,6 +12,7 @@
 pub mod compare;
 pub mod csv;
 pub mod curve;
+pub mod events;
 pub mod filebench;
 pub mod find;
 pub mod fit;

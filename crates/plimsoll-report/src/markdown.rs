@@ -1,5 +1,6 @@
 //! A run as Markdown, for issues and wikis.
 
+use crate::events;
 use crate::filebench;
 use crate::format::inline_latency;
 use crate::operation_table::OperationTable;
@@ -26,6 +27,12 @@ pub fn render(name: &str, run: &Run) -> String {
     simulated(&mut out, run);
     for sentence in standstill::sentences(run) {
         out.push_str(&format!("{}\n\n", escaped(&sentence)));
+    }
+    for (event, text) in events::sentences(run) {
+        out.push_str(&format!("- {event}: {}\n", escaped(&text)));
+    }
+    if !run.events.is_empty() {
+        out.push('\n');
     }
     if run.window_number > 0 {
         let summary = filebench::io_summary(&run.summary);

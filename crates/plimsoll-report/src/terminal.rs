@@ -9,7 +9,7 @@ use crate::percentiles::{
 };
 use crate::table::Table;
 use crate::text::{Paint, list, paragraph, results_location, shorten};
-use crate::{simulation, stages, standstill};
+use crate::{events, simulation, stages, standstill};
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
@@ -62,6 +62,9 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         }
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
+    }
+    for (event, text) in events::sentences(run) {
+        paragraph(&mut out, &format!("{event}: "), &text, layout.columns());
     }
     simulated(&mut out, run, layout);
     if let Some(cache) = &run.client_cache {

@@ -1,6 +1,7 @@
 //! From the measurements to the figures of a [`Run`].
 
 use crate::client_cache::{CacheDoubt, ClientCache};
+use crate::events::{self, RunEvent};
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::MixFigures;
@@ -14,8 +15,8 @@ use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    ClockKind, Gap, InFlightAges, Latency, Nanos, OpTotals, ProcessCounts, RankStage, RankStall,
-    SimulatedWindow, Stall, WindowTotals, WorkersDone,
+    ClockKind, Gap, InFlightAges, IntervalSummary, Latency, Nanos, OpTotals, ProcessCounts,
+    RankStage, RankStall, SimulatedWindow, Stall, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{
     Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset, Reason,
@@ -52,6 +53,11 @@ pub struct MeasuredRun {
     pub populated: Vec<PopulatedFileset>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
+    /// What happened to the system under test while the run ran, in the order of time, without
+    /// figures.
+    pub events: Vec<RunEvent>,
+    /// All intervals, from which the figures of the events are computed; empty if there are none.
+    pub summaries: Vec<IntervalSummary>,
     /// The error that ended the run.
     pub failure: Option<Failure>,
     /// The user ended the run.
@@ -86,6 +92,8 @@ impl MeasuredRun {
             processes: vec![],
             populated: vec![],
             commands: vec![],
+            events: vec![],
+            summaries: vec![],
             failure: None,
             interrupted: false,
             reasons: vec![],
@@ -129,6 +137,8 @@ impl Run {
         let validity = validate(&m, &last);
         let mut notes = m.plan.notes.clone();
         notes.extend(m.notes);
+        notes.extend(m.events.iter().filter_map(RunEvent::remark).map(Note::from));
+        let events = RunEvent::judged(m.events, &m.windows, &m.summaries);
         let doubt = last.client_cache.and_then(|c| {
             c.doubt(&CacheDoubt {
                 plan: &m.plan,
@@ -167,6 +177,7 @@ impl Run {
             mix,
             filesets: m.populated,
             commands: m.commands,
+            events,
             failure: m.failure,
             hung_workers: m.stuck,
             variables: m.variables,
@@ -519,6 +530,9 @@ fn validate(m: &MeasuredRun, last: &Window) -> Validity {
             "hung_workers",
             format!("still in an operation long after the end: {workers}"),
         );
+    }
+    if let Some(text) = events::failures(&m.events) {
+        say("event_failed", text);
     }
     reasons.extend(m.reasons.iter().cloned());
     let verdict = if m.failure.is_some() {

@@ -104,7 +104,19 @@ impl RunWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses, for instance because it is full.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), ResultsError> {
-        self.series.write(interval)
+        self.interval_with_events(interval, &[])
+    }
+
+    /// Appends an interval in which these events began to the series.
+    ///
+    /// # Errors
+    /// As [`interval`](Self::interval).
+    pub fn interval_with_events(
+        &mut self,
+        interval: &Interval,
+        events: &[String],
+    ) -> Result<(), ResultsError> {
+        self.series.write(interval, events)
     }
 
     /// The directory of the results while they are written.

@@ -50,6 +50,10 @@ pub struct IntervalRow {
     /// Greatest service time in milliseconds.
     #[serde(default)]
     pub service_max_ms: Option<f64>,
+    /// Actions of the events that began in the interval, the same in each of its lines, with `; `
+    /// between them; empty if none did, and in older files.
+    #[serde(default)]
+    pub events: String,
 }
 
 /// Reads a whole file.

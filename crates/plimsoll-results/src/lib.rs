@@ -16,7 +16,7 @@
 //! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and
 //! directories), `staging` (hidden directories of results being written), `document` (JSON with a
 //! version, `renames` and `upgrade` for older ones); `run` and its parts (`latency`, `percentile`,
-//! `mix`, `standstill`, `client_cache`, `environment`), computed by `assemble`; `series` and
+//! `mix`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `series` and
 //! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
 //! `collection` (several runs) with `curve`, `find`, `repeats` and `profile`.
 
@@ -31,6 +31,7 @@ mod distribution;
 mod document;
 mod environment;
 mod error;
+mod events;
 mod file_names;
 mod find;
 mod histograms;
@@ -75,6 +76,7 @@ pub use distribution::Distribution;
 pub use document::{Directory, Document, schema};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
+pub use events::{EventFigures, EventState, RunEvent};
 pub(crate) use file_names::DRAFT_FILE;
 pub use file_names::{
     ANNOTATIONS_FILE, COMMANDS_FILE, CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE,

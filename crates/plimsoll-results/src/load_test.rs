@@ -68,6 +68,10 @@ pub struct LoadTest<L, R, S> {
     /// Commands of the user around the phases of each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
+    /// Events that the program executes in each run, as on the command line, such as `30s sh
+    /// ./failover`. Those of simulated systems are in the target's URL.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// Notes.
     pub notes: Vec<Note>,
     /// The machine and the file system of the work directory.

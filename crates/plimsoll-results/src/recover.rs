@@ -160,6 +160,7 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
         ranks: draft.ranks,
         percentiles: draft.percentiles_shown,
         interrupted: true,
+        events: draft.events,
         notes: vec![text.into()],
         environment: draft.environment,
         ..MeasuredRun::new(draft.plan, draft.target, began)

@@ -2,6 +2,7 @@
 
 use crate::Environment;
 use crate::client_cache::ClientCache;
+use crate::events::RunEvent;
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
@@ -88,6 +89,10 @@ pub struct Run {
     /// Commands of the user that ran before and after its phases, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
+    /// What happened to the system under test while the run ran, in the order of time: events of the
+    /// user and of a simulated system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<RunEvent>,
     /// The error that ended the run.
     pub failure: Option<Failure>,
     /// Workers that were still in a system call long after the end.

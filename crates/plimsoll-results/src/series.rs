@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Columns of `intervals.csv`.
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 19] = [
     "window",
     "interval",
     "start_s",
@@ -36,6 +36,7 @@ const COLUMNS: [&str; 18] = [
     "service_p50_ms",
     "service_p99_ms",
     "service_max_ms",
+    "events",
 ];
 
 /// Line that HdrHistogram's own tools expect before the first histogram.
@@ -85,9 +86,13 @@ impl SeriesWriter {
         })
     }
 
-    /// Appends an interval to both files.
-    pub(crate) fn write(&mut self, interval: &Interval) -> Result<(), ResultsError> {
-        let written = self.write_csv(interval).map_err(csv_error);
+    /// Appends an interval, in which these events began, to both files.
+    pub(crate) fn write(
+        &mut self,
+        interval: &Interval,
+        events: &[String],
+    ) -> Result<(), ResultsError> {
+        let written = self.write_csv(interval, events).map_err(csv_error);
         // Whoever watches the run sees each interval when it is over.
         written
             .and_then(|()| self.csv.flush())
@@ -108,9 +113,14 @@ impl SeriesWriter {
         synced.map_err(ResultsError::io("write", &self.log_path))
     }
 
-    fn write_csv(&mut self, interval: &Interval) -> Result<(), csv::Error> {
+    fn write_csv(&mut self, interval: &Interval, events: &[String]) -> Result<(), csv::Error> {
+        let events = events.join("; ");
+        let events = foreign::escaped(&events);
+        // An interval in which events began has a line even if no operation completed in it.
+        let is_silent = !interval.rows.iter().any(happened);
+        let mut needs_line = is_silent && !events.is_empty();
         for (op, totals) in self.rows.iter().zip(&interval.rows) {
-            if !happened(totals) {
+            if !happened(totals) && !std::mem::take(&mut needs_line) {
                 continue;
             }
             let mut record = vec![
@@ -127,6 +137,7 @@ impl SeriesWriter {
             record.extend(times(totals.latency()));
             record.push(totals.paced.to_string());
             record.extend(times(&totals.service));
+            record.push(events.to_string());
             self.csv.write_record(record)?;
         }
         Ok(())
@@ -218,33 +229,58 @@ mod tests {
     use plimsoll_measure::Completions;
     use plimsoll_plan::OpKind;
 
+    fn rows() -> Vec<Operation> {
+        let row = |name: &str| Operation {
+            name: name.into(),
+            kind: OpKind::Read,
+            location: None,
+        };
+        vec![row("read1"), row("read2")]
+    }
+
+    /// An interval with this number of operations of the first row.
+    fn interval(ops: u64) -> Interval {
+        let totals = OpTotals {
+            ops,
+            service: Latency::of((0..ops).map(|_| 5)),
+            ..OpTotals::default()
+        };
+        Interval {
+            window: 1,
+            index: 0,
+            opened: 0,
+            start: 0,
+            length: 1_000_000_000,
+            rows: vec![totals, OpTotals::default()],
+            completions: Completions::default(),
+        }
+    }
+
+    #[test]
+    fn the_events_of_an_interval_are_in_its_lines_even_if_nothing_completed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut series = SeriesWriter::create(dir.path(), &rows(), SystemTime::UNIX_EPOCH).unwrap();
+        let events = ["sh a, \"b\"\u{1b}".to_owned(), "sh c".into()];
+        series.write(&interval(2), &[]).unwrap();
+        series.write(&interval(1), &events).unwrap();
+        series.write(&interval(0), &events[1..]).unwrap();
+        series.write(&interval(0), &[]).unwrap();
+        series.finish().unwrap();
+        let read = crate::intervals::read(&dir.path().join(INTERVALS_FILE)).unwrap();
+        let told: Vec<_> = read.iter().map(|r| (r.ops, r.events.as_str())).collect();
+        assert_eq!(
+            told,
+            [(2, ""), (1, "sh a, \"b\"\\u001b; sh c"), (0, "sh c")]
+        );
+    }
+
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
         let dir = tempfile::tempdir().unwrap();
-        let rows = [Operation {
-            name: "read1".into(),
-            kind: OpKind::Read,
-            location: None,
-        }];
-        let mut series = SeriesWriter::create(dir.path(), &rows, SystemTime::UNIX_EPOCH).unwrap();
+        let mut series = SeriesWriter::create(dir.path(), &rows(), SystemTime::UNIX_EPOCH).unwrap();
         let full = File::options().write(true).open("/dev/full").unwrap();
         series.log = BufWriter::with_capacity(16, full);
-        let error = series
-            .write(&Interval {
-                window: 1,
-                index: 0,
-                opened: 0,
-                start: 0,
-                length: 1_000_000_000,
-                rows: vec![OpTotals {
-                    ops: 1,
-                    service: Latency::of([5]),
-                    ..OpTotals::default()
-                }],
-                completions: Completions::default(),
-            })
-            .unwrap_err()
-            .to_string();
+        let error = series.write(&interval(1), &[]).unwrap_err().to_string();
         assert!(error.starts_with("cannot write ") && error.contains(HISTOGRAMS_FILE));
         assert!(error.contains("No space left on device"), "{error}");
     }

@@ -135,6 +135,8 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         processes: vec![process(half - 10), process(half + 10)],
         populated: vec![],
         commands: vec![],
+        events: vec![],
+        summaries: vec![],
         failure: None,
         interrupted: reasons.contains(&"interrupted"),
         reasons: reasons.iter().map(reason).collect(),

@@ -309,11 +309,20 @@ pub struct System {
     /// First step of each class, in the order of [`OperationClass::ALL`].
     pub(crate) entries: [u32; OperationClass::ALL.len()],
     pub(crate) changes: Vec<(Nanos, Subject, Change)>,
+    /// The events that the changes are of, such as `down edge.3`, by time.
+    pub(crate) events: Vec<(Nanos, String)>,
     /// Names of what time is attributed to.
     pub(crate) elements: Vec<String>,
 }
 
 impl System {
+    /// What happens to it, such as `down edge.3`, and when, in nanoseconds since the beginning of
+    /// the run; in order of time.
+    #[must_use]
+    pub fn events(&self) -> &[(Nanos, String)] {
+        &self.events
+    }
+
     /// Its name: that of the file it was read from, or of the built-in system.
     #[must_use]
     pub fn name(&self) -> &str {

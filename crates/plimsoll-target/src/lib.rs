@@ -54,4 +54,4 @@ pub use session_types::{
     AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow, OpenMode,
     RpcRows, SessionSpec, Space,
 };
-pub use sim::{system_fingerprint, with_absolute_system, with_events};
+pub use sim::{system_events, system_fingerprint, with_absolute_system, with_events};

@@ -11,7 +11,7 @@ use crate::session_types::{DataSet, SessionSpec};
 use crate::sim::lane_simulation::{LaneSimulation, SharedState};
 use crate::sim::session::SimSession;
 use plimsoll_lane::{Lane, LaneKind};
-use plimsoll_measure::SimulatedWindow;
+use plimsoll_measure::{Nanos, SimulatedWindow};
 use plimsoll_plan::{OpKind, Stream, WorkDirSpec};
 use plimsoll_sim::{System, SystemEvent};
 use rustix::io::Errno;
@@ -100,6 +100,18 @@ pub fn system_fingerprint(url: &str) -> Result<Option<String>, String> {
     let text = plimsoll_sim::find(name)?;
     let hash = Stream::new(0).named(&text).fingerprint();
     Ok(Some(format!("{hash:016x}")))
+}
+
+/// What happens to the simulated system of a URL, such as `down edge.3`, and when, in nanoseconds since
+/// the beginning of the run; in order of time. Nothing for another target, or a system that cannot be
+/// used.
+#[must_use]
+pub fn system_events(url: &str) -> Vec<(Nanos, String)> {
+    let events = system_of(url).and_then(|(name, options)| {
+        let more = events(url, options.strip_prefix('?').unwrap_or_default()).ok()?;
+        Some(load(name, &more).ok()?.events().to_vec())
+    });
+    events.unwrap_or_default()
 }
 
 /// The events in the options of a URL.

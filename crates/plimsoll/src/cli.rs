@@ -1,5 +1,6 @@
 //! The command line: its types and its definition.
 
+mod events;
 mod hooks;
 mod load_points;
 mod nfs;
@@ -14,6 +15,7 @@ mod testbed;
 mod values;
 mod workloads;
 
+pub use events::EventArgs;
 pub use hooks::HookArgs;
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MeasurePointArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
@@ -22,7 +24,7 @@ pub use renamed::notes as notes_of_former_names;
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, Study, StudyArgs};
-pub use systems::{EventArgs, FitArgs, SystemsArgs, SystemsCommand};
+pub use systems::{FitArgs, SystemsArgs, SystemsCommand};
 pub use testbed::{TestbedCommand, UpArgs, fault};
 pub use workloads::{
     ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
@@ -425,8 +427,10 @@ pub struct MdArgs {
     #[arg(help_heading = "Engine")]
     pub clock: ClockArg,
     #[command(flatten)]
+    pub events: EventArgs,
+    #[command(flatten)]
     pub hooks: HookArgs,
-    /// Allow --before and --after to run shell commands
+    /// Allow --before, --after and --event to run shell commands
     #[arg(long, help_heading = "Commands")]
     pub allow_commands: bool,
     #[command(flatten)]

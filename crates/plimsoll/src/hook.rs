@@ -33,26 +33,37 @@ pub struct RunFacts {
     pub configuration: Option<String>,
 }
 
-impl HookRunner {
-    /// For a run of this Plan on a target, by this number of ranks.
-    pub fn new(hooks: &Hooks, plan: &Plan, target: &str, ranks: u32, run: &RunFacts) -> Self {
+impl RunFacts {
+    /// Environment variables of every command of a run of this Plan on a target, by this number of
+    /// ranks.
+    pub fn variables(
+        &self,
+        plan: &Plan,
+        target: &str,
+        ranks: u32,
+    ) -> Vec<(&'static str, OsString)> {
         let dir = plimsoll_target::absolute(target, &plan.work_dir.dir);
         let dir = dir.unwrap_or_else(|_| plan.work_dir.dir.clone());
         let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default().into();
+        let configuration = self.configuration.clone().unwrap_or_default();
+        vec![
+            ("PLIMSOLL_WORKLOAD", plan.name.clone().into()),
+            ("PLIMSOLL_TARGET", target.into()),
+            ("PLIMSOLL_DIR", dir.into()),
+            ("PLIMSOLL_RANKS", ranks.to_string().into()),
+            ("PLIMSOLL_LOAD", number(self.load)),
+            ("PLIMSOLL_RUN", number(self.number)),
+            ("PLIMSOLL_CONFIGURATION", configuration.into()),
+        ]
+    }
+}
+
+impl HookRunner {
+    /// For a run of this Plan on a target, by this number of ranks.
+    pub fn new(hooks: &Hooks, plan: &Plan, target: &str, ranks: u32, run: &RunFacts) -> Self {
         Self {
             hooks: hooks.clone(),
-            facts: vec![
-                ("PLIMSOLL_WORKLOAD", plan.name.clone().into()),
-                ("PLIMSOLL_TARGET", target.into()),
-                ("PLIMSOLL_DIR", dir.into()),
-                ("PLIMSOLL_RANKS", ranks.to_string().into()),
-                ("PLIMSOLL_LOAD", number(run.load)),
-                ("PLIMSOLL_RUN", number(run.number)),
-                (
-                    "PLIMSOLL_CONFIGURATION",
-                    run.configuration.clone().unwrap_or_default().into(),
-                ),
-            ],
+            facts: run.variables(plan, target, ranks),
             done: vec![],
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::cli::{CommonRunArgs, CriteriaArgs, OutputArgs};
 use crate::communicator::Communicator;
+use crate::event::EventSpec;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::monitor::Monitor;
@@ -83,6 +84,7 @@ impl LoadTestConfig {
     {
         check_resume(writer, can_resume, writer.document().ranks, ranks)?;
         let mut config = Self::of(writer.document(), writer.dir().path())?;
+        EventSpec::kept(&writer.document().events, &config.target).map_err(CommandError::usage)?;
         match config.system {
             Some(_) => config.check_system()?,
             None => config.system = system_text::fingerprint(&config.target)?,
@@ -172,6 +174,7 @@ impl LoadTestConfig {
             ranks: args.ranks,
             settings,
             hooks,
+            events: args.events.iter().map(EventSpec::to_string).collect(),
             notes: plan.notes.clone(),
             environment: environment(plan, &engine),
             plan: plan.clone(),
@@ -266,6 +269,8 @@ pub struct LoadTestArgs<'a> {
     pub how: &'a CommonRunArgs,
     /// Output and hooks.
     pub output: &'a OutputArgs,
+    /// Events that this program executes in each run.
+    pub events: &'a [EventSpec],
     /// Directory in which the results directory is created.
     pub root: &'a Path,
     /// Number of ranks.
@@ -316,6 +321,7 @@ pub fn run_on_all_ranks<W>(
         output: how.into(),
         monitor: None,
         hooks: None,
+        events: vec![],
         runs: 0,
         used: false,
     };
@@ -344,6 +350,8 @@ pub struct LoadRunner<'a> {
     pub monitor: Option<Monitor>,
     /// Commands of the user around the phases of each run; only at rank 0.
     pub hooks: Option<Hooks>,
+    /// Events that this program executes in each run; only at rank 0.
+    pub events: Vec<EventSpec>,
     /// Number of runs begun, including those of earlier processes.
     pub runs: u64,
     /// Whether a run has used the directory of the files.
@@ -368,12 +376,13 @@ impl LoadRunner<'_> {
             stop: self.stop,
             output: self.output.clone(),
             hooks: self.hooks.clone(),
+            events: self.events.clone(),
             results_error: CommandError::failed,
         }
     }
 
-    /// Takes over the hooks of a document, and writes the fingerprint of the simulated system that it
-    /// lacks. The requested percentiles become the document's; without a request the document's are
+    /// Takes over the hooks and events of a document, and writes the fingerprint of the simulated system
+    /// that it lacks. The requested percentiles become the document's; without a request the document's are
     /// shown.
     ///
     /// # Errors
@@ -387,6 +396,8 @@ impl LoadRunner<'_> {
         R: LoadPoints,
     {
         self.hooks = writer.document().hooks.clone();
+        self.events = EventSpec::kept(&writer.document().events, &self.config.target)
+            .expect("the events of a document are checked when it is begun or resumed");
         if writer.document().target.system != self.config.system {
             writer.change(|test| {
                 test.target.system = self.config.system.clone();

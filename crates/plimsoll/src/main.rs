@@ -8,7 +8,8 @@
 //!   several loads, for `curve` and `find`; `process_pool`: copies of the program that measure at
 //!   the same time.
 //! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
-//!   (results), `hook` and `monitor` (commands of the user), `signals` (interrupts).
+//!   (results), `hook` and `monitor` (commands of the user), `event` (what happens to the system under
+//!   test while it runs), `signals` (interrupts).
 //! - Input and output: `console`, `output_options`, `exit`, `new_file`,
 //!   `communicator` (ranks).
 
@@ -16,6 +17,7 @@ mod cli;
 mod commands;
 mod communicator;
 mod console;
+mod event;
 mod exit;
 mod hook;
 mod load_runner;

@@ -55,6 +55,8 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         populated: outcome.populated,
         // Added when the results are written.
         commands: vec![],
+        events: vec![],
+        summaries: vec![],
         failure: outcome.failure,
         interrupted: outcome.interrupted,
         reasons: outcome.reasons,
@@ -78,6 +80,8 @@ pub fn own(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredR
     mine.lanes = lanes as u64;
     // The counters are those of all ranks.
     mine.environment.read_source = None;
+    // The intervals are those of all ranks.
+    mine.summaries = vec![];
     for ((totals, _), own) in mine.windows.iter_mut().zip(own) {
         *totals = own;
     }

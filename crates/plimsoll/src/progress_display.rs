@@ -2,6 +2,7 @@
 
 use crate::cli::Format;
 use crate::console::{self, Stream};
+use crate::event::EventRunner;
 use crate::hook::HookRunner;
 use crate::results_writer::{ResultsWriter, Written};
 use crate::signals;
@@ -57,6 +58,8 @@ pub struct ProgressDisplay<'a> {
     stop: Stop,
     /// Commands of the user around the phases.
     hooks: Option<HookRunner>,
+    /// What happens while the run runs.
+    events: Option<EventRunner>,
     /// Errors of commands after a phase.
     notes: Vec<String>,
     moment: live::LiveFigures,
@@ -92,6 +95,7 @@ impl<'a> ProgressDisplay<'a> {
             scribe,
             stop,
             hooks: None,
+            events: None,
             notes: vec![],
             moment: live::LiveFigures::default(),
             mark: (Duration::ZERO, 0, 0),
@@ -107,6 +111,18 @@ impl<'a> ProgressDisplay<'a> {
     /// Runs these commands around the phases.
     pub fn hook(&mut self, hooks: Option<HookRunner>) {
         self.hooks = hooks;
+    }
+
+    /// Executes these events while the run runs.
+    pub fn execute(&mut self, events: Option<EventRunner>) {
+        self.events = events;
+    }
+
+    /// Ends the events, when the workers have ended.
+    fn end_events(&mut self) {
+        if let Some(mut events) = self.events.take() {
+            self.scribe.set_events(events.finish());
+        }
     }
 
     /// Runs the command of the user for this time.
@@ -142,6 +158,7 @@ impl<'a> ProgressDisplay<'a> {
     pub fn end(mut self, outcome: Outcome) -> Written {
         self.bar.finish_and_clear();
         signals::note_removal(false);
+        self.end_events();
         self.write(&outcome);
         self.scribe.end(outcome)
     }
@@ -271,7 +288,18 @@ impl<'a> ProgressDisplay<'a> {
     }
 
     fn interval(&mut self, interval: &Interval) {
-        if !self.scribe.interval(interval) {
+        let is_kept = match &mut self.events {
+            None => self.scribe.interval(interval, &[]),
+            Some(events) => {
+                let marked = events.add(interval);
+                for action in marked.iter().flat_map(|(_, actions)| actions) {
+                    self.report_progress(&format!("event: {action}"));
+                }
+                let mut marked = marked.iter();
+                marked.all(|(interval, actions)| self.scribe.interval(interval, actions))
+            }
+        };
+        if !is_kept {
             // Figures that cannot be written need not be measured.
             self.stop.request();
         }
@@ -326,6 +354,7 @@ impl Observer for ProgressDisplay<'_> {
     }
 
     fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
+        self.end_events();
         if self.goes_on_unmeasured()
             && let Some(outcome) = outcome()
         {
@@ -337,6 +366,7 @@ impl Observer for ProgressDisplay<'_> {
 
     fn measured(&mut self, outcome: &Outcome) {
         self.bar.finish_and_clear();
+        self.end_events();
         self.write(outcome);
     }
 
@@ -352,7 +382,13 @@ impl Observer for ProgressDisplay<'_> {
             } => self.populate_start(fileset, files, bytes),
             Event::PopulateProgress { files, bytes } => self.populate_progress(files, bytes),
             Event::PopulateEnd(populated) => self.populate_end(populated),
-            Event::Started { workers, .. } => {
+            Event::Started {
+                workers, clock, at, ..
+            } => {
+                // First of all: the workers wait for this to return.
+                if let Some(events) = &self.events {
+                    events.begin(clock, at);
+                }
                 self.bar("{wide_msg}", None);
                 self.mark = (Duration::ZERO, 0, 0);
                 self.report_progress_unless_stages(&format!(
@@ -360,7 +396,10 @@ impl Observer for ProgressDisplay<'_> {
                     counted(workers, "worker", "workers")
                 ));
             }
-            Event::WindowOpened { number } => {
+            Event::WindowOpened { number, at } => {
+                if let Some(events) = &mut self.events {
+                    events.open_window(number, at);
+                }
                 self.report_progress_unless_stages(&format!("measuring (window {number})"));
             }
             Event::Interval(interval) => self.interval(interval),

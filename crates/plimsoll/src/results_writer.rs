@@ -1,6 +1,7 @@
 //! The results of a run: written as soon as it is over, and amended after the cleanup.
 
 use crate::communicator::Communicator;
+use crate::event::ExecutedEvents;
 use crate::hook::HookRunner;
 use crate::measured_run::{self, RunMetadata};
 use crate::{console, signals};
@@ -46,6 +47,8 @@ struct RunFrame<'a> {
     each: Option<&'a Communicator>,
     /// Commands of the user that ran, and remarks on them.
     commands: (Vec<CommandRun>, Vec<String>),
+    /// What happened while it ran.
+    events: ExecutedEvents,
 }
 
 /// A run and its results.
@@ -73,8 +76,8 @@ impl Written {
 }
 
 impl<'a> ResultsWriter<'a> {
-    /// Begins the results of a run, so that they can be recovered if this process is killed. The
-    /// results of each rank are kept if a communicator is given.
+    /// Begins the results of a run, so that they can be recovered if this process is killed: with
+    /// these events. The results of each rank are kept if a communicator is given.
     ///
     /// # Errors
     /// [`ResultsError`] if they cannot be written.
@@ -82,6 +85,7 @@ impl<'a> ResultsWriter<'a> {
         mut writer: RunWriter,
         circumstances: RunMetadata,
         each: Option<&'a Communicator>,
+        events: ExecutedEvents,
     ) -> Result<Self, ResultsError> {
         let c = &circumstances;
         let clean = plimsoll_engine::clean_commands(&c.plan, &c.target);
@@ -89,15 +93,18 @@ impl<'a> ResultsWriter<'a> {
             interrupted: true,
             ..Outcome::default()
         };
-        writer.draft(&Run::assemble(measured_run::measured(nothing, c.clone())))?;
-        signals::note_run_begin(writer.path(), clean);
+        let path = writer.path().to_owned();
+        let frame = RunFrame {
+            circumstances: circumstances.clone(),
+            each,
+            commands: Default::default(),
+            events,
+        };
+        writer.draft(&Run::assemble(frame.measured(nothing)))?;
+        signals::note_run_begin(&path, clean);
         Ok(Self {
             state: WriteState::Open(Box::new(writer)),
-            frame: RunFrame {
-                circumstances,
-                each,
-                commands: Default::default(),
-            },
+            frame,
         })
     }
 
@@ -110,12 +117,18 @@ impl<'a> ResultsWriter<'a> {
         }
     }
 
-    /// Appends an interval; `false` if it cannot be kept, and with it nothing that follows.
-    pub fn interval(&mut self, interval: &Interval) -> bool {
+    /// What happened while the run ran, which is part of all results that are written from now on.
+    pub fn set_events(&mut self, events: ExecutedEvents) {
+        self.frame.events = events;
+    }
+
+    /// Appends an interval, in which these events began; `false` if it cannot be kept, and with it
+    /// nothing that follows.
+    pub fn interval(&mut self, interval: &Interval, events: &[String]) -> bool {
         let WriteState::Open(writer) = &mut self.state else {
             return true;
         };
-        let written = writer.interval(interval);
+        let written = writer.interval_with_events(interval, events);
         let is_kept = written.is_ok();
         if let Err(e) = written {
             signals::note_results_lost();
@@ -253,8 +266,11 @@ impl RunFrame<'_> {
     fn measured(&self, mut outcome: Outcome) -> MeasuredRun {
         let (commands, remarks) = self.commands.clone();
         outcome.notes.extend(remarks);
+        let ExecutedEvents { events, summaries } = self.events.clone();
         MeasuredRun {
             commands,
+            events,
+            summaries,
             ..measured_run::measured(outcome, self.circumstances.clone())
         }
     }

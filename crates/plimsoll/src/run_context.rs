@@ -1,6 +1,7 @@
 //! One run of a Plan, by all ranks, with its results.
 
 use crate::communicator::{Communicator, SilentObserver};
+use crate::event::{self, EventRunner, EventSpec, ShellExecutor};
 use crate::exit::CommandError;
 use crate::hook::{HookRunner, RunFacts};
 use crate::measured_run::{self, RunMetadata};
@@ -27,6 +28,8 @@ pub struct RunContext<'a> {
     pub output: OutputOptions,
     /// Commands of the user around the phases.
     pub hooks: Option<Hooks>,
+    /// Events that this program executes while a run runs.
+    pub events: Vec<EventSpec>,
     /// Error of the command if the results of a run cannot be created.
     pub results_error: fn(ResultsError) -> CommandError,
 }
@@ -112,13 +115,32 @@ impl RunContext<'_> {
         metadata: RunMetadata,
     ) -> Result<ProgressDisplay<'p>, CommandError> {
         let each = self.output.per_rank.then_some(self.communicator);
-        let writer = ResultsWriter::begin(writer, metadata, each).map_err(self.results_error)?;
+        let events = self.events(plan, facts, writer.path())?;
+        let drafted = events.as_ref().map(EventRunner::draft);
+        let writer = ResultsWriter::begin(writer, metadata, each, drafted.unwrap_or_default())
+            .map_err(self.results_error)?;
         let OutputOptions { format, quiet, .. } = self.output;
         let mut display = ProgressDisplay::new(format, quiet, plan, writer, self.stop.clone());
         let (target, ranks) = (&self.settings.target, self.ranks(plan));
         let runner = |hooks| HookRunner::new(hooks, plan, target, ranks, facts);
         display.hook(self.hooks.as_ref().map(runner));
+        display.execute(events);
         Ok(display)
+    }
+
+    /// The events of a run whose results are written to a directory.
+    fn events(
+        &self,
+        plan: &Plan,
+        facts: &RunFacts,
+        results: &Path,
+    ) -> Result<Option<EventRunner>, CommandError> {
+        let target = &self.settings.target;
+        let variables = facts.variables(plan, target, self.ranks(plan));
+        let executor = event::executor(target, ShellExecutor::new(variables, results))?;
+        let simulated = plimsoll_target::system_events(target);
+        EventRunner::new(&self.events, simulated, executor, plan, self.stop)
+            .map_err(|e| CommandError::failed(format!("cannot start the thread of events: {e}")))
     }
 
     /// Runs the Plan at rank 0 and writes the results with the writer that `writer` creates. The

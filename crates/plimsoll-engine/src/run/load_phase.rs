@@ -242,6 +242,8 @@ impl<'a> LoadPhase<'a> {
         observer.event(Event::Started {
             workers: self.plan.workers(),
             lanes,
+            clock: &self.shared.clock,
+            at: self.shared.started.load(Relaxed),
         });
         self.gate.open();
         let mut at = at;
@@ -487,7 +489,7 @@ impl<'a> LoadPhase<'a> {
             open.instant = Instant::now()
                 .checked_sub(late)
                 .unwrap_or_else(Instant::now);
-            observer.event(Event::WindowOpened { number });
+            observer.event(Event::WindowOpened { number, at: start });
         }
     }
 

@@ -30,7 +30,7 @@ pub use preflight::{Preflight, preflight};
 
 use crate::outcome::{DrawnVariable, Outcome};
 use crate::stage_state::Sample;
-use plimsoll_measure::{ClockKind, Interval, OpTotals, RankStage};
+use plimsoll_measure::{Clock, ClockKind, Interval, Nanos, OpTotals, RankStage};
 use plimsoll_plan::{ByteSum, Layout, Plan, PopulatedFileset};
 use plimsoll_ranks::{Ranks, Solo};
 use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
@@ -231,11 +231,17 @@ pub enum Event<'a> {
         workers: u64,
         /// Number of lanes of this rank.
         lanes: usize,
+        /// The clock of the run.
+        clock: &'a Clock,
+        /// When they started, by that clock.
+        at: Nanos,
     },
     /// A measured window has opened.
     WindowOpened {
         /// Number of the window, from 1.
         number: u32,
+        /// When it opened, by the clock of the run.
+        at: Nanos,
     },
     /// An interval of the series is complete.
     Interval(&'a Interval),

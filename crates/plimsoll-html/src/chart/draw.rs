@@ -47,6 +47,15 @@ const SHADE_OPACITY: f64 = 0.18;
 /// Opacity of an area of a stacked chart.
 const AREA_OPACITY: f64 = 0.55;
 
+/// Height of a line of the texts of vertical lines, in pixels.
+const MARK_LINE_PX: f64 = 16.0;
+
+/// Texts of vertical lines that are one below the other.
+const MARK_LEVELS: usize = 6;
+
+/// Maximum number of characters beside a vertical line.
+const MAX_MARK_CHARS: usize = 32;
+
 /// Height of the header of a chart in a separate file, in pixels.
 const HEADER_HEIGHT_PX: u32 = 58;
 
@@ -170,7 +179,8 @@ fn paint(
             line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
         )?;
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
-    paint_overlay(chart, &mut plot, x, y)?;
+    paint_overlay(chart, &mut plot, y)?;
+    paint_marks(chart, &mut plot, x, y)?;
     match chart.is_stacked {
         true => paint_areas(chart, &mut plot)?,
         false => {
@@ -189,12 +199,7 @@ fn paint(
     ])
 }
 
-fn paint_overlay(
-    chart: &Chart,
-    plot: &mut Plot<'_, '_>,
-    x: (f64, f64),
-    y: (f64, f64),
-) -> Fallible<()> {
+fn paint_overlay(chart: &Chart, plot: &mut Plot<'_, '_>, y: (f64, f64)) -> Fallible<()> {
     let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
     match &chart.extra {
         ChartOverlay::Heat(cells) => {
@@ -211,20 +216,51 @@ fn paint_overlay(
                 }),
             )?;
         }
-        ChartOverlay::Mark { at: mark, text } => {
-            let (bottom, top) = (at(*mark, y.0), at(*mark, y.1));
-            let style = MAIN.placeholder().stroke_width(UNITS);
-            plot.draw_series([PathElement::new(vec![bottom, top], style)])?;
-            let side = match top.0 > (at(x.0, y.0).0 + at(x.1, y.0).0) / 2.0 {
-                true => HPos::Right,
-                false => HPos::Left,
-            };
-            let font = font(MAIN).pos(Pos::new(side, VPos::Top));
-            plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), top, font)])?;
-        }
         ChartOverlay::None => {}
     }
     Ok(())
+}
+
+/// Draws vertical lines, with texts that are one below the other where the lines are close.
+fn paint_marks(
+    chart: &Chart,
+    plot: &mut Plot<'_, '_>,
+    x: (f64, f64),
+    y: (f64, f64),
+) -> Fallible<()> {
+    let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
+    let ((left, bottom), (right, top)) = (at(x.0, y.0), at(x.1, y.1));
+    let (xs, ys) = plot.plotting_area().get_pixel_range();
+    let pixels =
+        |range: std::ops::Range<i32>| f64::from(range.end - range.start) / f64::from(UNITS);
+    let (width, height) = (pixels(xs), pixels(ys));
+    // A text beside a line in the middle has half of the width.
+    let chars = ((width / 2.0 / text_width("m")) as usize).clamp(4, MAX_MARK_CHARS);
+    let line = (top - bottom) * MARK_LINE_PX / height.max(MARK_LINE_PX);
+    for (i, mark) in chart.marks.iter().enumerate() {
+        let level = i % MARK_LEVELS;
+        let place = chart.x.scale.position(mark.at);
+        let style = MAIN.placeholder().stroke_width(UNITS);
+        plot.draw_series([PathElement::new(vec![(place, bottom), (place, top)], style)])?;
+        let side = match place > (left + right) / 2.0 {
+            true => HPos::Right,
+            false => HPos::Left,
+        };
+        let font = font(MAIN).pos(Pos::new(side, VPos::Top));
+        let text = shorten(&mark.text, chars);
+        let corner = (place, top - line * level as f64);
+        plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), corner, font)])?;
+    }
+    Ok(())
+}
+
+/// The beginning of a text that is too long to be read beside a line.
+fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.into();
+    }
+    let kept: String = text.chars().take(max - 1).collect();
+    format!("{}…", kept.trim_end())
 }
 
 /// Positions of ticks, and their labels.

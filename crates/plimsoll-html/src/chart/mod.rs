@@ -39,6 +39,8 @@ pub struct Chart {
     pub is_stacked: bool,
     /// What is drawn besides the lines.
     pub extra: ChartOverlay,
+    /// Vertical lines with a text beside them.
+    pub marks: Vec<Mark>,
 }
 
 /// A column of a chart's table.
@@ -96,13 +98,15 @@ pub enum ChartOverlay {
     Heat(Vec<Cell>),
     /// Ranges of the first axis that are shaded behind the lines.
     Shaded(Vec<(f64, f64)>),
-    /// A vertical line with a text beside it.
-    Mark {
-        /// Position on the first axis.
-        at: f64,
-        /// The text.
-        text: String,
-    },
+}
+
+/// A vertical line with a text beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Position on the first axis.
+    pub at: f64,
+    /// The text, which may be foreign.
+    pub text: String,
 }
 
 /// A rectangle of a heat map.
@@ -149,10 +153,10 @@ impl Chart {
                 xs.extend(cells.iter().flat_map(|c| [c.x.0, c.x.1]));
                 ys.extend(cells.iter().flat_map(|c| [c.y.0, c.y.1]));
             }
-            ChartOverlay::Mark { at, .. } => xs.push(*at),
             ChartOverlay::Shaded(times) => xs.extend(times.iter().flat_map(|t| [t.0, t.1])),
             ChartOverlay::None => {}
         }
+        xs.extend(self.marks.iter().map(|mark| mark.at));
         (self.x.bounds(&xs), self.y.bounds(&ys))
     }
 }

@@ -79,6 +79,7 @@ mod tests {
             }],
             is_stacked: false,
             extra: ChartOverlay::None,
+            marks: vec![],
         }
     }
 

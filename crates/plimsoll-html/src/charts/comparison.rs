@@ -29,5 +29,6 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
         columns: sets.map(|(i, set)| column(i, &set.name)).collect(),
         is_stacked: false,
         extra: ChartOverlay::None,
+        marks: vec![],
     })
 }

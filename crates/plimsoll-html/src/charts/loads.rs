@@ -1,6 +1,6 @@
 //! Charts of figures over load, of load curves and of searches.
 
-use crate::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
+use crate::chart::{Axis, Chart, ChartOverlay, Column, Mark, SeriesStyle, Unit};
 use plimsoll_plan::Count;
 
 /// The loads of a chart, and what is marked on their axis.
@@ -68,13 +68,11 @@ impl Loads<'_> {
             at: self.at.clone(),
             columns,
             is_stacked: false,
-            extra: match self.load_line {
-                Some(load) => ChartOverlay::Mark {
-                    at: load as f64,
-                    text: format!("load line {}", Count(load)),
-                },
-                None => ChartOverlay::None,
-            },
+            extra: ChartOverlay::None,
+            marks: Vec::from_iter(self.load_line.map(|load| Mark {
+                at: load as f64,
+                text: format!("load line {}", Count(load)),
+            })),
         }
     }
 }

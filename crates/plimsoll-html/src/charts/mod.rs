@@ -9,13 +9,15 @@ pub use comparison::of_comparison;
 pub use curve::of_curve;
 pub use search::of_search;
 
-use crate::chart::{Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Scale, SeriesStyle, Unit};
+use crate::chart::{
+    Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
+};
 use crate::latency_distribution::{Heat, LatencyDistribution};
 use crate::loaded_result::LoadedResult;
 use crate::op_name::OpName;
 use crate::timeline::{Series, Timeline};
 use plimsoll_report::{MIB, duration_text};
-use plimsoll_results::{Distribution, LatencyKind, StallFigure};
+use plimsoll_results::{Distribution, LatencyKind, Run, RunEvent, StallFigure};
 use std::collections::BTreeMap;
 
 /// Number of different opacities of a heat map's cells: neighbours of equal opacity are drawn as one.
@@ -29,9 +31,41 @@ const MIN_HEAT_LEVEL: f64 = 0.12;
 pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
     let mut charts = over_time(TimeSeriesInput::of(loaded));
     shade(&mut charts, loaded);
+    mark_events(&mut charts, &loaded.run);
     charts.extend(percentiles(loaded));
-    charts.extend(heat_maps(loaded));
+    let mut heat_maps = heat_maps(loaded);
+    mark_events(&mut heat_maps, &loaded.run);
+    charts.extend(heat_maps);
     charts
+}
+
+/// Marks events in charts over time.
+fn mark_events(charts: &mut [Chart], run: &Run) {
+    let (origin, end) = match &run.stages[..] {
+        [first, ..] => {
+            let ends = run
+                .stages
+                .iter()
+                .map(|s| s.window.start_s + s.window.window_s);
+            (first.window.start_s, ends.fold(0.0, f64::max))
+        }
+        _ => (run.window_start_s, run.window_start_s + run.window_s),
+    };
+    let shown = |event: &&RunEvent| event.start_s.is_some_and(|s| (origin..=end).contains(&s));
+    let mark = |event: &RunEvent| {
+        Some(Mark {
+            at: event.start_s? - origin,
+            text: event.action.clone(),
+        })
+    };
+    let marks: Vec<Mark> = run.events.iter().filter(shown).filter_map(mark).collect();
+    if marks.is_empty() {
+        return;
+    }
+    for chart in charts {
+        chart.marks.clone_from(&marks);
+        chart.about.push_str(" Vertical lines: events.");
+    }
 }
 
 /// Shades the stalls of the target, of all ranks or of one.
@@ -179,6 +213,7 @@ impl TimeSeriesInput<'_> {
             columns,
             is_stacked: false,
             extra: ChartOverlay::None,
+            marks: vec![],
         }
     }
 
@@ -303,6 +338,7 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
         columns,
         is_stacked: false,
         extra: ChartOverlay::None,
+        marks: vec![],
     })
 }
 
@@ -355,6 +391,7 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
         ],
         is_stacked: false,
         extra: ChartOverlay::Heat(cells(heat)),
+        marks: vec![],
     }
 }
 

@@ -111,5 +111,6 @@ fn load_sequence(search: &LoadSearch) -> Chart {
         columns: vec![column("pass", true, 0), column("fail", false, 1)],
         is_stacked: false,
         extra: ChartOverlay::None,
+        marks: vec![],
     }
 }

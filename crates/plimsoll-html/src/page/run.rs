@@ -37,6 +37,9 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
                 (style.section("load", "Load", &tables::mix(mix)))
             }
             (style.charts("Throughput and latency", &charts::of_run(loaded)))
+            @if !run.events.is_empty() {
+                (style.section("events", "Events", &tables::events(run)))
+            }
             @if !run.stages.is_empty() {
                 (style.section("stages", "Stages", &tables::stages(run)))
             }

@@ -7,7 +7,7 @@ use plimsoll_report::operation_table::{OperationTable, latency_cells};
 use plimsoll_report::percentiles::{
     BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, bounded,
 };
-use plimsoll_report::{inline, mib_per_s, points, rate, simulation, stages};
+use plimsoll_report::{events, inline, mib_per_s, points, rate, simulation, stages};
 use plimsoll_results::{
     CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures,
     SimulationFigures, Stage,
@@ -161,6 +161,12 @@ pub(crate) fn simulation(run: &Run) -> Option<Markup> {
         }
         @if let Some(figures) = &run.simulation { (system(run, figures)) }
     })
+}
+
+/// What happened while the run ran, and what that did.
+pub(crate) fn events(run: &Run) -> Markup {
+    let events = events::table(run);
+    table(&events::caption(run), &events.head, &events.rows)
 }
 
 /// What the simulated system did in the window.

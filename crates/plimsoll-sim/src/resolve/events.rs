@@ -68,11 +68,18 @@ impl Resolver<'_> {
         }
         // Events of the same time happen in the order in which they are given.
         self.system.changes.sort_by_key(|(at, ..)| *at);
+        self.system.events.sort_by_key(|(at, _)| *at);
         lines
     }
 
     /// Something happens to what `name` stands for.
     fn happens(&mut self, at: Nanos, change: Change, name: &str, span: Span) {
+        let action = match change {
+            Change::Down => format!("down {name}"),
+            Change::Up => format!("up {name}"),
+            Change::Slow(factor) => format!("slow {name} {factor}"),
+        };
+        self.system.events.push((at, action));
         for subject in self.subjects(name, span) {
             self.system.changes.push((at, subject, change));
         }

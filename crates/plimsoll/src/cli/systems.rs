@@ -1,41 +1,11 @@
 //! Arguments on simulated systems.
 
+use super::Format;
 use super::values::{duration, jobs, scale, seed, some_runs, window};
-use super::{Command, Format};
-use crate::exit::CommandError;
 use clap::{Args, Subcommand, ValueHint};
-use plimsoll_sim::SystemEvent;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Events of a run.
-#[derive(Debug, Args)]
-pub struct EventArgs {
-    /// What happens to a simulated system at a time after the beginning of the run, warm-up included:
-    /// 'TIME down WHAT', 'TIME up WHAT' or 'TIME slow WHAT FACTOR', such as '30s down edge.3';
-    /// repeatable
-    #[arg(long, value_name = "EVENT", help_heading = "Target")]
-    pub event: Vec<SystemEvent>,
-}
-
-impl EventArgs {
-    /// Makes the events part of a target's URL, which is what results keep and ranks are given.
-    ///
-    /// # Errors
-    /// If there are events and the target is not a simulated system.
-    pub fn add_to(&self, target: &mut String) -> Result<(), CommandError> {
-        let takes_events = plimsoll_target::takes_events(target);
-        if let (Some(event), false) = (self.event.first(), takes_events) {
-            return Err(CommandError::usage(format!(
-                "--event '{event}' needs a simulated system: the target is {target}, and not \
-                 sim:SYSTEM"
-            )));
-        }
-        *target = plimsoll_target::with_events(target, &self.event);
-        Ok(())
-    }
-}
 
 /// Arguments of `systems`.
 #[derive(Debug, Args)]
@@ -115,21 +85,4 @@ Examples:
         #[arg(value_name = "SYSTEM")]
         system: String,
     },
-}
-
-impl Command {
-    /// Makes events part of the target that they happen to.
-    ///
-    /// # Errors
-    /// If there are events and the target is not a simulated system.
-    pub fn add_events(&mut self) -> Result<(), CommandError> {
-        let (events, how) = match self {
-            Self::Run(args) => (&args.workload.events, &mut args.workload.how),
-            Self::Plan(args) => (&args.workload.events, &mut args.workload.how),
-            Self::Curve(args) => (&args.events, &mut args.how),
-            Self::Find(args) => (&args.events, &mut args.how),
-            _ => return Ok(()),
-        };
-        events.add_to(&mut how.target)
-    }
 }

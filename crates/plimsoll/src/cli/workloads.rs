@@ -107,7 +107,8 @@ pub struct CommonRunArgs {
     /// Processors to which workers are bound round-robin, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
-    /// Allow the workload's `system` statements, --before, --after and --monitor to run commands
+    /// Allow the workload's `system` statements, --before, --after, --event and --monitor to run
+    /// commands
     #[arg(long, help_heading = "Behaviour")]
     pub allow_commands: bool,
 

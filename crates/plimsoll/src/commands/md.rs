@@ -4,6 +4,7 @@ use super::run;
 use crate::cli::{Format, MdArgs};
 use crate::communicator::Communicator;
 use crate::console::{self, Stream};
+use crate::event::EventSpec;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::measured_run::RunMetadata;
@@ -34,21 +35,21 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         return super::print(&format!("Available plugins: {}\n", names.join(" ")));
     }
     if args.dry_run {
-        let options = Options::new(&args.md).map_err(CommandError::usage)?;
+        let (options, _) = options(args)?;
         let plan = plan(args, &options, args.ranks.processes.unwrap_or(1))?;
         return super::plan::show(&plan, &settings(args, &options), args.format);
     }
     let (communicator, ranks) = join(args)?;
     let mut tools = None;
     let plan = communicator.run_on_root_and_broadcast(|| {
-        let options = Options::new(&args.md).map_err(CommandError::usage)?;
+        let (options, _) = options(args)?;
         let plan = plan(args, &options, ranks)?;
         args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok(plan)
     })?;
     // Rank 0 has checked the same arguments.
-    let options = Options::new(&args.md).map_err(CommandError::usage)?;
+    let (options, events) = options(args)?;
     let context = RunContext {
         communicator: &communicator,
         settings: &settings(args, &options),
@@ -61,12 +62,22 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
             cleanup: args.cleanup,
         },
         hooks: args.hooks.hooks(args.allow_commands)?,
+        events,
         results_error: results_path_error,
     };
     match tools {
         Some(tools) => run_as_root(&context, &options, &plan, tools),
         None => context.run_as_member(&plan).map(|_| Exit::Valid),
     }
+}
+
+/// The options of the pattern, with the events of a simulated system in the target's URL, and the other
+/// events.
+fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
+    let mut options = Options::new(&args.md).map_err(CommandError::usage)?;
+    let (clock, allowed) = (args.clock.of(&options.target), args.allow_commands);
+    let events = args.events.add_to(&mut options.target, clock, allowed)?;
+    Ok((options, events))
 }
 
 fn settings(args: &MdArgs, options: &Options) -> Settings {

@@ -101,6 +101,7 @@ impl ProfileRunner<'_> {
             stop: self.stop,
             output: self.output.clone(),
             hooks,
+            events: vec![],
             results_error: results_path_error,
         }
     }

@@ -34,6 +34,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
         stop: &stop_on_interrupt(&communicator)?,
         output: (&args.manner).into(),
         hooks: hooks()?,
+        events: args.workload.events.event.clone(),
         results_error: results_path_error,
     };
     let root = &args.root.results;

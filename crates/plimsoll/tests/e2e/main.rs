@@ -17,6 +17,7 @@ mod curve;
 mod curve_nfs;
 mod disclosure;
 mod docs;
+mod events;
 mod find;
 mod fit;
 mod flowops;

@@ -162,12 +162,13 @@ fn events_count_from_the_beginning_of_the_run() {
 }
 
 #[test]
-fn events_need_a_simulated_system() {
+fn events_of_systems_are_checked() {
     let bench = Bench::on_tmpfs();
     for (args, expected) in [
         (
             &["--target=null:", "--event=1s down server"][..],
-            "--event '1s down server' needs a simulated system: the target is null:",
+            "--event '1s down server' needs a test bed (testbed:NAME) or a simulated system \
+             (sim:SYSTEM): the target is null:",
         ),
         (
             &["--target=sim:edge-32", "--event=1s fall server"],

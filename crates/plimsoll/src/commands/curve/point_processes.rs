@@ -183,6 +183,7 @@ pub fn measure_point(args: &MeasurePointArgs) -> Result<Exit, CommandError> {
         },
         monitor: None,
         hooks: None,
+        events: vec![],
         runs: 0,
         used: false,
     };

@@ -49,6 +49,7 @@ pub(super) fn ready(
     let shared = LoadTestArgs {
         how: &args.how,
         output: &args.manner,
+        events: &args.events.event,
         root: &root,
         ranks,
     };

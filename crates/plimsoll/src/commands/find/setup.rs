@@ -30,6 +30,7 @@ pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<PreparedRun<FindWrite
     let shared = LoadTestArgs {
         how: &args.how,
         output: &args.manner,
+        events: &args.events.event,
         root: &root,
         ranks,
     };

@@ -23,8 +23,12 @@ impl Served {
         Self { child, url }
     }
 
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
     pub fn signal(&self, what: Signal) {
-        signal(self.child.id() as i32, what);
+        signal(self.pid(), what);
     }
 }
 

@@ -174,7 +174,12 @@ fn endless(bench: &Bench) -> Command {
 fn processes(curve: u32) -> Vec<i32> {
     let mut pids = children_of(curve as i32);
     pids.sort_by_key(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+        // Empty while the system still replaces the program.
+        let mut line = vec![];
+        wait_until("the process has its arguments", || {
+            line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+            !line.is_empty()
+        });
         String::from_utf8_lossy(&line)
             .trim_end_matches('\0')
             .chars()

@@ -1,0 +1,324 @@
+//! What events during a run did: throughput before, during and after, the longest time without a
+//! success, the time until the throughput was back, and the operations that failed.
+
+use crate::completions::SlotSet;
+use crate::{ErrorCode, Gap, Interval, Nanos};
+use std::collections::BTreeMap;
+
+/// The throughput is back when it is at least this fraction of the throughput before the event.
+pub const RECOVERED_SHARE: f64 = 0.9;
+
+/// The throughput is back with the first of this many consecutive intervals in which it is.
+pub const RECOVERY_INTERVALS: usize = 3;
+
+/// All operations of an interval together, as far as events are judged by them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IntervalSummary {
+    /// Number of the window, from 1.
+    pub window: u32,
+    /// Number in the window, from 0.
+    pub index: u64,
+    /// Start, in nanoseconds since the window opened.
+    pub start: Nanos,
+    /// Length in nanoseconds; the last one may be shorter.
+    pub length: Nanos,
+    /// Operations of counted rows that succeeded.
+    pub ops: u64,
+    /// Failed operations of all rows of the workload, by error.
+    pub errors: BTreeMap<ErrorCode, u64>,
+    /// When operations of counted rows succeeded.
+    pub successes: Successes,
+}
+
+/// When operations succeeded in an interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Successes {
+    /// Length of a slot in nanoseconds.
+    slot_ns: Nanos,
+    /// Slots in which one succeeded.
+    slots: SlotSet,
+}
+
+impl IntervalSummary {
+    /// Sums up an interval. `is_counted`: whether operations of a row count in the summary of a run;
+    /// `is_of_workload`: whether they are the workload's own, so that their failures are counted.
+    #[must_use]
+    pub fn of(
+        interval: &Interval,
+        is_counted: impl Fn(usize) -> bool,
+        is_of_workload: impl Fn(usize) -> bool,
+    ) -> Self {
+        let mut sum = Self {
+            window: interval.window,
+            index: interval.index,
+            start: interval.start,
+            length: interval.length,
+            successes: Successes {
+                slot_ns: interval.completions.slot_ns,
+                slots: SlotSet::default(),
+            },
+            ..Self::default()
+        };
+        for (row, totals) in interval.rows.iter().enumerate() {
+            if is_counted(row) {
+                sum.ops += totals.ops;
+                if let Some(slots) = interval.completions.rows.get(row) {
+                    sum.successes.slots.union(slots);
+                }
+            }
+            if is_of_workload(row) {
+                for (code, n) in &totals.errors {
+                    *sum.errors.entry(code.clone()).or_default() += n;
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// What an event did, from the intervals of the window in which it began.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventEffect {
+    /// Operations per second before it: the mean of the intervals that lie between the event before,
+    /// or the beginning of the window, and this one; none without such an interval.
+    pub before_per_s: Option<f64>,
+    /// Operations per second until the throughput was back, the next event began or the window
+    /// ended: the mean of the intervals whose middle lies in that time; none without one.
+    pub during_per_s: Option<f64>,
+    /// Operations per second once the throughput was back, up to the next event, but for one in the
+    /// very interval in which it was back, or the end of the window; none if it did not come back, or
+    /// without an interval.
+    pub after_per_s: Option<f64>,
+    /// Nanoseconds from the event to the first of [`RECOVERY_INTERVALS`] consecutive intervals with
+    /// at least [`RECOVERED_SHARE`] of the throughput before; 0 if it never fell below. It may come
+    /// after other events. None if it did not come back, or if there was none before.
+    pub time_to_recover: Option<Nanos>,
+    /// The longest time without a success that began, or lasted, after this event and began before
+    /// the next; in nanoseconds since the window opened.
+    pub max_gap: Gap,
+    /// Resolution of that time in nanoseconds.
+    pub gap_resolution: Nanos,
+    /// Failed operations by error, from the interval in which the event began up to that in which
+    /// the next one did.
+    pub errors: BTreeMap<ErrorCode, u64>,
+}
+
+/// Computes what each of some events did. `intervals` are those of one window, whose length is
+/// `window`; an interval that is missing had no operations. `events` are when the events began, in
+/// nanoseconds since the window opened, in order; the effect of one outside the window is empty.
+#[must_use]
+pub fn event_effects(
+    intervals: &[IntervalSummary],
+    window: Nanos,
+    events: &[Nanos],
+) -> Vec<EventEffect> {
+    assert!(events.is_sorted(), "events are in order");
+    let series = Series::of(intervals, window);
+    let mut effects: Vec<EventEffect> = (0..events.len())
+        .map(|i| match events[i] < window && !series.ops.is_empty() {
+            true => series.effect(Neighbours::of(events, i, window)),
+            false => EventEffect::default(),
+        })
+        .collect();
+    note_gaps(intervals, window, events, &mut effects);
+    effects
+}
+
+/// An event and the times of those around it; events of the same time are as one.
+#[derive(Clone, Copy)]
+struct Neighbours<'a> {
+    events: &'a [Nanos],
+    previous: Nanos,
+    at: Nanos,
+    next: Nanos,
+}
+
+impl<'a> Neighbours<'a> {
+    fn of(events: &'a [Nanos], number: usize, window: Nanos) -> Self {
+        let at = events[number];
+        let earlier = events[..number].iter().rev().find(|e| **e < at);
+        Self {
+            events,
+            previous: earlier.copied().unwrap_or(0),
+            at,
+            next: next_after(events, at, window),
+        }
+    }
+}
+
+/// The first event after an instant, or the end of the window.
+fn next_after(events: &[Nanos], at: Nanos, window: Nanos) -> Nanos {
+    let later = events.iter().find(|e| **e > at);
+    later.map_or(window, |next| (*next).min(window))
+}
+
+/// The intervals of a window, none missing.
+struct Series {
+    window: Nanos,
+    /// Length of each but the last.
+    interval: Nanos,
+    ops: Vec<u64>,
+    errors: BTreeMap<usize, BTreeMap<ErrorCode, u64>>,
+}
+
+impl Series {
+    fn of(intervals: &[IntervalSummary], window: Nanos) -> Self {
+        let length = intervals.iter().map(|i| i.length).max().unwrap_or(0);
+        let interval = length.max(1);
+        let count = match length {
+            0 => 0,
+            _ => window.div_ceil(interval) as usize,
+        };
+        let mut series = Self {
+            window,
+            interval,
+            ops: vec![0; count],
+            errors: BTreeMap::new(),
+        };
+        let Some(last) = count.checked_sub(1) else {
+            return series;
+        };
+        for i in intervals {
+            // What completed at the very end of the window is in an interval of length 0.
+            let place = usize::try_from(i.index).map_or(last, |index| index.min(last));
+            series.ops[place] += i.ops;
+            for (code, n) in &i.errors {
+                let sum = series.errors.entry(place).or_default();
+                *sum.entry(code.clone()).or_default() += n;
+            }
+        }
+        series
+    }
+
+    fn start(&self, place: usize) -> Nanos {
+        place as Nanos * self.interval
+    }
+
+    fn end(&self, place: usize) -> Nanos {
+        (self.start(place) + self.interval).min(self.window)
+    }
+
+    fn is_whole(&self, place: usize) -> bool {
+        self.end(place) - self.start(place) == self.interval
+    }
+
+    /// Operations per second of some intervals; none without any.
+    fn mean(&self, is_wanted: impl Fn(usize) -> bool) -> Option<f64> {
+        let wanted = || (0..self.ops.len()).filter(|place| is_wanted(*place));
+        let time: Nanos = wanted().map(|p| self.end(p) - self.start(p)).sum();
+        let ops: u64 = wanted().map(|p| self.ops[p]).sum();
+        (time > 0).then(|| ops as f64 * 1e9 / time as f64)
+    }
+
+    /// Operations per second of the intervals that lie in a time.
+    fn mean_within(&self, from: Nanos, to: Nanos) -> Option<f64> {
+        self.mean(|p| self.start(p) >= from && self.end(p) <= to)
+    }
+
+    /// Operations per second of the intervals whose middle lies in a time.
+    fn mean_around(&self, from: Nanos, to: Nanos) -> Option<f64> {
+        let middle = |p| self.start(p).midpoint(self.end(p));
+        self.mean(|p| (from..to).contains(&middle(p)))
+    }
+
+    /// When the throughput is back after an instant.
+    fn back(&self, at: Nanos, before_per_s: f64) -> Option<Nanos> {
+        let wanted = RECOVERED_SHARE * before_per_s;
+        let is_back = |p: usize| {
+            self.is_whole(p) && self.ops[p] as f64 * 1e9 / self.interval as f64 >= wanted
+        };
+        let first = (at / self.interval) as usize;
+        let last = self.ops.len().checked_sub(RECOVERY_INTERVALS)?;
+        let place = (first..=last).find(|p| (*p..*p + RECOVERY_INTERVALS).all(is_back))?;
+        Some(self.start(place).max(at))
+    }
+
+    fn effect(&self, event: Neighbours<'_>) -> EventEffect {
+        let Neighbours { at, next, .. } = event;
+        let before = self.mean_within(event.previous, at);
+        let back = before
+            .filter(|per_s| *per_s > 0.0)
+            .and_then(|per_s| self.back(at, per_s));
+        let end = back.map_or(next, |back| back.min(next));
+        let after = back.and_then(|back| {
+            // An event in the interval in which the throughput is back is what brought it back.
+            let settled = match back > at {
+                true => back + self.interval - 1,
+                false => at,
+            };
+            self.mean_within(back, next_after(event.events, settled, self.window))
+        });
+        let (first, last) = (at / self.interval, next / self.interval);
+        let last = match next == self.window {
+            true => self.ops.len(),
+            false => (last.max(first + 1)) as usize,
+        };
+        let mut errors = BTreeMap::new();
+        for (code, n) in self.errors.range(first as usize..last).flat_map(|e| e.1) {
+            *errors.entry(code.clone()).or_default() += n;
+        }
+        EventEffect {
+            before_per_s: before,
+            during_per_s: self.mean_around(at, end),
+            after_per_s: after,
+            time_to_recover: back.map(|back| back - at),
+            max_gap: Gap { from: at, to: at },
+            gap_resolution: 0,
+            errors,
+        }
+    }
+}
+
+/// Finds the longest time without a success after each event.
+fn note_gaps(
+    intervals: &[IntervalSummary],
+    window: Nanos,
+    events: &[Nanos],
+    effects: &mut [EventEffect],
+) {
+    let mut note = |gap: Gap| {
+        if gap.length() == 0 {
+            return;
+        }
+        let later = events.partition_point(|at| *at <= gap.from);
+        // Those of the same time as the last one before the gap, and those in it.
+        let before = events[..later].last();
+        let first = before.map_or(0, |at| events.partition_point(|e| e < at));
+        let first = if before.is_none() { later } else { first };
+        for (at, effect) in events.iter().zip(effects.iter_mut()).skip(first) {
+            if *at >= gap.to {
+                break;
+            }
+            let from = gap.from.max(*at);
+            if gap.to - from > effect.max_gap.length() {
+                effect.max_gap = Gap { from, to: gap.to };
+            }
+        }
+    };
+    let mut latest = 0;
+    for i in intervals {
+        i.successes.slots.for_each(|slot| {
+            let start = i.start + slot * i.successes.slot_ns;
+            note(Gap {
+                from: latest,
+                to: start.min(window),
+            });
+            latest = start + i.successes.slot_ns;
+        });
+    }
+    note(Gap {
+        from: latest,
+        to: window,
+    });
+    let resolution = intervals
+        .iter()
+        .map(|i| i.successes.slot_ns)
+        .max()
+        .unwrap_or(0);
+    for effect in effects {
+        effect.gap_resolution = resolution;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,364 @@
+//! Events: what happened to the system under test while a run ran, and what that did.
+
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{EventEffect, IntervalSummary, Nanos, WindowTotals, event_effects};
+use plimsoll_plan::counted;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// An event of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunEvent {
+    /// When it was to happen, in seconds since the beginning of the run: the instant at which its
+    /// workers start, with the warm-up; those of a pattern start with its first stage.
+    pub at_s: f64,
+    /// What was to happen, such as `sh ./failover` or, in a simulated system, `down edge.3`.
+    pub action: String,
+    /// Whether it happened.
+    pub state: EventState,
+    /// When it began, in seconds since the run's clock began, as for `window_start_s`; null if it
+    /// did not.
+    #[serde(default)]
+    pub start_s: Option<f64>,
+    /// How much later than `at_s` it began, in seconds; null if it did not, and in a simulated
+    /// system, where nothing is late.
+    #[serde(default)]
+    pub lateness_s: Option<f64>,
+    /// Number of the window in which it began; null if it began in none, such as in the warm-up.
+    #[serde(default)]
+    pub window: Option<u32>,
+    /// When it began, in seconds since that window opened; without one, since the measured window
+    /// did, below 0 in the warm-up. Null if it did not begin.
+    #[serde(default)]
+    pub window_s: Option<f64>,
+    /// How long its command ran, in seconds; null if it has none, or did not begin.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Exit status of its command; null if it has none, or if a signal ended it.
+    #[serde(default)]
+    pub exit_status: Option<i32>,
+    /// The signal that ended its command.
+    #[serde(default)]
+    pub signal: Option<i32>,
+    /// Its command was ended, because the run was over or interrupted.
+    #[serde(default)]
+    pub timed_out: bool,
+    /// Error that kept it from happening; null if it happened.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// The last line that its command printed; null if it printed none.
+    #[serde(default)]
+    pub last_line: Option<String>,
+    /// What it did; null if it did not begin in a window.
+    #[serde(default)]
+    pub effect: Option<EventFigures>,
+}
+
+/// Whether an event happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventState {
+    /// It did.
+    Executed,
+    /// It began, but its action failed.
+    Failed,
+    /// It did not: the run was over before.
+    NotExecuted,
+    /// The process that ran it was killed, so that it is not known.
+    Unknown,
+}
+
+/// What an event did, computed from the intervals of the window in which it began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventFigures {
+    /// Operations per second before it: the mean of the intervals between the event before, or the
+    /// beginning of the window, and this one; null without such an interval.
+    pub before_ops_per_s: Option<f64>,
+    /// Operations per second until the throughput was back, the next event began or the window
+    /// ended, whichever came first: the mean of the intervals whose middle lies in that time; null
+    /// without one.
+    pub during_ops_per_s: Option<f64>,
+    /// Operations per second once the throughput was back, up to the next event, but for one in the
+    /// very interval in which it was back, or the end of the window; null if it did not come back.
+    pub after_ops_per_s: Option<f64>,
+    /// Seconds from the event to the first of three consecutive intervals with at least 90 % of the
+    /// throughput before, which may come after other events; 0 if it never fell below. Null if it did
+    /// not come back, or if there was no throughput before.
+    pub recovery_s: Option<f64>,
+    /// Resolution of that time in seconds: the length of an interval.
+    pub recovery_resolution_s: f64,
+    /// The longest time without a successful operation that began at or after the event and before
+    /// the next one, in seconds.
+    pub max_gap_s: f64,
+    /// When it began, in seconds since the window opened.
+    pub max_gap_start_s: f64,
+    /// Resolution of both in seconds.
+    pub max_gap_resolution_s: f64,
+    /// Operations that failed from the interval in which the event began up to that in which the next
+    /// one did.
+    pub errors: u64,
+    /// They by errno or protocol status.
+    pub error_codes: BTreeMap<String, u64>,
+}
+
+fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / 1e9
+}
+
+impl EventFigures {
+    fn of(effect: EventEffect, interval: Nanos) -> Self {
+        Self {
+            before_ops_per_s: effect.before_per_s,
+            during_ops_per_s: effect.during_per_s,
+            after_ops_per_s: effect.after_per_s,
+            recovery_s: effect.time_to_recover.map(seconds),
+            recovery_resolution_s: seconds(interval),
+            max_gap_s: seconds(effect.max_gap.length()),
+            max_gap_start_s: seconds(effect.max_gap.from),
+            max_gap_resolution_s: seconds(effect.gap_resolution),
+            errors: effect.errors.values().sum(),
+            error_codes: effect.errors,
+        }
+    }
+}
+
+impl RunEvent {
+    /// An event that has not begun.
+    #[must_use]
+    pub fn new(at: Nanos, action: String, state: EventState) -> Self {
+        Self {
+            at_s: seconds(at),
+            action,
+            state,
+            start_s: None,
+            lateness_s: None,
+            window: None,
+            window_s: None,
+            seconds: None,
+            exit_status: None,
+            signal: None,
+            timed_out: false,
+            error: None,
+            last_line: None,
+            effect: None,
+        }
+    }
+
+    /// Events with the window in which each began and what it did there. `summaries` are the
+    /// intervals of all windows.
+    pub(crate) fn judged(
+        mut events: Vec<Self>,
+        windows: &[(WindowTotals, SystemUse)],
+        summaries: &[IntervalSummary],
+    ) -> Vec<Self> {
+        let nanos = |s: f64| (s * 1e9).round() as Nanos;
+        for event in &mut events {
+            let Some(start_s) = event.start_s else {
+                continue;
+            };
+            let start = nanos(start_s);
+            let totals = || windows.iter().map(|(totals, _)| totals);
+            let own = totals().find(|w| (w.start..w.end).contains(&start));
+            event.window = own.map(|w| w.number);
+            let opened = own
+                .or(windows.last().map(|(totals, _)| totals))
+                .map(|w| w.start);
+            event.window_s = opened.map(|opened| start_s - seconds(opened));
+        }
+        for (totals, _) in windows {
+            let of_window = |s: &&IntervalSummary| s.window == totals.number;
+            let intervals: Vec<_> = summaries.iter().filter(of_window).cloned().collect();
+            let Some(interval) = intervals.iter().map(|i| i.length).max() else {
+                continue;
+            };
+            let mut own: Vec<&mut Self> = events
+                .iter_mut()
+                .filter(|e| e.window == Some(totals.number))
+                .collect();
+            let began = |e: &Self| nanos(e.window_s.unwrap_or_default().max(0.0));
+            own.sort_by_key(|e| began(e));
+            let times: Vec<Nanos> = own.iter().map(|e| began(e)).collect();
+            let length = totals.end.saturating_sub(totals.start);
+            for (event, effect) in own
+                .into_iter()
+                .zip(event_effects(&intervals, length, &times))
+            {
+                event.effect = Some(EventFigures::of(effect, interval));
+            }
+        }
+        events
+    }
+
+    /// The time and the action, as on the command line.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} s {}", self.at_s, self.action)
+    }
+
+    /// A sentence about an event that did not happen as it was to; `None` if it did.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let said = match self.state {
+            EventState::Executed => return None,
+            EventState::Unknown => "it is not known whether it was executed".into(),
+            EventState::NotExecuted => "it was not executed: the run was over before".into(),
+            EventState::Failed => self.outcome(),
+        };
+        Some(format!("event `{}`: {said}", self.name()))
+    }
+
+    /// The end of the event in words, such as `its command ended with exit status 1: no such server`.
+    #[must_use]
+    pub fn outcome(&self) -> String {
+        let line = match &self.last_line {
+            Some(line) => format!(": {line}"),
+            None => String::new(),
+        };
+        match (self.state, &self.error) {
+            (EventState::NotExecuted | EventState::Unknown, _) => self.state.to_string(),
+            (_, Some(error)) => format!("it failed: {error}"),
+            _ if self.timed_out => {
+                let after = self.seconds.unwrap_or_default();
+                format!("its command was ended with the run, after {after:.1} s{line}")
+            }
+            _ => match (self.exit_status, self.signal) {
+                (Some(status), _) => format!("its command ended with exit status {status}{line}"),
+                (None, Some(signal)) => format!("its command was ended by signal {signal}{line}"),
+                (None, None) => self.state.to_string(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for EventState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Executed => "executed",
+            Self::Failed => "failed",
+            Self::NotExecuted => "not executed",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// Why a run with events that failed is not the one that was requested; `None` if none did.
+pub(crate) fn failures(events: &[RunEvent]) -> Option<String> {
+    let failed: Vec<String> = events
+        .iter()
+        .filter(|e| e.state == EventState::Failed)
+        .map(|e| format!("`{}`", e.name()))
+        .collect();
+    let count = counted(failed.len() as u64, "event", "events");
+    (!failed.is_empty()).then(|| format!("{count} failed: {}", failed.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::{OpTotals, Successes};
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn window(number: u32, start: Nanos, end: Nanos) -> (WindowTotals, SystemUse) {
+        let totals = WindowTotals {
+            number,
+            start,
+            end,
+            rows: vec![OpTotals::default()],
+            ..WindowTotals::default()
+        };
+        (totals, SystemUse::default())
+    }
+
+    /// Intervals of a second with these operations.
+    fn intervals(window: u32, ops: &[u64]) -> Vec<IntervalSummary> {
+        let summary = |(index, ops): (u64, &u64)| IntervalSummary {
+            window,
+            index,
+            start: index * SECOND,
+            length: SECOND,
+            ops: *ops,
+            errors: BTreeMap::new(),
+            successes: Successes::default(),
+        };
+        (0..).zip(ops).map(summary).collect()
+    }
+
+    fn began(at_s: f64, start_s: f64) -> RunEvent {
+        let new = RunEvent::new((at_s * 1e9) as Nanos, "x".into(), EventState::Executed);
+        RunEvent {
+            start_s: Some(start_s),
+            ..new
+        }
+    }
+
+    #[test]
+    fn an_event_is_judged_by_the_window_in_which_it_began() {
+        // The clock of the run is at 1 s when its workers start.
+        let windows = [
+            window(1, 3 * SECOND, 6 * SECOND),
+            window(2, 8 * SECOND, 14 * SECOND),
+        ];
+        let all = [
+            intervals(1, &[100, 10, 20]),
+            intervals(2, &[50, 10, 48, 50, 50, 50]),
+        ]
+        .concat();
+        let events = vec![
+            began(1.0, 2.0),
+            began(3.0, 4.0),
+            began(8.0, 9.0),
+            RunEvent::new(99 * SECOND, "x".into(), EventState::NotExecuted),
+        ];
+        let judged = RunEvent::judged(events, &windows, &all);
+        let places: Vec<_> = judged.iter().map(|e| (e.window, e.window_s)).collect();
+        assert_eq!(
+            places,
+            [
+                (None, Some(-6.0)),
+                (Some(1), Some(1.0)),
+                (Some(2), Some(1.0)),
+                (None, None)
+            ]
+        );
+        let effects: Vec<_> = judged.iter().map(|e| e.effect.clone()).collect();
+        assert_eq!((effects[0].clone(), effects[3].clone()), (None, None));
+        let first = effects[1].as_ref().unwrap();
+        assert_eq!(
+            (first.before_ops_per_s, first.during_ops_per_s),
+            (Some(100.0), Some(15.0))
+        );
+        assert_eq!((first.recovery_s, first.after_ops_per_s), (None, None));
+        let second = effects[2].as_ref().unwrap();
+        assert_eq!(second.recovery_s, Some(1.0));
+        assert_eq!(second.recovery_resolution_s, 1.0);
+        assert_eq!(second.after_ops_per_s, Some(198.0 / 4.0));
+    }
+
+    #[test]
+    fn the_end_of_an_event_is_described() {
+        let mut event = began(2.5, 2.5);
+        assert_eq!((event.outcome(), event.remark()), ("executed".into(), None));
+        event.exit_status = Some(0);
+        assert_eq!(event.outcome(), "its command ended with exit status 0");
+        (event.exit_status, event.last_line) = (Some(7), Some("no route".into()));
+        event.state = EventState::Failed;
+        assert_eq!(
+            event.remark().unwrap(),
+            "event `2.5 s x`: its command ended with exit status 7: no route"
+        );
+        assert_eq!(
+            failures(&[began(1.0, 1.0), event.clone()]).unwrap(),
+            "1 event failed: `2.5 s x`"
+        );
+        event.error = Some("the bed is gone".into());
+        assert_eq!(event.outcome(), "it failed: the bed is gone");
+        let late = RunEvent::new(9 * SECOND, "x".into(), EventState::NotExecuted);
+        assert_eq!(
+            late.remark().unwrap(),
+            "event `9 s x`: it was not executed: the run was over before"
+        );
+        assert_eq!(failures(&[late]), None);
+    }
+}
