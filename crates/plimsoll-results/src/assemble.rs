@@ -18,7 +18,8 @@ use plimsoll_measure::{
     SimulatedWindow, Stall, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{
-    Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset, Reason,
+    Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset,
+    Reason, Verification,
 };
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -50,6 +51,8 @@ pub struct MeasuredRun {
     pub processes: Vec<ProcessCounts>,
     /// Filesets created or found before the run.
     pub populated: Vec<PopulatedFileset>,
+    /// Whether something acknowledged was lost, if the run was verified.
+    pub verification: Option<Verification>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
     /// The error that ended the run.
@@ -85,6 +88,7 @@ impl MeasuredRun {
             percentiles: None,
             processes: vec![],
             populated: vec![],
+            verification: None,
             commands: vec![],
             failure: None,
             interrupted: false,
@@ -166,6 +170,7 @@ impl Run {
             simulation: last.simulation,
             mix,
             filesets: m.populated,
+            verification: m.verification,
             commands: m.commands,
             failure: m.failure,
             hung_workers: m.stuck,

@@ -12,7 +12,6 @@ use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, WritePlace,
 };
-use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{FileId, FilesetId, Layout, Stream};
