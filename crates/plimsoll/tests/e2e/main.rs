@@ -58,6 +58,7 @@ mod sut;
 mod systems;
 mod terminal;
 mod unusual_paths;
+mod verify;
 mod virtual_time;
 mod wan;
 mod worker_ends;
