@@ -69,7 +69,10 @@ impl MakeFiles<'_> {
         let handle = session.open(how).await?;
         session.begin_content(self.content.branch(u64::from(file.0)));
         let written = fill(session, &handle, 0..self.layout.size(file), self.progress).await;
-        session.close(handle).await.and(written)
+        let closed = session.close(handle).await;
+        // Nothing was read; what was written need not be remembered.
+        session.check_reads();
+        closed.and(written)
     }
 
     /// Makes a file that may exist what it should be.

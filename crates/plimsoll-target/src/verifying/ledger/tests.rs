@@ -58,7 +58,9 @@ fn a_file_that_is_created_again_has_other_contents() {
     // Bytes of the first in the second are recognised.
     let mut bytes = [0; 256];
     old.fill(0, &mut bytes);
-    let at = new.first_difference(0, &bytes, u64::MAX).expect("they differ");
+    let at = new
+        .first_difference(0, &bytes, u64::MAX)
+        .expect("they differ");
     let told = ledger.wrong_content(new, 0, &bytes, at).problem;
     assert!(told.contains("an earlier file of this name"), "{told}");
 }
@@ -76,10 +78,16 @@ fn wrong_bytes_are_described_with_where_they_come_from() {
     stamp(5, 0).fill(640, &mut bytes);
     let path = ledger.path_of(stamp(5, 0));
     let problem = told(&bytes).problem;
-    assert!(problem.contains(&format!("data of byte 640 of `{path}`")), "{problem}");
+    assert!(
+        problem.contains(&format!("data of byte 640 of `{path}`")),
+        "{problem}"
+    );
     wanted.fill(640, &mut bytes);
     let problem = told(&bytes).problem;
-    assert!(problem.contains("data of byte 640 of the same file"), "{problem}");
+    assert!(
+        problem.contains("data of byte 640 of the same file"),
+        "{problem}"
+    );
     let problem = told(&[0; 128]).problem;
     assert!(problem.ends_with("zeros"), "{problem}");
     Stamp { seed: 99, ..wanted }.fill(0, &mut bytes);
@@ -91,7 +99,11 @@ fn wrong_bytes_are_described_with_where_they_come_from() {
     let failure = told(&bytes);
     assert_eq!(failure.offset, Some(178));
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let words = format!("expected {} and found {} at byte 176", hex(&right[48..56]), hex(&bytes[48..56]));
+    let words = format!(
+        "expected {} and found {} at byte 176",
+        hex(&right[48..56]),
+        hex(&bytes[48..56])
+    );
     assert!(failure.problem.contains(&words), "{}", failure.problem);
 }
 
@@ -103,11 +115,20 @@ fn reads_are_checked_against_what_was_known_while_they_were_in_progress() {
     let mut bytes = [0; 500];
     stamp.fill(600, &mut bytes);
     assert!(ledger.check_read(stamp, known, (600, 500), &bytes[..400]));
-    assert!(!ledger.check_read(stamp, known, (600, 500), &bytes[..399]), "it is short");
-    assert!(!ledger.check_read(stamp, known, (0, 100), &[0; 100]), "zeros are lost data");
+    assert!(
+        !ledger.check_read(stamp, known, (600, 500), &bytes[..399]),
+        "it is short"
+    );
+    assert!(
+        !ledger.check_read(stamp, known, (0, 100), &[0; 100]),
+        "zeros are lost data"
+    );
     let epoch = record.begin_truncate(0);
     let known = record.known_since(known);
-    assert!(ledger.check_read(stamp, known, (600, 500), &[]), "it may be cut off");
+    assert!(
+        ledger.check_read(stamp, known, (600, 500), &[]),
+        "it may be cut off"
+    );
     assert!(ledger.check_read(stamp, known, (0, 100), &[0; 100]));
     assert!(!ledger.check_read(stamp, known, (0, 100), &[7; 100]));
     record.end_truncate(epoch, 0, true);
