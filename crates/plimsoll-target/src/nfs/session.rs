@@ -3,6 +3,7 @@
 use super::backend::{NfsBackend, PendingWrite};
 use super::cache::{Cache, CachedFile};
 use super::dir_handle_cache::{check, split};
+use super::handle::{InFlightWrite, NfsHandle};
 use super::open::{Open, Stability};
 use super::transfer;
 use crate::error::OpError;
@@ -38,20 +39,6 @@ pub(crate) struct NfsSession<B: NfsBackend> {
     in_flight: Vec<InFlightWrite<B::File>>,
     /// Asynchronous writes that have completed and were not taken yet.
     done: Vec<AioDone>,
-}
-
-/// An open file, and what is cached of it.
-pub(crate) struct NfsHandle<F> {
-    open: Rc<Open<F>>,
-    cached: Option<Rc<CachedFile>>,
-}
-
-/// An asynchronous write in flight.
-struct InFlightWrite<F> {
-    tag: u32,
-    start: Nanos,
-    of: Rc<Open<F>>,
-    work: PendingWrite,
 }
 
 impl<B: NfsBackend> NfsSession<B> {

@@ -93,13 +93,16 @@ impl Name {
     }
 }
 
+/// Names by fileset and number, 32 bits each.
+type NamesByKey = HashMap<u64, Arc<Name>>;
+
 /// The knowledge of a run about its files, by fileset and number.
 ///
 /// A file that no operation touched is as it was populated and takes no memory.
 pub struct Ledger {
     seed: u32,
     filesets: Vec<Tracked>,
-    names: Box<[Mutex<HashMap<u64, Arc<Name>>>]>,
+    names: Box<[Mutex<NamesByKey>]>,
     reads: AtomicU64,
     wrong_reads: AtomicU64,
     examples: Mutex<Vec<VerificationFailure>>,
@@ -181,7 +184,7 @@ impl Ledger {
         (Presence::There, record)
     }
 
-    fn shard(&self, key: u64) -> MutexGuard<'_, HashMap<u64, Arc<Name>>> {
+    fn shard(&self, key: u64) -> MutexGuard<'_, NamesByKey> {
         lock(&self.names[(mix(key) % SHARDS as u64) as usize])
     }
 
