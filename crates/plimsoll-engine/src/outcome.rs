@@ -2,7 +2,7 @@
 
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{ProcessCounts, RankStage, SimulatedWindow, WindowTotals};
-use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition};
+use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -27,6 +27,8 @@ pub struct Outcome {
     pub ran_out: Option<RanOut>,
     /// Whether the run was stopped from outside.
     pub interrupted: bool,
+    /// Whether contents and files are what was acknowledged, if the run is verified.
+    pub verification: Option<Verification>,
     /// Why the result is invalid.
     pub reasons: Vec<Reason>,
     /// Workers that hang in a system call.

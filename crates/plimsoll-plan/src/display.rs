@@ -325,7 +325,10 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
             OnError::Stop => "stop at the first error".into(),
             OnError::Count => "count errors and continue".into(),
         });
-        say.push(content(o.content));
+        say.push(match o.verify {
+            true => "verify all contents".into(),
+            false => content(o.content),
+        });
     }
     let when = match plan.pattern() {
         Some(_) => "before each phase",

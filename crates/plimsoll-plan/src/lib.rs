@@ -59,7 +59,7 @@ pub use mix::{
 pub use needs::PatternNeeds;
 pub use operation::{OpClass, OpKind, Operation};
 pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
-pub use outcome::{Failure, PopulatedFileset, Reason};
+pub use outcome::{Failure, PopulatedFileset, Reason, Verification, VerificationFailure};
 pub use pattern::{
     NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, RootHandling,
     Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,

@@ -55,6 +55,10 @@ pub struct RunOptions {
     pub allow_commands: bool,
     /// Whether the files stay after the run.
     pub keep: bool,
+    /// Whether contents follow from file and offset, reads are checked, and all files are read again after
+    /// the run.
+    #[serde(default)]
+    pub verify: bool,
 }
 
 /// Number of operations, of those that the summary counts, that ends a run.

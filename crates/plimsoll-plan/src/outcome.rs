@@ -26,6 +26,78 @@ impl Reason {
     }
 }
 
+/// The verification of a run: its reads were checked while it was in progress, and afterwards its files
+/// were read again.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Verification {
+    /// Reads of the run that were checked, warm-up included.
+    pub reads: u64,
+    /// Those that returned wrong contents, or fewer bytes than the file has.
+    pub wrong_reads: u64,
+    /// Files that must exist and were read again after the run.
+    pub files: u64,
+    /// Bytes that were read again.
+    pub bytes: u64,
+    /// Files that do not exist.
+    pub missing: u64,
+    /// Files with fewer bytes than were acknowledged.
+    pub short: u64,
+    /// Files with wrong contents.
+    pub wrong: u64,
+    /// Files that could not be read.
+    pub unreadable: u64,
+    /// Files that may exist or not, because the operation that creates, removes or renames them failed or
+    /// did not return. They are not read.
+    pub uncertain: u64,
+    /// Seconds that reading again took.
+    pub seconds: f64,
+    /// Why the files were not read again, as a part of a sentence; none if they were.
+    pub skipped: Option<String>,
+    /// The first failures of each process.
+    pub examples: Vec<VerificationFailure>,
+}
+
+impl Verification {
+    /// Files that are not as they were acknowledged.
+    #[must_use]
+    pub fn bad_files(&self) -> u64 {
+        self.missing + self.short + self.wrong + self.unreadable
+    }
+
+    /// Whether nothing acknowledged was lost, as far as it was checked.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.wrong_reads == 0 && self.bad_files() == 0
+    }
+
+    /// Adds the verification of another process, which took place at the same time.
+    pub fn add(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.wrong_reads += other.wrong_reads;
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.missing += other.missing;
+        self.short += other.short;
+        self.wrong += other.wrong;
+        self.unreadable += other.unreadable;
+        self.uncertain += other.uncertain;
+        self.seconds = self.seconds.max(other.seconds);
+        self.skipped = self.skipped.take().or(other.skipped);
+        self.examples.extend(other.examples);
+    }
+}
+
+/// Something that a verified run lost, or that is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VerificationFailure {
+    /// Path of the file.
+    pub path: String,
+    /// Offset of the first wrong or missing byte, if there is one.
+    pub offset: Option<u64>,
+    /// What is wrong, as a clause.
+    pub problem: String,
+}
+
 /// A fileset that was created or found before the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PopulatedFileset {

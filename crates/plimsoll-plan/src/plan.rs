@@ -431,6 +431,9 @@ impl Plan {
                 pattern.ranks
             ));
         }
+        if self.options.verify {
+            return wrong("a pattern verifies its objects itself, not by the run's option");
+        }
         for stage in &pattern.stages {
             let factor = stage.waiting_factor;
             if !(factor.is_finite() && factor >= 0.0) {

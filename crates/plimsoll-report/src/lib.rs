@@ -27,6 +27,7 @@ pub mod stages;
 pub mod standstill;
 pub mod study;
 pub mod terminal;
+pub mod verification;
 
 mod annotations;
 mod format;

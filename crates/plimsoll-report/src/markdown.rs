@@ -9,6 +9,7 @@ use crate::percentiles::{
 };
 use crate::simulation::{self, CellTable};
 use crate::standstill;
+use crate::verification;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::counted;
 use plimsoll_results::{Percentile, Run};
@@ -37,6 +38,12 @@ pub fn render(name: &str, run: &Run) -> String {
     if run.window_number > 0 {
         let summary = filebench::io_summary(&run.summary);
         out.push_str(&format!("`{}`\n", summary.trim()));
+    }
+    if let Some(text) = verification::sentence(run) {
+        out.push_str(&format!("\n- verified: {}\n", escaped(&text)));
+    }
+    for example in verification::shown_examples(run) {
+        out.push_str(&format!("- {}\n", escaped(&example)));
     }
     if !run.notes.is_empty() {
         out.push('\n');

@@ -9,7 +9,7 @@ use crate::percentiles::{
 };
 use crate::table::Table;
 use crate::text::{Paint, list, paragraph, results_location, shorten};
-use crate::{events, simulation, stages, standstill};
+use crate::{events, simulation, stages, standstill, verification};
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
@@ -69,6 +69,12 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     simulated(&mut out, run, layout);
     if let Some(cache) = &run.client_cache {
         paragraph(&mut out, "reads: ", &cache.to_string(), layout.columns());
+    }
+    if let Some(text) = verification::sentence(run) {
+        paragraph(&mut out, "verified: ", &text, layout.columns());
+    }
+    for example in verification::shown_examples(run) {
+        paragraph(&mut out, "  ", &example, layout.columns());
     }
     client(&mut out, run, layout);
     tail(&mut out, run, layout);

@@ -19,7 +19,8 @@ use plimsoll_measure::{
     RankStage, RankStall, SimulatedWindow, Stall, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{
-    Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset, Reason,
+    Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset,
+    Reason, Verification,
 };
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -51,6 +52,8 @@ pub struct MeasuredRun {
     pub processes: Vec<ProcessCounts>,
     /// Filesets created or found before the run.
     pub populated: Vec<PopulatedFileset>,
+    /// Whether something acknowledged was lost, if the run was verified.
+    pub verification: Option<Verification>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
     /// What happened to the system under test while the run ran, in the order of time, without
@@ -91,6 +94,7 @@ impl MeasuredRun {
             percentiles: None,
             processes: vec![],
             populated: vec![],
+            verification: None,
             commands: vec![],
             events: vec![],
             summaries: vec![],
@@ -176,6 +180,7 @@ impl Run {
             simulation: last.simulation,
             mix,
             filesets: m.populated,
+            verification: m.verification,
             commands: m.commands,
             events,
             failure: m.failure,

@@ -11,7 +11,7 @@ use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{ClockKind, RankStage};
-use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason};
+use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -86,6 +86,9 @@ pub struct Run {
     pub mix: Option<MixFigures>,
     /// Filesets created or found before the run.
     pub filesets: Vec<PopulatedFileset>,
+    /// Whether contents and files were what was acknowledged, if the run was verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
     /// Commands of the user that ran before and after its phases, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,

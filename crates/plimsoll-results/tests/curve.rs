@@ -134,6 +134,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         percentiles: None,
         processes: vec![process(half - 10), process(half + 10)],
         populated: vec![],
+        verification: None,
         commands: vec![],
         events: vec![],
         summaries: vec![],

@@ -9,6 +9,7 @@
 //! | `session`, `session_types`, `error` | the traits [`Target`] and [`Session`], their arguments and errors |
 //! | `connect`, `scheme`, `url_options` | what a target needs to be connected to: errors, its entry in the table, options |
 //! | `content`, `write_data`, `block_composer` | the bytes that writes store |
+//! | `verifying` | a target around another one, whose contents are verified |
 //! | `posix` | system calls: open files, names, asynchronous writes, operations of mixes |
 //! | `null` | nothing, or a fixed latency |
 //! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
@@ -37,6 +38,7 @@ mod session_types;
 mod sim;
 pub mod testbed;
 mod url_options;
+mod verifying;
 mod write_data;
 
 pub use connect::{Purpose, TargetError, Visitor};
@@ -52,6 +54,7 @@ pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};
 pub use session_types::{
     AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow, OpenMode,
-    RpcRows, SessionSpec, Space,
+    RpcRows, SessionSpec, Space, WritePlace,
 };
 pub use sim::{system_events, system_fingerprint, with_absolute_system, with_events};
+pub use verifying::{FileCheck, Ledger, REREAD_BYTES, STAMPED_BLOCK_BYTES, Stamp, VerifiedFileset};

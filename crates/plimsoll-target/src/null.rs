@@ -8,6 +8,7 @@ use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, SessionSpec,
 };
 use crate::url_options::UrlOptions;
+use crate::verifying::Ledger;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_plan::{FilesetId, Layout, OpKind, WorkDirSpec, show_duration};
@@ -139,6 +140,12 @@ impl Null {
 
 impl Target for Null {
     type Session = NullSession;
+    type Verifying = Self;
+
+    /// It stores nothing that could be verified.
+    fn verifying(self, _: Arc<Ledger>) -> Self {
+        self
+    }
 
     fn describe(&self) -> String {
         let latency = self.latency as f64 / 1e3;

@@ -4,20 +4,30 @@ use crate::error::OpError;
 use crate::long_replies::LongReplies;
 use crate::session_types::{
     AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow,
-    SessionSpec, Space,
+    SessionSpec, Space, WritePlace,
 };
+use crate::verifying::Ledger;
+use memmap2::MmapMut;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Nanos, SimulatedWindow};
-use plimsoll_plan::{FilesetId, Layout, OpKind, Stream};
+use plimsoll_plan::{FileId, FilesetId, Layout, OpKind, Stream};
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// Something that load can be applied to.
 pub trait Target: Send + Sync + 'static {
     /// Executes the operations of a worker.
     type Session: Session + 'static;
+
+    /// The same target with sessions that verify contents; itself if it stores none.
+    type Verifying: Target;
+
+    /// The same target with sessions that write contents that can be verified, check what they read, and
+    /// note in `ledger` what was acknowledged.
+    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying;
 
     /// One line for the results: what this is and its parameters.
     fn describe(&self) -> String;
@@ -192,6 +202,27 @@ pub trait Session {
         Ok(())
     }
 
+    /// [`Session::compose`] for a write whose place is known. It matters only where contents depend on it.
+    #[inline(always)]
+    fn compose_at(
+        &mut self,
+        _place: WritePlace<'_, Self::Handle>,
+        len: u64,
+    ) -> Result<(), OpError> {
+        self.compose(len)
+    }
+
+    /// Declares that the next file that is opened is a file of a fileset that is being populated: its
+    /// contents are those that the run begins with.
+    fn begin_populating(&mut self, _fileset: FilesetId, _file: FileId) {}
+
+    /// Checks what was read since the last call. Called when the operation is no longer timed. Returns
+    /// the number of reads that returned wrong contents.
+    #[inline(always)]
+    fn check_reads(&mut self) -> u64 {
+        0
+    }
+
     /// Makes the next content follow from a stream, not from what this session wrote before.
     fn begin_content(&mut self, _stream: Stream) {}
 
@@ -260,6 +291,11 @@ pub trait Session {
 
     /// Sets a second name, for [`Session::rename`].
     fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>));
+
+    /// Sets a second name to that of a file of a fileset, whose tree is `layout`.
+    fn locate_second_file(&mut self, _fileset: FilesetId, layout: &Layout, file: FileId) {
+        self.locate_second(|path| layout.push_file(file, path));
+    }
 
     /// [`Session::check_parent`] for the second name.
     async fn check_second_parent(&mut self) -> Result<(), OpError>;
@@ -345,6 +381,37 @@ pub trait Session {
         len: u64,
         flush: bool,
     ) -> Result<(), OpError>;
+
+    /// Writes these bytes at `offset`; they are on stable storage when it completes.
+    async fn write_bytes_stable(
+        &mut self,
+        _handle: &Self::Handle,
+        _offset: u64,
+        _bytes: &[u8],
+    ) -> Result<(), OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
+    }
+
+    /// [`Session::map_read`] into these bytes.
+    async fn map_read_bytes(
+        &mut self,
+        _handle: &Self::Handle,
+        _offset: u64,
+        _bytes: &mut [u8],
+    ) -> Result<(), OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
+    }
+
+    /// [`Session::map_write`] of these bytes.
+    async fn map_write_bytes(
+        &mut self,
+        _handle: &Self::Handle,
+        _offset: u64,
+        _bytes: &[u8],
+        _flush: bool,
+    ) -> Result<(), OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
+    }
 
     /// Looks the name up.
     async fn lookup(&mut self) -> Result<(), OpError> {
@@ -440,6 +507,29 @@ pub trait Session {
     /// [`Session::compose`] for a write that is queued.
     fn aio_compose(&mut self, _len: u64) -> Result<(), OpError> {
         Ok(())
+    }
+
+    /// [`Session::aio_compose`] for a write whose place is known.
+    #[inline(always)]
+    fn aio_compose_at(
+        &mut self,
+        _handle: &Self::Handle,
+        _offset: u64,
+        len: u64,
+    ) -> Result<(), OpError> {
+        self.aio_compose(len)
+    }
+
+    /// Queues a write of the first `len` of these bytes; `tag` is returned in [`AioDone`].
+    fn aio_write_bytes(
+        &mut self,
+        _handle: &Self::Handle,
+        _offset: u64,
+        _bytes: MmapMut,
+        _len: usize,
+        _tag: u32,
+    ) -> Result<(), OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
     }
 
     /// Queues a write; `tag` is returned in [`AioDone`].

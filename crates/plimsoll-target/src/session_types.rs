@@ -154,6 +154,17 @@ impl OpenHow {
     }
 }
 
+/// The place of a write that is prepared.
+#[derive(Debug, Clone, Copy)]
+pub enum WritePlace<'h, H> {
+    /// An offset in an open file.
+    At(&'h H, u64),
+    /// The end of an open file.
+    End(&'h H),
+    /// The beginning of the located file, which is opened later.
+    Located,
+}
+
 /// Attributes of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {

@@ -10,6 +10,7 @@ use crate::session::Target;
 use crate::session_types::{DataSet, SessionSpec};
 use crate::sim::lane_simulation::{LaneSimulation, SharedState};
 use crate::sim::session::SimSession;
+use crate::verifying::Ledger;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::{Nanos, SimulatedWindow};
 use plimsoll_plan::{OpKind, Stream, WorkDirSpec};
@@ -148,6 +149,12 @@ fn load(name: &str, events: &[SystemEvent]) -> Result<System, String> {
 
 impl Target for Sim {
     type Session = SimSession;
+    type Verifying = Self;
+
+    /// It stores nothing that could be verified.
+    fn verifying(self, _: Arc<Ledger>) -> Self {
+        self
+    }
 
     fn describe(&self) -> String {
         format!(

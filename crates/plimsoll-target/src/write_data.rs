@@ -19,6 +19,33 @@ pub(crate) struct WriteData {
     detached: Option<MmapMut>,
 }
 
+/// Bytes that are written one after the other.
+pub(crate) trait WriteSource {
+    /// The next bytes: at most `max`, at least one unless `max` is 0.
+    ///
+    /// # Errors
+    /// `ENOMEM` if the memory cannot be allocated.
+    fn next_chunk(&mut self, max: u64) -> Result<&[u8], Errno>;
+}
+
+impl WriteSource for WriteData {
+    fn next_chunk(&mut self, max: u64) -> Result<&[u8], Errno> {
+        Self::next_chunk(self, max)
+    }
+}
+
+/// The rest of some bytes.
+pub(crate) struct RestOfBytes<'a>(pub(crate) &'a [u8]);
+
+impl WriteSource for RestOfBytes<'_> {
+    fn next_chunk(&mut self, max: u64) -> Result<&[u8], Errno> {
+        let len = usize::try_from(max).map_or(self.0.len(), |max| max.min(self.0.len()));
+        let (next, rest) = self.0.split_at(len);
+        self.0 = rest;
+        Ok(next)
+    }
+}
+
 /// The bytes of a write that another thread does later.
 pub(crate) struct DetachedData {
     pool: ContentPool,
@@ -150,6 +177,15 @@ impl WriteData {
             step,
             composed,
         })
+    }
+
+    /// These bytes as those of a detached write; the session's own bytes stay as they were.
+    pub(crate) fn detached_bytes(&self, bytes: MmapMut) -> DetachedData {
+        DetachedData {
+            pool: self.pool.clone(),
+            step: self.step,
+            composed: Some(bytes),
+        }
     }
 
     /// The next `len` bytes in memory of their own.

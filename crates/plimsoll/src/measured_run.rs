@@ -53,6 +53,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         stages: stages.map(|s| (s.stage, s.ranks)).collect(),
         processes: outcome.processes,
         populated: outcome.populated,
+        verification: outcome.verification,
         // Added when the results are written.
         commands: vec![],
         events: vec![],

@@ -416,6 +416,11 @@ impl Observer for ProgressDisplay<'_> {
             Event::Echo(text) => self.print_message(text),
             // Commands that run patterns report these themselves.
             Event::StageEnd { .. } | Event::Samples { .. } => {}
+            Event::Verifying => {
+                self.bar("reading the files again", None);
+                self.bar.tick();
+                self.report_progress("reading the files again");
+            }
             Event::Cleaning => {
                 signals::note_removal(true);
                 self.bar("removing the files", None);

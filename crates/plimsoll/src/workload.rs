@@ -9,7 +9,9 @@ use crate::console::Stream;
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::Settings;
-use plimsoll_plan::{Cold, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind};
+use plimsoll_plan::{
+    Cold, Content, Note, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind,
+};
 use plimsoll_target::is_remote;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -157,6 +159,16 @@ pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
     // A directory on a server that the user did not name belongs to this run only.
     plan.work_dir.temporary |= !has_dir && has_own_root(target);
     plan.add_procedures(plimsoll_target::procedures(target));
+    let content = std::mem::take(&mut plan.options.content);
+    if !plan.options.verify {
+        plan.options.content = content;
+    } else if content != Content::default() {
+        plan.notes.push(Note::from(
+            "--verify replaces the contents that the workload defines by contents that can be verified; \
+             they are about half compressible and have no duplicates"
+                .to_owned(),
+        ));
+    }
 }
 
 /// Whether the files of a target are below a root of its own, where paths of this machine have no
@@ -260,6 +272,7 @@ pub fn changes_at(
             cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
             allow_commands: args.allow_commands,
             keep: args.keep,
+            verify: args.verify,
         },
         ..Overrides::default()
     }

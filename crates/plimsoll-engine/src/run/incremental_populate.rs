@@ -24,7 +24,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         tell: &mut dyn FnMut(),
     ) -> Result<(), SetupError> {
         let root = self.plan.root_of(id);
-        if self.files_made(id, layout).is_none() {
+        if self.plan.options.verify || self.files_made(id, layout).is_none() {
             self.note(id, layout, TreeState::Making)?;
             self.clear_root(&root, tell)?;
         }

@@ -22,6 +22,7 @@ mod stalls;
 mod team;
 mod tree;
 mod verdict;
+mod verification;
 mod work_dir;
 
 pub use clean::{clean, release_claim};
@@ -285,6 +286,8 @@ pub enum Event<'a> {
         /// In the order of the operations.
         samples: &'a [Sample],
     },
+    /// The files of the run are being read again.
+    Verifying,
     /// The files of the run are being removed.
     Cleaning,
 }
@@ -328,7 +331,10 @@ pub fn run_ranks(
             (team.broadcast_from_root(None)?, Purpose::Inspect)
         }
     };
+    let ledger = plan.options.verify;
+    let ledger = ledger.then(|| verification::ledger(plan, &layouts, team.size()));
     let visitor = Runner {
+        ledger,
         plan,
         settings,
         stop,

@@ -34,7 +34,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         }
         let progress = Progress::default();
         // Earlier load points have created a part of a tree that grows.
-        let grown = match fileset.grows {
+        let grown = match fileset.grows && !self.plan.options.verify {
             true => self.files_made(id, layout).unwrap_or(0),
             false => 0,
         };
@@ -59,7 +59,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         if !report.reused {
             let (pool, part) = (self.setup_pool, team.portion(used.end));
             let tell = || tell(observer);
-            let made = tree::make_files(pool, layout, part, fileset.grows, &progress, tell);
+            let made = tree::make_files(pool, (id, layout), part, fileset.grows, &progress, tell);
             if made.is_err() {
                 team.request_stop_all();
             }
@@ -128,7 +128,10 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
     ) -> Result<bool, SetupError> {
         let fileset = self.plan.fileset(id);
         let root = self.plan.root_of(id);
-        if let Some(tree) = self.tree_at(&root) {
+        // The contents of an earlier run cannot be verified.
+        if !self.plan.options.verify
+            && let Some(tree) = self.tree_at(&root)
+        {
             let same = tree.is_whole(layout);
             if same && tree::is_whole(self.setup_pool, layout, fileset.trust_tree, &mut *tell)? {
                 return Ok(true);

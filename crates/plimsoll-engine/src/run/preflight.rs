@@ -214,6 +214,8 @@ impl Preflight {
             let root = plan.root_of(FilesetId(i as u32));
             let layout = &self.layouts[i];
             match trees.iter().find(|t| t.root == root) {
+                // It is created again, with contents that can be verified.
+                Some(_) if plan.options.verify => {}
                 Some(t) if fileset.grows => {
                     self.made[i] = t.files_made(layout).unwrap_or(0);
                     let used = plan.files_used(FilesetId(i as u32));
@@ -229,7 +231,8 @@ impl Preflight {
                 }
             }
         }
-        if !pool.target.keeps_files() && plan.pattern().is_some_and(|p| p.verify) {
+        let verifies = plan.options.verify || plan.pattern().is_some_and(|p| p.verify);
+        if !pool.target.keeps_files() && verifies {
             self.refuse("this target stores no files, so there is nothing to verify");
         }
         if pool.target.keeps_files()

@@ -102,6 +102,11 @@ fn is_divided(plan: &Plan, id: FilesetId) -> bool {
     divided
 }
 
+/// The rank of a worker, by its number in the run.
+pub(super) fn rank_of_worker(worker: u64, ranks: u32) -> u32 {
+    (worker % u64::from(ranks)) as u32
+}
+
 /// The part of a fileset from which this rank's workers choose.
 pub(super) fn part(plan: &Plan, id: FilesetId, team: &RankTeam<'_>) -> RankPart {
     if team.is_alone() || !is_divided(plan, id) {

@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 use crate::stage_state::RankStates;
 use plimsoll_measure::{Clock, ClockKind};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
-use plimsoll_target::{LongReplies, Target, Visitor};
+use plimsoll_target::{Ledger, LongReplies, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(super) struct Runner<'a> {
     /// Remarks on the run before it begins.
     pub(super) notes: Vec<String>,
     pub(super) team: &'a RankTeam<'a>,
+    /// What is known of the files, if the run is verified.
+    pub(super) ledger: Option<Arc<Ledger>>,
     /// The process that marked the work directory, if it was not this rank.
     pub(super) marked_by: Option<OwnerProcess>,
     /// The progress of the ranks of a pattern.
@@ -47,7 +49,16 @@ pub(super) struct Runner<'a> {
 impl Visitor for Runner<'_> {
     type Output = Result<Outcome, EngineError>;
 
-    fn visit<T: Target>(mut self, target: T) -> Self::Output {
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        match self.ledger.clone() {
+            Some(ledger) => self.execute(target.verifying(ledger)),
+            None => self.execute(target),
+        }
+    }
+}
+
+impl Runner<'_> {
+    fn execute<T: Target>(mut self, target: T) -> Result<Outcome, EngineError> {
         let target = Arc::new(target);
         let team = self.team;
         // The other ranks wait for rank 0's work directory, and rank 0 then for them.
@@ -74,6 +85,10 @@ impl Visitor for Runner<'_> {
         let joined = self.join(&pool);
         let has_begun = joined.is_ok();
         let ran = joined.and_then(|()| self.script(&pool, &mut place, &mut outcome));
+        let ran = match self.ledger.clone() {
+            Some(ledger) => ran.and_then(|()| self.verify(&pool, &ledger, &mut outcome)),
+            None => ran,
+        };
         // Files are removed only when no other rank works on them.
         let met = match has_begun {
             true => team.barrier(),
@@ -112,9 +127,7 @@ impl Visitor for Runner<'_> {
         }
         Ok(outcome)
     }
-}
 
-impl Runner<'_> {
     /// Waits until all ranks see the work directory that rank 0 created and none refuses.
     fn join<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         if self.team.is_root() {
@@ -296,6 +309,9 @@ impl Runner<'_> {
                         let layout = &self.layouts[id.0 as usize];
                         let made =
                             place.populate(*id, layout, self.team, self.stop, self.observer)?;
+                        if let Some(ledger) = &self.ledger {
+                            ledger.note_populated(*id);
+                        }
                         if self.team.is_root() {
                             outcome.populated.push(made);
                         }

@@ -274,7 +274,10 @@ impl<'a> RankTeam<'a> {
     }
 
     /// The values of all ranks in rank order, at rank 0.
-    fn gather<V: Serialize + DeserializeOwned>(&self, mine: V) -> Result<Vec<V>, EngineError> {
+    pub(crate) fn gather<V: Serialize + DeserializeOwned>(
+        &self,
+        mine: V,
+    ) -> Result<Vec<V>, EngineError> {
         if self.is_alone() {
             return Ok(vec![mine]);
         }

@@ -47,6 +47,7 @@ impl<S: Session> BulkTask<S> for MakeDirs<'_> {
 }
 
 struct MakeFiles<'a> {
+    id: FilesetId,
     layout: &'a Layout,
     /// Generates the contents of the files.
     content: Stream,
@@ -64,10 +65,14 @@ impl MakeFiles<'_> {
             create: true,
             ..OpenHow::plain(OpenMode::Write)
         };
+        session.begin_populating(self.id, file);
         let handle = session.open(how).await?;
         session.begin_content(self.content.branch(u64::from(file.0)));
         let written = fill(session, &handle, 0..self.layout.size(file), self.progress).await;
-        session.close(handle).await.and(written)
+        let closed = session.close(handle).await;
+        // Nothing was read; what was written need not be remembered.
+        session.check_reads();
+        closed.and(written)
     }
 
     /// Makes a file that may exist what it should be.
@@ -217,13 +222,14 @@ fn content_of<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Stream {
 /// Creates the files of a tree whose numbers are in `part`, or repairs them. The directories exist.
 pub(crate) fn make_files<T: Target>(
     pool: &SetupPool<T>,
-    layout: &Layout,
+    (id, layout): (FilesetId, &Layout),
     part: Range<u64>,
     repair: bool,
     progress: &Progress,
     tell: impl FnMut(),
 ) -> Result<(), SetupError> {
     let files = MakeFiles {
+        id,
         layout,
         content: content_of(pool, layout),
         progress,

@@ -78,11 +78,47 @@ fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     })
 }
 
+/// That something acknowledged was lost, or that it is not known.
+fn lost_data(outcome: &Outcome) -> Vec<Reason> {
+    let Some(found) = &outcome.verification else {
+        return vec![];
+    };
+    let mut reasons = Vec::new();
+    if found.wrong_reads > 0 {
+        let reads = counted(found.wrong_reads, "read", "reads");
+        let text = format!("{reads} did not return what was written");
+        reasons.push(Reason::new("wrong_contents", text));
+    }
+    if found.bad_files() > 0 {
+        let kinds = [
+            (found.missing, "missing"),
+            (found.short, "too short"),
+            (found.wrong, "with wrong contents"),
+            (found.unreadable, "unreadable"),
+        ];
+        let kinds = kinds.iter().filter(|(n, _)| *n > 0);
+        let kinds: Vec<String> = kinds.map(|(n, what)| format!("{n} {what}")).collect();
+        let files = counted(found.bad_files(), "file", "files");
+        let text = format!(
+            "{files} of {} lost something that was acknowledged: {}",
+            found.files,
+            kinds.join(", ")
+        );
+        reasons.push(Reason::new("data_lost", text));
+    }
+    if let Some(why) = found.skipped.as_ref().filter(|_| !outcome.interrupted) {
+        let text = format!("the files were not all read again, because {why}");
+        reasons.push(Reason::new("not_verified", text));
+    }
+    reasons
+}
+
 /// Why the result is invalid.
 pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let mut reasons = completions(plan, outcome);
     let ran_out = outcome.ran_out.as_ref();
     reasons.extend(ran_out.map(|r| Reason::new("fileset_exhausted", r.to_string())));
+    reasons.extend(lost_data(outcome));
     reasons.extend(unanswered(outcome));
     reasons.extend(client_saturated(plan, outcome));
     reasons.extend(criteria::reasons(plan, outcome));

@@ -15,7 +15,8 @@ pub(crate) use sampling::CpuSampling;
 use crate::program::{Compiled, Instr};
 use plimsoll_lane::Task;
 use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
-use plimsoll_target::Session;
+use plimsoll_target::{OpError, Session};
+use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes that a worker of the group reads at once if it reads whole files and the workload sets no
@@ -124,6 +125,9 @@ impl ProgramCounter {
     }
 }
 
+/// The error of a read that did not return what was written.
+const WRONG_CONTENTS: OpError = OpError(Errno::BADMSG);
+
 /// Pause of a worker that found nothing to do in its whole program, in nanoseconds.
 const IDLE_PROGRAM_PAUSE_NS: u64 = 1_000;
 
@@ -188,7 +192,9 @@ impl<S: Session> Worker<S> {
     async fn cycle(&mut self, program: &Compiled) -> Result<(), WorkerExit> {
         let mut cursor = ProgramCounter::begin(&self.context);
         while let Some((row, op, state)) = self.advance(program, &mut cursor)? {
-            self.run_async(row, op, state).await?;
+            let done = self.run_async(row, op, state).await;
+            self.check_reads(row);
+            done?;
         }
         Ok(())
     }
@@ -227,7 +233,10 @@ impl<S: Session> Worker<S> {
                     while left > 0 {
                         left -= 1;
                         match self.run_immediate(*row, op) {
-                            Some(done) => done?,
+                            Some(done) => {
+                                self.check_reads(*row);
+                                done?;
+                            }
                             None => {
                                 cursor.left = Some(left);
                                 return Ok(Some((*row, op, *state)));
@@ -258,6 +267,17 @@ impl<S: Session> Worker<S> {
         }
     }
 
+    /// Checks what the last operation has read, if the run is verified. A wrong read is counted as an error
+    /// of the operation, whatever the options: the run goes on, and its result is invalid.
+    #[inline(always)]
+    pub(super) fn check_reads(&mut self, row: u32) {
+        for _ in 0..self.session.check_reads() {
+            let now = self.context.lane.now();
+            let recorder = &self.context.recorder;
+            recorder.record_error(row, now, now, &WRONG_CONTENTS.name());
+        }
+    }
+
     /// Notes why the worker ended, and closes its files.
     async fn end(&mut self, exit: WorkerExit) {
         let shared = self.context.shared.clone();
@@ -276,6 +296,7 @@ impl<S: Session> Worker<S> {
         let semaphores = self.context.semaphores.iter();
         semaphores.for_each(|s| s.release_posters());
         self.take_last_completions().await;
+        self.session.check_reads();
         for slot in &mut self.slots {
             if let Some(handle) = slot.handle.take() {
                 // The run is over: an error does not belong to its result.

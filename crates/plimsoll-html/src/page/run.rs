@@ -6,7 +6,7 @@ use crate::{LoadedResult, charts};
 use maud::{Markup, html};
 use plimsoll_plan::{Count, counted};
 use plimsoll_report::percentiles::PercentileKind;
-use plimsoll_report::{filebench, measured_text, mib_per_s, rate, standstill};
+use plimsoll_report::{filebench, measured_text, mib_per_s, rate, standstill, verification};
 use plimsoll_results::{LatencyKind, Percentile, Run, Verdict};
 
 /// The verdict.
@@ -49,6 +49,9 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
             @if let Some(simulation) = tables::simulation(run) {
                 (style.section("system", "Simulated system", &simulation))
             }
+            @if let Some(text) = verification::sentence(run) {
+                (style.section("verification", "Verification", &verified(run, &text)))
+            }
             (style.section("client", "Client", &client::machine(run)))
             (style.section("workload", "Workload", &workload(run)))
             (style.section("environment", "Environment", &client::environment(&run.environment)))
@@ -77,6 +80,19 @@ fn headline(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
                 ("seed", run.seed.to_string()),
                 ("program", format!("{} {}", run.program.name, run.program.version)),
             ]))
+        }
+    }
+}
+
+/// Whether the run lost something.
+fn verified(run: &Run, text: &str) -> Markup {
+    let examples: Vec<String> = verification::shown_examples(run).collect();
+    html! {
+        p { "Verified: " (text) "." }
+        @if !examples.is_empty() {
+            ul.reasons {
+                @for example in &examples { li { (example) } }
+            }
         }
     }
 }

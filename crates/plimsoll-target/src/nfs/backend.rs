@@ -9,7 +9,7 @@ use super::transfer::{self, TransferCalls};
 use super::url::CreateMode;
 use crate::error::OpError;
 use crate::session_types::{Attributes, EntryKind, ListTotals, OpenHow, OpenMode};
-use crate::write_data::WriteData;
+use crate::write_data::WriteSource;
 use plimsoll_nfs::v4::types::Status;
 use rustix::io::Errno;
 use std::future::Future;
@@ -72,7 +72,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
     fn write_later(
         self: &Rc<Self>,
         open: &Rc<Open<Self::File>>,
-        source: &mut WriteData,
+        source: &mut impl WriteSource,
         offset: u64,
         len: u64,
     ) -> Result<PendingWrite, OpError>;

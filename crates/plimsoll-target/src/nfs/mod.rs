@@ -6,6 +6,7 @@ pub(crate) mod client_state;
 mod create_verifiers;
 pub(crate) mod deviation_report;
 pub(crate) mod dir_handle_cache;
+pub(crate) mod handle;
 pub(crate) mod listing;
 pub(crate) mod open;
 pub(crate) mod rpc_stats;

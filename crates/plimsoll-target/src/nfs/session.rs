@@ -3,12 +3,14 @@
 use super::backend::{NfsBackend, PendingWrite};
 use super::cache::{Cache, CachedFile};
 use super::dir_handle_cache::{check, split};
+use super::handle::{InFlightWrite, NfsHandle};
 use super::open::{Open, Stability};
 use super::transfer;
 use crate::error::OpError;
 use crate::session::{Session, modify_blocks};
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
-use crate::write_data::WriteData;
+use crate::write_data::{RestOfBytes, WriteData};
+use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_plan::Stream;
@@ -37,20 +39,6 @@ pub(crate) struct NfsSession<B: NfsBackend> {
     in_flight: Vec<InFlightWrite<B::File>>,
     /// Asynchronous writes that have completed and were not taken yet.
     done: Vec<AioDone>,
-}
-
-/// An open file, and what is cached of it.
-pub(crate) struct NfsHandle<F> {
-    open: Rc<Open<F>>,
-    cached: Option<Rc<CachedFile>>,
-}
-
-/// An asynchronous write in flight.
-struct InFlightWrite<F> {
-    tag: u32,
-    start: Nanos,
-    of: Rc<Open<F>>,
-    work: PendingWrite,
 }
 
 impl<B: NfsBackend> NfsSession<B> {
@@ -164,6 +152,16 @@ impl<B: NfsBackend> NfsSession<B> {
                     false
                 }
             });
+    }
+
+    /// Notes an asynchronous write that has begun.
+    fn queue(&mut self, tag: u32, start: Nanos, of: &Rc<Open<B::File>>, work: PendingWrite) {
+        self.in_flight.push(InFlightWrite {
+            tag,
+            start,
+            of: of.clone(),
+            work,
+        });
     }
 
     /// Waits for the asynchronous writes to a file.
@@ -472,6 +470,19 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         Err(OpError(Errno::OPNOTSUPP))
     }
 
+    async fn write_bytes_stable(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        let open = &handle.open;
+        open.may_write()?;
+        transfer::write_bytes(&*self.client, open, offset, bytes, Stability::File).await?;
+        self.note_write(handle, offset, bytes.len() as u64);
+        Ok(())
+    }
+
     async fn lookup(&mut self) -> Result<(), OpError> {
         self.client.lookup(&self.name).await
     }
@@ -505,16 +516,28 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         handle.open.may_write()?;
         let start = self.clock.now();
         self.note_write(handle, offset, len);
-        let of = handle.open.clone();
+        let (of, source) = (&handle.open, &mut self.source);
+        let work = self.client.write_later(of, source, offset, len)?;
+        self.queue(tag, start, of, work);
+        Ok(())
+    }
+
+    fn aio_write_bytes(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        bytes: MmapMut,
+        len: usize,
+        tag: u32,
+    ) -> Result<(), OpError> {
+        handle.open.may_write()?;
+        let start = self.clock.now();
+        self.note_write(handle, offset, len as u64);
+        let (of, mut source) = (&handle.open, RestOfBytes(&bytes[..len]));
         let work = self
             .client
-            .write_later(&of, &mut self.source, offset, len)?;
-        self.in_flight.push(InFlightWrite {
-            tag,
-            start,
-            of,
-            work,
-        });
+            .write_later(of, &mut source, offset, len as u64)?;
+        self.queue(tag, start, of, work);
         Ok(())
     }
 

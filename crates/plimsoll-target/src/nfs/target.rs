@@ -8,6 +8,7 @@ use crate::error::OpError;
 use crate::long_replies::LongReplies;
 use crate::session::Target;
 use crate::session_types::{SessionSpec, Space};
+use crate::verifying::{Ledger, VerifyingTarget};
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_nfs::rpc::Deviations;
 use plimsoll_plan::OpKind;
@@ -62,6 +63,11 @@ impl<V: NfsVersion> NfsTarget<V> {
 
 impl<V: NfsVersion> Target for NfsTarget<V> {
     type Session = NfsSession<V::Backend>;
+    type Verifying = VerifyingTarget<Self>;
+
+    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
+        VerifyingTarget::new(self, ledger)
+    }
 
     fn describe(&self) -> String {
         self.description.clone()

@@ -10,7 +10,7 @@ use crate::nfs::transfer::{self, TransferCalls};
 use crate::nfs::url::CreateMode;
 use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
 use crate::session_types::{Attributes, EntryKind, ListTotals, OpenMode};
-use crate::write_data::WriteData;
+use crate::write_data::WriteSource;
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Commit, CommitArgs, Create, CreateArgs, CreateHow, FileType, FsStat,
     GetAttr, Handle, Lookup, MkDir, MkDirArgs, Name, PathConf, ReadLink, Remove, Rename,
@@ -173,7 +173,7 @@ impl NfsBackend for LaneClient {
     fn write_later(
         self: &Rc<Self>,
         open: &Rc<Open<Handle>>,
-        source: &mut WriteData,
+        source: &mut impl WriteSource,
         offset: u64,
         len: u64,
     ) -> Result<PendingWrite, OpError> {

@@ -14,7 +14,7 @@ use crate::nfs::transfer;
 use crate::nfs::url::CreateMode;
 use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
 use crate::session_types::{self, EntryKind, ListTotals, OpenMode};
-use crate::write_data::WriteData;
+use crate::write_data::WriteSource;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
     Access, Commit, Create, CreateArgs, CreateType, GetFh, ListEntry, Lookup, NVerify, Operation,
@@ -273,7 +273,7 @@ impl NfsBackend for LaneClient {
     fn write_later(
         self: &Rc<Self>,
         open: &Rc<Open<OpenFile>>,
-        source: &mut WriteData,
+        source: &mut impl WriteSource,
         offset: u64,
         len: u64,
     ) -> Result<PendingWrite, OpError> {

@@ -104,6 +104,51 @@ impl PosixSession {
         })
     }
 
+    /// [`read_mapped`](Self::read_mapped) into these bytes.
+    pub(super) fn read_mapped_bytes(
+        &mut self,
+        file: &PosixHandle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), OpError> {
+        let window = MappedRange::page_aligned(offset, bytes.len() as u64)?;
+        let map = window.options().map_raw_read_only(&file.fd)?;
+        let sink = self.mapping_sink()?;
+        window.for_each_piece(&map, |at, piece, done| {
+            // SAFETY: as in `read_mapped`.
+            let copied = unsafe { libc::pwrite(sink.as_raw_fd(), at.cast(), piece, 0) };
+            let len = usize::try_from(copied).unwrap_or(0);
+            match fill(&mut bytes[done..done + len], |rest, at| {
+                rustix::io::pread(sink, rest, at)
+            }) {
+                Ok(n) if n == len => copied,
+                _ => 0,
+            }
+        })
+    }
+
+    /// Writes these bytes to a mapping, as [`write_mapped`](Self::write_mapped) does.
+    pub(super) fn write_mapped_bytes(
+        &mut self,
+        file: &PosixHandle,
+        offset: u64,
+        bytes: &[u8],
+        flush: bool,
+    ) -> Result<(), OpError> {
+        let window = MappedRange::page_aligned(offset, bytes.len() as u64)?;
+        let map = window.options().map_raw(&file.fd)?;
+        let source = rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?;
+        write_all(bytes, |rest, at| rustix::io::pwrite(&source, rest, at))?;
+        window.for_each_piece(&map, |at, piece, done| {
+            // SAFETY: as in `write_mapped`.
+            unsafe { libc::pread(source.as_raw_fd(), at.cast(), piece, done as i64) }
+        })?;
+        if flush {
+            map.flush_range(window.skip, window.len)?;
+        }
+        Ok(())
+    }
+
     /// Writes a mapping by having the kernel copy to it, for the same reason as reading.
     pub(super) fn write_mapped(
         &mut self,
@@ -187,7 +232,7 @@ fn fill(
     Ok(done)
 }
 
-fn write_all(
+pub(super) fn write_all(
     bytes: &[u8],
     mut write: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {

@@ -14,6 +14,7 @@ use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
 use crate::session_types::{DirectIo, SessionSpec, Space};
 use crate::url_options::UrlOptions;
+use crate::verifying::{Ledger, VerifyingTarget};
 use aio::AioThreadPool;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::WorkDirSpec;
@@ -108,6 +109,11 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
 
 impl Target for Posix {
     type Session = PosixSession;
+    type Verifying = VerifyingTarget<Self>;
+
+    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
+        VerifyingTarget::new(self, ledger)
+    }
 
     fn describe(&self) -> String {
         format!("posix, {}", self.path.display())

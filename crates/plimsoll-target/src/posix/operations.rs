@@ -1,10 +1,12 @@
 //! The operations of a worker as system calls.
 
 use super::handle::PosixHandle;
+use super::mix_syscalls::write_all;
 use super::session::PosixSession;
 use crate::error::OpError;
 use crate::session::{Session, modify_blocks};
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow};
+use memmap2::MmapMut;
 use nix::unistd::{PathconfVar, fpathconf};
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
@@ -283,6 +285,38 @@ impl Session for PosixSession {
         self.write_mapped(handle, offset, len, flush)
     }
 
+    async fn write_bytes_stable(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        write_all(bytes, |rest, done| {
+            let rest = [IoSlice::new(rest)];
+            rustix::io::pwritev2(&handle.fd, &rest, offset + done, ReadWriteFlags::DSYNC)
+        })?;
+        Ok(())
+    }
+
+    async fn map_read_bytes(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), OpError> {
+        self.read_mapped_bytes(handle, offset, bytes)
+    }
+
+    async fn map_write_bytes(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: &[u8],
+        flush: bool,
+    ) -> Result<(), OpError> {
+        self.write_mapped_bytes(handle, offset, bytes, flush)
+    }
+
     #[inline(always)]
     fn read_bytes_now(
         &mut self,
@@ -390,6 +424,19 @@ impl Session for PosixSession {
         let file = handle.shared()?;
         let content = self.source.take_detached(len)?;
         self.queue.push(file, offset, len, tag, content)
+    }
+
+    fn aio_write_bytes(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: MmapMut,
+        len: usize,
+        tag: u32,
+    ) -> Result<(), OpError> {
+        let file = handle.shared()?;
+        let content = self.source.detached_bytes(bytes);
+        self.queue.push(file, offset, len as u64, tag, content)
     }
 
     fn aio_pending(&self) -> usize {

@@ -100,6 +100,10 @@ pub struct CommonRunArgs {
     /// [default: random]
     #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
+    /// Write contents that follow from file and offset, check every read, and read all files again after
+    /// the run: a result that lost anything acknowledged is invalid
+    #[arg(long, conflicts_with = "content", help_heading = "Behaviour")]
+    pub verify: bool,
     /// Drop cached data before the run: of the files, or of the whole system (needs root)
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Behaviour")]

@@ -60,6 +60,7 @@ mod systems;
 mod terminal;
 mod testbed;
 mod unusual_paths;
+mod verify;
 mod virtual_time;
 mod wan;
 mod worker_ends;

@@ -84,7 +84,7 @@ impl<S: Session> Worker<S> {
         (offset, len): (u64, u64),
     ) -> Result<bool, WorkerExit> {
         let (stable, commit) = state.draw_durability();
-        self.prepare_write(row, len)?;
+        self.prepare_write(row, slot, offset, len)?;
         let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let write = async {
@@ -150,7 +150,7 @@ impl<S: Session> Worker<S> {
             _ => (false, false),
         };
         if op == MixOp::MmapWrite {
-            self.prepare_write(row, place.len)?;
+            self.prepare_write(row, slot, place.offset, place.len)?;
         }
         let subject = state.subject(member);
         self.mix_access(op, row, subject, slot, place, (stable, commit))
@@ -248,7 +248,7 @@ impl<S: Session> Worker<S> {
             return Ok(false);
         }
         let (stable, commit) = state.draw_durability();
-        self.prepare_write(row, len)?;
+        self.prepare_append(row, slot, len)?;
         let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let append = async {

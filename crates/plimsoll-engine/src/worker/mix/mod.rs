@@ -144,7 +144,9 @@ impl<S: Session> Worker<S> {
             self.context.intended = Some(due);
         }
         let (op, row) = state.program.draw(&mut state.rng);
-        if self.mix_op(op, row, state).await? {
+        let done = self.mix_op(op, row, state).await;
+        self.check_reads(row);
+        if done? {
             let window = self.context.shared.window.bounds();
             state.enter(window);
             state.figures.completed += u64::from(window.contains(self.context.lane.now()));

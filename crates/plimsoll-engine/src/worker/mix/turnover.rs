@@ -75,7 +75,7 @@ impl<S: Session> Worker<S> {
             _ => 0,
         };
         if size > 0 {
-            self.prepare_write(row, size)?;
+            self.prepare_new_file(row, size)?;
         }
         let session = &mut self.session;
         let how = OpenHow {
@@ -191,8 +191,8 @@ impl<S: Session> Worker<S> {
         self.locate_name(state, kind, from);
         let set = state.fileset_of(kind).0 as usize;
         let layout = &self.context.shared.filesets[set].layout;
-        self.session
-            .locate_second(|path| layout.push_file(FileId(to), path));
+        let id = state.fileset_of(kind);
+        self.session.locate_second_file(id, layout, FileId(to));
         self.check_parent(row, subject).await?;
         if let Err(e) = self.session.check_second_parent().await {
             let subject = state.name_of(kind, to);
@@ -253,7 +253,6 @@ impl<S: Session> Worker<S> {
         if direct {
             (total, piece) = (whole_blocks(total), whole_blocks(piece));
         }
-        self.prepare_write(row, piece.min(total))?;
         let how = OpenHow {
             create: true,
             truncate: true,
@@ -263,6 +262,7 @@ impl<S: Session> Worker<S> {
         };
         let subject = state.name_of(NameKind::Turnover, number);
         self.locate_name(state, NameKind::Turnover, number);
+        self.prepare_new_file(row, piece.min(total))?;
         let (session, lane) = (&mut self.session, self.context.lane.clone());
         let write = async {
             let handle = session.open(how).await?;

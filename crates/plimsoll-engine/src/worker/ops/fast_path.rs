@@ -74,7 +74,7 @@ impl<S: Session> Worker<S> {
     #[inline(always)]
     fn write_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), WorkerExit> {
         let (size, offset) = self.extent(row, io, slot)?;
-        self.prepare_write(row, size)?;
+        self.prepare_write(row, slot, offset, size)?;
         let slot = &mut self.slots[slot];
         let handle = slot.opened();
         let done = timed!(

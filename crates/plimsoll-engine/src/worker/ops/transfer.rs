@@ -3,7 +3,7 @@
 use crate::worker::context::{OpSubject, cut_short};
 use crate::worker::{Slot, Worker, WorkerExit};
 use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
-use plimsoll_target::{AioDone, OpError, Session};
+use plimsoll_target::{AioDone, OpError, Session, WritePlace};
 use rand::RngExt;
 
 /// Maximum size of a call that reads or writes a whole file, if the workload sets no size: every
@@ -76,17 +76,42 @@ impl<S: Session> Worker<S> {
         Ok(())
     }
 
-    /// Generates the bytes of the next write, so that this is not timed.
+    /// Generates the bytes of the next write, to an open file, so that this is not timed.
     #[inline(always)]
     pub(in crate::worker) fn prepare_write(
         &mut self,
         row: u32,
+        slot: usize,
+        offset: u64,
         len: u64,
     ) -> Result<(), WorkerExit> {
-        match self.session.compose(len) {
+        let place = WritePlace::At(self.slots[slot].opened(), offset);
+        match self.session.compose_at(place, len) {
             Ok(()) => Ok(()),
             Err(e) => Err(self.not_composed(row, len, &e)),
         }
+    }
+
+    /// [`prepare_write`](Self::prepare_write) for an append.
+    pub(in crate::worker) fn prepare_append(
+        &mut self,
+        row: u32,
+        slot: usize,
+        len: u64,
+    ) -> Result<(), WorkerExit> {
+        let place = WritePlace::End(self.slots[slot].opened());
+        let composed = self.session.compose_at(place, len);
+        composed.map_err(|e| self.not_composed(row, len, &e))
+    }
+
+    /// [`prepare_write`](Self::prepare_write) for the located file, which the operation opens.
+    pub(in crate::worker) fn prepare_new_file(
+        &mut self,
+        row: u32,
+        len: u64,
+    ) -> Result<(), WorkerExit> {
+        let composed = self.session.compose_at(WritePlace::Located, len);
+        composed.map_err(|e| self.not_composed(row, len, &e))
     }
 
     #[cold]
@@ -102,7 +127,7 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let (size, offset) = self.extent(row, io, slot)?;
-        self.prepare_write(row, size)?;
+        self.prepare_write(row, slot, offset, size)?;
         let slot = &mut self.slots[slot];
         let handle = slot.opened();
         let done = timed!(
@@ -169,7 +194,7 @@ impl<S: Session> Worker<S> {
         let layout = &self.context.shared.filesets[from.fileset as usize].layout;
         let total = layout.size(from.file);
         let piece = call_size(size, total);
-        self.prepare_write(row, total)?;
+        self.prepare_write(row, slot, 0, total)?;
         let slot = &self.slots[slot];
         let (session, lane) = (&mut self.session, self.context.lane.clone());
         let handle = slot.opened();
@@ -203,7 +228,7 @@ impl<S: Session> Worker<S> {
         if random {
             size = self.context.rng.random_range(0..=size);
         }
-        self.prepare_write(row, size)?;
+        self.prepare_append(row, slot, size)?;
         let slot = &self.slots[slot];
         let append = self.session.append(slot.opened(), size);
         self.context
@@ -257,11 +282,11 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let (size, offset) = self.extent(row, io, slot)?;
-        if let Err(e) = self.session.aio_compose(size) {
-            return Err(self.not_composed(row, size, &e));
-        }
         let slot = &self.slots[slot];
         let handle = slot.opened();
+        if let Err(e) = self.session.aio_compose_at(handle, offset, size) {
+            return Err(self.not_composed(row, size, &e));
+        }
         timed!(
             self,
             row,

@@ -1,16 +1,9 @@
 //! The contents of objects, and the description of wrong contents.
 
 use memmap2::MmapMut;
-use plimsoll_plan::hash::split_mix64 as mix;
 use plimsoll_plan::{Content, Pattern};
-use plimsoll_target::ContentPool;
+use plimsoll_target::{ContentPool, STAMPED_BLOCK_BYTES, Stamp};
 use std::ops::{Deref, DerefMut};
-
-/// Size of a block that identifies its object and its position.
-const STAMPED_BLOCK_BYTES: usize = 64;
-
-/// The first bytes of every block of an object whose contents are verified.
-const MAGIC: u32 = 0x504c_494d;
 
 /// Page-aligned memory, as direct I/O needs it.
 pub(super) struct Buffer {
@@ -56,16 +49,6 @@ pub(super) struct Contents {
     pool: ContentPool,
 }
 
-/// The object of a block, and the position in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    seed: u32,
-    owner: u32,
-    set: u32,
-    number: u64,
-    offset: u64,
-}
-
 impl Contents {
     /// Buffers for the pattern's objects; `None` if there is not enough memory.
     pub(super) fn new(pattern: &Pattern, rank: u32, seed: u64, pool: ContentPool) -> Option<Self> {
@@ -88,11 +71,8 @@ impl Contents {
         if !pattern.verify {
             return;
         }
-        let object = Identity::of_object(self.seed, owner, set, number);
-        for (i, block) in self.to_write.chunks_mut(STAMPED_BLOCK_BYTES).enumerate() {
-            let whole = object.at(i * STAMPED_BLOCK_BYTES).block();
-            block.copy_from_slice(&whole[..block.len()]);
-        }
+        let object = of_object(self.seed, owner, set, number);
+        object.fill(0, &mut self.to_write);
     }
 
     /// Generates the contents of an object from blocks of a kind of content, which follow from the
@@ -102,9 +82,9 @@ impl Contents {
             return self.to_write.fill(0);
         }
         let size = self.pool.block();
-        let object = Identity::of_object(self.seed, owner, set, number);
+        let object = of_object(self.seed, owner, set, number);
         for (i, into) in self.to_write.chunks_mut(size).enumerate() {
-            let identity = object.at(i * size);
+            let identity = object.at((i * size) as u64);
             let (block, is_own) = self.pool.block_of(identity.hash());
             self.pool.copy_block(block, into);
             if is_own {
@@ -144,7 +124,7 @@ impl Contents {
         if found.iter().all(|b| *b == 0) {
             return "nothing but zeros".into();
         }
-        let (Some(is), Some(should)) = (Identity::of(found), Identity::of(wanted)) else {
+        let (Some(is), Some(should)) = (Stamp::of(found), Stamp::of(wanted)) else {
             // Not every block of a kind of content has an identity.
             return match pattern.content {
                 Some(_) => "other data".into(),
@@ -166,63 +146,14 @@ impl Contents {
     }
 }
 
-impl Identity {
-    /// The identity of the first byte of an object.
-    fn of_object(seed: u32, owner: u32, set: u32, number: u64) -> Self {
-        Self {
-            seed,
-            owner,
-            set,
-            number,
-            offset: 0,
-        }
-    }
-
-    /// The identity of another byte of the same object.
-    fn at(self, offset: usize) -> Self {
-        Self {
-            offset: offset as u64,
-            ..self
-        }
-    }
-
-    /// The block: the identity with a checksum, then bytes that follow from it.
-    fn block(self) -> [u8; STAMPED_BLOCK_BYTES] {
-        let mut block = [0; STAMPED_BLOCK_BYTES];
-        block[0..4].copy_from_slice(&MAGIC.to_le_bytes());
-        block[4..8].copy_from_slice(&self.seed.to_le_bytes());
-        block[8..12].copy_from_slice(&self.owner.to_le_bytes());
-        block[12..16].copy_from_slice(&self.set.to_le_bytes());
-        block[16..24].copy_from_slice(&self.number.to_le_bytes());
-        block[24..32].copy_from_slice(&self.offset.to_le_bytes());
-        let mut state = self.hash();
-        for word in block[32..].chunks_mut(8) {
-            word.copy_from_slice(&state.to_le_bytes());
-            state = mix(state);
-        }
-        block
-    }
-
-    fn hash(self) -> u64 {
-        let mut h = mix(u64::from(self.seed) << 32 | u64::from(MAGIC));
-        h = mix(h ^ (u64::from(self.owner) << 32 | u64::from(self.set)));
-        h = mix(h ^ self.number);
-        mix(h ^ self.offset)
-    }
-
-    /// The identity in a block, if it has one. A block that is truncated by the object's end is
-    /// recognised if it has the identity and its checksum.
-    fn of(block: &[u8]) -> Option<Self> {
-        let u32_at = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
-        let u64_at = |at: usize| Some(u64::from_le_bytes(block.get(at..at + 8)?.try_into().ok()?));
-        let identity = Self {
-            seed: u32_at(4)?,
-            owner: u32_at(8)?,
-            set: u32_at(12)?,
-            number: u64_at(16)?,
-            offset: u64_at(24)?,
-        };
-        (u32_at(0)? == MAGIC && u64_at(32)? == identity.hash()).then_some(identity)
+/// The stamp of the first byte of an object.
+fn of_object(seed: u32, owner: u32, set: u32, number: u64) -> Stamp {
+    Stamp {
+        seed,
+        owner,
+        set,
+        number,
+        offset: 0,
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 pub(super) const OBJECT_TOO_SHORT: OpError = OpError(Errno::NODATA);
 
 /// An object did not hold what was written.
-const OBJECT_CORRUPT: OpError = OpError(Errno::BADMSG);
+const OBJECT_CORRUPT: OpError = crate::worker::WRONG_CONTENTS;
 
 /// A step, and the owner of the set it works in, for each set.
 pub(super) struct Step<'a> {

@@ -1,0 +1,189 @@
+//! The bytes that a session reads and writes: kept until they are checked, composed before they are written.
+
+use super::ledger::Ledger;
+use super::record::Known;
+use super::stamp::Stamp;
+use crate::error::OpError;
+use memmap2::MmapMut;
+use rustix::io::Errno;
+use std::ops::Range;
+
+/// Bytes that reads are aligned to, for direct I/O.
+const ALIGNMENT: usize = 4096;
+
+/// Maximum number of bytes that the reads of one operation keep. If an operation reads more, the earlier
+/// ones are checked while it is timed.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+
+/// Maximum number of bytes that are composed for a write before it begins; those of a longer one are
+/// composed between its calls.
+pub(super) const MAX_COMPOSED_BYTES: u64 = 4 << 20;
+
+/// Page-aligned memory.
+///
+/// # Errors
+/// `ENOMEM` if there is not enough.
+pub(super) fn memory(len: u64) -> Result<MmapMut, OpError> {
+    let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
+    Ok(MmapMut::map_anon(len.max(1)).map_err(|_| Errno::NOMEM)?)
+}
+
+/// A part of the memory of reads.
+#[derive(Clone)]
+pub(super) struct Room {
+    segment: usize,
+    bytes: Range<usize>,
+}
+
+/// A read to be checked.
+struct KeptRead {
+    room: Room,
+    stamp: Stamp,
+    known: Known,
+    offset: u64,
+    wanted: u64,
+}
+
+/// What an operation has read.
+#[derive(Default)]
+pub(super) struct ReadBuffer {
+    segments: Vec<MmapMut>,
+    /// The segment of the next read, and the bytes of it that are in use.
+    segment: usize,
+    used: usize,
+    reads: Vec<KeptRead>,
+}
+
+impl ReadBuffer {
+    /// A buffer with room for an operation that reads `len` bytes and then the end of the file.
+    pub(super) fn new(len: u64) -> Result<Self, OpError> {
+        let mut buffer = Self::default();
+        buffer.reads.reserve(64);
+        buffer.reserve(len)?;
+        Ok(buffer)
+    }
+
+    /// Allocates room for reads of `len` bytes.
+    pub(super) fn reserve(&mut self, len: u64) -> Result<(), OpError> {
+        let twice = len.saturating_mul(2).max(2 * ALIGNMENT as u64);
+        if !self.reads.is_empty()
+            || self
+                .segments
+                .first()
+                .is_some_and(|s| s.len() as u64 >= twice)
+        {
+            return Ok(());
+        }
+        self.segments.clear();
+        (self.segment, self.used) = (0, 0);
+        self.segments.push(memory(twice)?);
+        Ok(())
+    }
+
+    /// Room for a read of `len` bytes; `None` if what was read has to be checked first. Memory is
+    /// allocated only by the first operation that needs it.
+    pub(super) fn room(&mut self, len: u64) -> Result<Option<Room>, OpError> {
+        let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
+        while let Some(segment) = self.segments.get(self.segment) {
+            if segment.len() - self.used >= len {
+                let bytes = self.used..self.used + len;
+                let segment = self.segment;
+                return Ok(Some(Room { segment, bytes }));
+            }
+            (self.segment, self.used) = (self.segment + 1, 0);
+        }
+        let kept: usize = self.segments.iter().map(|s| s.len()).sum();
+        if !self.reads.is_empty() && kept + len > MAX_KEPT_BYTES {
+            return Ok(None);
+        }
+        self.segments.push(memory(len.max(kept) as u64)?);
+        let segment = self.segment;
+        Ok(Some(Room {
+            segment,
+            bytes: 0..len,
+        }))
+    }
+
+    pub(super) fn bytes(&mut self, room: &Room) -> &mut [u8] {
+        &mut self.segments[room.segment][room.bytes.clone()]
+    }
+
+    /// Keeps the first `len` bytes of a room until they are checked.
+    pub(super) fn keep(
+        &mut self,
+        mut room: Room,
+        len: u64,
+        (stamp, known): (Stamp, Known),
+        (offset, wanted): (u64, u64),
+    ) {
+        room.bytes.end = room.bytes.start + len as usize;
+        self.used = room.bytes.end.next_multiple_of(ALIGNMENT);
+        let end = self.segments[room.segment].len();
+        self.used = self.used.min(end);
+        self.reads.push(KeptRead {
+            room,
+            stamp,
+            known,
+            offset,
+            wanted,
+        });
+    }
+
+    /// Checks what is kept, and forgets it. Returns the number of wrong reads.
+    #[inline]
+    pub(super) fn check(&mut self, ledger: &Ledger) -> u64 {
+        if self.reads.is_empty() {
+            return 0;
+        }
+        let mut wrong = 0;
+        for read in self.reads.drain(..) {
+            let found = &self.segments[read.room.segment][read.room.bytes];
+            let place = (read.offset, read.wanted);
+            wrong += u64::from(!ledger.check_read(read.stamp, read.known, place, found));
+        }
+        (self.segment, self.used) = (0, 0);
+        wrong
+    }
+}
+
+/// The bytes of the next write.
+pub(super) struct ComposedWrite {
+    memory: MmapMut,
+    stamp: Option<Stamp>,
+    range: Range<u64>,
+}
+
+impl ComposedWrite {
+    pub(super) fn new() -> Result<Self, OpError> {
+        Ok(Self {
+            memory: memory(ALIGNMENT as u64)?,
+            stamp: None,
+            range: 0..0,
+        })
+    }
+
+    /// Composes the bytes of a file from `offset` on.
+    pub(super) fn prepare(&mut self, stamp: Stamp, offset: u64, len: u64) -> Result<(), OpError> {
+        let range = offset..offset.checked_add(len).ok_or(Errno::FBIG)?;
+        if self.stamp == Some(stamp) && self.range == range {
+            return Ok(());
+        }
+        if len > self.memory.len() as u64 {
+            self.memory = memory(len)?;
+        }
+        stamp.fill(offset, &mut self.memory[..len as usize]);
+        (self.stamp, self.range) = (Some(stamp), range);
+        Ok(())
+    }
+
+    /// The bytes of a file from `offset` on: at most `len`, at least one unless `len` is 0. They are
+    /// composed now if they were not prepared.
+    pub(super) fn bytes(&mut self, stamp: Stamp, offset: u64, len: u64) -> Result<&[u8], OpError> {
+        if self.stamp != Some(stamp) || !self.range.contains(&offset) {
+            self.prepare(stamp, offset, len.min(MAX_COMPOSED_BYTES))?;
+        }
+        let begin = (offset - self.range.start) as usize;
+        let len = len.min(self.range.end - offset) as usize;
+        Ok(&self.memory[begin..begin + len])
+    }
+}

@@ -1,0 +1,122 @@
+//! Reading a file again after a run.
+
+use super::ledger::{Expected, Ledger};
+use super::record::FileRecord;
+use crate::error::OpError;
+use crate::session::Session;
+use crate::session_types::{OpenHow, OpenMode};
+use plimsoll_plan::{FileId, FilesetId, VerificationFailure};
+use rustix::io::Errno;
+
+/// Bytes that are read at once.
+pub const REREAD_BYTES: usize = 1 << 20;
+
+/// The result of reading a file again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileCheck {
+    /// It was deleted, or never created.
+    Absent,
+    /// An operation that would have created, removed or renamed it failed or did not return: it may exist
+    /// or not.
+    Uncertain,
+    /// All that was acknowledged is there.
+    Right,
+    /// It does not exist.
+    Missing(VerificationFailure),
+    /// It has fewer bytes than were acknowledged.
+    Short(VerificationFailure),
+    /// Its contents are wrong.
+    Wrong(VerificationFailure),
+    /// It cannot be read.
+    Unreadable(VerificationFailure),
+}
+
+impl Ledger {
+    /// Reads a file of a fileset again, from the target and not from this machine's page cache if that is
+    /// possible. Returns the number of bytes that were read and what became of the file; paths are relative
+    /// to the work directory. `buffer` is where they are read to, page-aligned and of at least a byte.
+    pub async fn reread<S: Session>(
+        &self,
+        session: &mut S,
+        fileset: FilesetId,
+        file: FileId,
+        buffer: &mut [u8],
+        explain: &(dyn Fn(OpError) -> String + Sync),
+    ) -> (u64, FileCheck) {
+        let record = match self.expected(fileset, file) {
+            Expected::Absent => return (0, FileCheck::Absent),
+            Expected::Unknown => return (0, FileCheck::Uncertain),
+            Expected::File(record) => record,
+        };
+        // The contents may be those of another name, so the path is that of the file.
+        let path = self.path_of(FileRecord::new(fileset.0, file.0, 0, 0).stamp(0));
+        session.locate(|p| p.extend_from_slice(path.as_bytes()));
+        let failed = |offset, problem| VerificationFailure {
+            path: path.clone(),
+            offset,
+            problem,
+        };
+        let unreadable = |what: &str, e| {
+            let problem = format!("it cannot be {what}: {}", explain(e));
+            FileCheck::Unreadable(failed(None, problem))
+        };
+        let handle = match session.open(OpenHow::plain(OpenMode::Read)).await {
+            Ok(handle) => handle,
+            Err(OpError(Errno::NOENT)) => {
+                let problem = "it does not exist, although it was created and not deleted".into();
+                return (0, FileCheck::Missing(failed(None, problem)));
+            }
+            Err(e) => return (0, unreadable("opened", e)),
+        };
+        if let Err(e) = session.drop_cache(&handle).await {
+            let _ = session.close(handle).await;
+            return (0, unreadable("flushed", e));
+        }
+        let mut at = 0;
+        let check = loop {
+            let read = match session.read_bytes(&handle, at, buffer).await {
+                Ok(0) => break None,
+                Ok(n) => &buffer[..n as usize],
+                Err(e) => break Some(unreadable("read", e)),
+            };
+            if let Some(wrong) = self.wrong_part(&record, at, read) {
+                let path = path.clone();
+                break Some(FileCheck::Wrong(VerificationFailure { path, ..wrong }));
+            }
+            at += read.len() as u64;
+        };
+        let _ = session.close(handle).await;
+        let length = record.known().length;
+        let check = check.unwrap_or_else(|| match at < length {
+            true => {
+                let problem = format!("it has {at} bytes, although {length} were acknowledged");
+                FileCheck::Short(failed(Some(at), problem))
+            }
+            false => FileCheck::Right,
+        });
+        (at, check)
+    }
+
+    /// Describes what is wrong in a part of a file that begins at `offset`.
+    fn wrong_part(
+        &self,
+        record: &FileRecord,
+        offset: u64,
+        found: &[u8],
+    ) -> Option<VerificationFailure> {
+        let stamp = self.stamp_of(record);
+        let end = offset + found.len() as u64;
+        let mut at = offset;
+        while at < end {
+            let next = record.next_boundary(at, end);
+            let part = &found[(at - offset) as usize..(next - offset) as usize];
+            let trusted = record.trusted_until(at, next - at);
+            if let Some(wrong) = stamp.first_difference(at, part, trusted) {
+                let wrong = wrong + (at - offset) as usize;
+                return Some(self.wrong_content(stamp, offset, found, wrong));
+            }
+            at = next;
+        }
+        None
+    }
+}

@@ -1,0 +1,237 @@
+//! The state of a session of a verified run, and the parts that its operations share.
+
+use super::buffers::{ComposedWrite, ReadBuffer, Room};
+use super::ledger::{Ledger, Located, Presence};
+use super::record::{FileRecord, Known};
+use super::stamp::Stamp;
+use crate::error::OpError;
+use crate::session::Session;
+use crate::session_types::OpenHow;
+use memmap2::MmapMut;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// A session that writes stamped contents and checks what it reads. Files that no fileset has, such as the
+/// marker of the work directory, are as in any other session.
+pub(crate) struct VerifyingSession<S: Session> {
+    pub(super) inner: S,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) located: Option<Located>,
+    pub(super) second: Option<Located>,
+    pub(super) found: ReadBuffer,
+    pub(super) composed: ComposedWrite,
+    /// Position of the append that was prepared.
+    pub(super) append_at: Option<u64>,
+    /// Bytes of the asynchronous write that was prepared.
+    pub(super) detached: Option<MmapMut>,
+    /// Asynchronous writes, by the number that the inner session has as their tag.
+    pub(super) queued: Vec<Option<QueuedWrite>>,
+    /// Writes that were acknowledged and are not noted yet.
+    pub(super) acknowledged: Vec<WrittenRange>,
+}
+
+/// An open file and what is known of it.
+pub(crate) struct VerifyingHandle<H> {
+    pub(super) inner: H,
+    pub(super) record: Option<Arc<FileRecord>>,
+}
+
+/// A range of a file that is written.
+pub(super) struct WrittenRange {
+    pub(super) record: Arc<FileRecord>,
+    pub(super) before: Known,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+}
+
+pub(super) struct QueuedWrite {
+    pub(super) tag: u32,
+    pub(super) range: Option<WrittenRange>,
+}
+
+impl<S: Session> VerifyingSession<S> {
+    /// A session whose reads are mostly of at most `buffer` bytes.
+    pub(super) fn new(inner: S, ledger: Arc<Ledger>, buffer: u64) -> Result<Self, OpError> {
+        Ok(Self {
+            inner,
+            ledger,
+            located: None,
+            second: None,
+            found: ReadBuffer::new(buffer)?,
+            composed: ComposedWrite::new()?,
+            append_at: None,
+            detached: None,
+            queued: Vec::new(),
+            acknowledged: Vec::with_capacity(16),
+        })
+    }
+
+    /// Room for a read of `len` bytes.
+    pub(super) fn room(&mut self, len: u64) -> Result<Room, OpError> {
+        if let Some(room) = self.found.room(len)? {
+            return Ok(room);
+        }
+        self.found.check(&self.ledger);
+        let room = self.found.room(len)?;
+        Ok(room.expect("without reads that are kept there is room"))
+    }
+
+    /// Keeps what a read returned until it is checked.
+    pub(super) fn keep(
+        &mut self,
+        room: Room,
+        read: u64,
+        begun: &ReadBegin,
+        (offset, len): (u64, u64),
+    ) {
+        let known = begun.record.known_since(begun.known);
+        if !begun.record.is_unknown() {
+            self.found
+                .keep(room, read, (begun.stamp, known), (offset, len));
+        }
+    }
+
+    pub(super) fn begin_read(&self, record: &Arc<FileRecord>) -> ReadBegin {
+        ReadBegin {
+            stamp: self.ledger.stamp_of(record),
+            known: record.known(),
+            record: record.clone(),
+        }
+    }
+
+    /// Reads into the buffer; returns where, and how many bytes.
+    pub(super) async fn read_kept(
+        &mut self,
+        handle: &S::Handle,
+        record: &Arc<FileRecord>,
+        (offset, len): (u64, u64),
+    ) -> Result<(Room, u64), OpError> {
+        let room = self.room(len)?;
+        let begun = self.begin_read(record);
+        let bytes = self.found.bytes(&room);
+        let read = self.inner.read_bytes(handle, offset, bytes).await?;
+        self.keep(room.clone(), read, &begun, (offset, len));
+        Ok((room, read))
+    }
+
+    /// Writes the file's contents.
+    pub(super) async fn write_stamped(
+        &mut self,
+        handle: &S::Handle,
+        record: &Arc<FileRecord>,
+        (offset, len): (u64, u64),
+        is_stable: bool,
+    ) -> Result<(), OpError> {
+        let end = offset.checked_add(len).ok_or(Errno::FBIG)?;
+        let stamp = self.ledger.stamp_of(record);
+        let before = record.begin_write(end);
+        let mut at = offset;
+        while at < end {
+            let bytes = self.composed.bytes(stamp, at, end - at)?;
+            match is_stable {
+                true => self.inner.write_bytes_stable(handle, at, bytes).await?,
+                false => self.inner.write_bytes(handle, at, bytes).await?,
+            }
+            at += bytes.len() as u64;
+        }
+        self.acknowledge(record, before, offset, end);
+        Ok(())
+    }
+
+    /// Notes an acknowledged write, once the operation is no longer timed.
+    pub(super) fn acknowledge(
+        &mut self,
+        record: &Arc<FileRecord>,
+        before: Known,
+        begin: u64,
+        end: u64,
+    ) {
+        if let Some(last) = self.acknowledged.last_mut()
+            && Arc::ptr_eq(&last.record, record)
+            && last.end == begin
+            && last.before.is_same_epoch(before)
+        {
+            last.end = end;
+            return;
+        }
+        self.acknowledged.push(WrittenRange {
+            record: record.clone(),
+            before,
+            begin,
+            end,
+        });
+    }
+
+    /// Appends at the position that was prepared.
+    pub(super) async fn append_stamped(
+        &mut self,
+        handle: &S::Handle,
+        record: &Arc<FileRecord>,
+        len: u64,
+        is_stable: bool,
+    ) -> Result<(), OpError> {
+        if !self.inner.is_immediate() {
+            // The request for the size is a part of an append over NFS.
+            self.inner.stat_handle(handle).await?;
+        }
+        let offset = match self.append_at.take() {
+            Some(at) => at,
+            None => record.reserve_append(len),
+        };
+        self.write_stamped(handle, record, (offset, len), is_stable)
+            .await
+    }
+
+    /// Queues a write, with bytes or without; the tag is kept here.
+    pub(super) fn queue(
+        &mut self,
+        tag: u32,
+        range: Option<WrittenRange>,
+        queue: impl FnOnce(&mut S, u32) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let free = self.queued.iter().position(Option::is_none);
+        let number = free.unwrap_or_else(|| {
+            self.queued.push(None);
+            self.queued.len() - 1
+        });
+        queue(&mut self.inner, number as u32)?;
+        self.queued[number] = Some(QueuedWrite { tag, range });
+        Ok(())
+    }
+
+    /// Begins to create or truncate the located file; returns the epoch of the truncation.
+    pub(super) fn begin_open(located: &Located, how: OpenHow) -> Option<u64> {
+        let is_there = located.presence == Presence::There;
+        if how.create && !is_there {
+            located.name.set(Presence::Unknown);
+        }
+        (how.truncate && is_there).then(|| located.record.begin_truncate(0))
+    }
+
+    /// Notes that the located file was opened; returns what is known of it.
+    pub(super) fn has_opened(located: Located, how: OpenHow) -> Option<Arc<FileRecord>> {
+        match located.presence {
+            Presence::There => Some(located.record),
+            // It is new, or has nothing of what an earlier one had.
+            _ if how.create && (located.presence == Presence::Gone || how.truncate) => {
+                located.name.install(located.record.clone());
+                Some(located.record)
+            }
+            _ => None,
+        }
+    }
+
+    /// Removes the located name by `work`.
+    pub(super) fn begin_remove(&mut self) -> Option<Located> {
+        let located = self.located.take()?;
+        located.name.set(Presence::Unknown);
+        Some(located)
+    }
+}
+
+/// A read that has begun.
+pub(super) struct ReadBegin {
+    pub(super) record: Arc<FileRecord>,
+    pub(super) stamp: Stamp,
+    pub(super) known: Known,
+}
