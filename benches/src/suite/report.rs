@@ -132,6 +132,7 @@ fn run(plan: Plan, window: WindowTotals) -> Run {
                 url: "null".into(),
                 description: "null".into(),
                 system: None,
+                testbed: None,
             },
             SystemTime::UNIX_EPOCH,
         )

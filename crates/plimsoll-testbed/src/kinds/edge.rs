@@ -81,7 +81,7 @@ fn start_edge(bed: &mut Bed, core: &Path, at_core: IpAddr, rtt: Duration) -> Res
         .env("RCLONE_CONFIG_CORE_URL", format!("http://{line}"))
         .env("RCLONE_CONFIG_CORE_VENDOR", "rclone")
         .args(["serve", "nfs", "core:", "--vfs-cache-mode=full"])
-        .arg("--nfs-cache-type=memory")
+        .arg("--nfs-cache-type=disk")
         .args(["--dir-cache-time=1h", "--cache-dir"])
         .arg(&cache)
         .arg(format!("--vfs-write-back={}ms", write_back.as_millis()));
