@@ -180,6 +180,7 @@ fn empty() -> LoadCurve {
             keep: false,
         },
         hooks: None,
+        events: vec![],
         notes: vec![],
         environment: run.environment,
         plan: plan(10),

@@ -242,6 +242,7 @@ mod tests {
             service_p50_ms: Some(0.125),
             service_p99_ms: Some(0.5),
             service_max_ms: Some(1.0),
+            events: String::new(),
         }
     }
 
