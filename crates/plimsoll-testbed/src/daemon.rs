@@ -3,6 +3,7 @@
 
 use crate::BedError;
 use crate::failure::failure;
+use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -210,6 +211,12 @@ impl Daemon {
 
     fn spawn(&mut self) -> Result<(), BedError> {
         let at = BedError::at(&self.log);
+        if let Ready::Mounted(dir) = &self.ready {
+            // That of a client that was killed stays, without one that replies.
+            while is_mount_point(dir) {
+                unmount(dir, UnmountFlags::DETACH).map_err(|e| at(e.into()))?;
+            }
+        }
         let log = OpenOptions::new()
             .create(true)
             .append(true)

@@ -1,6 +1,6 @@
 //! MooseFS: a master with the metadata, and chunk servers with the data.
 
-use super::{ClusterSize, Software, server, size_of};
+use super::{ClusterSize, Software, client_dir, needs_fuse, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
@@ -10,7 +10,10 @@ use std::net::SocketAddr;
 
 pub(super) const SOFTWARE: Software = Software {
     name: "moosefs",
-    needs: |_| Ok(NEEDS.to_vec()),
+    needs: |_| {
+        needs_fuse()?;
+        Ok(NEEDS.to_vec())
+    },
     rights: Rights::UserNamespace,
     up,
     apply,
@@ -65,7 +68,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     for number in 1..=servers {
         bed.wait(&server(number))?;
     }
-    let mnt = bed.mount_dir()?;
+    let mnt = client_dir(bed)?;
     bed.node("client", "FUSE client", None);
     let client = CommandLine::new("mfsmount")
         .arg(&mnt)
