@@ -116,5 +116,5 @@ fn status(_: &mut Bed) -> Vec<String> {
         Ok(text) => text,
         Err(e) => return vec![e.to_string()],
     };
-    text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(str::to_owned).collect()
+    text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(|l| l.replace('\t', " ")).collect()
 }
