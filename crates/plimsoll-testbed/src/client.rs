@@ -1,10 +1,10 @@
 //! What the commands do with test beds: start, ask, hurt, enter and end them.
 
-use crate::bed::NodeStatus;
 use crate::control::{self, BedStatus, Reply, Request};
 use crate::fault::Fault;
 use crate::keeper;
 use crate::kinds::{self, Kind, Rights};
+use crate::node::NodeStatus;
 use crate::options::BedOptions;
 use crate::state::{BedState, BedTarget};
 use crate::store::Store;

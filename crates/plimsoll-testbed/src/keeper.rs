@@ -8,11 +8,12 @@ use crate::BedError;
 use crate::bed::Bed;
 use crate::control::{self, BedStatus, ProcessStatus, Reply, Request};
 use crate::kinds::{self, Kind};
+use crate::namespace::{inner_pid, is_zombie, own_processes};
 use crate::process_id::ProcessId;
 use crate::state::{BedState, Phase};
 use procfs::process::Process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{WaitOptions, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::Write;
@@ -269,33 +270,6 @@ fn remove_data(data_dir: &Path) {
             false => std::fs::remove_file(&path),
         };
     }
-}
-
-/// The processes of this namespace, by their numbers on the machine.
-fn own_processes() -> Vec<Process> {
-    let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/pid"));
-    let Ok(own) = namespace("self") else {
-        return Vec::new();
-    };
-    let all = procfs::process::all_processes()
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut found: Vec<Process> = all
-        .filter(|p| namespace(&p.pid.to_string()).is_ok_and(|n| n == own))
-        .collect();
-    found.sort_by_key(|p| p.pid);
-    found
-}
-
-/// The number of a process in its innermost namespace.
-fn inner_pid(process: &Process) -> Option<Pid> {
-    let inner = process.status().ok()?.nspid?.last().copied()?;
-    Pid::from_raw(inner)
-}
-
-fn is_zombie(process: &Process) -> bool {
-    process.stat().is_ok_and(|stat| stat.state == 'Z')
 }
 
 fn processes() -> Vec<ProcessStatus> {

@@ -2,6 +2,7 @@
 //! FUSE. Each software is a module with a [`Software`].
 
 mod ceph;
+mod gluster;
 mod moosefs;
 
 use super::{Kind, Rights, no_stop};
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 /// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "replicated",
-    summary: "a cluster file system with copies on several servers: CephFS or MooseFS",
+    summary: "a cluster file system with copies on several servers: CephFS, GlusterFS or MooseFS",
     options: &["--software", "--servers", "--copies", "--size"],
     needs: |options| {
         size_of(options)?;
@@ -33,7 +34,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 /// The software, the default one first.
-const ALL: [&Software; 2] = [&ceph::SOFTWARE, &moosefs::SOFTWARE];
+const ALL: [&Software; 3] = [&ceph::SOFTWARE, &gluster::SOFTWARE, &moosefs::SOFTWARE];
 
 /// Maximum number of servers.
 const MAX_SERVERS: u32 = 16;
