@@ -69,16 +69,22 @@ impl Bed {
     /// A directory for the files of a node on a file system in memory of this size in bytes, if the
     /// option `--size` gives one, else on that of all data.
     pub fn limited_data(&mut self, name: &str) -> Result<PathBuf, BedError> {
-        let dir = self.data(name)?;
-        if let Some(size) = self.options.size {
-            self.run(
-                &CommandLine::new("mount")
-                    .args(["-t", "tmpfs", "-o"])
-                    .arg(format!("mode=755,size={size}"))
-                    .arg("plimsoll-testbed")
-                    .arg(&dir),
-            )?;
+        match self.options.size {
+            Some(size) => self.memory(name, size),
+            None => self.data(name),
         }
+    }
+
+    /// A directory for the files of a node on a file system in memory of this size in bytes.
+    pub fn memory(&self, name: &str, size: u64) -> Result<PathBuf, BedError> {
+        let dir = self.data(name)?;
+        self.run(
+            &CommandLine::new("mount")
+                .args(["-t", "tmpfs", "-o"])
+                .arg(format!("mode=755,size={size}"))
+                .arg("plimsoll-testbed")
+                .arg(&dir),
+        )?;
         Ok(dir)
     }
 
@@ -96,11 +102,11 @@ impl Bed {
         Ok(dir)
     }
 
-    /// The address of a number, from 1, which is added to the bed's network. Those of 198.18.0.0/15 are
+    /// The address of a number, from 1, which is added to the bed's network unless it is there. Those of 198.18.0.0/15 are
     /// for benchmarks (RFC 2544, appendix C.2.2).
     pub fn address(&mut self, number: u8) -> Result<IpAddr, BedError> {
         let address = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
-        change_address("add", address)?;
+        change_address("replace", address)?;
         Ok(address)
     }
 
@@ -251,23 +257,21 @@ impl Bed {
         self.wait(name)
     }
 
-    /// Adds a line of a round-trip time before a server, at an address of its own.
+    /// Adds a line of a round-trip time before a server, at an address of the bed.
     pub fn add_line(
         &mut self,
         name: &str,
-        number: u8,
+        listen: SocketAddr,
         upstream: SocketAddr,
         rtt: Duration,
-    ) -> Result<SocketAddr, BedError> {
-        let address = self.address(number)?;
-        let listen = SocketAddr::new(address, upstream.port());
+    ) -> Result<(), BedError> {
         let line = Line::new(listen, upstream, rtt)?;
         self.note(format!(
             "{name}: {}, a TCP relay: no slow start is seen",
             line.link()
         ));
-        self.node(name, "line", Some(address)).line = Some(line);
-        Ok(listen)
+        self.node(name, "line", Some(listen.ip())).line = Some(line);
+        Ok(())
     }
 
     fn find(&self, name: &str) -> Option<usize> {

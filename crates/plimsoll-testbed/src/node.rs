@@ -27,6 +27,8 @@ pub struct Node {
     /// A file system of its own, which can be filled.
     file_system: Option<PathBuf>,
     io_limit: Option<IoLimit>,
+    /// The network device behind which it is, if its address is not one of the bed.
+    device: Option<&'static str>,
     /// Whether its address was taken away.
     is_cut: bool,
     is_stopped: bool,
@@ -104,6 +106,7 @@ impl Node {
             line: None,
             file_system: None,
             io_limit: None,
+            device: None,
             is_cut: false,
             is_stopped: false,
         }
@@ -134,6 +137,11 @@ impl Node {
         if is_mount_point(dir) {
             self.file_system = Some(dir.into());
         }
+    }
+
+    /// Says that it is reached through a network device only.
+    pub fn is_behind(&mut self, device: &'static str) {
+        self.device = Some(device);
     }
 
     /// Says that the rate of its disk can be limited.
@@ -205,7 +213,11 @@ impl Node {
 
     fn set_cut(&mut self, is_cut: bool) -> Result<(), BedError> {
         if let (Some(address), true) = (self.address, self.is_cut != is_cut) {
-            change_address(if is_cut { "del" } else { "add" }, address)?;
+            match (self.device, is_cut) {
+                (Some(device), _) => set_device(device, !is_cut)?,
+                (None, true) => change_address("del", address)?,
+                (None, false) => change_address("add", address)?,
+            }
             self.is_cut = is_cut;
         }
         Ok(())
@@ -281,6 +293,13 @@ impl Node {
 pub(crate) fn change_address(change: &str, address: IpAddr) -> Result<(), BedError> {
     let prefix = format!("{address}/32");
     let line = CommandLine::new("ip").args(["addr", change, &prefix, "dev", "lo"]);
+    line.run(SETUP_TIMEOUT).map(drop)
+}
+
+/// Lets packets through a network device, or not.
+fn set_device(device: &str, is_up: bool) -> Result<(), BedError> {
+    let line = CommandLine::new("ip").args(["link", "set", device]);
+    let line = line.arg(if is_up { "up" } else { "down" });
     line.run(SETUP_TIMEOUT).map(drop)
 }
 

