@@ -11,7 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Begin of the names of control groups.
-pub(crate) const GROUP_PREFIX: &str = "plimsoll-testbed-";
+const GROUP_PREFIX: &str = "plimsoll-testbed-";
+
+/// Name of the control group of the bed of a name.
+pub(crate) fn group_of(bed: &str) -> String {
+    format!("{GROUP_PREFIX}{bed}")
+}
 
 /// Maximum time of a command that configures something.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -174,7 +179,7 @@ impl Bed {
     /// Name of the bed's control group.
     pub(crate) fn group_name(&self) -> String {
         let name = self.dir.file_name().unwrap_or_default();
-        format!("{GROUP_PREFIX}{}", name.to_string_lossy())
+        group_of(&name.to_string_lossy())
     }
 
     /// Sets the control group that processes which load the bed must be in.

@@ -80,6 +80,14 @@ impl Drop for IoLimit {
     }
 }
 
+/// Removes the group of a name that a process has left which was killed, if there is one.
+pub(crate) fn remove_group(name: &str) {
+    if let Some((parent, _)) = io_controller() {
+        // Most beds have none, and one with a process that still is in it stays.
+        let _ = std::fs::remove_dir(parent.join(name));
+    }
+}
+
 /// The directory in which groups for block devices are made, and whether it is of version 2.
 fn io_controller() -> Option<(PathBuf, bool)> {
     let legacy = Path::new("/sys/fs/cgroup/blkio");

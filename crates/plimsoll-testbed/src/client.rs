@@ -416,9 +416,7 @@ fn wait_for_ready(
                 if let Some(mut err) = child.stderr.take() {
                     let _ = std::io::Read::read_to_string(&mut err, &mut errors);
                 }
-                let last = errors.lines().rev().find(|l| !l.trim().is_empty());
-                let last = last.unwrap_or("it ended and wrote nothing");
-                return Err(BedError::failed(what, last));
+                return Err(BedError::failed(what, last_words(&errors)));
             }
         };
         let (word, text) = line.split_once(' ').unwrap_or((&line, ""));
@@ -434,6 +432,14 @@ fn wait_for_ready(
             _ => return Err(BedError::failed(what, line)),
         }
     }
+}
+
+/// What the process of a bed that has ended wrote last.
+fn last_words(errors: &str) -> &str {
+    // All that `unshare` can say when its process was killed, for it has no number for the signal.
+    let is_said = |l: &&str| !l.trim().is_empty() && !l.contains("sigprocmask unblock failed");
+    let last = errors.lines().rev().find(is_said);
+    last.unwrap_or("it was killed, or ended and wrote nothing")
 }
 
 /// The kind of a name.
@@ -453,4 +459,20 @@ pub fn node_line(node: &NodeStatus) -> [String; 4] {
         node.address.map(|a| a.to_string()).unwrap_or_default(),
         node.state.clone(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn a_process_that_was_killed_has_no_words() {
+        let killed = "it was killed, or ended and wrote nothing";
+        assert_eq!(last_words(""), killed);
+        assert_eq!(
+            last_words("unshare: sigprocmask unblock failed: Invalid argument\n"),
+            killed
+        );
+        assert_eq!(last_words("one\ntwo\n\n"), "two");
+    }
 }

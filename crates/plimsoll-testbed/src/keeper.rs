@@ -56,8 +56,11 @@ pub fn keep(dir: &Path) -> ExitCode {
     }
     // It is in no terminal's session.
     let _ = rustix::process::setsid();
+    let is_started = Arc::new(AtomicBool::new(false));
+    end_when_abandoned(is_started.clone());
     match Keeper::start(dir, stop) {
         Ok(mut keeper) => {
+            is_started.store(true, Relaxed);
             let code = say(READY, "");
             let silent = rustix::stdio::dup2_stdout(&keeper.null)
                 .and_then(|()| rustix::stdio::dup2_stderr(&keeper.null));
@@ -94,6 +97,19 @@ fn is_abandoned() -> bool {
     let ended = PollFlags::HUP | PollFlags::ERR;
     poll(&mut fds, Some(&Timespec::default())).is_ok()
         && fds.iter().any(|fd| fd.revents().intersects(ended))
+}
+
+/// Ends this process, and with it all of the bed, when the command that starts the bed is killed: what
+/// is being done, such as making a disk, may take long. The next command removes the files.
+fn end_when_abandoned(is_started: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        while !is_started.load(Relaxed) {
+            if is_abandoned() {
+                std::process::exit(1);
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    });
 }
 
 struct Keeper {

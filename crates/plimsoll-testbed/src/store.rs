@@ -1,6 +1,8 @@
 //! The directories of test beds, and how those are recognised whose owner has ended.
 
 use crate::BedError;
+use crate::bed::group_of;
+use crate::cgroup::remove_group;
 use crate::options::BedOptions;
 use crate::process_id::boot_id;
 use crate::state::BedState;
@@ -168,6 +170,9 @@ impl Store {
             {
                 remove_dir(&state.data_dir)?;
             }
+            if let Some(state) = &left {
+                remove_group(&group_of(&state.name));
+            }
             remove_dir(&self.dir(&name))?;
             if !name.starts_with(NEW) {
                 swept.push(name);
@@ -237,6 +242,8 @@ impl Store {
 
     /// Removes the directories of a bed that has ended.
     pub(crate) fn remove(&self, state: &BedState) -> Result<(), BedError> {
+        // Its process removes it, unless it was killed.
+        remove_group(&group_of(&state.name));
         remove_dir(&state.data_dir)?;
         remove_dir(&self.dir(&state.name))
     }

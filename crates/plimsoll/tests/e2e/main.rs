@@ -57,6 +57,7 @@ mod study;
 mod sut;
 mod systems;
 mod terminal;
+mod testbed_kinds;
 mod unusual_paths;
 mod virtual_time;
 mod wan;

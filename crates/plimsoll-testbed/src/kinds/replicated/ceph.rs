@@ -47,6 +47,9 @@ const DEFAULT_SIZE: u64 = 3 << 30;
 /// Minimum size of an OSD's disk in bytes: below it, its journal and metadata leave no room.
 const MIN_SIZE: u64 = 1 << 30;
 
+/// What each OSD writes before it has any data, in bytes, with a margin.
+const MIN_ROOM: u64 = 256 << 20;
+
 /// Number of placement groups of each pool. Few of them become clean sooner.
 const PLACEMENT_GROUPS: u32 = 8;
 
@@ -79,6 +82,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     cluster.start_monitor(bed)?;
     let osds: Vec<Osd> = (1..=servers).map(Osd::new).collect::<Result<_, _>>()?;
     bed.progress("making the disks of the servers");
+    check_room(bed, servers)?;
     make_disks(bed, &cluster, &osds)?;
     let answers = cluster.ceph(&["mon", "stat"]);
     bed.wait_until("waiting for the monitor", &answers, |_| true)?;
@@ -116,6 +120,21 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     bed.note(format!("for `ceph` in the bed: --conf {}", cluster.config.display()));
     bed.set_directory(mnt);
     Ok(())
+}
+
+/// Checks that there is room for the cluster itself: OSDs abort where there is none, and say little.
+fn check_room(bed: &Bed, servers: u32) -> Result<(), BedError> {
+    let dir = bed.data("run")?;
+    let system = rustix::fs::statvfs(&dir).map_err(|e| BedError::at(&dir)(e.into()))?;
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    let needed = u64::from(servers) * MIN_ROOM;
+    match free < needed {
+        true => Err(BedError::failed(
+            dir.display().to_string(),
+            format!("{servers} Ceph OSDs need at least {needed} bytes, and {free} are free"),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Makes the disks of all OSDs at once: most of the time is that of the machine's disk.
