@@ -116,21 +116,21 @@ impl Bed {
         assert!(run.summary.ops > 0);
     }
 
-    /// A phase of MD-Workbench, which checks what it reads against what an earlier phase wrote.
-    fn md(&self, phase: &str) {
-        let words = [
-            "md",
-            "-i=testbed:b",
-            phase,
-            "-P=5",
-            "-D=1",
-            "-I=5",
-            "-S=3000",
-        ];
-        let mut command = self.plimsoll(&words);
+    /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
+    fn md_on(&self, name: &str, phase: &str) -> Ended {
+        let text = self.done(&["testbed", "status", name, "--format=json"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        let url = all[0]["state"]["target"]["url"].as_str().unwrap();
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        let mut command = self.plimsoll(&["testbed", "exec", name, "--", program, "md", phase]);
+        command.args([&format!("-i={url}"), "-P=5", "-D=1", "-I=5", "-S=3000"]);
         command.args(["--verify-read", "--dir=/md", "--results=results"]);
         command.arg("--format=json");
-        let run = Ended::of(command).result(0);
+        Ended::of(command)
+    }
+
+    fn md(&self, phase: &str) {
+        let run = self.md_on(NAME, phase).result(0);
         assert_eq!(run.summary.errors, 0);
     }
 
@@ -470,22 +470,8 @@ fn beds_of_one_kind_are_strangers() {
     };
     bed.done(&["testbed", "up", "knfsd", "--name=other", "--quiet"]);
     bed.md("-1");
-    let url = [
-        "md",
-        "-i=testbed:other",
-        "-2",
-        "-P=5",
-        "-D=1",
-        "-I=5",
-        "-S=3000",
-    ];
-    let mut command = bed.plimsoll(&url);
-    command.args(["--dir=/md", "--results=results"]);
-    assert_ne!(
-        Ended::of(command).code,
-        Some(0),
-        "the other has these files too"
-    );
+    let ended = bed.md_on("other", "-2");
+    assert_ne!(ended.code, Some(0), "the other has these files too");
     bed.done(&["testbed", "fault", "other", "kill"]);
     bed.md("-2");
     bed.done(&["testbed", "down", "other"]);

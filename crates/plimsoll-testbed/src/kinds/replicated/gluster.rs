@@ -70,8 +70,9 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let ClusterSize { servers, copies } = size_of(&bed.options)?;
     bed.software("GlusterFS", "file system", &CommandLine::new("glusterd").arg("--version"));
     let management = bed.address(MANAGEMENT)?;
-    start_management(bed, management)?;
+    // Their file systems are mounted before it starts, for it sees none that come later.
     let bricks: Vec<Brick> = (1..=servers).map(|n| Brick::new(bed, n)).collect::<Result<_, _>>()?;
+    start_management(bed, management)?;
     let copies_text = copies.to_string();
     let mut create = gluster(bed)?.args(["volume", "create", VOLUME]);
     if copies > 1 {
