@@ -66,12 +66,16 @@ pub fn check(kind: &Kind, options: &BedOptions) -> Result<(), BedError> {
         return Err(BedError::Missing(missing));
     }
     let is_root = rustix::process::geteuid().is_root();
-    match (kind.rights)(options) {
+    let rights = (kind.rights)(options);
+    if rights == Rights::Fuse {
+        probe_fuse()?;
+    }
+    match rights {
         Rights::Root(why) if !is_root || is_namespace_root() => Err(BedError::Rights(format!(
             "a test bed of the kind {} needs the rights of root on the machine: {why}",
             kind.name
         ))),
-        Rights::UserNamespace if !is_root => probe_namespaces(),
+        Rights::UserNamespace | Rights::Fuse if !is_root => probe_namespaces(),
         _ => Ok(()),
     }
 }
@@ -91,6 +95,17 @@ fn namespaces() -> Vec<&'static str> {
     };
     options.extend(["--net", "--mount", "--pid", "--fork", "--kill-child=KILL"]);
     options
+}
+
+/// Namespaces give no right to a device.
+fn probe_fuse() -> Result<(), BedError> {
+    const DEVICE: &str = "/dev/fuse";
+    let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
+    opened.map(drop).map_err(|e| {
+        BedError::Rights(format!(
+            "file systems are mounted by FUSE, and {DEVICE} cannot be opened: {e}"
+        ))
+    })
 }
 
 /// Some systems let no user create namespaces, or forbid everything in them.

@@ -45,6 +45,8 @@ pub struct Kind {
 pub enum Rights {
     /// Those that every user has in namespaces of their own.
     UserNamespace,
+    /// The same, and `/dev/fuse`, which some machines keep for root.
+    Fuse,
     /// Those of root on the machine itself, for this reason.
     Root(&'static str),
 }

@@ -1,7 +1,7 @@
 //! CephFS: a monitor with the map of the cluster, a manager, a metadata server, and object storage
 //! daemons (OSDs) with the data; mounted by ceph-fuse.
 
-use super::{ClusterSize, Software, client_dir, needs_fuse, server, size_of};
+use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::{Bed, SETUP_TIMEOUT};
 use crate::daemon::{CommandLine, Ready};
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(super) const SOFTWARE: Software = Software {
     name: "ceph",
     needs,
-    rights: Rights::UserNamespace,
+    rights: Rights::Fuse,
     up,
     apply,
     status,
@@ -64,7 +64,6 @@ const DISABLED_MODULES: &str = "alerts,diskprediction_local,influx,insights,iost
     test_orchestrator,zabbix";
 
 fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
-    needs_fuse()?;
     match options.size {
         Some(size) if size < MIN_SIZE => Err(BedError::Usage(format!(
             "--size {size}: the disk of a Ceph OSD needs at least {MIN_SIZE} bytes (1g)"
@@ -438,7 +437,6 @@ mod tests {
         let options = BedOptions { size: Some(MIN_SIZE - 1), ..BedOptions::default() };
         let refused = super::super::software(&options).and_then(|s| (s.needs)(&options).map(drop));
         let refused = refused.unwrap_err().to_string();
-        // Where there is no FUSE, that is said first.
-        assert!(refused.contains("(1g)") || refused.contains("/dev/fuse"), "{refused}");
+        assert!(refused.contains("(1g)"), "{refused}");
     }
 }

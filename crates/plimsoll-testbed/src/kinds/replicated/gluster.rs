@@ -1,7 +1,7 @@
 //! GlusterFS: a management daemon, which starts one daemon for each brick, that is each directory with
 //! data; mounted by its FUSE client, which writes all copies itself.
 
-use super::{ClusterSize, Software, client_dir, needs_fuse, server, size_of};
+use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, ForeignProcess, Ready};
@@ -58,7 +58,6 @@ fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
              together: expected a multiple of --copies {copies}"
         )));
     }
-    needs_fuse()?;
     let mut needs = NEEDS.to_vec();
     // They are mounted over in the bed, and must exist.
     needs.push(Need::debian("/var/lib/glusterd", "glusterfs-common"));

@@ -84,18 +84,6 @@ fn server(number: u32) -> String {
     format!("server.{number}")
 }
 
-/// File systems are mounted by FUSE, whose device some machines keep for root.
-///
-/// # Errors
-/// If it cannot be used.
-fn needs_fuse() -> Result<(), BedError> {
-    const DEVICE: &str = "/dev/fuse";
-    let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
-    opened.map(drop).map_err(|e| {
-        BedError::Rights(format!("file systems are mounted by FUSE, and {DEVICE} cannot be opened: {e}"))
-    })
-}
-
 /// The directory at which the file system is mounted. While no client has it mounted, nothing can be
 /// written there: files would be on a disk of this machine instead.
 fn client_dir(bed: &Bed) -> Result<PathBuf, BedError> {

@@ -1,6 +1,6 @@
 //! MooseFS: a master with the metadata, and chunk servers with the data.
 
-use super::{ClusterSize, Software, client_dir, needs_fuse, server, size_of};
+use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
@@ -10,11 +10,8 @@ use std::net::SocketAddr;
 
 pub(super) const SOFTWARE: Software = Software {
     name: "moosefs",
-    needs: |_| {
-        needs_fuse()?;
-        Ok(NEEDS.to_vec())
-    },
-    rights: Rights::UserNamespace,
+    needs: |_| Ok(NEEDS.to_vec()),
+    rights: Rights::Fuse,
     up,
     apply,
     status,
