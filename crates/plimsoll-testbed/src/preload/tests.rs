@@ -242,7 +242,8 @@ fn a_compiler_that_is_missing_or_fails_is_named() {
         "{failed}"
     );
     let hint = Compiler::chosen(" ").missing().to_string();
-    let expected = "`cc` is missing: run `make setup`, or install the package `gcc`";
+    let expected =
+        "`cc` is not installed; install with: apt-get install --no-install-recommends gcc";
     assert_eq!(hint, expected);
     // Nothing of it stays.
     let left: Vec<_> = std::fs::read_dir(dir.path().join("place"))
