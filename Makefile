@@ -13,10 +13,13 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
 # kernel's with a kernel that is a process, for both of which a library is built. An ordinary user's tests
 # are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, is a
-# package of Python's index, and is put into the source tree (scripts/setup-rclone).
+# package of Python's index, and is put into the source tree (scripts/setup-rclone). Test beds of the kind
+# `replicated` are Ceph, GlusterFS and MooseFS.
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
 	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
-	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv
+	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \
+	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \
+	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -35,6 +38,11 @@ for package do
 	nfs-kernel-server) units=nfs-server.service ;;
 	quota) units=quotarpc.service ;;
 	nfs-ganesha) units="nfs-ganesha.service nfs-ganesha-lock.service" ;;
+	ceph-common) units="ceph.target rbdmap.service" ;;
+	ceph-osd) units="ceph-osd.target ceph-crash.service" ;;
+	ceph-mon|ceph-mgr|ceph-mds|ceph-fuse) units=$$package.target ;;
+	glusterfs-server) units="glusterd.service glustereventsd.service" ;;
+	moosefs-master|moosefs-chunkserver) units=$$package.service ;;
 	*) continue ;;
 	esac
 	command -v systemctl >/dev/null && systemctl --quiet disable $$units || true

@@ -1,21 +1,14 @@
 //! A test bed while its process runs: nodes, and what can happen to them.
 
 use crate::BedError;
-use crate::cgroup::IoLimit;
-use crate::daemon::{CommandLine, Daemon, Ready, is_mount_point};
-use crate::fault::{Fault, Verb};
+use crate::daemon::{CommandLine, Daemon, ForeignProcess, Ready};
+use crate::fault::Fault;
+use crate::node::{Line, Node, NodeStatus, change_address};
 use crate::options::BedOptions;
 use crate::state::{BedTarget, NodeState, SoftwareVersion};
-use plimsoll_wan::{Link, Relay};
-use rustix::process::Signal;
-use std::fs::File;
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Name of the file that fills a node's file system.
-const FILL_FILE: &str = ".plimsoll-fill";
 
 /// Maximum time of a command that configures something.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,61 +26,6 @@ pub struct Bed {
     pub(crate) control_group: Option<PathBuf>,
     progress: Box<dyn FnMut(&str)>,
     given_up: Box<dyn Fn() -> bool>,
-}
-
-/// A node of a test bed.
-pub struct Node {
-    name: String,
-    role: String,
-    address: Option<IpAddr>,
-    daemon: Option<Daemon>,
-    line: Option<Line>,
-    /// A file system of its own, which can be filled.
-    file_system: Option<PathBuf>,
-    io_limit: Option<IoLimit>,
-    /// Whether its address was taken away.
-    is_cut: bool,
-    is_stopped: bool,
-}
-
-/// A line to a server: a relay of TCP connections.
-struct Line {
-    listen: SocketAddr,
-    upstream: SocketAddr,
-    link: Link,
-    relay: Option<Relay>,
-}
-
-impl Line {
-    fn start(&mut self) -> Result<(), BedError> {
-        // The old one frees the port first.
-        self.stop();
-        let relay = Relay::start(self.listen, &[self.upstream], &self.link);
-        self.relay = Some(relay.map_err(|e| BedError::failed("a TCP relay", e))?);
-        Ok(())
-    }
-
-    fn stop(&mut self) {
-        if let Some(relay) = self.relay.take() {
-            relay.cut();
-            let _ = relay.stop();
-        }
-    }
-}
-
-/// The state of a node, for `status`.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct NodeStatus {
-    /// Its name.
-    pub name: String,
-    /// What it does.
-    pub role: String,
-    /// Its address in the bed's network.
-    pub address: Option<IpAddr>,
-    /// `running`, `stopped`, `ended` with its last line, `cut`, or what else it is.
-    pub state: String,
-    /// Its process, in the numbers of the bed's processes.
-    pub pid: Option<u32>,
 }
 
 impl Bed {
@@ -128,16 +66,22 @@ impl Bed {
     /// A directory for the files of a node on a file system in memory of this size in bytes, if the
     /// option `--size` gives one, else on that of all data.
     pub fn limited_data(&mut self, name: &str) -> Result<PathBuf, BedError> {
-        let dir = self.data(name)?;
-        if let Some(size) = self.options.size {
-            self.run(
-                &CommandLine::new("mount")
-                    .args(["-t", "tmpfs", "-o"])
-                    .arg(format!("mode=755,size={size}"))
-                    .arg("plimsoll-testbed")
-                    .arg(&dir),
-            )?;
+        match self.options.size {
+            Some(size) => self.memory(name, size),
+            None => self.data(name),
         }
+    }
+
+    /// A directory for the files of a node on a file system in memory of this size in bytes.
+    pub fn memory(&self, name: &str, size: u64) -> Result<PathBuf, BedError> {
+        let dir = self.data(name)?;
+        self.run(
+            &CommandLine::new("mount")
+                .args(["-t", "tmpfs", "-o"])
+                .arg(format!("mode=755,size={size}"))
+                .arg("plimsoll-testbed")
+                .arg(&dir),
+        )?;
         Ok(dir)
     }
 
@@ -155,7 +99,7 @@ impl Bed {
         Ok(dir)
     }
 
-    /// The address of a number, from 1, which is added to the bed's network. Those of 198.18.0.0/15 are
+    /// The address of a number, from 1, which is added to the bed's network unless it is there. Those of 198.18.0.0/15 are
     /// for benchmarks (RFC 2544, appendix C.2.2).
     pub fn address(&mut self, number: u8) -> Result<IpAddr, BedError> {
         let address = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
@@ -265,25 +209,29 @@ impl Bed {
             self.find(name).is_none(),
             "names of nodes are unique: {name}"
         );
-        self.nodes.push(Node {
-            name: name.into(),
-            role: role.into(),
-            address,
-            daemon: None,
-            line: None,
-            file_system: None,
-            io_limit: None,
-            is_cut: false,
-            is_stopped: false,
-        });
+        self.nodes.push(Node::new(name, role, address));
         self.nodes.last_mut().expect("it was just added")
+    }
+
+    /// The log of a node.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.dir.join("logs").join(format!("{name}.log"))
     }
 
     /// Starts the daemon of a node without waiting for it.
     pub fn start(&mut self, name: &str, line: CommandLine, ready: Ready) -> Result<(), BedError> {
         self.progress(&format!("starting {name}"));
-        let log = self.dir.join("logs").join(format!("{name}.log"));
+        let log = self.log(name);
         let daemon = Daemon::start(line, ready, log)?;
+        self.named(name).daemon = Some(daemon);
+        Ok(())
+    }
+
+    /// Makes a process that another daemon of the bed has started that of a node, which is ready; its
+    /// number is in a file. What it wrote so far is elsewhere.
+    pub fn adopt(&mut self, name: &str, process: ForeignProcess) -> Result<(), BedError> {
+        let log = self.log(name);
+        let daemon = Daemon::adopt(process, log)?;
         self.named(name).daemon = Some(daemon);
         Ok(())
     }
@@ -309,30 +257,21 @@ impl Bed {
         self.wait(name)
     }
 
-    /// Adds a line of a round-trip time before a server; its end has an address of this number, and this
-    /// port.
+    /// Adds a line of a round-trip time before a server, at an address of the bed.
     pub fn add_line(
         &mut self,
         name: &str,
-        (number, port): (u8, u16),
+        listen: SocketAddr,
         upstream: SocketAddr,
         rtt: Duration,
-    ) -> Result<SocketAddr, BedError> {
-        let address = self.address(number)?;
-        let listen = SocketAddr::new(address, port);
-        let mut line = Line {
-            listen,
-            upstream,
-            link: Link::of_rtt(rtt),
-            relay: None,
-        };
-        line.start()?;
+    ) -> Result<(), BedError> {
+        let line = Line::new(listen, upstream, rtt)?;
         self.note(format!(
             "{name}: {}, a TCP relay: no slow start is seen",
-            line.link
+            line.link()
         ));
-        self.node(name, "line", Some(address)).line = Some(line);
-        Ok(listen)
+        self.node(name, "line", Some(listen.ip())).line = Some(line);
+        Ok(())
     }
 
     fn find(&self, name: &str) -> Option<usize> {
@@ -346,12 +285,7 @@ impl Bed {
 
     /// The nodes, for the state of the bed.
     pub(crate) fn node_states(&self) -> Vec<NodeState> {
-        let state = |n: &Node| NodeState {
-            name: n.name.clone(),
-            role: n.role.clone(),
-            address: n.address,
-        };
-        self.nodes.iter().map(state).collect()
+        self.nodes.iter().map(Node::state).collect()
     }
 
     /// The states of all nodes.
@@ -425,181 +359,7 @@ impl Bed {
     pub(crate) fn stop(&mut self) {
         // The last ones use the first ones.
         for node in self.nodes.iter_mut().rev() {
-            if let Some(daemon) = &mut node.daemon {
-                daemon.kill();
-            }
-            if let Some(line) = &mut node.line {
-                line.stop();
-            }
-            node.io_limit = None;
+            node.end();
         }
     }
-}
-
-impl Node {
-    /// Says that its files are on a file system of their own, mounted at a directory.
-    pub fn has_file_system(&mut self, dir: &Path) {
-        if is_mount_point(dir) {
-            self.file_system = Some(dir.into());
-        }
-    }
-
-    /// Says that the rate of its disk can be limited.
-    pub(crate) fn has_io_limit(&mut self, limit: IoLimit) {
-        self.io_limit = Some(limit);
-    }
-
-    fn takes(&self, verb: Verb) -> bool {
-        match verb {
-            Verb::Kill | Verb::Stop | Verb::Cont | Verb::Restart => self.daemon.is_some(),
-            Verb::Cut => self.line.is_some() || self.address.is_some(),
-            Verb::Heal => {
-                self.takes(Verb::Cut) || self.file_system.is_some() || self.io_limit.is_some()
-            }
-            Verb::Delay(_) => self.line.is_some(),
-            Verb::Fill => self.file_system.is_some(),
-            Verb::Slow(_) => self.io_limit.is_some(),
-        }
-    }
-
-    fn apply(&mut self, verb: Verb, given_up: impl Fn() -> bool) -> Result<(), BedError> {
-        let name = self.name.clone();
-        let said = |e: BedError| match e {
-            BedError::Usage(why) => BedError::Usage(format!("{name}: {why}")),
-            e => e,
-        };
-        match (verb, &mut self.daemon, &mut self.line) {
-            (Verb::Kill, Some(daemon), _) => {
-                daemon.signal(Signal::KILL).map_err(said)?;
-                daemon.kill();
-                self.is_stopped = false;
-            }
-            (Verb::Stop, Some(daemon), _) => {
-                daemon.signal(Signal::STOP).map_err(said)?;
-                self.is_stopped = true;
-            }
-            (Verb::Cont, Some(daemon), _) => {
-                daemon.signal(Signal::CONT).map_err(said)?;
-                self.is_stopped = false;
-            }
-            (Verb::Restart, Some(daemon), _) => {
-                daemon.restart(given_up)?;
-                self.is_stopped = false;
-            }
-            (Verb::Cut, _, Some(line)) => line.stop(),
-            (Verb::Cut, _, None) => self.set_cut(true)?,
-            (Verb::Heal, ..) => self.heal()?,
-            (Verb::Delay(rtt), _, Some(line)) => {
-                line.link.rtt = rtt;
-                if let Some(relay) = &line.relay {
-                    relay.set_rtt(rtt);
-                }
-            }
-            (Verb::Fill, ..) => fill(self.file_system.as_deref().expect("it takes this fault"))?,
-            (Verb::Slow(iops), ..) => {
-                let limit = self.io_limit.as_mut().expect("it takes this fault");
-                limit.set(Some(iops))?;
-            }
-            _ => unreachable!("it takes this fault"),
-        }
-        Ok(())
-    }
-
-    fn set_cut(&mut self, is_cut: bool) -> Result<(), BedError> {
-        if let (Some(address), true) = (self.address, self.is_cut != is_cut) {
-            change_address(if is_cut { "del" } else { "replace" }, address)?;
-            self.is_cut = is_cut;
-        }
-        Ok(())
-    }
-
-    fn heal(&mut self) -> Result<(), BedError> {
-        match &mut self.line {
-            Some(line) if line.relay.is_none() => line.start()?,
-            Some(_) => {}
-            None => self.set_cut(false)?,
-        }
-        if let Some(dir) = &self.file_system {
-            let file = dir.join(FILL_FILE);
-            match std::fs::remove_file(&file) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(BedError::at(&file)(e));
-                }
-                _ => {}
-            }
-        }
-        match &mut self.io_limit {
-            Some(limit) => limit.set(None),
-            None => Ok(()),
-        }
-    }
-
-    fn status(&mut self) -> NodeStatus {
-        let mut pid = None;
-        let mut states: Vec<String> = Vec::new();
-        if let Some(daemon) = &mut self.daemon {
-            match daemon.poll() {
-                Some(status) => {
-                    let said = daemon
-                        .last_line()
-                        .map(|l| format!(": {l}"))
-                        .unwrap_or_default();
-                    states.push(format!("ended ({status}){said}"));
-                }
-                None if self.is_stopped => states.push("stopped".into()),
-                None => states.push("running".into()),
-            }
-            pid = daemon.pid();
-        }
-        if let Some(line) = &self.line {
-            states.push(match line.relay {
-                Some(_) => line.link.to_string(),
-                None => "cut".into(),
-            });
-        }
-        if self.is_cut {
-            states.push("cut".into());
-        }
-        if let Some(dir) = &self.file_system
-            && dir.join(FILL_FILE).exists()
-        {
-            states.push("full".into());
-        }
-        if let Some(iops) = self.io_limit.as_ref().and_then(IoLimit::iops) {
-            states.push(format!("{iops} iops"));
-        }
-        NodeStatus {
-            name: self.name.clone(),
-            role: self.role.clone(),
-            address: self.address,
-            state: states.join(", "),
-            pid,
-        }
-    }
-}
-
-/// Adds an address to the bed's network, or takes it away.
-fn change_address(change: &str, address: IpAddr) -> Result<(), BedError> {
-    let prefix = format!("{address}/32");
-    let line = CommandLine::new("ip").args(["addr", change, &prefix, "dev", "lo"]);
-    line.run(SETUP_TIMEOUT).map(drop)
-}
-
-/// Writes a file until its file system is full.
-fn fill(dir: &Path) -> Result<(), BedError> {
-    let path = dir.join(FILL_FILE);
-    let mut file = File::create(&path).map_err(BedError::at(&path))?;
-    let mut chunk = vec![0xA5; 1 << 20];
-    while !chunk.is_empty() {
-        match file.write(&chunk) {
-            Ok(1..) => {}
-            // Smaller ones may still fit.
-            Ok(0) => chunk.truncate(chunk.len() / 2),
-            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
-                chunk.truncate(chunk.len() / 2)
-            }
-            Err(e) => return Err(BedError::at(&path)(e)),
-        }
-    }
-    Ok(())
 }

@@ -1,10 +1,10 @@
 //! What the commands do with test beds: start, ask, hurt, enter and end them.
 
-use crate::bed::NodeStatus;
 use crate::control::{self, BedStatus, Reply, Request};
 use crate::fault::Fault;
 use crate::keeper;
 use crate::kinds::{self, Kind, Rights};
+use crate::node::NodeStatus;
 use crate::options::BedOptions;
 use crate::state::{BedState, BedTarget};
 use crate::store::Store;
@@ -66,12 +66,16 @@ pub fn check(kind: &Kind, options: &BedOptions) -> Result<(), BedError> {
         return Err(BedError::Missing(missing));
     }
     let is_root = rustix::process::geteuid().is_root();
-    match (kind.rights)(options) {
+    let rights = (kind.rights)(options);
+    if rights == Rights::Fuse {
+        probe_fuse()?;
+    }
+    match rights {
         Rights::Root(why) if !is_root || is_namespace_root() => Err(BedError::Rights(format!(
             "a test bed of the kind {} needs the rights of root on the machine: {why}",
             kind.name
         ))),
-        Rights::UserNamespace if !is_root => probe_namespaces(),
+        Rights::UserNamespace | Rights::Fuse if !is_root => probe_namespaces(),
         _ => Ok(()),
     }
 }
@@ -91,6 +95,17 @@ fn namespaces() -> Vec<&'static str> {
     };
     options.extend(["--net", "--mount", "--pid", "--fork", "--kill-child=KILL"]);
     options
+}
+
+/// Namespaces give no right to a device.
+fn probe_fuse() -> Result<(), BedError> {
+    const DEVICE: &str = "/dev/fuse";
+    let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
+    opened.map(drop).map_err(|e| {
+        BedError::Rights(format!(
+            "file systems are mounted by FUSE, and {DEVICE} cannot be opened: {e}"
+        ))
+    })
 }
 
 /// Some systems let no user create namespaces, or forbid everything in them.
@@ -435,9 +450,7 @@ fn wait_for_ready(
                 if let Some(mut err) = child.stderr.take() {
                     let _ = std::io::Read::read_to_string(&mut err, &mut errors);
                 }
-                let last = errors.lines().rev().find(|l| !l.trim().is_empty());
-                let last = last.unwrap_or("it ended and wrote nothing");
-                return Err(BedError::failed(what, last));
+                return Err(BedError::failed(what, last_words(&errors)));
             }
         };
         let (word, text) = line.split_once(' ').unwrap_or((&line, ""));
@@ -453,6 +466,14 @@ fn wait_for_ready(
             _ => return Err(BedError::failed(what, line)),
         }
     }
+}
+
+/// What the process of a bed that has ended wrote last.
+fn last_words(errors: &str) -> &str {
+    // All that `unshare` can say when its process was killed, for it has no number for the signal.
+    let is_said = |l: &&str| !l.trim().is_empty() && !l.contains("sigprocmask unblock failed");
+    let last = errors.lines().rev().find(is_said);
+    last.unwrap_or("it was killed, or ended and wrote nothing")
 }
 
 /// The kind of a name.
@@ -472,4 +493,20 @@ pub fn node_line(node: &NodeStatus) -> [String; 4] {
         node.address.map(|a| a.to_string()).unwrap_or_default(),
         node.state.clone(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn a_process_that_was_killed_has_no_words() {
+        let killed = "it was killed, or ended and wrote nothing";
+        assert_eq!(last_words(""), killed);
+        assert_eq!(
+            last_words("unshare: sigprocmask unblock failed: Invalid argument\n"),
+            killed
+        );
+        assert_eq!(last_words("one\ntwo\n\n"), "two");
+    }
 }

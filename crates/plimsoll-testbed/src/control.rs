@@ -1,7 +1,7 @@
 //! Requests to the process of a test bed, as lines of JSON over a socket in the bed's directory.
 
 use crate::BedError;
-use crate::bed::NodeStatus;
+use crate::node::NodeStatus;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

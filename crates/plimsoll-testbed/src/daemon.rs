@@ -3,11 +3,15 @@
 
 use crate::BedError;
 use crate::failure::failure;
-use rustix::process::{Pid, Signal, kill_process_group};
+use crate::namespace::command_line;
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, waitpid,
+};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +19,9 @@ use std::time::{Duration, Instant};
 /// Maximum time in which a daemon becomes ready. On a busy machine this takes ten times as long as on
 /// an idle one.
 const READY_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// Maximum time of a command that says whether a daemon is ready.
+const SUCCEEDS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two checks of what is waited for.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -28,6 +35,8 @@ pub struct CommandLine {
     removed: Vec<OsString>,
     /// Directories in place of others, that only this command sees.
     private: Vec<(PathBuf, PathBuf)>,
+    /// Whether `/proc` is that of the bed's processes.
+    has_own_proc: bool,
 }
 
 /// Mounts pairs of directories over each other until `--`, and executes the rest.
@@ -45,6 +54,7 @@ impl CommandLine {
             variables: Vec::new(),
             removed: Vec::new(),
             private: Vec::new(),
+            has_own_proc: false,
         }
     }
 
@@ -85,8 +95,18 @@ impl CommandLine {
         self
     }
 
+    /// Shows this command the bed's processes in `/proc`, by the numbers that they have there.
+    #[must_use]
+    pub fn own_proc(mut self) -> Self {
+        self.has_own_proc = true;
+        self
+    }
+
     fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
+        if self.has_own_proc {
+            words.extend(["unshare", "--mount", "--mount-proc"].map(Into::into));
+        }
         if !self.private.is_empty() {
             words.extend(
                 ["unshare", "--mount", "sh", "-e", "-c", PRIVATE_SCRIPT, "sh"].map(Into::into),
@@ -175,10 +195,23 @@ pub enum Ready {
     Listening(Vec<SocketAddr>),
     /// Its log has this text since it was started.
     Logged(&'static str),
-    /// This command succeeds, each time within a second.
+    /// This command succeeds, each time within [`SUCCEEDS_TIMEOUT`].
     Succeeds(CommandLine),
     /// Something is mounted at this directory.
     Mounted(PathBuf),
+}
+
+/// A process that another daemon of the bed has started and left to the first process of the bed.
+#[derive(Debug, Clone)]
+pub struct ForeignProcess {
+    /// The file with its number, also when the other daemon starts it once more.
+    pub pid_file: PathBuf,
+    /// What is added to its command line so that it stays in the foreground when it is started here.
+    pub in_foreground: &'static str,
+    /// A command that sees the same directories.
+    pub like: CommandLine,
+    /// When it is ready.
+    pub ready: Ready,
 }
 
 /// A daemon, which is killed with its process group.
@@ -186,21 +219,112 @@ pub(crate) struct Daemon {
     line: CommandLine,
     ready: Ready,
     log: PathBuf,
-    child: Option<Child>,
+    process: Option<Running>,
+    /// The file with the number of its process when another daemon starts it.
+    pid_file: Option<PathBuf>,
     /// How it ended.
     ended: Option<ExitStatus>,
     /// Length of the log when it was started.
     log_start: u64,
 }
 
+/// A process of a daemon.
+enum Running {
+    /// One that was started here.
+    Child(Child),
+    /// One that another daemon has started.
+    Foreign(Pid),
+}
+
+impl Running {
+    fn pid(&self) -> Pid {
+        match self {
+            Self::Child(child) => Pid::from_child(child),
+            Self::Foreign(pid) => *pid,
+        }
+    }
+
+    /// How it ended, if it has.
+    fn poll(&mut self) -> Option<ExitStatus> {
+        match self {
+            Self::Child(child) => child.try_wait().ok().flatten(),
+            Self::Foreign(pid) => foreign_end(waitpid(Some(*pid), WaitOptions::NOHANG)),
+        }
+    }
+
+    /// Waits for its end.
+    fn wait(&mut self) -> Option<ExitStatus> {
+        match self {
+            Self::Child(child) => child.wait().ok(),
+            Self::Foreign(pid) => foreign_end(waitpid(Some(*pid), WaitOptions::empty())),
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
+        match self {
+            Self::Child(child) => kill_process_group(Pid::from_child(child), signal),
+            // Whose group it is in is not known.
+            Self::Foreign(pid) => kill_process(*pid, signal),
+        }
+    }
+}
+
+/// The end of a process that became a child of this one.
+fn foreign_end(waited: rustix::io::Result<Option<(Pid, WaitStatus)>>) -> Option<ExitStatus> {
+    match waited {
+        Ok(ended) => ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())),
+        // It is no child any more: somebody else has seen its end.
+        Err(rustix::io::Errno::CHILD) => Some(ExitStatus::from_raw(0)),
+        Err(_) => None,
+    }
+}
+
+/// The process that runs and whose number is in a file.
+fn foreign_process(pid_file: &Path) -> Option<Pid> {
+    let text = std::fs::read_to_string(pid_file).ok()?;
+    let pid = text.trim().parse().ok().and_then(Pid::from_raw)?;
+    foreign_end(waitpid(Some(pid), WaitOptions::NOHANG))
+        .is_none()
+        .then_some(pid)
+}
+
 impl Daemon {
+    /// The process that another daemon has started, whose command line is that of restarts.
+    pub(crate) fn adopt(process: ForeignProcess, log: PathBuf) -> Result<Self, BedError> {
+        let ForeignProcess {
+            pid_file,
+            in_foreground,
+            like,
+            ready,
+        } = process;
+        let failed =
+            || BedError::failed(pid_file.display().to_string(), "its process does not run");
+        let pid = foreign_process(&pid_file).ok_or_else(failed)?;
+        let words = command_line(pid).ok_or_else(failed)?;
+        let line = CommandLine {
+            program: (&words[0]).into(),
+            args: Vec::new(),
+            ..like
+        };
+        Ok(Self {
+            line: line.args(&words[1..]).arg(in_foreground),
+            ready,
+            log,
+            process: Some(Running::Foreign(pid)),
+            pid_file: Some(pid_file),
+            ended: None,
+            log_start: 0,
+        })
+    }
+
     /// Starts it, without waiting until it is ready.
     pub(crate) fn start(line: CommandLine, ready: Ready, log: PathBuf) -> Result<Self, BedError> {
         let mut this = Self {
             line,
             ready,
             log,
-            child: None,
+            process: None,
+            pid_file: None,
             ended: None,
             log_start: 0,
         };
@@ -210,6 +334,12 @@ impl Daemon {
 
     fn spawn(&mut self) -> Result<(), BedError> {
         let at = BedError::at(&self.log);
+        if let Ready::Mounted(dir) = &self.ready {
+            // That of a client that was killed stays, without one that replies.
+            while is_mount_point(dir) {
+                unmount(dir, UnmountFlags::DETACH).map_err(|e| at(e.into()))?;
+            }
+        }
         let log = OpenOptions::new()
             .create(true)
             .append(true)
@@ -224,7 +354,7 @@ impl Daemon {
         let child = command
             .spawn()
             .map_err(|e| BedError::failed(self.line.shown(), e))?;
-        self.child = Some(child);
+        self.process = Some(Running::Child(child));
         self.ended = None;
         Ok(())
     }
@@ -233,48 +363,66 @@ impl Daemon {
     pub(crate) fn pid(&mut self) -> Option<u32> {
         match self.poll() {
             Some(_) => None,
-            None => self.child.as_ref().map(Child::id),
+            None => self.known_pid(),
         }
     }
 
     /// Its process, in the bed's numbers, if its end was not seen yet.
     pub(crate) fn known_pid(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+        let pid = self.process.as_ref()?.pid();
+        Some(pid.as_raw_nonzero().get().unsigned_abs())
     }
 
     /// How it ended, if it has.
     pub(crate) fn poll(&mut self) -> Option<ExitStatus> {
-        if let Some(child) = &mut self.child
-            && let Ok(Some(status)) = child.try_wait()
-        {
-            self.ended = Some(status);
-            self.child = None;
+        match &mut self.process {
+            Some(process) => {
+                if let Some(status) = process.poll() {
+                    self.ended = Some(status);
+                    self.process = None;
+                }
+            }
+            None => self.find_again(),
         }
         self.ended
     }
 
+    /// Another daemon may have started it once more.
+    fn find_again(&mut self) {
+        let Some(pid_file) = &self.pid_file else {
+            return;
+        };
+        let name = pid_file.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(pid) = foreign_process(pid_file)
+            // The number in an old file may be a stranger's.
+            && command_line(pid).is_some_and(|words| words.iter().any(|w| w.contains(&*name)))
+        {
+            self.process = Some(Running::Foreign(pid));
+            self.ended = None;
+        }
+    }
+
     /// Sends all of its processes a signal.
     pub(crate) fn signal(&mut self, signal: Signal) -> Result<(), BedError> {
-        let pid = self.pid().and_then(|pid| Pid::from_raw(pid as i32));
-        let pid = pid.ok_or_else(|| BedError::Usage("it does not run".into()))?;
-        kill_process_group(pid, signal).map_err(|e| BedError::failed(self.line.shown(), e))
+        self.poll();
+        let process = self.process.as_ref();
+        let process = process.ok_or_else(|| BedError::Usage("it does not run".into()))?;
+        let sent = process.signal(signal);
+        sent.map_err(|e| BedError::failed(self.line.shown(), e))
     }
 
     /// Kills it, if it runs, and waits for its end.
     pub(crate) fn kill(&mut self) {
-        let Some(child) = &mut self.child else {
-            return;
-        };
-        if let Some(pid) = Pid::from_raw(child.id() as i32) {
+        if let Some(mut process) = self.process.take() {
             // It may have ended.
-            let _ = kill_process_group(pid, Signal::KILL);
+            let _ = process.signal(Signal::KILL);
+            self.ended = process.wait();
         }
-        self.ended = child.wait().ok();
-        self.child = None;
     }
 
     /// Starts it again, and waits until it is ready.
     pub(crate) fn restart(&mut self, given_up: impl Fn() -> bool) -> Result<(), BedError> {
+        self.poll();
         self.kill();
         self.spawn()?;
         self.wait(given_up)
@@ -308,7 +456,7 @@ impl Daemon {
                 .iter()
                 .all(|at| TcpStream::connect_timeout(at, Duration::from_millis(200)).is_ok()),
             Ready::Logged(text) => self.written().contains(text),
-            Ready::Succeeds(line) => line.run(Duration::from_secs(1)).is_ok(),
+            Ready::Succeeds(line) => line.run(SUCCEEDS_TIMEOUT).is_ok(),
             Ready::Mounted(dir) => is_mount_point(dir),
         }
     }

@@ -8,11 +8,12 @@ use crate::BedError;
 use crate::bed::Bed;
 use crate::control::{self, BedStatus, ProcessStatus, Reply, Request};
 use crate::kinds::{self, Kind};
+use crate::namespace::{inner_pid, is_zombie, own_processes};
 use crate::process_id::ProcessId;
 use crate::state::{BedState, Phase};
 use procfs::process::Process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{WaitOptions, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::Write;
@@ -55,8 +56,11 @@ pub fn keep(dir: &Path) -> ExitCode {
     }
     // It is in no terminal's session.
     let _ = rustix::process::setsid();
+    let is_started = Arc::new(AtomicBool::new(false));
+    end_when_abandoned(is_started.clone());
     match Keeper::start(dir, stop) {
         Ok(mut keeper) => {
+            is_started.store(true, Relaxed);
             let code = say(READY, "");
             let silent = rustix::stdio::dup2_stdout(&keeper.null)
                 .and_then(|()| rustix::stdio::dup2_stderr(&keeper.null));
@@ -93,6 +97,19 @@ fn is_abandoned() -> bool {
     let ended = PollFlags::HUP | PollFlags::ERR;
     poll(&mut fds, Some(&Timespec::default())).is_ok()
         && fds.iter().any(|fd| fd.revents().intersects(ended))
+}
+
+/// Ends this process, and with it all of the bed, when the command that starts the bed is killed: what
+/// is being done, such as making a disk, may take long. The next command removes the files.
+fn end_when_abandoned(is_started: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        while !is_started.load(Relaxed) {
+            if is_abandoned() {
+                std::process::exit(1);
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    });
 }
 
 struct Keeper {
@@ -269,33 +286,6 @@ fn remove_data(data_dir: &Path) {
             false => std::fs::remove_file(&path),
         };
     }
-}
-
-/// The processes of this namespace, by their numbers on the machine.
-fn own_processes() -> Vec<Process> {
-    let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/pid"));
-    let Ok(own) = namespace("self") else {
-        return Vec::new();
-    };
-    let all = procfs::process::all_processes()
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut found: Vec<Process> = all
-        .filter(|p| namespace(&p.pid.to_string()).is_ok_and(|n| n == own))
-        .collect();
-    found.sort_by_key(|p| p.pid);
-    found
-}
-
-/// The number of a process in its innermost namespace.
-fn inner_pid(process: &Process) -> Option<Pid> {
-    let inner = process.status().ok()?.nspid?.last().copied()?;
-    Pid::from_raw(inner)
-}
-
-fn is_zombie(process: &Process) -> bool {
-    process.stat().is_ok_and(|stat| stat.state == 'Z')
 }
 
 fn processes() -> Vec<ProcessStatus> {

@@ -10,10 +10,12 @@
 //!
 //! # Modules
 //! - `kinds`: the kinds of test beds, one module each;
-//! - `bed`: a bed in its keeper: nodes, daemons (`daemon`), lines, limits (`cgroup`), and `fault`s;
+//! - `bed`: a bed in its keeper; `node`: its nodes, with lines, limits (`cgroup`), and `fault`s;
+//!   `daemon`: their processes;
 //! - `keeper`: the process of a bed; `control`: requests to it;
 //! - `client`: what commands do with beds;
 //! - `store` and `state`: the directories of beds; `process_id`: processes that are told from strangers;
+//!   `namespace`: the processes of a bed;
 //! - `needs`: programs and how they are installed; `preload`: C libraries that daemons are loaded with;
 //!   `failure`: why a daemon will never be ready, from its log.
 
@@ -27,20 +29,22 @@ pub mod failure;
 mod fault;
 mod keeper;
 mod kinds;
+mod namespace;
 pub mod needs;
+mod node;
 mod options;
 pub mod preload;
 mod process_id;
 mod state;
 mod store;
 
-pub use bed::NodeStatus;
 pub use client::{Start, TestBed, check, kind, node_line};
 pub use control::{BedStatus, ProcessStatus};
 pub use error::BedError;
 pub use fault::{Fault, Verb};
 pub use keeper::keep;
 pub use kinds::{KINDS, Kind, Rights};
+pub use node::NodeStatus;
 pub use options::BedOptions;
 pub use process_id::ProcessId;
 pub use state::{BedState, BedTarget, NodeState, Phase, SoftwareVersion};

@@ -240,6 +240,10 @@ impl Store {
 
     /// Removes the directories of a bed that has ended.
     pub(crate) fn remove(&self, state: &BedState) -> Result<(), BedError> {
+        // Its process removes it, unless it was killed.
+        if let Some(group) = &state.control_group {
+            crate::cgroup::remove(group);
+        }
         remove_dir(&state.data_dir)?;
         remove_dir(&self.dir(&state.name))
     }

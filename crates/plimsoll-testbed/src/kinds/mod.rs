@@ -1,6 +1,8 @@
 //! The kinds of test beds. One is a module with a [`Kind`], and a line of [`KINDS`].
 
 mod edge;
+mod edge_metadata;
+mod knfsd;
 mod local;
 mod nfs;
 mod replicated;
@@ -12,7 +14,14 @@ use crate::needs::Need;
 use crate::options::BedOptions;
 
 /// All kinds.
-pub const KINDS: &[Kind] = &[nfs::KIND, edge::KIND, replicated::KIND, local::KIND];
+pub const KINDS: &[Kind] = &[
+    nfs::KIND,
+    knfsd::KIND,
+    edge::KIND,
+    edge_metadata::KIND,
+    replicated::KIND,
+    local::KIND,
+];
 
 /// A kind of test bed.
 pub struct Kind {
@@ -41,6 +50,8 @@ pub struct Kind {
 pub enum Rights {
     /// Those that every user has in namespaces of their own.
     UserNamespace,
+    /// The same, and `/dev/fuse`, which some machines keep for root.
+    Fuse,
     /// Those of root on the machine itself, for this reason.
     Root(&'static str),
 }

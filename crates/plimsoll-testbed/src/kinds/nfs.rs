@@ -26,17 +26,21 @@ pub(super) const KIND: Kind = Kind {
 /// Port of NFS.
 pub(super) const NFS_PORT: u16 = 2049;
 
-/// Distance of the ports of a line from those of the server.
-const LINE_PORTS: u16 = 10_000;
-
 /// Port of MOUNT.
-const MOUNT_PORT: u16 = 20048;
+pub(super) const MOUNT_PORT: u16 = 20048;
 
 /// Port of the port mapper.
 const PORT_MAPPER_PORT: u16 = 111;
 
+/// Number of the address of lines.
+const LINE: u8 = 3;
+
+/// Ports of lines before NFS and MOUNT: nfs-ganesha listens at its own ports of all addresses.
+pub(super) const LINE_PORT: u16 = 12049;
+const MOUNT_LINE_PORT: u16 = 12048;
+
 /// Path of the export for NFSv4.
-const PSEUDO: &str = "/export";
+pub(super) const PSEUDO: &str = "/export";
 
 /// Programs of an nfs-ganesha that serves a local file system.
 pub(super) const NEEDS: [Need; 4] = [
@@ -49,7 +53,8 @@ pub(super) const NEEDS: [Need; 4] = [
 /// The versions, the default one first.
 const VERSIONS: [&str; 3] = ["4.1", "4.0", "3"];
 
-fn version(options: &BedOptions) -> Result<&'static str, BedError> {
+/// The version of `--nfs-version`.
+pub(super) fn version(options: &BedOptions) -> Result<&'static str, BedError> {
     BedOptions::choice("--nfs-version", options.nfs_version.as_deref(), &VERSIONS)
 }
 
@@ -62,37 +67,71 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let version = version(&bed.options)?;
     let address = bed.address(2)?;
     let export = bed.limited_data("export")?;
-    let server = Ganesha::new(bed, address)?;
+    let server = Ganesha::new(bed, "server", address)?;
     bed.node("port-mapper", "port mapper", Some(address));
     server.start_port_mapper(bed, "port-mapper")?;
     let fsal = format!("FSAL {{ Name = VFS; }} Path = {};", quoted(&export));
     bed.node("server", "NFS server", Some(address))
         .has_file_system(&export);
     server.start(bed, "server", &fsal)?;
-    let mut at = SocketAddr::new(address, NFS_PORT);
-    let mut mount = SocketAddr::new(address, MOUNT_PORT);
-    if let Some(rtt) = bed.options.rtt {
-        // The server listens at its ports of all addresses. MOUNT is asked at the address of NFS.
-        at = bed.add_line("line", (3, at.port() + LINE_PORTS), at, rtt)?;
-        mount = bed.add_line("mount-line", (3, mount.port() + LINE_PORTS), mount, rtt)?;
-    }
-    let others = VERSIONS.iter().filter(|v| **v != version);
-    for version in std::iter::once(&version).chain(others) {
-        bed.add_url(&format!("v{version}"), url(version, at, mount, &export));
-    }
+    let place = reached(bed, address)?;
+    add_versions(bed, version, &place, &export, PSEUDO);
     bed.note("one NFS server on a file system of this machine");
     Ok(())
 }
 
-/// URL of an export for a version.
-fn url(version: &str, nfs: SocketAddr, mount: SocketAddr, export: &Path) -> String {
+/// Where a server of NFS and MOUNT is reached.
+pub(super) struct Place {
+    nfs: SocketAddr,
+    mount_port: u16,
+}
+
+/// Where a server is reached: at its own address, or behind a line of `--rtt`. MOUNT is asked at the
+/// address of NFS, so its line has that too.
+pub(super) fn reached(bed: &mut Bed, server: IpAddr) -> Result<Place, BedError> {
+    let at = SocketAddr::new(server, NFS_PORT);
+    let Some(rtt) = bed.options.rtt else {
+        return Ok(Place {
+            nfs: at,
+            mount_port: MOUNT_PORT,
+        });
+    };
+    let address = bed.address(LINE)?;
+    let listen = SocketAddr::new(address, LINE_PORT);
+    bed.add_line("line", listen, at, rtt)?;
+    let mount = SocketAddr::new(server, MOUNT_PORT);
+    bed.add_line(
+        "mount-line",
+        SocketAddr::new(address, MOUNT_LINE_PORT),
+        mount,
+        rtt,
+    )?;
+    Ok(Place {
+        nfs: listen,
+        mount_port: MOUNT_LINE_PORT,
+    })
+}
+
+/// Adds a target for each version, the chosen one first.
+pub(super) fn add_versions(
+    bed: &mut Bed,
+    chosen: &str,
+    place: &Place,
+    export: &Path,
+    pseudo: &str,
+) {
+    let others = VERSIONS.iter().filter(|v| **v != chosen);
+    for version in std::iter::once(&chosen).chain(others) {
+        bed.add_url(&format!("v{version}"), url(version, place, export, pseudo));
+    }
+}
+
+/// URL of an export for a version: `export` is its path for NFSv3, `pseudo` for NFSv4.
+fn url(version: &str, place: &Place, export: &Path, pseudo: &str) -> String {
+    let Place { nfs, mount_port } = place;
     match version {
-        "3" => format!(
-            "nfs3://{nfs}{}?mountport={}",
-            export.display(),
-            mount.port()
-        ),
-        version => format!("nfs4://{nfs}{PSEUDO}?minorversion={}", &version[2..]),
+        "3" => format!("nfs3://{nfs}{}?mountport={mount_port}", export.display()),
+        version => format!("nfs4://{nfs}{pseudo}?minorversion={}", &version[2..]),
     }
 }
 
@@ -101,7 +140,7 @@ pub(super) fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display())
 }
 
-/// An nfs-ganesha with its port mapper.
+/// An nfs-ganesha, optionally with its port mapper.
 pub(super) struct Ganesha {
     address: IpAddr,
     /// What is `/run` for both.
@@ -111,18 +150,18 @@ pub(super) struct Ganesha {
 }
 
 impl Ganesha {
-    /// Prepares one at an address.
-    pub(super) fn new(bed: &mut Bed, address: IpAddr) -> Result<Self, BedError> {
-        bed.progress("preparing nfs-ganesha");
-        let run_dir = bed.data("run")?;
-        bed.data("run/ganesha")?;
-        let recovery_dir = bed.data("recovery")?;
+    /// Prepares that of a node at an address.
+    pub(super) fn new(bed: &mut Bed, node: &str, address: IpAddr) -> Result<Self, BedError> {
+        bed.progress(&format!("preparing nfs-ganesha for {node}"));
+        let run_dir = bed.data(&format!("{node}-run"))?;
+        bed.data(&format!("{node}-run/ganesha"))?;
+        let recovery_dir = bed.data(&format!("{node}-recovery"))?;
         let library = recovery_dir.join("handles.so");
         let bytes = preload::HANDLES.bytes()?;
         std::fs::write(&library, bytes).map_err(BedError::at(&library))?;
         bed.software(
             "nfs-ganesha",
-            "NFS server",
+            node,
             &CommandLine::new("ganesha.nfsd").arg("-v"),
         );
         Ok(Self {
@@ -142,15 +181,39 @@ impl Ganesha {
         bed.start_and_wait(node, line, Ready::Listening(vec![at]))
     }
 
-    /// Starts the server as a node; `export` is the file system of its export.
+    /// Starts the server of versions 3 and 4 as a node, which needs the port mapper; `export` is the
+    /// file system of its export.
     pub(super) fn start(&self, bed: &mut Bed, node: &str, export: &str) -> Result<(), BedError> {
+        self.start_versions(bed, node, "3, 4", NFS_PORT, export)
+    }
+
+    /// Starts the server of version 4 only as a node, at a port.
+    pub(super) fn start_v4(
+        &self,
+        bed: &mut Bed,
+        node: &str,
+        port: u16,
+        export: &str,
+    ) -> Result<(), BedError> {
+        self.start_versions(bed, node, "4", port, export)
+    }
+
+    /// It listens at its ports of all addresses, whatever `Bind_addr` is.
+    fn start_versions(
+        &self,
+        bed: &mut Bed,
+        node: &str,
+        versions: &str,
+        port: u16,
+        export: &str,
+    ) -> Result<(), BedError> {
         let text = format!(
-            "NFS_CORE_PARAM {{ Protocols = 3, 4; NFS_Port = {NFS_PORT}; MNT_Port = {MOUNT_PORT};
+            "NFS_CORE_PARAM {{ Protocols = {versions}; NFS_Port = {port}; MNT_Port = {MOUNT_PORT};
                 Bind_addr = {address}; Enable_NLM = false; Enable_RQUOTA = false; }}
             NFSv4 {{ Graceless = true; Lease_Lifetime = 30; Delegations = true;
                 RecoveryBackend = fs; RecoveryRoot = {recovery}; Minor_Versions = 0, 1, 2; }}
             EXPORT_DEFAULTS {{ Access_Type = RW; Squash = No_Root_Squash; SecType = sys;
-                Transports = TCP; Protocols = 3, 4; PrivilegedPort = false; }}
+                Transports = TCP; Protocols = {versions}; PrivilegedPort = false; }}
             EXPORT {{ Export_Id = 1; Pseudo = {PSEUDO}; {export} }}
             LOG {{ Default_Log_Level = EVENT; }}\n",
             address = self.address,

@@ -155,6 +155,9 @@ pub struct UpArgs {
     /// File system: ext4, xfs or btrfs
     #[arg(long, value_name = "NAME")]
     pub file_system: Option<String>,
+    /// How the kernel of a server is run: uml (User-Mode Linux)
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
     /// Print only where the load goes, and errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -174,7 +177,7 @@ impl UpArgs {
             write_back: self.write_back,
             without_edge: self.without_edge,
             file_system: self.file_system.clone(),
-            machine: None,
+            machine: self.machine.clone(),
         }
     }
 }

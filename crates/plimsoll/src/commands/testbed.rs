@@ -94,7 +94,7 @@ fn missing(kind: &Kind) -> Vec<Need> {
 
 fn rights(kind: &Kind) -> &'static str {
     match (kind.rights)(&Default::default()) {
-        Rights::UserNamespace => "any user",
+        Rights::UserNamespace | Rights::Fuse => "any user",
         Rights::Root(_) => "root",
     }
 }

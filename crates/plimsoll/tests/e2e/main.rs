@@ -59,6 +59,7 @@ mod sut;
 mod systems;
 mod terminal;
 mod testbed;
+mod testbed_kinds;
 mod unusual_paths;
 mod verify;
 mod virtual_time;

@@ -1,19 +1,23 @@
 //! `replicated`: a cluster file system that keeps copies of every file on several servers, mounted by
 //! FUSE. Each software is a module with a [`Software`].
 
+mod ceph;
+mod gluster;
 mod moosefs;
 
 use super::{Kind, Rights, no_stop};
 use crate::BedError;
 use crate::bed::Bed;
+use crate::daemon::CommandLine;
 use crate::fault::Fault;
 use crate::needs::Need;
 use crate::options::BedOptions;
+use std::path::PathBuf;
 
 /// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "replicated",
-    summary: "a cluster file system with copies on several servers: MooseFS",
+    summary: "a cluster file system with copies on several servers: CephFS, GlusterFS or MooseFS",
     options: &["--software", "--servers", "--copies", "--size"],
     needs: |options| {
         size_of(options)?;
@@ -30,7 +34,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 /// The software, the default one first.
-const ALL: [&Software; 1] = [&moosefs::SOFTWARE];
+const ALL: [&Software; 3] = [&ceph::SOFTWARE, &gluster::SOFTWARE, &moosefs::SOFTWARE];
 
 /// Maximum number of servers.
 const MAX_SERVERS: u32 = 16;
@@ -78,4 +82,19 @@ fn size_of(options: &BedOptions) -> Result<ClusterSize, BedError> {
 /// Name of a server's node, from 1.
 fn server(number: u32) -> String {
     format!("server.{number}")
+}
+
+/// The directory at which the file system is mounted. While no client has it mounted, nothing can be
+/// written there: files would be on a disk of this machine instead.
+fn client_dir(bed: &Bed) -> Result<PathBuf, BedError> {
+    let parent = bed.mount_dir()?;
+    let mount = CommandLine::new("mount");
+    let tmpfs = mount
+        .clone()
+        .args(["-t", "tmpfs", "-o", "mode=755,size=64k", "plimsoll-testbed"]);
+    bed.run(&tmpfs.arg(&parent))?;
+    let dir = parent.join("files");
+    std::fs::create_dir(&dir).map_err(BedError::at(&dir))?;
+    bed.run(&mount.args(["-o", "remount,ro"]).arg(&parent))?;
+    Ok(dir)
 }

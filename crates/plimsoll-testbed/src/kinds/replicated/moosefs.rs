@@ -1,6 +1,6 @@
 //! MooseFS: a master with the metadata, and chunk servers with the data.
 
-use super::{ClusterSize, Software, server, size_of};
+use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
@@ -16,7 +16,7 @@ pub(super) const SOFTWARE: Software = Software {
         ))),
         _ => Ok(NEEDS.to_vec()),
     },
-    rights: Rights::UserNamespace,
+    rights: Rights::Fuse,
     up,
     apply,
     status,
@@ -80,7 +80,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     for number in 1..=servers {
         bed.wait(&server(number))?;
     }
-    let mnt = bed.mount_dir()?;
+    let mnt = client_dir(bed)?;
     bed.node("client", "FUSE client", None);
     let client = CommandLine::new("mfsmount")
         .arg(&mnt)
@@ -147,6 +147,6 @@ fn status(_: &mut Bed) -> Vec<String> {
     text.lines()
         .map(str::trim_end)
         .filter(|l| !l.is_empty())
-        .map(str::to_owned)
+        .map(|l| l.replace('\t', " "))
         .collect()
 }

@@ -1,0 +1,323 @@
+//! A node of a test bed: its daemon, line and file system, and what faults do to them.
+
+use crate::BedError;
+use crate::bed::SETUP_TIMEOUT;
+use crate::cgroup::IoLimit;
+use crate::daemon::{CommandLine, Daemon, is_mount_point};
+use crate::fault::Verb;
+use crate::state::NodeState;
+use plimsoll_wan::{Link, Relay};
+use rustix::process::Signal;
+use std::fs::File;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Name of the file that fills a node's file system.
+const FILL_FILE: &str = ".plimsoll-fill";
+
+/// A node of a test bed.
+pub struct Node {
+    pub(crate) name: String,
+    role: String,
+    address: Option<IpAddr>,
+    pub(crate) daemon: Option<Daemon>,
+    pub(crate) line: Option<Line>,
+    /// A file system of its own, which can be filled.
+    file_system: Option<PathBuf>,
+    io_limit: Option<IoLimit>,
+    /// The network device behind which it is, if its address is not one of the bed.
+    device: Option<&'static str>,
+    /// Whether its address was taken away.
+    is_cut: bool,
+    is_stopped: bool,
+}
+
+/// A line to a server: a relay of TCP connections.
+pub(crate) struct Line {
+    listen: SocketAddr,
+    upstream: SocketAddr,
+    link: Link,
+    relay: Option<Relay>,
+}
+
+impl Line {
+    /// One of a round-trip time, which is started.
+    pub(crate) fn new(
+        listen: SocketAddr,
+        upstream: SocketAddr,
+        rtt: Duration,
+    ) -> Result<Self, BedError> {
+        let mut line = Self {
+            listen,
+            upstream,
+            link: Link::of_rtt(rtt),
+            relay: None,
+        };
+        line.start()?;
+        Ok(line)
+    }
+
+    /// What it does.
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    fn start(&mut self) -> Result<(), BedError> {
+        // The old one frees the port first.
+        self.stop();
+        let relay = Relay::start(self.listen, &[self.upstream], &self.link);
+        self.relay = Some(relay.map_err(|e| BedError::failed("a TCP relay", e))?);
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        if let Some(relay) = self.relay.take() {
+            relay.cut();
+            let _ = relay.stop();
+        }
+    }
+}
+
+/// The state of a node, for `status`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct NodeStatus {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub role: String,
+    /// Its address in the bed's network.
+    pub address: Option<IpAddr>,
+    /// `running`, `stopped`, `ended` with its last line, `cut`, or what else it is.
+    pub state: String,
+    /// Its process, in the numbers of the bed's processes.
+    pub pid: Option<u32>,
+}
+
+impl Node {
+    /// One without a daemon.
+    pub(crate) fn new(name: &str, role: &str, address: Option<IpAddr>) -> Self {
+        Self {
+            name: name.into(),
+            role: role.into(),
+            address,
+            daemon: None,
+            line: None,
+            file_system: None,
+            io_limit: None,
+            device: None,
+            is_cut: false,
+            is_stopped: false,
+        }
+    }
+
+    /// What is known of it for as long as the bed is up.
+    pub(crate) fn state(&self) -> NodeState {
+        NodeState {
+            name: self.name.clone(),
+            role: self.role.clone(),
+            address: self.address,
+        }
+    }
+
+    /// Ends its line and daemon.
+    pub(crate) fn end(&mut self) {
+        if let Some(daemon) = &mut self.daemon {
+            daemon.kill();
+        }
+        if let Some(line) = &mut self.line {
+            line.stop();
+        }
+        self.io_limit = None;
+    }
+
+    /// Says that its files are on a file system of their own, mounted at a directory.
+    pub fn has_file_system(&mut self, dir: &Path) {
+        if is_mount_point(dir) {
+            self.file_system = Some(dir.into());
+        }
+    }
+
+    /// Says that it is reached through a network device only.
+    pub fn is_behind(&mut self, device: &'static str) {
+        self.device = Some(device);
+    }
+
+    /// Says that the rate of its disk can be limited.
+    pub(crate) fn has_io_limit(&mut self, limit: IoLimit) {
+        self.io_limit = Some(limit);
+    }
+
+    /// Whether a fault can happen to it.
+    pub(crate) fn takes(&self, verb: Verb) -> bool {
+        match verb {
+            Verb::Kill | Verb::Stop | Verb::Cont | Verb::Restart => self.daemon.is_some(),
+            Verb::Cut => self.line.is_some() || self.address.is_some(),
+            Verb::Heal => {
+                self.takes(Verb::Cut) || self.file_system.is_some() || self.io_limit.is_some()
+            }
+            Verb::Delay(_) => self.line.is_some(),
+            Verb::Fill => self.file_system.is_some(),
+            Verb::Slow(_) => self.io_limit.is_some(),
+        }
+    }
+
+    /// Does what a fault says.
+    pub(crate) fn apply(
+        &mut self,
+        verb: Verb,
+        given_up: impl Fn() -> bool,
+    ) -> Result<(), BedError> {
+        let name = self.name.clone();
+        let said = |e: BedError| match e {
+            BedError::Usage(why) => BedError::Usage(format!("{name}: {why}")),
+            e => e,
+        };
+        match (verb, &mut self.daemon, &mut self.line) {
+            (Verb::Kill, Some(daemon), _) => {
+                daemon.signal(Signal::KILL).map_err(said)?;
+                daemon.kill();
+                self.is_stopped = false;
+            }
+            (Verb::Stop, Some(daemon), _) => {
+                daemon.signal(Signal::STOP).map_err(said)?;
+                self.is_stopped = true;
+            }
+            (Verb::Cont, Some(daemon), _) => {
+                daemon.signal(Signal::CONT).map_err(said)?;
+                self.is_stopped = false;
+            }
+            (Verb::Restart, Some(daemon), _) => {
+                daemon.restart(given_up)?;
+                self.is_stopped = false;
+            }
+            (Verb::Cut, _, Some(line)) => line.stop(),
+            (Verb::Cut, _, None) => self.set_cut(true)?,
+            (Verb::Heal, ..) => self.heal()?,
+            (Verb::Delay(rtt), _, Some(line)) => {
+                line.link.rtt = rtt;
+                if let Some(relay) = &line.relay {
+                    relay.set_rtt(rtt);
+                }
+            }
+            (Verb::Fill, ..) => fill(self.file_system.as_deref().expect("it takes this fault"))?,
+            (Verb::Slow(iops), ..) => {
+                let limit = self.io_limit.as_mut().expect("it takes this fault");
+                limit.set(Some(iops))?;
+            }
+            _ => unreachable!("it takes this fault"),
+        }
+        Ok(())
+    }
+
+    fn set_cut(&mut self, is_cut: bool) -> Result<(), BedError> {
+        if let (Some(address), true) = (self.address, self.is_cut != is_cut) {
+            match (self.device, is_cut) {
+                (Some(device), _) => set_device(device, !is_cut)?,
+                (None, true) => change_address("del", address)?,
+                (None, false) => change_address("add", address)?,
+            }
+            self.is_cut = is_cut;
+        }
+        Ok(())
+    }
+
+    fn heal(&mut self) -> Result<(), BedError> {
+        match &mut self.line {
+            Some(line) if line.relay.is_none() => line.start()?,
+            Some(_) => {}
+            None => self.set_cut(false)?,
+        }
+        if let Some(dir) = &self.file_system {
+            let file = dir.join(FILL_FILE);
+            match std::fs::remove_file(&file) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(BedError::at(&file)(e));
+                }
+                _ => {}
+            }
+        }
+        match &mut self.io_limit {
+            Some(limit) => limit.set(None),
+            None => Ok(()),
+        }
+    }
+
+    /// Its state.
+    pub(crate) fn status(&mut self) -> NodeStatus {
+        let mut pid = None;
+        let mut states: Vec<String> = Vec::new();
+        if let Some(daemon) = &mut self.daemon {
+            match daemon.poll() {
+                Some(status) => {
+                    let said = daemon
+                        .last_line()
+                        .map(|l| format!(": {l}"))
+                        .unwrap_or_default();
+                    states.push(format!("ended ({status}){said}"));
+                }
+                None if self.is_stopped => states.push("stopped".into()),
+                None => states.push("running".into()),
+            }
+            pid = daemon.pid();
+        }
+        if let Some(line) = &self.line {
+            states.push(match line.relay {
+                Some(_) => line.link.to_string(),
+                None => "cut".into(),
+            });
+        }
+        if self.is_cut {
+            states.push("cut".into());
+        }
+        if let Some(dir) = &self.file_system
+            && dir.join(FILL_FILE).exists()
+        {
+            states.push("full".into());
+        }
+        if let Some(iops) = self.io_limit.as_ref().and_then(IoLimit::iops) {
+            states.push(format!("{iops} iops"));
+        }
+        NodeStatus {
+            name: self.name.clone(),
+            role: self.role.clone(),
+            address: self.address,
+            state: states.join(", "),
+            pid,
+        }
+    }
+}
+
+/// Adds an address to the bed's network, or takes it away.
+pub(crate) fn change_address(change: &str, address: IpAddr) -> Result<(), BedError> {
+    let prefix = format!("{address}/32");
+    let line = CommandLine::new("ip").args(["addr", change, &prefix, "dev", "lo"]);
+    line.run(SETUP_TIMEOUT).map(drop)
+}
+
+/// Lets packets through a network device, or not.
+fn set_device(device: &str, is_up: bool) -> Result<(), BedError> {
+    let line = CommandLine::new("ip").args(["link", "set", device]);
+    let line = line.arg(if is_up { "up" } else { "down" });
+    line.run(SETUP_TIMEOUT).map(drop)
+}
+
+/// Writes a file until its file system is full.
+fn fill(dir: &Path) -> Result<(), BedError> {
+    let path = dir.join(FILL_FILE);
+    let mut file = File::create(&path).map_err(BedError::at(&path))?;
+    let mut chunk = vec![0xA5; 1 << 20];
+    while !chunk.is_empty() {
+        match file.write(&chunk) {
+            Ok(1..) => {}
+            // Smaller ones may still fit.
+            Ok(0) => chunk.truncate(chunk.len() / 2),
+            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+                chunk.truncate(chunk.len() / 2)
+            }
+            Err(e) => return Err(BedError::at(&path)(e)),
+        }
+    }
+    Ok(())
+}

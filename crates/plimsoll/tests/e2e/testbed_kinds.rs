@@ -1,0 +1,521 @@
+//! Each kind of test bed with its real software: started, loaded, hurt by each fault that applies, and
+//! ended; what was written before the faults is read after them, and nothing is left.
+
+use crate::common::{Bench, Ended, wait_until};
+use plimsoll_results::Verdict;
+use plimsoll_test_servers::needs_root;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Name of the bed of a test.
+const NAME: &str = "b";
+
+/// A bed with directories of its own, which ends with the test.
+struct Bed {
+    bench: Bench,
+}
+
+impl Bed {
+    /// One that is up, or `None` if this process does not have what its kind takes of the machine, which
+    /// is said.
+    fn up(kind: &str, options: &[&str]) -> Option<Self> {
+        let this = Self {
+            bench: Bench::new(),
+        };
+        let mut command = this.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        command.args(options);
+        let ended = Ended::of(command);
+        let is_machines = [
+            "needs the rights of root on the machine",
+            "/dev/fuse cannot",
+        ];
+        if ended.code != Some(0) && is_machines.iter().any(|m| ended.stderr.contains(m)) {
+            eprintln!("SKIPPED: {}: `make test-root` runs it", ended.stderr.trim());
+            return None;
+        }
+        assert_eq!(ended.expect_code(0).stdout, format!("testbed:{NAME}\n"));
+        Some(this)
+    }
+
+    fn beds(&self) -> PathBuf {
+        self.bench.path("beds")
+    }
+
+    /// Where its file system is mounted.
+    fn files(&self) -> PathBuf {
+        self.beds().join("states").join(NAME).join("mnt/files")
+    }
+
+    fn plimsoll(&self, words: &[&str]) -> Command {
+        let mut command = self.bench.plimsoll(words);
+        command.env("PLIMSOLL_TESTBEDS", self.beds());
+        // `make setup` puts rclone there.
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
+        let mut path = OsString::from(tools.canonicalize().unwrap_or(tools));
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        command.env("PATH", path);
+        command
+    }
+
+    fn done(&self, words: &[&str]) -> String {
+        Ended::of(self.plimsoll(words)).expect_code(0).stdout
+    }
+
+    fn fault(&self, action: &str) {
+        let mut words = vec!["testbed", "fault", NAME];
+        words.extend(action.split(' '));
+        self.done(&words);
+    }
+
+    /// A script in the bed.
+    fn script(&self, script: &str) -> Command {
+        let mut command = self.plimsoll(&["testbed", "exec", NAME, "--", "sh", "-ec", script]);
+        command.env("FILES", self.files());
+        command
+    }
+
+    fn sh(&self, script: &str) -> String {
+        Ended::of(self.script(script)).expect_code(0).stdout
+    }
+
+    fn status(&self) -> Value {
+        let text = self.done(&["testbed", "status", NAME, "--format=json"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        all[0]["status"].clone()
+    }
+
+    /// The state of a node.
+    fn state(&self, node: &str) -> String {
+        let status = self.status();
+        let nodes = status["nodes"].as_array().unwrap();
+        let found = nodes.iter().find(|n| n["name"] == node);
+        let found = found.unwrap_or_else(|| panic!("{node} in {status}"));
+        found["state"].as_str().unwrap().to_owned()
+    }
+
+    /// What its kind says of it.
+    fn lines(&self) -> Vec<String> {
+        let status = self.status();
+        let lines = status["lines"].as_array().unwrap().iter();
+        lines.map(|l| l.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// A valid run without errors, of which each operation has come to the system.
+    fn load(&self) {
+        let words = ["run", "varmail", "--target=testbed:b", "--time=1s"];
+        let mut command = self.plimsoll(&words);
+        command.args(["--set=nfiles=20", "--set=nthreads=2", "--format=json"]);
+        command.args(["--results=results", "--dir=/w"]);
+        let run = Ended::of(command).result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert_eq!(run.summary.errors, 0);
+        assert!(run.summary.ops > 0);
+    }
+
+    /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
+    fn md_on(&self, name: &str, phase: &str) -> Ended {
+        let text = self.done(&["testbed", "status", name, "--format=json"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        let url = all[0]["state"]["target"]["url"].as_str().unwrap();
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        let mut command = self.plimsoll(&["testbed", "exec", name, "--", program, "md", phase]);
+        command.args([&format!("-i={url}"), "-P=5", "-D=1", "-I=5", "-S=3000"]);
+        command.args(["--verify-read", "--dir=/md", "--results=results"]);
+        command.arg("--format=json");
+        Ended::of(command)
+    }
+
+    fn md(&self, phase: &str) {
+        let run = self.md_on(NAME, phase).result(0);
+        assert_eq!(run.summary.errors, 0);
+    }
+
+    /// Kills, stops and starts each of these nodes.
+    fn hurt(&self, nodes: &[&str]) {
+        for node in nodes {
+            self.fault(&format!("stop {node}"));
+            assert_eq!(self.state(node), "stopped");
+            self.fault(&format!("cont {node}"));
+            assert_eq!(self.state(node), "running");
+            self.fault(&format!("kill {node}"));
+            let state = self.state(node);
+            assert!(state.starts_with("ended (signal: 9"), "{node}: {state}");
+            self.fault(&format!("restart {node}"));
+            assert_eq!(self.state(node), "running");
+        }
+    }
+
+    fn cut_and_heal(&self, node: &str) {
+        self.fault(&format!("cut {node}"));
+        let state = self.state(node);
+        assert!(state.ends_with("cut"), "{node}: {state}");
+        self.fault(&format!("heal {node}"));
+        let state = self.state(node);
+        assert!(!state.contains("cut"), "{node}: {state}");
+    }
+
+    fn fill_and_heal(&self, node: &str) {
+        self.fault(&format!("fill {node}"));
+        assert_eq!(self.state(node), "running, full");
+        self.fault(&format!("heal {node}"));
+        assert_eq!(self.state(node), "running");
+    }
+
+    /// Ends it: no process, mount, or file is left.
+    fn down(self) {
+        assert_eq!(
+            self.done(&["testbed", "down", NAME]),
+            format!("{NAME} is down\n")
+        );
+        self.is_gone();
+    }
+
+    fn is_gone(&self) {
+        self.done(&["testbed", "list"]);
+        for dir in ["states", "data"] {
+            let left: Vec<_> = std::fs::read_dir(self.beds().join(dir)).unwrap().collect();
+            assert!(left.is_empty(), "{left:?}");
+        }
+        let root = self.beds().to_string_lossy().into_owned();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(&root), "{mounts}");
+        wait_until("the end of its processes", || {
+            processes_with(&root).is_empty()
+        });
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        // A test that failed has left it.
+        let _ = Ended::of(self.plimsoll(&["testbed", "down", "--all"]));
+    }
+}
+
+/// Command lines of processes that name a path.
+fn processes_with(path: &str) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
+    lines.filter(|line| line.contains(path)).collect()
+}
+
+/// Bytes that no file has by accident.
+const WRITE: &str = "head -c 3000000 /dev/urandom > $FILES/before; \
+    cp $FILES/before /dev/shm/before.$$; sync $FILES/before; echo $$";
+
+/// Writes a file to a mounted file system; the copy that is returned is elsewhere.
+fn write_before(bed: &Bed) -> String {
+    let copy = format!("/dev/shm/before.{}", bed.sh(WRITE).trim());
+    let own = bed.bench.path("before").to_string_lossy().into_owned();
+    bed.sh(&format!("mv {copy} {own}"));
+    own
+}
+
+fn same_as_before(bed: &Bed, copy: &str) {
+    bed.sh(&format!("cmp {copy} $FILES/before"));
+}
+
+#[test]
+fn ceph_keeps_two_copies() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &[]) else {
+        return;
+    };
+    let before = write_before(&bed);
+    bed.load();
+    bed.hurt(&["server.1", "metadata", "manager", "monitor", "client"]);
+    bed.cut_and_heal("server.2");
+    let is_clean = || {
+        bed.lines()
+            .contains(&"placement groups: 16: 16 active+clean".to_owned())
+    };
+    wait_until("all copies", is_clean);
+    same_as_before(&bed, &before);
+
+    // With one server at a time, each has all.
+    bed.fault("kill server.1");
+    same_as_before(&bed, &before);
+    let one_up = || bed.lines().contains(&"OSDs up: 1 of 2".to_owned());
+    wait_until("the monitor's notice", one_up);
+    bed.sh("echo more > $FILES/more; sync $FILES/more");
+    bed.fault("restart server.1");
+    wait_until("all copies", is_clean);
+    bed.fault("kill server.2");
+    same_as_before(&bed, &before);
+    assert_eq!(bed.sh("cat $FILES/more"), "more\n");
+
+    // A writer waits for the servers.
+    bed.fault("kill server.1");
+    let mut writer = bed.script("echo waited > $FILES/w; sync $FILES/w");
+    let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let writer = writer.spawn().unwrap();
+    bed.fault("restart server.1");
+    bed.fault("restart server.2");
+    Ended::wait(writer, Instant::now()).expect_code(0);
+    assert_eq!(bed.sh("cat $FILES/w"), "waited\n");
+    bed.down();
+}
+
+#[test]
+fn gluster_heals_what_a_server_missed() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &["--software=gluster", "--size=200m"]) else {
+        return;
+    };
+    let healed = || {
+        let lines = bed.lines();
+        lines.len() == 2
+            && lines
+                .iter()
+                .all(|l| l.ends_with(": Connected, entries to heal: 0"))
+    };
+    let before = write_before(&bed);
+    bed.load();
+    for server in ["server.1", "server.2"] {
+        bed.fault(&format!("kill {server}"));
+        bed.sh(&format!("echo missed > $FILES/{server}"));
+        bed.fault(&format!("restart {server}"));
+        wait_until("healing", healed);
+        let brick = format!("data/{NAME}/{server}-disk/brick/{server}");
+        let copy = bed.beds().join(brick);
+        assert_eq!(bed.sh(&format!("cat {}", copy.display())), "missed\n");
+    }
+    bed.hurt(&["server.1"]);
+    wait_until("healing", healed);
+    bed.hurt(&["management", "client"]);
+    bed.fill_and_heal("server.2");
+    wait_until("healing", healed);
+    bed.cut_and_heal("server.1");
+    wait_until("healing", healed);
+    same_as_before(&bed, &before);
+
+    // Whoever starts the processes of the servers, they are the nodes.
+    bed.fault("kill server.2");
+    bed.fault("restart management");
+    wait_until("the server", || bed.state("server.2") == "running");
+    wait_until("healing", healed);
+    same_as_before(&bed, &before);
+    bed.down();
+}
+
+#[test]
+fn moosefs_goes_on_with_one_server() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &["--software=moosefs", "--size=600m"]) else {
+        return;
+    };
+    let before = write_before(&bed);
+    bed.load();
+    bed.hurt(&["server.1", "master", "client"]);
+    bed.cut_and_heal("server.2");
+    bed.fill_and_heal("server.1");
+    same_as_before(&bed, &before);
+    bed.down();
+}
+
+/// Without a client nothing is written to the machine's own disk.
+#[test]
+fn without_a_client_nothing_is_written() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &["--software=moosefs"]) else {
+        return;
+    };
+    bed.sh("echo here > $FILES/f");
+    bed.fault("kill client");
+    let ended = Ended::of(bed.script("umount --lazy $FILES; echo there > $FILES/f"));
+    assert!(
+        ended.stderr.contains("Read-only file system"),
+        "{}",
+        ended.stderr
+    );
+    bed.fault("restart client");
+    assert_eq!(bed.sh("cat $FILES/f"), "here\n");
+    bed.down();
+}
+
+#[test]
+fn the_kernels_server_keeps_files_over_a_crash() {
+    needs_root!();
+    for options in [
+        vec!["--rtt=2ms"],
+        vec!["--nfs-version=3", "--rtt=2ms", "--size=64m"],
+    ] {
+        let Some(bed) = Bed::up("knfsd", &options) else {
+            return;
+        };
+        bed.md("-1");
+        bed.load();
+        bed.hurt(&["server"]);
+        bed.cut_and_heal("server");
+        bed.cut_and_heal("line");
+        bed.fault("delay 1ms line");
+        assert_eq!(bed.state("line"), "round trip 1ms");
+        bed.md("-2");
+        bed.load();
+        bed.down();
+    }
+}
+
+#[test]
+fn an_edge_of_metadata_has_all_data_at_the_core() {
+    needs_root!();
+    let Some(bed) = Bed::up("edge-metadata", &["--rtt=2ms", "--size=100m"]) else {
+        return;
+    };
+    bed.md("-1");
+    let files = "ls data/b/export/md | wc -l";
+    assert_ne!(
+        bed.sh(&format!("cd {}; {files}", bed.beds().display())),
+        "0\n"
+    );
+    bed.load();
+    bed.cut_and_heal("line");
+    bed.fault("delay 1ms");
+    bed.fill_and_heal("core");
+    bed.hurt(&["edge"]);
+    bed.md("-2");
+    bed.load();
+    bed.down();
+}
+
+#[test]
+fn ganesha_behind_a_line_serves_each_version() {
+    needs_root!();
+    for version in ["3", "4.0", "4.1"] {
+        let version = format!("--nfs-version={version}");
+        let Some(bed) = Bed::up("nfs", &[&version, "--rtt=2ms", "--size=100m"]) else {
+            return;
+        };
+        bed.md("-1");
+        bed.load();
+        bed.cut_and_heal("line");
+        bed.fill_and_heal("server");
+        bed.hurt(&["server", "port-mapper"]);
+        bed.md("-2");
+        bed.down();
+    }
+}
+
+#[test]
+fn a_caching_edge_goes_on_after_faults() {
+    needs_root!();
+    let Some(bed) = Bed::up("edge", &["--rtt=2ms", "--write-back=1s", "--size=100m"]) else {
+        return;
+    };
+    bed.md("-1");
+    bed.load();
+    bed.cut_and_heal("line");
+    bed.fill_and_heal("edge");
+    bed.hurt(&["core", "edge"]);
+    bed.load();
+    bed.down();
+}
+
+/// Whatever is killed, the next command finds nothing left.
+#[test]
+fn a_bed_whose_process_is_killed_is_swept() {
+    needs_root!();
+    let bed = Bed {
+        bench: Bench::new(),
+    };
+    for kind in ["knfsd", "edge-metadata", "nfs"] {
+        // During its start.
+        let mut up = bed.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        let up = up.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut up = up.spawn().unwrap();
+        let logs = bed.beds().join("states").join(NAME).join("logs");
+        wait_until("the start", || logs.exists());
+        up.kill().unwrap();
+        up.wait().unwrap();
+        let root = bed.beds().to_string_lossy().into_owned();
+        // It may have come up just before.
+        let _ = Ended::of(bed.plimsoll(&["testbed", "down", NAME]));
+        wait_until("the end of its processes", || {
+            processes_with(&root).is_empty()
+        });
+        bed.is_gone();
+
+        // When it is up.
+        bed.done(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        let keep = "testbed keep";
+        let pids = std::fs::read_dir("/proc").unwrap().flatten();
+        let keepers = pids.filter(|entry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.contains(keep) && line.contains(&root) && !line.starts_with("unshare")
+        });
+        let keepers: Vec<i32> = keepers
+            .map(|e| e.file_name().to_string_lossy().parse().unwrap())
+            .collect();
+        assert_eq!(keepers.len(), 1, "{kind}");
+        crate::common::signal(keepers[0], rustix::process::Signal::KILL);
+        wait_until("the end of its processes", || {
+            processes_with(&root).is_empty()
+        });
+        bed.is_gone();
+    }
+}
+
+/// Beds of one kind have the same addresses and know nothing of each other.
+#[test]
+fn beds_of_one_kind_are_strangers() {
+    needs_root!();
+    let Some(bed) = Bed::up("knfsd", &[]) else {
+        return;
+    };
+    bed.done(&["testbed", "up", "knfsd", "--name=other", "--quiet"]);
+    bed.md("-1");
+    let ended = bed.md_on("other", "-2");
+    assert_ne!(ended.code, Some(0), "the other has these files too");
+    bed.done(&["testbed", "fault", "other", "kill"]);
+    bed.md("-2");
+    bed.done(&["testbed", "down", "other"]);
+    bed.down();
+}
+
+#[test]
+fn what_a_kind_does_not_take_is_refused_before_anything_starts() {
+    needs_root!();
+    let bed = Bed {
+        bench: Bench::new(),
+    };
+    for (words, expected) in [
+        (
+            "knfsd --machine=qemu",
+            "--machine qemu: expected one of uml",
+        ),
+        ("knfsd --size=1m", "(64m)"),
+        (
+            "knfsd --servers=2",
+            "--servers does not apply to test beds of the kind knfsd",
+        ),
+        (
+            "edge-metadata --cache-size=1m",
+            "--cache-size does not apply",
+        ),
+        (
+            "replicated --software=gluster --servers=3 --copies=2",
+            "expected a multiple of --copies 2",
+        ),
+        (
+            "replicated --software=lustre",
+            "expected one of ceph, gluster, moosefs",
+        ),
+        (
+            "replicated --copies=3 --servers=2",
+            "expected 1 to the number of servers, 2",
+        ),
+    ] {
+        let mut all = vec!["testbed", "up"];
+        all.extend(words.split(' '));
+        let ended = Ended::of(bed.plimsoll(&all)).expect_code(2);
+        assert!(ended.stderr.contains(expected), "{words}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{words}: {}", ended.stderr);
+    }
+    bed.is_gone();
+}
