@@ -172,11 +172,12 @@ fn init_script() -> String {
         .replace("@MOUNT@", &nfs::MOUNT_PORT.to_string())
 }
 
-/// The script of the first process of that kernel, with names for what is filled in. Its root is the machine's file system, so file systems in memory
-/// are mounted wherever something is written. Its modules are not in the usual directory, which the
-/// machine may not even have: `modprobe`, also when that kernel calls it, is a script that knows where
-/// they are. Programs such as `mount` must not change to the owner of their file: in the namespace of
-/// an ordinary user, root's files belong to the user nobody.
+/// The script of the first process of that kernel, with names for what is filled in. Its root is the
+/// machine's file system, so file systems in memory are mounted wherever something is written. Its
+/// modules are not in the usual directory, which the machine may not even have: `modprobe`, also when
+/// that kernel calls it, is a script that knows where they are. Programs such as `mount` must not change
+/// to the owner of their file: in the namespace of an ordinary user, root's files belong to the user
+/// nobody.
 const INIT: &str = r#"#!/bin/bash
 [ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin

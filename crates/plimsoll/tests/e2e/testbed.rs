@@ -212,8 +212,8 @@ fn what_does_not_apply_is_refused() {
     let says = |args: &[&str]| beds.testbed(args).expect_code(2).stderr;
     assert_eq!(
         says(&["up", "ngs"]),
-        "error: `ngs` is not a kind of test bed: expected one of nfs, edge, replicated, local, did you \
-         mean `nfs`?\n"
+        "error: `ngs` is not a kind of test bed: expected one of nfs, knfsd, edge, edge-metadata, \
+         replicated, local, did you mean `nfs`?\n"
     );
     assert_eq!(
         says(&["up", "nfs", "--copies", "2"]),

@@ -118,12 +118,14 @@ impl Bed {
 
     /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
     fn md_on(&self, name: &str, phase: &str) -> Ended {
-        let text = self.done(&["testbed", "status", name, "--format=json"]);
-        let all: Value = serde_json::from_str(&text).unwrap();
-        let url = all[0]["state"]["target"]["url"].as_str().unwrap();
-        let program = env!("CARGO_BIN_EXE_plimsoll");
-        let mut command = self.plimsoll(&["testbed", "exec", name, "--", program, "md", phase]);
-        command.args([&format!("-i={url}"), "-P=5", "-D=1", "-I=5", "-S=3000"]);
+        let mut command = self.plimsoll(&["md", phase]);
+        command.args([
+            &format!("-i=testbed:{name}"),
+            "-P=5",
+            "-D=1",
+            "-I=5",
+            "-S=3000",
+        ]);
         command.args(["--verify-read", "--dir=/md", "--results=results"]);
         command.arg("--format=json");
         Ended::of(command)

@@ -274,7 +274,8 @@ impl Cluster {
     }
 
     /// The configuration. Groups of users are not asked for: processes of other namespaces cannot be
-    /// found, and each failure is a line of the log. Faults are noticed and mended as soon as one machine can, and memory is small.
+    /// found, and each failure is a line of the log. Faults are noticed and mended as soon as one machine
+    /// can, and memory is small.
     fn write_config(&self, bed: &Bed, servers: u32, copies: u32) -> Result<PathBuf, BedError> {
         let dir = bed.data("run")?;
         let dir = dir.parent().expect("it is in the bed's directory");
@@ -305,7 +306,8 @@ impl Cluster {
              bluestore cache autotune = false\nbluestore cache size = 67108864\n\
              osd op num shards = 2\nosd op num threads per shard = 1\nosd recovery sleep hdd = 0\n\
              osd crush initial weight = 1\n\
-             [client]\nclient oc size = 67108864\nfuse set user groups = false\nobjecter tick interval = 1\nobjecter timeout = 2\n",
+             [client]\nclient oc size = 67108864\nfuse set user groups = false\n\
+             objecter tick interval = 1\nobjecter timeout = 2\n",
             id = self.id,
             monitor = self.monitor,
             keyring = keyring.display(),

@@ -90,9 +90,8 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     bed.progress("waiting for all servers");
     let list = CommandLine::new("mfscli").args(["-H", &master.to_string(), "-SCS", "-ns:"]);
     let expected = servers as usize;
-    let port = CHUNK_SERVER_PORT.to_string();
     bed.wait_until("waiting for the chunk servers", &list, |text| {
-        text.lines().filter(|l| l.contains(&port)).count() >= expected
+        text.lines().filter(|line| has_disk(line)).count() >= expected
     })?;
     // Their space is known a moment later.
     let free = CommandLine::new("stat")
@@ -109,6 +108,14 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     ));
     bed.add_directory("files", mnt);
     Ok(())
+}
+
+/// Whether a line of the list of chunk servers is one whose disk is known: that takes some time longer
+/// than the server itself. The port is the fourth field, the size of the disk in bytes the twelfth.
+fn has_disk(line: &str) -> bool {
+    let fields: Vec<&str> = line.split(':').collect();
+    let number = |at: usize| fields.get(at).and_then(|f| f.parse::<u64>().ok());
+    number(3) == Some(CHUNK_SERVER_PORT.into()) && number(11).is_some_and(|bytes| bytes > 0)
 }
 
 fn start_server(bed: &mut Bed, number: u32, master: std::net::IpAddr) -> Result<(), BedError> {
@@ -149,4 +156,18 @@ fn status(_: &mut Bed) -> Vec<String> {
         .filter(|l| !l.is_empty())
         .map(|l| l.replace('\t', " "))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_disk;
+
+    #[test]
+    fn a_server_counts_when_its_disk_is_known() {
+        let known = "chunk servers::198.18.0.2:9422:1:-:3.0.117:0:maintenance_off:0:67112960:629145600:-:0:0:0";
+        assert!(has_disk(known));
+        assert!(!has_disk(&known.replace("67112960:629145600", "0:0")));
+        assert!(!has_disk("chunk servers::198.18.0.2"));
+        assert!(!has_disk(""));
+    }
 }
