@@ -14,12 +14,13 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # kernel's with a kernel that is a process, for both of which a library is built. An ordinary user's tests
 # are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, is a
 # package of Python's index, and is put into the source tree (scripts/setup-rclone). Test beds of the kind
-# `replicated` are Ceph, GlusterFS and MooseFS.
+# `replicated` are Ceph, GlusterFS and MooseFS, and `local` makes file systems of three types.
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
 	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
 	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \
 	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \
-	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
+	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli \
+	xfsprogs btrfs-progs
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL

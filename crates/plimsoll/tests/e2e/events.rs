@@ -122,7 +122,7 @@ fn what_cannot_happen_is_refused() {
         ),
         (
             &["--event=1s kill server.2", "--target=testbed:trio"],
-            "this version of the program cannot make test beds fail",
+            "error: test bed `trio` is not up",
         ),
         (
             &[

@@ -2,7 +2,7 @@
 //! those whose process was killed.
 
 use crate::common::{Bench, Ended, PATIENCE, signal};
-use plimsoll_results::Verdict;
+use plimsoll_results::{EventState, Verdict};
 use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -472,4 +472,48 @@ fn programs_run_in_a_bed() {
     assert!(addresses.contains("198.18.0.2/32"), "{addresses}");
     beds.testbed(&["exec", "nfs", "--", "sh", "-c", "exit 7"])
         .expect_code(7);
+}
+
+/// Faults are events of a run like any other, and what was acknowledged before them is there after them.
+#[test]
+fn a_run_hurts_its_bed_and_verifies_the_files() {
+    let beds = Beds::new();
+    beds.testbed(&["up", "nfs", "-q", "--nfs-version", "3"])
+        .expect_code(0);
+    let run = |more: &[&str]| {
+        let words = ["run", "varmail", "--set", "nfiles=60", "--set", "nthreads=2", "--time"];
+        let mut command = beds.command(&words);
+        command
+            .args(["3s", "--format", "json", "--results", "results", "--interval", "100ms"])
+            .args(["--target", "testbed:nfs"])
+            .args(more);
+        Ended::of(command)
+    };
+    let events = ["--event", "1s kill server", "--event", "1.2s restart server", "--verify"];
+    let ended = run(&events);
+    // A restart that takes long is a stall.
+    let done: plimsoll_results::Run = serde_json::from_str(&ended.stdout).unwrap();
+    assert!([Some(0), Some(3)].contains(&ended.code), "{}", ended.stderr);
+    let actions: Vec<&str> = done.events.iter().map(|e| e.action.as_str()).collect();
+    assert_eq!(actions, ["kill server", "restart server"]);
+    for event in &done.events {
+        assert_eq!(event.state, EventState::Executed, "{event:?}");
+        assert!(event.lateness_s.unwrap() >= 0.0 && event.error.is_none(), "{event:?}");
+    }
+    // Nothing is replied to before the server is back.
+    let gap = done.events[0].effect.as_ref().unwrap().max_gap_s;
+    assert!(gap >= 0.15, "{gap}");
+    let verification = done.verification.unwrap();
+    assert!(verification.files > 0 && verification.bytes > 0);
+    let bad = (verification.bad_files(), verification.wrong_reads);
+    assert_eq!(bad, (0, 0), "{verification:?}");
+
+    let refused = run(&["--event", "1s kill client"]).expect_code(2).stderr;
+    assert_eq!(
+        refused,
+        "error: --event '1s kill client': `client` is not a node of this test bed: expected port-mapper, \
+         server\n"
+    );
+    let refused = run(&["--event", "1s explode server"]).expect_code(2).stderr;
+    assert!(refused.contains("`explode` is not an action"), "{refused}");
 }

@@ -419,6 +419,57 @@ fn a_caching_edge_goes_on_after_faults() {
 }
 
 /// Whatever is killed, the next command finds nothing left.
+/// Its files are on a device of their own, whose rate is limited for who loads the bed.
+#[test]
+fn a_local_file_system_is_filled_and_slowed() {
+    needs_root!();
+    for file_system in ["ext4", "xfs", "btrfs"] {
+        let options = ["--file-system", file_system, "--size", "400m"];
+        let Some(bed) = Bed::up("local", &options) else {
+            return;
+        };
+        bed.load();
+        let kind = bed.sh("stat --file-system --format=%T $FILES");
+        let expected = if file_system == "ext4" { "ext2/ext3" } else { file_system };
+        assert_eq!(kind.trim(), expected);
+        bed.fault("fill");
+        assert_eq!(bed.state("disk"), "full");
+        let mut full = bed.script("head -c 1000000 /dev/zero > $FILES/more");
+        full.env("LC_ALL", "C");
+        let full = Ended::of(full).expect_code(1).stderr;
+        assert!(full.contains("No space left on device"), "{full}");
+        bed.fault("heal");
+        bed.sh("head -c 1000000 /dev/zero > $FILES/more");
+        if file_system == "ext4" {
+            slow_and_heal(&bed);
+        }
+        bed.down();
+    }
+}
+
+fn slow_and_heal(bed: &Bed) {
+    let reads = || {
+        let words = ["run", "randomread", "--target=testbed:b", "--time=2s"];
+        let mut command = bed.plimsoll(&words);
+        command.args(["--set=filesize=16m", "--set=directio=1", "--format=json"]);
+        command.args(["--results=results"]);
+        Ended::of(command).result(0).summary.ops
+    };
+    let slow = bed.plimsoll(&["testbed", "fault", NAME, "slow", "50iops"]);
+    let slow = Ended::of(slow);
+    if slow.code != Some(0) {
+        // Not every system has control groups for block devices.
+        assert!(slow.stderr.contains("`slow` applies to no node"), "{}", slow.stderr);
+        return;
+    }
+    assert_eq!(bed.state("disk"), "50 iops");
+    // Twice the rate, for the system may save some up.
+    let ops = reads();
+    assert!(ops <= 200, "{ops}");
+    bed.fault("heal disk");
+    assert_eq!(bed.state("disk"), "");
+}
+
 #[test]
 fn a_bed_whose_process_is_killed_is_swept() {
     needs_root!();
