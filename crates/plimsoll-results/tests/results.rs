@@ -423,9 +423,9 @@ fn the_series_has_a_line_for_every_operation_that_happened() {
         std::fs::read_to_string(dir.intervals_path()).unwrap(),
         "window,interval,start_s,length_s,operation,kind,ops,bytes,errors,\
          mean_ms,p50_ms,p99_ms,max_ms,paced_ops,\
-         service_mean_ms,service_p50_ms,service_p99_ms,service_max_ms\n\
+         service_mean_ms,service_p50_ms,service_p99_ms,service_max_ms,events\n\
          1,3,3,1,\"read, all\",read_whole,1,4096,0,2.500000,2.500000,2.500000,2.500000,1,\
-         1.500000,1.500000,1.500000,1.500000\n"
+         1.500000,1.500000,1.500000,1.500000,\n"
     );
     let rows = dir.read_intervals().unwrap();
     assert_eq!((rows[0].mean_ms, rows[0].service_mean_ms), (2.5, Some(1.5)));
