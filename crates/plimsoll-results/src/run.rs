@@ -421,6 +421,9 @@ pub struct TestBedNode {
     pub role: String,
     /// Its address in the bed's network; null for one that has none.
     pub address: Option<String>,
+    /// Its state when the command began, such as `running`, `cut` or the round-trip time of a line.
+    #[serde(default)]
+    pub state: String,
 }
 
 /// A measured window.

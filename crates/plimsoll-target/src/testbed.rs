@@ -89,6 +89,17 @@ fn with_options(inner: &str, url: &str) -> String {
     }
 }
 
+/// What a URL stands for, to be recorded: a URL with all options, or a directory. `None` if this process
+/// is not in that bed.
+#[must_use]
+pub fn place_of(url: &str) -> Option<String> {
+    let target = entered(url)?;
+    Some(match &target.directory {
+        Some(dir) => dir.display().to_string(),
+        None => resolved(url).into_owned(),
+    })
+}
+
 /// The directory below which the files of a URL's target are, if it is a test bed's mounted file system.
 #[must_use]
 pub fn base_directory(url: &str) -> Option<&'static Path> {
@@ -137,6 +148,12 @@ mod tests {
         assert_eq!(resolved("testbed:r1/server?a=b"), "nfs3://h/x?a=b");
         assert_eq!(resolved("testbed:r1/other"), "testbed:r1/other");
         assert!(crate::is_remote("testbed:r1/server"));
+        assert_eq!(place_of("testbed:r1").as_deref(), Some("/beds/r1/mnt"));
+        assert_eq!(
+            place_of("testbed:r1/server?a=b").as_deref(),
+            Some("nfs3://h/x?a=b")
+        );
+        assert_eq!(place_of("testbed:r2"), None);
         assert_eq!(resolved("testbed:r1"), "posix");
         assert_eq!(resolved("testbed:r2"), "testbed:r2");
         assert_eq!(

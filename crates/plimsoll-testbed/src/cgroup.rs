@@ -4,6 +4,7 @@
 //! 2). The group applies to the processes that are in it: the bed's own and those that enter the bed.
 
 use crate::BedError;
+use crate::process_id::ProcessId;
 use std::path::{Path, PathBuf};
 
 /// A limit of the operations per second of one block device.
@@ -95,6 +96,20 @@ pub(crate) fn remove(group: &Path) {
     if name.starts_with(PREFIX) && group.parent() == parent.as_deref() {
         // A process that still is in it is the user's, and keeps it.
         let _ = std::fs::remove_dir(group);
+    }
+}
+
+/// Removes groups of beds whose process has ended and which no process is in any more.
+pub(crate) fn sweep() {
+    let parent = io_controller().map(|(parent, _)| parent);
+    let entries = parent.and_then(|p| std::fs::read_dir(p).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix(PREFIX).and_then(|n| n.rsplit('-').next());
+        let pid: Option<i32> = pid.and_then(|pid| pid.parse().ok());
+        if pid.is_some_and(|pid| ProcessId::of(pid).is_none()) {
+            let _ = std::fs::remove_dir(entry.path());
+        }
     }
 }
 

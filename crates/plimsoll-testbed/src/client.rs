@@ -1,11 +1,12 @@
 //! What the commands do with test beds: start, ask, hurt, enter and end them.
 
-use crate::control::{self, BedStatus, Reply, Request};
+use crate::control::{self, BedStatus, REPLY_TIMEOUT, Reply, Request};
 use crate::fault::Fault;
 use crate::keeper;
 use crate::kinds::{self, Kind, Rights};
 use crate::node::NodeStatus;
 use crate::options::BedOptions;
+use crate::process_id::ProcessId;
 use crate::state::{BedState, BedTarget};
 use crate::store::Store;
 use crate::{BedError, needs::Need};
@@ -22,6 +23,9 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum time in which the system ends its processes after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Maximum time in which a bed replies that it ends.
+const DOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time between two looks at a process that ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -281,9 +285,20 @@ impl TestBed {
     /// # Errors
     /// If its process does not reply.
     pub fn status(&self) -> Result<BedStatus, BedError> {
-        match control::request(&self.dir(), &Request::Status)? {
+        match control::request(&self.dir(), &Request::Status, REPLY_TIMEOUT)? {
             Reply::Status(status) => Ok(status),
             other => unreachable!("a status is replied to with one: {other:?}"),
+        }
+    }
+
+    /// The states of its nodes now.
+    ///
+    /// # Errors
+    /// If its process does not reply.
+    pub fn nodes(&self) -> Result<Vec<NodeStatus>, BedError> {
+        match control::request(&self.dir(), &Request::Nodes, REPLY_TIMEOUT)? {
+            Reply::Nodes(nodes) => Ok(nodes),
+            other => unreachable!("nodes are replied to with nodes: {other:?}"),
         }
     }
 
@@ -293,7 +308,12 @@ impl TestBed {
     /// If it does not apply, or fails.
     pub fn fault(&self, fault: &Fault, check: bool) -> Result<(), BedError> {
         let action = fault.to_string();
-        control::request(&self.dir(), &Request::Fault { action, check }).map(drop)
+        control::request(
+            &self.dir(),
+            &Request::Fault { action, check },
+            REPLY_TIMEOUT,
+        )
+        .map(drop)
     }
 
     /// The logs of the nodes, in the order of their names.
@@ -356,8 +376,9 @@ impl TestBed {
     fn end_now(&mut self) -> Result<(), BedError> {
         let name = self.state.name.clone();
         end(&self.store, &name, &mut self.bound);
-        if self.state.owner.is_running() {
-            let pid = self.state.owner.pid;
+        let owner = BedState::read(&self.dir()).map_or(self.state.owner, |state| state.owner);
+        if owner.is_running() {
+            let pid = owner.pid;
             return Err(BedError::failed(
                 format!("test bed `{name}`"),
                 format!("process {pid} does not end"),
@@ -379,19 +400,35 @@ impl Drop for TestBed {
 /// Ends the processes of a bed: in order if they do so in time.
 fn end(store: &Store, name: &str, child: &mut Option<Child>) {
     let dir = store.dir(name);
-    let owner = BedState::read(&dir).ok().map(|state| state.owner);
-    let owner = owner.filter(|owner| *owner != crate::process_id::ProcessId::own());
-    let _ = control::request(&dir, &Request::Down);
+    // While a bed is being started, its owner changes from the command to its own process.
+    let owner_now = || {
+        let owner = BedState::read(&dir).ok().map(|state| state.owner);
+        owner.filter(|owner| *owner != ProcessId::own())
+    };
+    let ask = |owner: Option<ProcessId>| {
+        // One that is busy or is not up yet looks at signals.
+        if control::request(&dir, &Request::Down, DOWN_TIMEOUT).is_err()
+            && let Some(owner) = owner
+        {
+            owner.terminate();
+        }
+    };
+    let mut owner = owner_now();
+    ask(owner);
     if let Some(child) = child {
         drop(child.stdin.take());
-        drop(child.stdout.take());
     }
-    let mut has_ended = |limit: Duration| {
+    let mut has_ended = |limit: Duration, owner: &mut Option<ProcessId>| {
         let begun = Instant::now();
         loop {
             let is_gone = child
                 .as_mut()
                 .is_none_or(|c| !matches!(c.try_wait(), Ok(None)));
+            let next = owner_now().filter(|next| owner.is_none_or(|o| o != *next));
+            if let Some(next) = next {
+                *owner = Some(next);
+                ask(*owner);
+            }
             if is_gone && owner.is_none_or(|o| !o.is_running()) {
                 return true;
             }
@@ -401,11 +438,11 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
             std::thread::sleep(POLL_INTERVAL);
         }
     };
-    if !has_ended(STOP_TIMEOUT) {
+    if !has_ended(STOP_TIMEOUT, &mut owner) {
         if let Some(owner) = owner {
             owner.kill();
         }
-        has_ended(KILL_TIMEOUT);
+        has_ended(KILL_TIMEOUT, &mut owner);
     }
     if let Some(child) = child.as_mut() {
         let _ = child.kill();

@@ -4,7 +4,7 @@ use crate::BedError;
 use crate::node::NodeStatus;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::time::Duration;
 const SOCKET: &str = "control";
 
 /// Maximum time of a request: a restart waits until the daemon is ready.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(100);
+pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(100);
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(100);
 pub(crate) enum Request {
     /// The state of the bed.
     Status,
+    /// The states of its nodes.
+    Nodes,
     /// Does what a fault says, or only checks it.
     Fault {
         /// Its text.
@@ -41,6 +43,8 @@ pub(crate) enum Reply {
     Done,
     /// The state of the bed.
     Status(BedStatus),
+    /// The states of its nodes.
+    Nodes(Vec<NodeStatus>),
     /// The request is wrong.
     Usage(String),
     /// It failed.
@@ -84,14 +88,17 @@ pub(crate) fn listen(dir: &Path) -> Result<UnixListener, BedError> {
 }
 
 /// Sends a request and waits for its reply.
-pub(crate) fn request(dir: &Path, request: &Request) -> Result<Reply, BedError> {
+pub(crate) fn request(dir: &Path, request: &Request, timeout: Duration) -> Result<Reply, BedError> {
     let what = "the process of the test bed";
-    let failed = |e: std::io::Error| BedError::failed(what, e);
+    let failed = |e: std::io::Error| match e.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            BedError::failed(what, "it is busy with another request")
+        }
+        _ => BedError::failed(what, e),
+    };
     let (_open, path) = short_path(dir)?;
     let mut stream = UnixStream::connect(path).map_err(failed)?;
-    stream
-        .set_read_timeout(Some(REPLY_TIMEOUT))
-        .map_err(failed)?;
+    stream.set_read_timeout(Some(timeout)).map_err(failed)?;
     let mut line = serde_json::to_string(request).expect("it has only text keys");
     line.push('\n');
     stream.write_all(line.as_bytes()).map_err(failed)?;

@@ -138,11 +138,8 @@ impl CommandLine {
     pub(crate) fn command(&self) -> Command {
         let words = self.words();
         let mut command = Command::new(&words[0]);
-        command
-            .args(&words[1..])
-            .env("PATH", crate::needs::path_of_root())
-            .current_dir("/")
-            .stdin(Stdio::null());
+        command.args(&words[1..]);
+        prepare(&mut command);
         command
     }
 
@@ -166,13 +163,9 @@ impl CommandLine {
         let mut command = Command::new("timeout");
         let seconds = limit.as_secs_f64().to_string();
         let words = self.words();
-        let output = command
-            .args(["--kill-after=1", &seconds])
-            .args(words)
-            .env("PATH", crate::needs::path_of_root())
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .output();
+        command.args(["--kill-after=1", &seconds]).args(words);
+        prepare(&mut command);
+        let output = command.output();
         let output = output.map_err(|e| BedError::failed(self.shown(), e))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -186,6 +179,20 @@ impl CommandLine {
         let why = failure(Some(output.status), &[&texts[1], &texts[0]]).unwrap_or_default();
         Err(BedError::failed(self.shown(), why))
     }
+}
+
+/// Variables of the user that would send connections of daemons out of the bed.
+const PROXIES: [&str; 4] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
+
+/// Gives a command the environment of all commands of a bed.
+fn prepare(command: &mut Command) {
+    for name in PROXIES {
+        command.env_remove(name).env_remove(name.to_uppercase());
+    }
+    command
+        .env("PATH", crate::needs::path_of_root())
+        .current_dir("/")
+        .stdin(Stdio::null());
 }
 
 /// When a daemon is ready.
@@ -430,6 +437,11 @@ impl Daemon {
 
     /// What it wrote since it was started.
     fn written(&self) -> String {
+        self.log_text(false)
+    }
+
+    /// The first or the last MiB that it wrote since it was started.
+    fn log_text(&self, is_end: bool) -> String {
         use std::os::unix::fs::FileExt;
         let Ok(file) = File::open(&self.log) else {
             return String::new();
@@ -438,14 +450,16 @@ impl Daemon {
             .metadata()
             .map_or(0, |m| m.len())
             .saturating_sub(self.log_start);
-        let mut bytes = vec![0; usize::try_from(length.min(1 << 20)).expect("a MiB fits")];
-        let read = file.read_at(&mut bytes, self.log_start).unwrap_or(0);
+        let shown = length.min(1 << 20);
+        let begin = self.log_start + if is_end { length - shown } else { 0 };
+        let mut bytes = vec![0; usize::try_from(shown).expect("a MiB fits")];
+        let read = file.read_at(&mut bytes, begin).unwrap_or(0);
         String::from_utf8_lossy(&bytes[..read]).into_owned()
     }
 
     /// The last line that it wrote.
     pub(crate) fn last_line(&self) -> Option<String> {
-        let written = self.written();
+        let written = self.log_text(true);
         let last = written.lines().rev().find(|l| !l.trim().is_empty());
         last.map(|l| l.trim().to_owned())
     }

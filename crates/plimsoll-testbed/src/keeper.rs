@@ -8,7 +8,7 @@ use crate::BedError;
 use crate::bed::Bed;
 use crate::control::{self, BedStatus, ProcessStatus, Reply, Request};
 use crate::kinds::{self, Kind};
-use crate::namespace::{inner_pid, is_zombie, own_processes};
+use crate::namespace::{descendants, inner_pid, is_zombie, own_processes};
 use crate::process_id::ProcessId;
 use crate::state::{BedState, Phase};
 use procfs::process::Process;
@@ -214,6 +214,7 @@ impl Keeper {
         };
         match request {
             Request::Status => Reply::Status(self.status()),
+            Request::Nodes => Reply::Nodes(self.bed.status()),
             Request::Down => Reply::Done,
             Request::Fault { action, check } => {
                 let fault = action.parse().map_err(BedError::Usage);
@@ -240,6 +241,11 @@ impl Keeper {
             return;
         }
         self.reaped = Instant::now();
+        // Without its state nobody can end it: another process has removed its directory.
+        let state = BedState::read(self.bed.dir());
+        if !state.is_ok_and(|s| s.owner == ProcessId::own()) {
+            self.stop.store(true, Relaxed);
+        }
         let daemons = self.bed.daemon_pids();
         for process in own_processes() {
             let pid = inner_pid(&process);
@@ -297,5 +303,5 @@ fn processes() -> Vec<ProcessStatus> {
             memory_bytes: stat.rss * rustix::param::page_size() as u64,
         })
     };
-    own_processes().into_iter().filter_map(of).collect()
+    descendants().into_iter().filter_map(of).collect()
 }

@@ -1,7 +1,9 @@
 //! The processes of this process's namespace. `/proc` shows those of the machine.
 
+use crate::process_id::ProcessId;
 use procfs::process::Process;
 use rustix::process::Pid;
+use std::collections::BTreeMap;
 
 /// The processes of this namespace, by their numbers on the machine.
 pub(crate) fn own_processes() -> Vec<Process> {
@@ -16,6 +18,30 @@ pub(crate) fn own_processes() -> Vec<Process> {
     let mut found: Vec<Process> = all
         .filter(|p| namespace(&p.pid.to_string()).is_ok_and(|n| n == own))
         .collect();
+    found.sort_by_key(|p| p.pid);
+    found
+}
+
+/// This process and its descendants, also those in namespaces of their own, such as another kernel's.
+pub(crate) fn descendants() -> Vec<Process> {
+    let all: Vec<(Process, i32)> = procfs::process::all_processes()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|p| {
+            let parent = p.stat().ok()?.ppid;
+            Some((p, parent))
+        })
+        .collect();
+    let parents: BTreeMap<i32, i32> = all.iter().map(|(p, parent)| (p.pid, *parent)).collect();
+    let own = ProcessId::own().pid;
+    let is_below = |pid: i32| {
+        let line = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
+        // Parents are looked at at different times, so they might form a circle.
+        line.take(parents.len()).any(|pid| pid == own)
+    };
+    let mut found: Vec<Process> = all.into_iter().map(|(p, _)| p).collect();
+    found.retain(|p| is_below(p.pid));
     found.sort_by_key(|p| p.pid);
     found
 }

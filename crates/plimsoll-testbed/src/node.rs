@@ -201,7 +201,10 @@ impl Node {
                     relay.set_rtt(rtt);
                 }
             }
-            (Verb::Fill, ..) => fill(self.file_system.as_deref().expect("it takes this fault"))?,
+            (Verb::Fill, ..) => {
+                let dir = self.file_system.as_deref().expect("it takes this fault");
+                fill(dir, given_up)?;
+            }
             (Verb::Slow(iops), ..) => {
                 let limit = self.io_limit.as_mut().expect("it takes this fault");
                 limit.set(Some(iops))?;
@@ -304,11 +307,11 @@ fn set_device(device: &str, is_up: bool) -> Result<(), BedError> {
 }
 
 /// Writes a file until its file system is full.
-fn fill(dir: &Path) -> Result<(), BedError> {
+fn fill(dir: &Path, given_up: impl Fn() -> bool) -> Result<(), BedError> {
     let path = dir.join(FILL_FILE);
     let mut file = File::create(&path).map_err(BedError::at(&path))?;
     let mut chunk = vec![0xA5; 1 << 20];
-    while !chunk.is_empty() {
+    while !chunk.is_empty() && !given_up() {
         match file.write(&chunk) {
             Ok(1..) => {}
             // Smaller ones may still fit.

@@ -42,12 +42,21 @@ impl ProcessId {
         Self::of(self.pid) == Some(*self)
     }
 
-    /// Kills it, unless it has ended.
-    pub fn kill(&self) {
+    /// Asks it to end, unless it has ended.
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
         if let (true, Some(pid)) = (self.is_running(), Pid::from_raw(self.pid)) {
             // It may end meanwhile.
-            let _ = kill_process(pid, Signal::KILL);
+            let _ = kill_process(pid, signal);
         }
+    }
+
+    /// Kills it, unless it has ended.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::BedError;
 use crate::options::BedOptions;
-use crate::process_id::boot_id;
+use crate::process_id::{ProcessId, boot_id};
 use crate::state::BedState;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,9 @@ pub(crate) enum Found {
     /// A bed that works or is being started.
     Alive(BedState),
     /// What is left of a bed whose owner has ended.
-    Left(Option<BedState>),
+    Left(BedState),
+    /// Something else, or a bed of another version.
+    Unknown(BedError),
 }
 
 impl Store {
@@ -52,7 +54,8 @@ impl Store {
     /// # Errors
     /// If a directory cannot be created, or belongs to another user.
     pub fn of_user() -> Result<Self, BedError> {
-        let uid = rustix::process::getuid().as_raw();
+        // A command that has entered a bed is root of its namespace.
+        let uid = crate::preload::user_outside();
         let variable = |name| {
             std::env::var_os(name)
                 .filter(|v| !v.is_empty())
@@ -64,7 +67,10 @@ impl Store {
                 (dir.join("states"), dir.join("data"))
             }
             None => {
-                let states = match variable("XDG_RUNTIME_DIR") {
+                // After `su` it may be that of another user.
+                let own = rustix::process::geteuid().as_raw();
+                let is_own = |dir: &PathBuf| dir.metadata().is_ok_and(|m| m.uid() == own);
+                let states = match variable("XDG_RUNTIME_DIR").filter(is_own) {
                     Some(dir) => dir.join("plimsoll-testbeds"),
                     None => format!("/tmp/plimsoll-testbeds-{uid}").into(),
                 };
@@ -72,6 +78,7 @@ impl Store {
             }
         };
         for dir in [&states, &data] {
+            check_dir(dir)?;
             own_dir(dir)?;
         }
         Ok(Self { states, data })
@@ -83,18 +90,23 @@ impl Store {
         self.states.join(name)
     }
 
+    /// Keeps other commands from creating and removing directories until it is dropped.
+    fn lock(&self) -> Result<File, BedError> {
+        let at = BedError::at(&self.states);
+        let dir = File::open(&self.states).map_err(&at)?;
+        dir.lock().map_err(&at)?;
+        Ok(dir)
+    }
+
     /// Names of all directories, in order.
     fn names(&self) -> Result<Vec<String>, BedError> {
         let at = BedError::at(&self.states);
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.states).map_err(&at)? {
-            names.push(
-                entry
-                    .map_err(&at)?
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned(),
-            );
+            let entry = entry.map_err(&at)?;
+            if entry.file_type().is_ok_and(|t| t.is_dir()) {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
         }
         names.sort();
         Ok(names)
@@ -103,8 +115,8 @@ impl Store {
     fn look(&self, name: &str) -> Found {
         match BedState::read(&self.dir(name)) {
             Ok(state) if state.is_alive() => Found::Alive(state),
-            Ok(state) => Found::Left(Some(state)),
-            Err(_) => Found::Left(None),
+            Ok(state) => Found::Left(state),
+            Err(e) => Found::Unknown(e),
         }
     }
 
@@ -118,7 +130,7 @@ impl Store {
             .filter(|name| !name.starts_with(NEW))
             .filter_map(|name| match self.look(&name) {
                 Found::Alive(state) => Some(state),
-                Found::Left(_) => None,
+                Found::Left(_) | Found::Unknown(_) => None,
             })
             .collect())
     }
@@ -129,8 +141,10 @@ impl Store {
     /// If there is none that works or is being started: the message names those that there are.
     pub fn bed(&self, name: &str) -> Result<BedState, BedError> {
         check_name(name)?;
-        if let Found::Alive(state) = self.look(name) {
-            return Ok(state);
+        match self.look(name) {
+            Found::Alive(state) => return Ok(state),
+            Found::Unknown(e) if self.dir(name).exists() => return Err(e),
+            _ => {}
         }
         let others: Vec<String> = self.beds()?.into_iter().map(|b| b.name).collect();
         let others = match others.as_slice() {
@@ -147,36 +161,25 @@ impl Store {
     /// # Errors
     /// If something cannot be removed.
     pub fn sweep(&self) -> Result<Vec<String>, BedError> {
+        let _lock = self.lock()?;
         let mut swept = Vec::new();
         for name in self.names()? {
-            let left = match (self.look(&name), name.strip_prefix(NEW)) {
-                (Found::Alive(_), _) => continue,
-                (Found::Left(state), None) => state,
-                // Its first part is the process that made it.
-                (Found::Left(state), Some(_)) if state.is_some() => state,
-                (Found::Left(_), Some(rest)) => {
-                    let pid = rest.split('-').next().and_then(|p| p.parse().ok());
-                    if pid.and_then(crate::process_id::ProcessId::of).is_some() {
-                        continue;
+            match self.look(&name) {
+                Found::Left(state) => {
+                    self.remove_unlocked(&name, &state)?;
+                    if !name.starts_with(NEW) {
+                        swept.push(name);
                     }
-                    None
                 }
-            };
-            // A path from a file is only removed if it is where this store puts it.
-            if let Some(state) = &left
-                && state.data_dir == self.data.join(&state.name)
-            {
-                remove_dir(&state.data_dir)?;
-            }
-            if let Some(group) = left.as_ref().and_then(|s| s.control_group.as_ref()) {
-                crate::cgroup::remove(group);
-            }
-            remove_dir(&self.dir(&name))?;
-            if !name.starts_with(NEW) {
-                swept.push(name);
+                // One that a killed process had just begun. Whatever else it may be, it is not a bed's.
+                Found::Unknown(_) if is_abandoned(&name) => {
+                    _ = std::fs::remove_dir(self.dir(&name))
+                }
+                Found::Alive(_) | Found::Unknown(_) => {}
             }
         }
         self.sweep_data()?;
+        crate::cgroup::sweep();
         Ok(swept)
     }
 
@@ -204,6 +207,7 @@ impl Store {
         options: &BedOptions,
     ) -> Result<BedState, BedError> {
         check_name(name)?;
+        let _lock = self.lock()?;
         let state = BedState::new(name, kind, options, self.data.join(name));
         let new = self.states.join(format!("{NEW}{}-{name}", state.owner.pid));
         private_dir(&new).map_err(BedError::at(&new))?;
@@ -240,12 +244,49 @@ impl Store {
 
     /// Removes the directories of a bed that has ended.
     pub(crate) fn remove(&self, state: &BedState) -> Result<(), BedError> {
-        // Its process removes it, unless it was killed.
+        let _lock = self.lock()?;
+        // Another command may have done so, and a new bed may have the name.
+        match self.look(&state.name) {
+            Found::Left(found) => self.remove_unlocked(&state.name, &found),
+            // This process was to start it.
+            Found::Alive(found) if found.owner == state.owner => {
+                self.remove_unlocked(&state.name, &found)
+            }
+            Found::Alive(_) | Found::Unknown(_) => Ok(()),
+        }
+    }
+
+    fn remove_unlocked(&self, name: &str, state: &BedState) -> Result<(), BedError> {
         if let Some(group) = &state.control_group {
             crate::cgroup::remove(group);
         }
-        remove_dir(&state.data_dir)?;
-        remove_dir(&self.dir(&state.name))
+        // A path from a file is only removed if it is where this store puts it.
+        if state.data_dir == self.data.join(&state.name) {
+            remove_dir(&state.data_dir)?;
+        }
+        remove_dir(&self.dir(name))
+    }
+}
+
+/// Whether a directory is one that a process began to make, which has ended.
+fn is_abandoned(name: &str) -> bool {
+    let pid = name
+        .strip_prefix(NEW)
+        .and_then(|rest| rest.split('-').next());
+    let pid: Option<i32> = pid.and_then(|pid| pid.parse().ok());
+    pid.is_some_and(|pid| ProcessId::of(pid).is_none())
+}
+
+/// Checks the directory of all beds: its path is a part of URLs, and of configurations of daemons.
+fn check_dir(dir: &Path) -> Result<(), BedError> {
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+@~".contains(b);
+    match dir.as_os_str().as_encoded_bytes().iter().all(is_plain) {
+        true => Ok(()),
+        false => Err(BedError::Usage(format!(
+            "{}: test beds need a directory of letters, digits and /._-+@~; {STATE_DIR_VARIABLE} names \
+             another one",
+            dir.display()
+        ))),
     }
 }
 
@@ -281,7 +322,11 @@ fn own_dir(dir: &Path) -> Result<(), BedError> {
         true => Ok(()),
         false => Err(BedError::failed(
             dir.display().to_string(),
-            format!("other users may write to it; {STATE_DIR_VARIABLE} names another directory"),
+            format!(
+                "it belongs to user {}, or others may write to it; {STATE_DIR_VARIABLE} names another \
+                 directory",
+                found.uid()
+            ),
         )),
     }
 }
@@ -306,7 +351,6 @@ fn remove_dir(dir: &Path) -> Result<(), BedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process_id::ProcessId;
 
     fn store(dir: &Path) -> Store {
         let store = Store {
@@ -350,7 +394,12 @@ mod tests {
         let mut booted = store.create("rebooted", "nfs", &none).unwrap();
         booted.boot_id = "another".into();
         booted.write(&store.dir("rebooted")).unwrap();
-        std::fs::create_dir(store.dir("empty")).unwrap();
+        std::fs::create_dir(store.dir("others")).unwrap();
+        std::fs::write(store.dir("others").join("file"), "precious").unwrap();
+        std::fs::write(store.dir("README"), "not a bed").unwrap();
+        let mut newer = store.create("newer", "nfs", &none).unwrap();
+        newer.schema_version += 1;
+        newer.write(&store.dir("newer")).unwrap();
         std::fs::create_dir(store.dir(&format!("{NEW}{}-x", i32::MAX))).unwrap();
         let own = format!("{NEW}{}-x", ProcessId::own().pid);
         std::fs::create_dir(store.dir(&own)).unwrap();
@@ -359,14 +408,19 @@ mod tests {
         std::fs::remove_dir_all(store.dir("lost")).unwrap();
         // This is not ours.
         std::fs::create_dir(store.data.join("strange")).unwrap();
-        assert_eq!(store.sweep().unwrap(), ["dead", "empty", "rebooted"]);
+        assert_eq!(store.sweep().unwrap(), ["dead", "rebooted"]);
         assert!(!lost.data_dir.exists() && !dead.data_dir.exists());
         let mut names: Vec<String> = left(dir.path())
             .iter()
             .map(|p| p.file_name().unwrap().to_string_lossy().into_owned())
             .collect();
         names.sort();
-        assert_eq!(names, [own.as_str(), "alive", "alive", "strange"]);
+        let kept = [
+            "README", "alive", "alive", "newer", "newer", "others", "strange",
+        ];
+        assert_eq!(names, [&[own.as_str()], &kept[..]].concat());
+        let newer = store.bed("newer").unwrap_err().to_string();
+        assert!(newer.contains("is of another Plimsoll"), "{newer}");
         let missing = store.bed("dead").unwrap_err().to_string();
         assert!(
             missing.starts_with("test bed `dead` is not up (up: alive)"),

@@ -41,7 +41,7 @@ impl Sut {
                 .map(|n| Parameter {
                     name: n.name.clone(),
                     value: n.address.clone().unwrap_or_default(),
-                    description: n.role.clone(),
+                    description: format!("{}: {}", n.role, n.state),
                 })
                 .collect(),
         });
@@ -117,6 +117,7 @@ mod tests {
                 name: "server.1".into(),
                 role: "chunk server".into(),
                 address: Some("198.18.0.2".into()),
+                state: "running".into(),
             }],
             notes: vec!["2 copies of each chunk".into()],
         };

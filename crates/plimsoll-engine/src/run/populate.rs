@@ -65,6 +65,8 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             }
             team.agree_on_outcome(made.map_err(|e| self.failed(e)))?;
             let noted = match team.is_root() {
+                // Other runs would read its contents instead of those that they choose.
+                true if self.plan.options.verify => self.note(id, layout, TreeState::Used),
                 true if fileset.grows => self.note_growth(id, layout, used.end),
                 true => self.note(id, layout, TreeState::Whole),
                 false => Ok(()),

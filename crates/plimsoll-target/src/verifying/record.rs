@@ -28,6 +28,8 @@ pub(crate) struct FileRecord {
     truncations: AtomicU32,
     /// Whether its contents are not known, so that they cannot be checked.
     is_unknown: AtomicBool,
+    /// Whether other processes truncate it, so that nothing is known of its length.
+    has_foreign_lengths: bool,
     /// Acknowledged ranges beyond `solid`, in order and apart. Whoever changes what is known holds it.
     beyond: Mutex<Vec<(u64, u64)>>,
 }
@@ -61,6 +63,7 @@ impl FileRecord {
             epoch: AtomicU64::new(0),
             truncations: AtomicU32::new(0),
             is_unknown: AtomicBool::new(false),
+            has_foreign_lengths: false,
             beyond: Mutex::default(),
         }
     }
@@ -68,7 +71,8 @@ impl FileRecord {
     /// A file of which other processes may change the length: it has at least no bytes, and appends begin
     /// at `end`.
     pub(crate) fn of_unknown_length(fileset: u32, file: u32, end: u64) -> Self {
-        let record = Self::new(fileset, file, 0, 0);
+        let mut record = Self::new(fileset, file, 0, 0);
+        record.has_foreign_lengths = true;
         record.end.store(end, SeqCst);
         record
     }
@@ -147,6 +151,10 @@ impl FileRecord {
 
     /// Notes that a write was acknowledged, which began at the instant of `before`.
     pub(crate) fn acknowledge(&self, before: Known, begin: u64, end: u64) {
+        // Another process may have cut it off.
+        if self.has_foreign_lengths {
+            return;
+        }
         // Most writes are within what is known already.
         if begin == end || (end <= before.solid && self.solid.load(SeqCst) >= end) {
             return;
@@ -186,7 +194,9 @@ impl FileRecord {
         let _beyond = self.lock();
         if has_succeeded && self.epoch.load(SeqCst) == epoch {
             // No other one began or ended meanwhile.
-            self.length.store(len, SeqCst);
+            if !self.has_foreign_lengths {
+                self.length.store(len, SeqCst);
+            }
             self.end.store(len, SeqCst);
         }
         self.truncations.fetch_sub(1, SeqCst);

@@ -6,6 +6,7 @@
 
 use super::buffers::{MAX_COMPOSED_BYTES, memory};
 use super::ledger::{Ledger, Presence};
+use super::record::FileRecord;
 use super::session_state::{VerifyingHandle, VerifyingSession, WrittenRange};
 use crate::error::OpError;
 use crate::session::Session;
@@ -90,7 +91,7 @@ impl<S: Session> Session for VerifyingSession<S> {
                 .record
                 .acknowledge(write.before, write.begin, write.end);
         }
-        self.found.check(&self.ledger)
+        std::mem::take(&mut self.wrong_reads) + self.found.check(&self.ledger)
     }
 
     fn begin_content(&mut self, stream: Stream) {
@@ -122,7 +123,9 @@ impl<S: Session> Session for VerifyingSession<S> {
     }
 
     async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError> {
-        self.inner.close(handle.inner).await
+        let done = self.inner.close(handle.inner).await;
+        lost_if_failed(&done, handle.record.as_deref());
+        done
     }
 
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {
@@ -172,7 +175,9 @@ impl<S: Session> Session for VerifyingSession<S> {
     }
 
     async fn fsync(&mut self, handle: &Self::Handle) -> Result<(), OpError> {
-        self.inner.fsync(&handle.inner).await
+        let done = self.inner.fsync(&handle.inner).await;
+        lost_if_failed(&done, handle.record.as_deref());
+        done
     }
 
     async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError> {
@@ -284,7 +289,8 @@ impl<S: Session> Session for VerifyingSession<S> {
         }
     }
 
-    /// Writes back what was read: changed bytes would be wrong.
+    /// Writes the contents again where it read: what it read may be zeros behind a hole, which another
+    /// worker has filled meanwhile.
     async fn modify(
         &mut self,
         handle: &Self::Handle,
@@ -295,9 +301,9 @@ impl<S: Session> Session for VerifyingSession<S> {
             return self.inner.modify(&handle.inner, offset, len).await;
         };
         let range = (offset, len);
-        let (room, read) = self.read_kept(&handle.inner, record, range).await?;
-        let bytes = &self.found.bytes(&room)[..read as usize];
-        self.inner.write_bytes(&handle.inner, offset, bytes).await?;
+        let (_, read) = self.read_kept(&handle.inner, record, range).await?;
+        self.write_stamped(&handle.inner, record, (offset, read), false)
+            .await?;
         Ok(2 * read)
     }
 
@@ -479,5 +485,12 @@ impl<S: Session> Session for VerifyingSession<S> {
             located.name.set(Presence::Gone);
         }
         removed
+    }
+}
+
+/// A flush that fails says that written data may be lost, which the target has thereby reported.
+fn lost_if_failed(done: &Result<(), OpError>, record: Option<&FileRecord>) {
+    if let (Err(_), Some(record)) = (done, record) {
+        record.set_unknown();
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct VerifyingSession<S: Session> {
     pub(super) queued: Vec<Option<QueuedWrite>>,
     /// Writes that were acknowledged and are not noted yet.
     pub(super) acknowledged: Vec<WrittenRange>,
+    /// Wrong reads of the operation that were checked before its end.
+    pub(super) wrong_reads: u64,
 }
 
 /// An open file and what is known of it.
@@ -63,6 +65,7 @@ impl<S: Session> VerifyingSession<S> {
             detached: None,
             queued: Vec::new(),
             acknowledged: Vec::with_capacity(16),
+            wrong_reads: 0,
         })
     }
 
@@ -71,7 +74,7 @@ impl<S: Session> VerifyingSession<S> {
         if let Some(room) = self.found.room(len)? {
             return Ok(room);
         }
-        self.found.check(&self.ledger);
+        self.wrong_reads += self.found.check(&self.ledger);
         let room = self.found.room(len)?;
         Ok(room.expect("without reads that are kept there is room"))
     }

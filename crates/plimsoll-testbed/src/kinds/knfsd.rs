@@ -109,7 +109,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let place = nfs::reached(bed, server)?;
     nfs::add_versions(bed, version, &place, Path::new(EXPORT), "/");
     bed.note(format!(
-        "the kernel's NFS server, NFS version {version}, in User-Mode Linux with {MEMORY} of memory, on \
+        "the kernel's NFS server in User-Mode Linux with {MEMORY} of memory, on \
          ext4 in a file"
     ));
     bed.note("the server delegates from about ten seconds after its start");

@@ -89,7 +89,7 @@ fn build(source: &str, flags: &[&str]) -> Result<Vec<u8>, BedError> {
 }
 
 /// Id of this user outside of namespaces: root of a namespace is the user who created it.
-fn user_outside() -> u32 {
+pub(crate) fn user_outside() -> u32 {
     let own = rustix::process::geteuid().as_raw();
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     outside(own, &map).unwrap_or(own)

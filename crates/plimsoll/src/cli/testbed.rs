@@ -220,7 +220,9 @@ impl Command {
                 "{first} and {other} are in networks of their own: one command can load only one of them"
             )));
         }
-        crate::commands::testbed::enter(first)
+        targets
+            .iter()
+            .try_for_each(|target| crate::commands::testbed::enter(target))
     }
 }
 

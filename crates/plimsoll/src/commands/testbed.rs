@@ -9,10 +9,11 @@ use plimsoll_results::{TestBedNode, TestBedSoftware};
 use plimsoll_target::testbed::{EnteredBed, NamedTarget};
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::{
-    BedError, BedState, BedStatus, BedTarget, KINDS, Kind, Rights, Start, Store, TestBed,
+    BedError, BedState, BedStatus, BedTarget, KINDS, Kind, Phase, Rights, Start, Store, TestBed,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -86,10 +87,12 @@ fn list(format: Format) -> Result<Exit, CommandError> {
 }
 
 /// Programs that a kind lacks with its default options.
-fn missing(kind: &Kind) -> Vec<Need> {
-    let needs = (kind.needs)(&Default::default());
-    let needs = needs.expect("the default options of a kind are right");
-    needs.into_iter().filter(|n| n.find().is_none()).collect()
+///
+/// # Errors
+/// Why this machine cannot have it.
+fn missing(kind: &Kind) -> Result<Vec<Need>, String> {
+    let needs = (kind.needs)(&Default::default()).map_err(|e| e.to_string())?;
+    Ok(needs.into_iter().filter(|n| n.find().is_none()).collect())
 }
 
 fn rights(kind: &Kind) -> &'static str {
@@ -110,7 +113,13 @@ fn list_text(beds: &[BedState]) -> String {
             rights(kind),
             kind.summary
         );
-        let missing = missing(kind);
+        let missing = match missing(kind) {
+            Ok(missing) => missing,
+            Err(why) => {
+                _ = writeln!(out, "{:longest$}            {why}", "");
+                continue;
+            }
+        };
         if !missing.is_empty() {
             let install = Need::install_commands(&missing).join(" && ");
             _ = writeln!(out, "{:longest$}            not installed: {install}", "");
@@ -149,12 +158,15 @@ fn list_json(beds: &[BedState]) -> String {
         .iter()
         .map(|kind| {
             let missing = missing(kind);
+            let why = missing.as_ref().err().cloned();
+            let missing = missing.unwrap_or_default();
             let programs: Vec<&str> = missing.iter().map(|n| n.program).collect();
             serde_json::json!({
                 "name": kind.name,
                 "summary": kind.summary,
                 "rights": rights(kind),
                 "options": kind.options,
+                "unavailable": why,
                 "missing": programs,
                 "install": Need::install_commands(&missing),
             })
@@ -270,7 +282,16 @@ fn up(args: &UpArgs) -> Result<Exit, CommandError> {
 fn status(names: &[String], format: Format) -> Result<Exit, CommandError> {
     let store = store()?;
     let names: Vec<String> = match names {
-        [] => store.beds()?.into_iter().map(|b| b.name).collect(),
+        [] => {
+            let (up, starting): (Vec<BedState>, Vec<BedState>) = store
+                .beds()?
+                .into_iter()
+                .partition(|b| b.phase == Phase::Up);
+            for bed in starting {
+                console::err(&format!("note: test bed `{}` is being started\n", bed.name));
+            }
+            up.into_iter().map(|b| b.name).collect()
+        }
         names => names.to_vec(),
     };
     let mut all = Vec::new();
@@ -349,17 +370,26 @@ fn down(names: &[String], all: bool) -> Result<Exit, CommandError> {
         true => store.beds()?.into_iter().map(|b| b.name).collect(),
         false => names.to_vec(),
     };
-    let mut out = String::new();
+    let mut done = BTreeSet::new();
+    let mut failed = None;
     for name in names {
-        // Its owner had ended.
-        if swept.contains(&name) {
-            _ = writeln!(out, "{name} is down");
+        if !done.insert(name.clone()) {
             continue;
         }
-        TestBed::of_any_phase(&store, &name)?.end()?;
-        _ = writeln!(out, "{name} is down");
+        // Its owner may have ended.
+        let ended = match swept.contains(&name) {
+            true => Ok(()),
+            false => TestBed::of_any_phase(&store, &name).and_then(TestBed::end),
+        };
+        match ended {
+            Ok(()) => _ = print(&format!("{name} is down\n"))?,
+            Err(e) => failed = failed.or(Some(e)),
+        }
     }
-    print(&out)
+    match failed {
+        None => Ok(Exit::Valid),
+        Some(e) => Err(e.into()),
+    }
 }
 
 fn exec(name: &str, words: &[OsString]) -> Result<Exit, CommandError> {
@@ -414,30 +444,35 @@ fn names_target(words: &[OsString]) -> bool {
     words.iter().any(is)
 }
 
-/// What the test bed is made of that this process is in, if that is this target.
-pub fn description(target: &str) -> Option<plimsoll_results::TestBed> {
-    plimsoll_target::testbed::name_of(target)?;
-    ENTERED.get().cloned()
+/// What the test bed is made of that this process is in, with its target of this URL.
+pub fn description(url: &str) -> Option<plimsoll_results::TestBed> {
+    plimsoll_target::testbed::name_of(url)?;
+    let mut bed = ENTERED.get()?.clone();
+    bed.place = plimsoll_target::testbed::place_of(url)?;
+    Some(bed)
 }
 
-fn describe(state: &BedState, target: &BedTarget) -> plimsoll_results::TestBed {
+/// What a bed is made of, and how its nodes are now; `place` is that of a target.
+fn describe(bed: &TestBed) -> Result<plimsoll_results::TestBed, BedError> {
+    let state = bed.state();
     let software = state.software.iter().map(|s| TestBedSoftware {
         name: s.name.clone(),
         version: s.version.clone(),
         role: s.role.clone(),
     });
-    let nodes = state.nodes.iter().map(|n| TestBedNode {
-        name: n.name.clone(),
-        role: n.role.clone(),
+    let nodes = bed.nodes()?.into_iter().map(|n| TestBedNode {
+        name: n.name,
+        role: n.role,
         address: n.address.map(|a| a.to_string()),
+        state: n.state,
     });
-    plimsoll_results::TestBed {
+    Ok(plimsoll_results::TestBed {
         kind: state.kind.clone(),
-        place: place(target),
+        place: String::new(),
         software: software.collect(),
         nodes: nodes.collect(),
         notes: state.notes.clone(),
-    }
+    })
 }
 
 /// Makes this process one of the bed in a target `testbed:NAME`, by starting this program again in the
@@ -450,10 +485,9 @@ pub fn enter(target: &str) -> Result<(), CommandError> {
         return Ok(());
     };
     let bed = TestBed::find(&Store::of_user()?, name)?;
-    let chosen = match plimsoll_target::testbed::target_of(target) {
-        Some(target) => bed.target_named(target)?,
-        None => bed.target(),
-    };
+    if let Some(target) = plimsoll_target::testbed::target_of(target) {
+        bed.target_named(target)?;
+    }
     if !bed.is_entered() {
         bed.join_control_group()?;
         let program = std::env::current_exe()
@@ -462,7 +496,8 @@ pub fn enter(target: &str) -> Result<(), CommandError> {
         command.args(std::env::args_os().skip(1));
         return Err(executed(command));
     }
-    ENTERED.get_or_init(|| describe(bed.state(), chosen));
+    let described = describe(&bed)?;
+    ENTERED.get_or_init(|| described);
     let target = |t: &BedTarget| NamedTarget {
         name: t.name.clone(),
         url: t.url.clone(),

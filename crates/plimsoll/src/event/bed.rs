@@ -3,6 +3,12 @@
 use super::executor::Execution;
 use super::{Action, EventExecutor, ShellExecutor};
 use plimsoll_testbed::{BedError, Fault, Store, TestBed};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Time between two looks at whether an action is to end.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The bed of a target.
 fn bed(target: &str) -> Result<TestBed, BedError> {
@@ -23,7 +29,7 @@ pub(super) fn check(target: &str, fault: &str) -> Result<(), String> {
 
 /// Executes faults of a test bed, and commands.
 struct BedExecutor {
-    bed: TestBed,
+    bed: Arc<TestBed>,
     shell: ShellExecutor,
 }
 
@@ -33,9 +39,21 @@ impl EventExecutor for BedExecutor {
             return self.shell.execute(action, stopped);
         };
         let fault: Fault = fault.parse().expect("it was checked before the run");
-        match self.bed.fault(&fault, false) {
-            Ok(()) => Execution::default(),
-            Err(e) => Execution::failed(e),
+        let (bed, (sender, done)) = (self.bed.clone(), channel());
+        // A restart takes until the node is ready, which the end of a run does not wait for.
+        std::thread::spawn(move || sender.send(bed.fault(&fault, false)));
+        loop {
+            match done.recv_timeout(STOP_POLL_INTERVAL) {
+                Ok(Ok(())) => return Execution::default(),
+                Ok(Err(e)) => return Execution::failed(e),
+                Err(RecvTimeoutError::Timeout) if !stopped() => {}
+                Err(_) => {
+                    return Execution {
+                        timed_out: true,
+                        ..Execution::default()
+                    };
+                }
+            }
         }
     }
 }
@@ -47,7 +65,7 @@ impl EventExecutor for BedExecutor {
 pub fn executor(target: &str, shell: ShellExecutor) -> Result<Box<dyn EventExecutor>, BedError> {
     Ok(match plimsoll_target::testbed::name_of(target) {
         Some(_) => Box::new(BedExecutor {
-            bed: bed(target)?,
+            bed: Arc::new(bed(target)?),
             shell,
         }),
         None => Box::new(shell),

@@ -396,6 +396,61 @@ fn an_interrupted_start_leaves_nothing() {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
+/// The command that starts it ends too, and says so.
+#[test]
+fn a_bed_that_is_being_started_can_be_ended() {
+    let beds = Beds::new();
+    let child = starting(&beds);
+    let down = beds.testbed(&["down", "slow"]).expect_code(0);
+    assert_eq!(down.stdout, "slow is down\n");
+    Ended::wait(child, Instant::now()).expect_code(1);
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}
+
+/// The directories are the same for a command that has entered a bed, where a user is root.
+#[test]
+fn a_bed_is_found_without_a_directory_of_the_users_choice() {
+    let beds = Beds::new();
+    let name = format!("test-{}", std::process::id());
+    let command = |args: &[&str]| {
+        let mut command = beds.command(args);
+        command
+            .env_remove(STATE_DIR_VARIABLE)
+            .env_remove("XDG_RUNTIME_DIR");
+        Ended::of(command)
+    };
+    command(&["testbed", "up", "nfs", "-q", "--name", &name]).expect_code(0);
+    let target = format!("testbed:{name}");
+    let load = command(&[
+        "run",
+        "varmail",
+        "--set",
+        "nfiles=40",
+        "--time",
+        "1s",
+        "--results",
+        "results",
+        "--target",
+        &target,
+    ]);
+    let down = command(&["testbed", "down", &name, &name]);
+    assert_eq!(load.expect_code(0).code, Some(0));
+    assert_eq!(down.expect_code(0).stdout, format!("{name} is down\n"));
+}
+
+#[test]
+fn a_directory_that_cannot_be_part_of_urls_is_refused() {
+    let beds = Beds::new();
+    let mut command = beds.command(&["testbed", "list"]);
+    command.env(STATE_DIR_VARIABLE, beds.bench.path("with a blank"));
+    let refused = Ended::of(command).expect_code(2).stderr;
+    assert!(
+        refused.contains("test beds need a directory of letters"),
+        "{refused}"
+    );
+    assert!(!beds.bench.path("with a blank").exists());
+}
+
 #[test]
 fn a_bed_for_one_command_ends_with_it() {
     let beds = Beds::new();
@@ -481,15 +536,37 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
     beds.testbed(&["up", "nfs", "-q", "--nfs-version", "3"])
         .expect_code(0);
     let run = |more: &[&str]| {
-        let words = ["run", "varmail", "--set", "nfiles=60", "--set", "nthreads=2", "--time"];
+        let words = [
+            "run",
+            "varmail",
+            "--set",
+            "nfiles=60",
+            "--set",
+            "nthreads=2",
+            "--time",
+        ];
         let mut command = beds.command(&words);
         command
-            .args(["3s", "--format", "json", "--results", "results", "--interval", "100ms"])
+            .args([
+                "3s",
+                "--format",
+                "json",
+                "--results",
+                "results",
+                "--interval",
+                "100ms",
+            ])
             .args(["--target", "testbed:nfs"])
             .args(more);
         Ended::of(command)
     };
-    let events = ["--event", "1s kill server", "--event", "1.2s restart server", "--verify"];
+    let events = [
+        "--event",
+        "1s kill server",
+        "--event",
+        "1.2s restart server",
+        "--verify",
+    ];
     let ended = run(&events);
     // A restart that takes long is a stall.
     let done: plimsoll_results::Run = serde_json::from_str(&ended.stdout).unwrap();
@@ -498,7 +575,10 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
     assert_eq!(actions, ["kill server", "restart server"]);
     for event in &done.events {
         assert_eq!(event.state, EventState::Executed, "{event:?}");
-        assert!(event.lateness_s.unwrap() >= 0.0 && event.error.is_none(), "{event:?}");
+        assert!(
+            event.lateness_s.unwrap() >= 0.0 && event.error.is_none(),
+            "{event:?}"
+        );
     }
     // Nothing is replied to before the server is back.
     let gap = done.events[0].effect.as_ref().unwrap().max_gap_s;

@@ -430,7 +430,11 @@ fn a_local_file_system_is_filled_and_slowed() {
         };
         bed.load();
         let kind = bed.sh("stat --file-system --format=%T $FILES");
-        let expected = if file_system == "ext4" { "ext2/ext3" } else { file_system };
+        let expected = if file_system == "ext4" {
+            "ext2/ext3"
+        } else {
+            file_system
+        };
         assert_eq!(kind.trim(), expected);
         bed.fault("fill");
         assert_eq!(bed.state("disk"), "full");
@@ -459,7 +463,11 @@ fn slow_and_heal(bed: &Bed) {
     let slow = Ended::of(slow);
     if slow.code != Some(0) {
         // Not every system has control groups for block devices.
-        assert!(slow.stderr.contains("`slow` applies to no node"), "{}", slow.stderr);
+        assert!(
+            slow.stderr.contains("`slow` applies to no node"),
+            "{}",
+            slow.stderr
+        );
         return;
     }
     assert_eq!(bed.state("disk"), "50 iops");

@@ -96,13 +96,31 @@ fn workloads_that_lose_nothing_have_every_file_read_again() {
 #[test]
 fn every_operation_of_a_mix_is_verified_in_one_process_and_in_three() {
     let bench = Bench::on_tmpfs();
-    let mix = mix(&bench, true);
-    for processes in ["1", "3"] {
+    let own = mix(&bench, true);
+    // All workers, those of other processes too, truncate the same files.
+    let text = everything(false).replace("files = {", "files = { shared = true,");
+    std::fs::write(bench.path("shared.toml"), text).unwrap();
+    let shared = bench.path("shared.toml").to_str().unwrap().to_owned();
+    for (mix, processes) in [(&own, "1"), (&own, "3"), (&shared, "1"), (&shared, "3")] {
         let processes = format!("--processes={processes}");
         let more = ["--verify", "--time=1s", "--warmup=0s", "--keep", &processes];
-        let found = good(bench.run_in_work(&mix, &more));
+        let found = good(bench.run_in_work(mix, &more));
         assert_read_again(&bench, &found);
     }
+}
+
+/// What it leaves has contents that other runs do not choose.
+#[test]
+fn another_run_does_not_reuse_verified_files() {
+    let bench = Bench::on_tmpfs();
+    let reused = |more: &[&str]| {
+        let all = [more, &["--set=filesize=1m", "--time=200ms", "--keep"]].concat();
+        let run = bench.run_in_work("randomrw", &all).result(0);
+        run.filesets[0].reused
+    };
+    assert!(!reused(&["--verify"]));
+    assert!(!reused(&[]));
+    assert!(reused(&[]));
 }
 
 #[test]
