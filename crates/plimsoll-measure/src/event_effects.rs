@@ -40,6 +40,17 @@ pub struct Successes {
 }
 
 impl IntervalSummary {
+    /// The length of all intervals of a window but the last, in nanoseconds, 0 if there are none. The only
+    /// one with operations may be the last, which is shorter: then its start tells.
+    #[must_use]
+    pub fn full_length(intervals: &[Self]) -> Nanos {
+        let of = |i: &Self| match i.start.checked_div(i.index) {
+            Some(length) => length.max(i.length),
+            None => i.length,
+        };
+        intervals.iter().map(of).max().unwrap_or(0)
+    }
+
     /// Sums up an interval. `is_counted`: whether operations of a row count in the summary of a run;
     /// `is_of_workload`: whether they are the workload's own, so that their failures are counted.
     #[must_use]
@@ -163,7 +174,7 @@ struct Series {
 
 impl Series {
     fn of(intervals: &[IntervalSummary], window: Nanos) -> Self {
-        let length = intervals.iter().map(|i| i.length).max().unwrap_or(0);
+        let length = IntervalSummary::full_length(intervals);
         let interval = length.max(1);
         let count = match length {
             0 => 0,

@@ -89,8 +89,8 @@ pub struct EventFigures {
     pub recovery_s: Option<f64>,
     /// Resolution of that time in seconds: the length of an interval.
     pub recovery_resolution_s: f64,
-    /// The longest time without a successful operation that began at or after the event and before
-    /// the next one, in seconds.
+    /// The longest time without a successful operation that lasted after the event and began before the
+    /// next one, in seconds: the part of it that is after the event.
     pub max_gap_s: f64,
     /// When it began, in seconds since the window opened.
     pub max_gap_start_s: f64,
@@ -170,9 +170,10 @@ impl RunEvent {
         for (totals, _) in windows {
             let of_window = |s: &&IntervalSummary| s.window == totals.number;
             let intervals: Vec<_> = summaries.iter().filter(of_window).cloned().collect();
-            let Some(interval) = intervals.iter().map(|i| i.length).max() else {
+            if intervals.is_empty() {
                 continue;
-            };
+            }
+            let interval = IntervalSummary::full_length(&intervals);
             let mut own: Vec<&mut Self> = events
                 .iter_mut()
                 .filter(|e| e.window == Some(totals.number))

@@ -147,3 +147,24 @@ fn what_stops_for_ever_does_not_come_back() {
         (None, SECOND)
     );
 }
+
+/// After an outage up to the end there may be nothing but a last interval, which is shorter.
+#[test]
+fn the_length_of_intervals_is_known_from_the_last_one() {
+    let last = |index: u64, start: Nanos, length: Nanos| IntervalSummary {
+        index,
+        start,
+        length,
+        ops: 30,
+        ..IntervalSummary::default()
+    };
+    let only = [last(2, 2 * SECOND, 300 * MS)];
+    assert_eq!(IntervalSummary::full_length(&only), SECOND);
+    let effects = event_effects(&only, 2300 * MS, &[SECOND]);
+    assert_eq!(effects[0].before_per_s, Some(0.0));
+    assert_eq!(
+        IntervalSummary::full_length(&[last(0, 0, 300 * MS)]),
+        300 * MS
+    );
+    assert_eq!(IntervalSummary::full_length(&[]), 0);
+}
