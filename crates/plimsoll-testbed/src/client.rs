@@ -516,7 +516,7 @@ fn last_words(errors: &str) -> &str {
 /// The kind of a name.
 ///
 /// # Errors
-/// See [`kinds::find`].
+/// If it is not a kind: with those that there are.
 pub fn kind(name: &str) -> Result<&'static Kind, BedError> {
     kinds::find(name)
 }
