@@ -181,9 +181,10 @@ fn init_script() -> String {
 const INIT: &str = r#"#!/bin/bash
 [ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs run /run
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs run /run || exit 1
 mount -t devtmpfs dev /dev 2>/dev/null
-mount -t tmpfs nfs /var/lib/nfs
+# The root is the machine's: nothing is written to it.
+mount -t tmpfs nfs /var/lib/nfs || exit 1
 mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/nfsdcltrack
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab
 ip link set lo up; ip link set eth0 up; ip addr add @SERVER@/30 dev eth0
@@ -193,7 +194,7 @@ printf '#!/bin/sh\nexec %s -d /run/uml "$@"\n' $(command -v modprobe) > /run/bin
 chmod 755 /run/bin/modprobe; export PATH=/run/bin:$PATH
 echo /run/bin/modprobe > /proc/sys/kernel/modprobe
 modprobe nfsd; mount -t nfsd nfsd /proc/fs/nfsd
-mount -t tmpfs mnt /mnt; mkdir /mnt/export
+mount -t tmpfs mnt /mnt || exit 1; mkdir /mnt/export
 mount -t ext4 -o noatime /dev/ubda /mnt/export || exit 1
 chmod 777 /mnt/export
 rpcbind -w; rpc.mountd -p @MOUNT@
