@@ -253,11 +253,11 @@ impl Series {
         let end = back.map_or(next, |back| back.min(next));
         let after = back.and_then(|back| {
             // An event in the interval in which the throughput is back is what brought it back.
-            let settled = match back > at {
+            let recovered = match back > at {
                 true => back + self.interval - 1,
                 false => at,
             };
-            self.mean_within(back, next_after(event.events, settled, self.window))
+            self.mean_within(back, next_after(event.events, recovered, self.window))
         });
         let (first, last) = (at / self.interval, next / self.interval);
         let last = match next == self.window {

@@ -216,7 +216,7 @@ pub trait Session {
     /// contents are those that the run begins with.
     fn begin_populating(&mut self, _fileset: FilesetId, _file: FileId) {}
 
-    /// Checks what was read since the last call. Called when the operation is no longer timed. Returns
+    /// Checks what was read since the last call. Called after the end time of the operation. Returns
     /// the number of reads that returned wrong contents.
     #[inline(always)]
     fn check_reads(&mut self) -> u64 {

@@ -49,8 +49,8 @@ pub use relay::{Fault, FaultRelay, Garbage};
 pub use serve_nfs::ServeNfs;
 pub use viewer::{Kind, Viewer};
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use plimsoll_testbed::needs::Need;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Port of NFS, of all versions.
@@ -129,24 +129,8 @@ fn with_options(url: &str, options: &str) -> String {
 
 /// Finds a program in `PATH` or in the administrator's directories.
 fn program(program: &'static str, package: &'static str) -> Result<PathBuf, TestServerError> {
-    std::env::split_paths(&path_of_root())
-        .map(|dir| dir.join(program))
-        .find(|p| is_program(p))
-        .ok_or(TestServerError::Missing { program, package })
-}
-
-/// `PATH` and the administrator's directories, which ordinary users do not have in it.
-fn path_of_root() -> OsString {
-    let own = std::env::var_os("PATH").unwrap_or_default();
-    let admin = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
-    let all = std::env::split_paths(&own).chain(admin);
-    std::env::join_paths(all).expect("parts of a list of paths can be joined")
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata()
-        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    let found = Need::debian(program, package).find();
+    found.ok_or(TestServerError::Missing { program, package })
 }
 
 fn only_root() -> Result<(), TestServerError> {

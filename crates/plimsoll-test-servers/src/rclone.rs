@@ -1,9 +1,10 @@
 //! go-nfs, run by `rclone serve nfs`.
 
+use crate::TestServerError;
 use crate::loopback::own_address;
 use crate::process::{Process, bound_command, wait_until};
 use crate::table::NfsServer;
-use crate::{TestServerError, is_program};
+use plimsoll_testbed::needs::is_program;
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

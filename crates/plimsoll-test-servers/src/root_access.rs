@@ -5,7 +5,8 @@
 //! test program is run once more, for that one test, as root of new namespaces.
 
 use crate::process::{bound_command, run};
-use crate::{TestServerError, path_of_root, program};
+use crate::{TestServerError, program};
+use plimsoll_testbed::needs::path_of_root;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 

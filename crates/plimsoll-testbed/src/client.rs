@@ -3,7 +3,7 @@
 use crate::control::{self, BedStatus, REPLY_TIMEOUT, Reply, Request};
 use crate::fault::Fault;
 use crate::keeper;
-use crate::kinds::{self, Kind, Rights};
+use crate::kinds::{Kind, Rights};
 use crate::node::NodeStatus;
 use crate::options::BedOptions;
 use crate::process_id::ProcessId;
@@ -511,25 +511,6 @@ fn last_words(errors: &str) -> &str {
     let is_said = |l: &&str| !l.trim().is_empty() && !l.contains("sigprocmask unblock failed");
     let last = errors.lines().rev().find(is_said);
     last.unwrap_or("it was killed, or ended and wrote nothing")
-}
-
-/// The kind of a name.
-///
-/// # Errors
-/// If it is not a kind: with those that there are.
-pub fn kind(name: &str) -> Result<&'static Kind, BedError> {
-    kinds::find(name)
-}
-
-/// One line for a node.
-#[must_use]
-pub fn node_line(node: &NodeStatus) -> [String; 4] {
-    [
-        node.name.clone(),
-        node.role.clone(),
-        node.address.map(|a| a.to_string()).unwrap_or_default(),
-        node.state.clone(),
-    ]
 }
 
 #[cfg(test)]

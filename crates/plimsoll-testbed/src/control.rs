@@ -117,7 +117,7 @@ pub(crate) fn request(dir: &Path, request: &Request, timeout: Duration) -> Resul
 
 /// Reads a request and replies with what `serve` returns.
 pub(crate) fn answer(stream: &UnixStream, serve: impl FnOnce(&Request) -> Reply) {
-    // One that says nothing holds up nobody for long.
+    // A client that sends nothing holds the others up for a moment only.
     let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
     let _ = stream.set_nonblocking(false);
     let mut line = String::new();

@@ -280,7 +280,7 @@ impl Running {
 fn foreign_end(waited: rustix::io::Result<Option<(Pid, WaitStatus)>>) -> Option<ExitStatus> {
     match waited {
         Ok(ended) => ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())),
-        // It is no child any more: somebody else has seen its end.
+        // Its end has been waited for already.
         Err(rustix::io::Errno::CHILD) => Some(ExitStatus::from_raw(0)),
         Err(_) => None,
     }
@@ -483,7 +483,7 @@ impl Daemon {
         let begun = Instant::now();
         let what = format!("starting `{}`", self.line.shown());
         loop {
-            // Before readiness is asked for: something else may listen at its port.
+            // Before readiness is checked: something else may listen at its port.
             let ended = self.poll();
             if let Some(why) = failure(ended, &[&self.written()]) {
                 return Err(BedError::failed(what, why));

@@ -79,7 +79,7 @@ pub fn keep(dir: &Path) -> ExitCode {
 fn say(word: &str, text: &str) -> ExitCode {
     let text = serde_json::to_string(text).expect("text is JSON");
     let mut out = std::io::stdout();
-    // Whether somebody reads is checked elsewhere.
+    // Whether there is a reader is checked elsewhere.
     let _ = writeln!(out, "{word} {text}").and_then(|()| out.flush());
     match word {
         READY => ExitCode::SUCCESS,
@@ -220,7 +220,7 @@ impl Keeper {
                 let fault = action.parse().map_err(BedError::Usage);
                 done(fault.and_then(|fault| match check {
                     true => self.bed.node_of(&fault).map(drop),
-                    false => (self.kind.apply)(&mut self.bed, &fault),
+                    false => self.bed.apply(&fault),
                 }))
             }
         }
@@ -241,7 +241,7 @@ impl Keeper {
             return;
         }
         self.reaped = Instant::now();
-        // Without its state nobody can end it: another process has removed its directory.
+        // Without its state no command can end it: another process has removed its directory.
         let state = BedState::read(self.bed.dir());
         if !state.is_ok_and(|s| s.owner == ProcessId::own()) {
             self.stop.store(true, Relaxed);
@@ -261,7 +261,6 @@ impl Keeper {
 
     /// Ends the daemons and removes their files, as root of the namespaces.
     fn end(mut self) {
-        (self.kind.stop)(&mut self.bed);
         self.bed.stop();
         let state = BedState::read(self.bed.dir());
         if let Ok(state) = state {

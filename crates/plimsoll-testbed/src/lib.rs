@@ -38,12 +38,12 @@ mod process_id;
 mod state;
 mod store;
 
-pub use client::{Start, TestBed, check, kind, node_line};
+pub use client::{Start, TestBed, check};
 pub use control::{BedStatus, ProcessStatus};
 pub use error::BedError;
 pub use fault::{Fault, Verb};
 pub use keeper::keep;
-pub use kinds::{KINDS, Kind, Rights};
+pub use kinds::{KINDS, Kind, Rights, find as find_kind};
 pub use node::NodeStatus;
 pub use options::BedOptions;
 pub use process_id::ProcessId;

@@ -86,7 +86,9 @@ pub fn path_of_root() -> OsString {
     std::env::join_paths(all).expect("parts of a list of paths can be joined")
 }
 
-fn is_program(path: &Path) -> bool {
+/// Whether a path is a program.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata()
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)

@@ -7,6 +7,7 @@ use crate::daemon::{CommandLine, Daemon, is_mount_point};
 use crate::fault::Verb;
 use crate::state::NodeState;
 use plimsoll_wan::{Link, Relay};
+use procfs::Current;
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::Write;
@@ -308,6 +309,7 @@ fn set_device(device: &str, is_up: bool) -> Result<(), BedError> {
 
 /// Writes a file until its file system is full.
 fn fill(dir: &Path, given_up: impl Fn() -> bool) -> Result<(), BedError> {
+    check_memory(dir)?;
     let path = dir.join(FILL_FILE);
     let mut file = File::create(&path).map_err(BedError::at(&path))?;
     let mut chunk = vec![0xA5; 1 << 20];
@@ -323,4 +325,24 @@ fn fill(dir: &Path, given_up: impl Fn() -> bool) -> Result<(), BedError> {
         }
     }
     Ok(())
+}
+
+/// Checks that a file system in memory can be filled without taking all of the machine's.
+fn check_memory(dir: &Path) -> Result<(), BedError> {
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    let system = rustix::fs::statfs(dir).map_err(|e| BedError::at(dir)(e.into()))?;
+    if system.f_type != TMPFS_MAGIC {
+        return Ok(());
+    }
+    let needed = system
+        .f_bavail
+        .saturating_mul(system.f_bsize.unsigned_abs());
+    let memory = procfs::Meminfo::current().map_err(|e| BedError::failed("/proc/meminfo", e))?;
+    let available = memory.mem_available.unwrap_or(memory.mem_free);
+    match needed < available {
+        true => Ok(()),
+        false => Err(BedError::Usage(format!(
+            "filling it takes {needed} bytes of memory, and {available} are available"
+        ))),
+    }
 }

@@ -244,7 +244,7 @@ impl Runner<'_> {
         let mut found = reread
             .found
             .into_inner()
-            .expect("nobody panics while holding it");
+            .expect("no thread panics while holding it");
         found.seconds = begun.elapsed().as_secs_f64();
         found.skipped = match ended {
             Ok(()) => None,

@@ -71,6 +71,21 @@ impl<B: NfsBackend> NfsSession<B> {
         self.client.walk(split(path).0).await.map(|_| ())
     }
 
+    /// Writes these bytes.
+    async fn write_given(
+        &mut self,
+        handle: &NfsHandle<B::File>,
+        offset: u64,
+        bytes: &[u8],
+        stability: Stability,
+    ) -> Result<(), OpError> {
+        let open = &handle.open;
+        open.may_write()?;
+        transfer::write_bytes(&*self.client, open, offset, bytes, stability).await?;
+        self.note_write(handle, offset, bytes.len() as u64);
+        Ok(())
+    }
+
     /// Writes `len` bytes of the session's content.
     async fn write_content(
         &mut self,
@@ -294,11 +309,8 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), OpError> {
-        let open = &handle.open;
-        open.may_write()?;
-        transfer::write_bytes(&*self.client, open, offset, bytes, open.stability).await?;
-        self.note_write(handle, offset, bytes.len() as u64);
-        Ok(())
+        let stability = handle.open.stability;
+        self.write_given(handle, offset, bytes, stability).await
     }
 
     /// GETATTR for the end of the file, which another client may have changed, then WRITE.
@@ -476,11 +488,8 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), OpError> {
-        let open = &handle.open;
-        open.may_write()?;
-        transfer::write_bytes(&*self.client, open, offset, bytes, Stability::File).await?;
-        self.note_write(handle, offset, bytes.len() as u64);
-        Ok(())
+        self.write_given(handle, offset, bytes, Stability::File)
+            .await
     }
 
     async fn lookup(&mut self) -> Result<(), OpError> {

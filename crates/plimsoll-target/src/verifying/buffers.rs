@@ -96,7 +96,9 @@ impl ReadBuffer {
         if !self.reads.is_empty() && kept + len > MAX_KEPT_BYTES {
             return Ok(None);
         }
-        self.segments.push(memory(len.max(kept) as u64)?);
+        // Twice as much each time, up to the limit.
+        let more = kept.min(MAX_KEPT_BYTES.saturating_sub(kept));
+        self.segments.push(memory(len.max(more) as u64)?);
         let segment = self.segment;
         Ok(Some(Room {
             segment,

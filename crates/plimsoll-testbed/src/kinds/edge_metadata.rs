@@ -2,7 +2,7 @@
 //! its core filer (nfs-ganesha) behind a long line.
 
 use super::nfs::{self, Ganesha, LINE_PORT, NFS_PORT, PSEUDO, quoted};
-use super::{Kind, Rights, apply, edge, no_status, no_stop};
+use super::{Kind, Rights, edge, no_status};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::needs::Need;
@@ -16,9 +16,7 @@ pub(super) const KIND: Kind = Kind {
     needs: |_| Ok(nfs::NEEDS.into_iter().chain([PROXY]).collect()),
     rights: |_| Rights::UserNamespace,
     up,
-    apply,
     status: no_status,
-    stop: no_stop,
 };
 
 /// The part of nfs-ganesha that is a client of another server.

@@ -1,7 +1,7 @@
 //! `knfsd`: the NFS server of the Linux kernel, in a kernel that is a process: User-Mode Linux. It
 //! delegates, recalls, and loses what was not committed when it is killed.
 
-use super::{IP, Kind, Rights, apply, nfs, no_status, no_stop};
+use super::{IP, Kind, Rights, nfs, no_status};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
@@ -21,9 +21,7 @@ pub(super) const KIND: Kind = Kind {
     needs,
     rights: |_| Rights::UserNamespace,
     up,
-    apply,
     status: no_status,
-    stop: no_stop,
 };
 
 /// How that kernel is run.
@@ -176,8 +174,8 @@ fn init_script() -> String {
 /// machine's file system, so file systems in memory are mounted wherever something is written. Its
 /// modules are not in the usual directory, which the machine may not even have: `modprobe`, also when
 /// that kernel calls it, is a script that knows where they are. Programs such as `mount` must not change
-/// to the owner of their file: in the namespace of an ordinary user, root's files belong to the user
-/// nobody.
+/// to the owner of their file: in the namespace of an ordinary user, root's files belong to an
+/// unknown user.
 const INIT: &str = r#"#!/bin/bash
 [ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin

@@ -1,14 +1,15 @@
 //! `local`: a file system of its own on a loop device, with a size and a limit of its rate.
 
-use super::{IP, Kind, Rights, apply, no_status};
+use super::{IP, Kind, Rights, no_status};
 use crate::BedError;
-use crate::bed::{Bed, SETUP_TIMEOUT};
+use crate::bed::Bed;
 use crate::cgroup::IoLimit;
-use crate::daemon::{CommandLine, is_mount_point};
+use crate::daemon::CommandLine;
 use crate::needs::Need;
 use crate::options::BedOptions;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// The kind.
 pub(super) const KIND: Kind = Kind {
@@ -18,9 +19,7 @@ pub(super) const KIND: Kind = Kind {
     needs,
     rights: |_| Rights::Root("loop devices belong to the machine"),
     up,
-    apply,
     status: no_status,
-    stop,
 };
 
 /// The file systems, the default one first.
@@ -58,7 +57,9 @@ fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
 fn up(bed: &mut Bed) -> Result<(), BedError> {
     let file_system = file_system(&bed.options)?;
     let size = bed.options.size.unwrap_or(DEFAULT_SIZE);
-    let image = bed.data("disk")?.join("image");
+    let disk = bed.data("disk")?;
+    check_room(&disk, size)?;
+    let image = disk.join("image");
     File::create(&image)
         .and_then(|f| f.set_len(size))
         .map_err(BedError::at(&image))?;
@@ -96,14 +97,15 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// What is written is not waited for: all of it is removed.
-fn stop(bed: &mut Bed) {
-    if let Ok(dir) = bed.mount_dir()
-        && is_mount_point(&dir)
-    {
-        let _ = CommandLine::new("umount")
-            .arg("--lazy")
-            .arg(&dir)
-            .run(SETUP_TIMEOUT);
+/// Checks that all of the file system could be written: a fault fills it.
+fn check_room(dir: &Path, size: u64) -> Result<(), BedError> {
+    let free = rustix::fs::statvfs(dir).map_err(|e| BedError::at(dir)(e.into()))?;
+    let free = free.f_bavail.saturating_mul(free.f_frsize);
+    match size <= free {
+        true => Ok(()),
+        false => Err(BedError::Usage(format!(
+            "--size {size}: the file system of {} has {free} bytes free",
+            dir.display()
+        ))),
     }
 }

@@ -9,7 +9,6 @@ mod replicated;
 
 use crate::BedError;
 use crate::bed::Bed;
-use crate::fault::Fault;
 use crate::needs::Need;
 use crate::options::BedOptions;
 
@@ -37,12 +36,8 @@ pub struct Kind {
     pub rights: fn(&BedOptions) -> Rights,
     /// Starts it.
     pub up: fn(&mut Bed) -> Result<(), BedError>,
-    /// Does what a fault says.
-    pub apply: fn(&mut Bed, &Fault) -> Result<(), BedError>,
     /// What `status` says besides the states of nodes and processes.
     pub status: fn(&mut Bed) -> Vec<String>,
-    /// What is done before its processes are killed, in reverse order of their start.
-    pub stop: fn(&mut Bed),
 }
 
 /// The rights that a test bed needs.
@@ -75,18 +70,10 @@ pub fn find(name: &str) -> Result<&'static Kind, BedError> {
     })
 }
 
-/// A fault happens to a node as it is.
-fn apply(bed: &mut Bed, fault: &Fault) -> Result<(), BedError> {
-    bed.apply(fault)
-}
-
 /// There is nothing more to say.
 fn no_status(_: &mut Bed) -> Vec<String> {
     Vec::new()
 }
-
-/// Processes can be killed at any time.
-fn no_stop(_: &mut Bed) {}
 
 /// The program that configures addresses, which all kinds need.
 const IP: Need = Need::debian("ip", "iproute2");

@@ -1,6 +1,6 @@
 //! `nfs`: nfs-ganesha with a file system of this machine, NFS versions 3, 4.0 and 4.1.
 
-use super::{IP, Kind, Rights, apply, no_status, no_stop};
+use super::{IP, Kind, Rights, no_status};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
@@ -18,9 +18,7 @@ pub(super) const KIND: Kind = Kind {
     needs,
     rights: |_| Rights::UserNamespace,
     up,
-    apply,
     status: no_status,
-    stop: no_stop,
 };
 
 /// Port of NFS.

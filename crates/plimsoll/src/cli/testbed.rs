@@ -187,7 +187,7 @@ impl Command {
     /// started again in the bed's network.
     ///
     /// # Errors
-    /// If there is no such bed, it cannot be entered, or the targets are in several.
+    /// If the bed is not up, it cannot be entered, or the targets are in several.
     pub fn enter_test_bed(&self) -> Result<(), CommandError> {
         let mut targets: Vec<String> = match self {
             Self::Run(args) => vec![args.workload.how.target.clone()],

@@ -9,7 +9,8 @@ use plimsoll_results::{TestBedNode, TestBedSoftware};
 use plimsoll_target::testbed::{EnteredBed, NamedTarget};
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::{
-    BedError, BedState, BedStatus, BedTarget, KINDS, Kind, Phase, Rights, Start, Store, TestBed,
+    BedError, BedState, BedStatus, BedTarget, KINDS, Kind, NodeStatus, Phase, Rights, Start, Store,
+    TestBed,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -184,7 +185,7 @@ fn start_bed(
     signals: &CaughtSignals,
     is_bound: bool,
 ) -> Result<TestBed, CommandError> {
-    let kind = plimsoll_testbed::kind(&args.kind)?;
+    let kind = plimsoll_testbed::find_kind(&args.kind)?;
     let program = std::env::current_exe()
         .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
     let start = Start {
@@ -314,13 +315,20 @@ fn status(names: &[String], format: Format) -> Result<Exit, CommandError> {
     })
 }
 
+/// The columns of a node.
+fn node_row(node: &NodeStatus) -> [String; 4] {
+    let address = node.address.map(|a| a.to_string());
+    [
+        node.name.clone(),
+        node.role.clone(),
+        address.unwrap_or_default(),
+        node.state.clone(),
+    ]
+}
+
 fn status_text(state: &BedState, status: &BedStatus) -> String {
     let mut out = format!("{}\n", summary(state).trim_start());
-    let rows: Vec<[String; 4]> = status
-        .nodes
-        .iter()
-        .map(plimsoll_testbed::node_line)
-        .collect();
+    let rows: Vec<[String; 4]> = status.nodes.iter().map(node_row).collect();
     let width = |column: usize| rows.iter().map(|r| r[column].len()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
     for [name, role, address, node_state] in &rows {
@@ -479,7 +487,7 @@ fn describe(bed: &TestBed) -> Result<plimsoll_results::TestBed, BedError> {
 /// bed's network. Nothing is done for other targets.
 ///
 /// # Errors
-/// If there is no such bed, or it cannot be entered.
+/// If the bed is not up, or cannot be entered.
 pub fn enter(target: &str) -> Result<(), CommandError> {
     let Some(name) = plimsoll_target::testbed::name_of(target) else {
         return Ok(());

@@ -37,7 +37,7 @@ pub struct ExecutedEvents {
     pub summaries: Vec<IntervalSummary>,
 }
 
-/// An event and who executes it: nobody, if it happens in a simulated system.
+/// An event, and what is executed: nothing, if it happens in a simulated system.
 struct Scheduled {
     at: Nanos,
     event: Option<EventSpec>,
@@ -126,7 +126,7 @@ impl EventRunner {
         }))
     }
 
-    /// The events as they are if this process is killed: nobody knows whether they were executed.
+    /// The events as they are if this process is killed: whether they were executed is unknown then.
     pub fn draft(&self) -> ExecutedEvents {
         let mut events = self.schedule.state().records.clone();
         for event in &mut events {
@@ -267,7 +267,16 @@ impl Schedule {
                 }
                 let clock = &clock;
                 let thread = std::thread::Builder::new().name("event".into());
-                let execute = move || group.iter().for_each(|i| self.execute(*i, clock, zero));
+                let execute = move || {
+                    let executed = |i: &&usize| self.execute(**i, clock, zero);
+                    let executed = group.iter().take_while(executed).count();
+                    // It was due in time, so the run is not the one that was requested.
+                    let rest = &group[executed..];
+                    if executed > 0 && !rest.is_empty() && !self.stop.is_requested() {
+                        let why = "an event of the same time had not ended when the run did";
+                        self.fail(rest, why.into());
+                    }
+                };
                 if let Err(e) = thread.spawn_scoped(scope, execute) {
                     self.fail(group, format!("cannot start a thread: {e}"));
                 }
@@ -302,15 +311,15 @@ impl Schedule {
         }
     }
 
-    /// Executes an event that is due.
-    fn execute(&self, number: usize, clock: &Clock, zero: Nanos) {
+    /// Executes an event that is due; returns false if the run is over or stopped.
+    fn execute(&self, number: usize, clock: &Clock, zero: Nanos) -> bool {
         let scheduled = &self.events[number];
         let event = scheduled.event.as_ref();
-        let event = event.expect("nobody executes the events of a simulated system");
+        let event = event.expect("events of a simulated system have no thread");
         let start = {
             let mut state = self.state();
             if state.over_since.is_some() || state.abandoned || self.stop.is_requested() {
-                return;
+                return false;
             }
             // Within the lock, so that no interval that ends after it is written without it.
             let start = clock.now();
@@ -334,6 +343,7 @@ impl Schedule {
         record.timed_out = ended.timed_out;
         record.error = ended.error;
         record.last_line = ended.last_line;
+        true
     }
 
     /// Whether a command that runs is to be ended.

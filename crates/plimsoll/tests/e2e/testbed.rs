@@ -91,6 +91,13 @@ impl Beds {
         found.unwrap().1
     }
 
+    /// Waits for the end of a keeper, after which the next command leaves nothing.
+    fn are_gone_with(&self, keeper: ProcessId) {
+        wait_for("the end of the keeper", || !keeper.is_running());
+        self.testbed(&["list"]).expect_code(0);
+        assert_eq!(self.left(), Vec::<PathBuf>::new());
+    }
+
     /// Files and directories of beds.
     pub fn left(&self) -> Vec<PathBuf> {
         let of = |dir: &str| std::fs::read_dir(self.bench.path("beds").join(dir));
@@ -391,9 +398,7 @@ fn an_interrupted_start_leaves_nothing() {
     let keeper = beds.keeper("slow");
     killed.kill().unwrap();
     killed.wait().unwrap();
-    wait_for("the end of what was being started", || !keeper.is_running());
-    beds.testbed(&["list"]).expect_code(0);
-    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+    beds.are_gone_with(keeper);
 }
 
 /// The command that starts it ends too, and says so.
@@ -510,9 +515,7 @@ fn a_bed_for_one_command_ends_when_its_owner_is_killed() {
     let keeper = beds.keeper("nfs");
     with.kill().unwrap();
     with.wait().unwrap();
-    wait_for("the end of the bed", || !keeper.is_running());
-    beds.testbed(&["list"]).expect_code(0);
-    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+    beds.are_gone_with(keeper);
 }
 
 /// In the bed there are its addresses and nothing else, and the files of this machine.

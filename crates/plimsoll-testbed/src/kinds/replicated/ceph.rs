@@ -5,7 +5,7 @@ use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::{Bed, SETUP_TIMEOUT};
 use crate::daemon::{CommandLine, Ready};
-use crate::kinds::{IP, Rights, apply};
+use crate::kinds::{IP, Rights};
 use crate::needs::Need;
 use crate::options::BedOptions;
 use serde::Deserialize;
@@ -20,7 +20,6 @@ pub(super) const SOFTWARE: Software = Software {
     needs,
     rights: Rights::Fuse,
     up,
-    apply,
     status,
 };
 
@@ -273,7 +272,7 @@ impl Cluster {
         )
     }
 
-    /// The configuration. Groups of users are not asked for: processes of other namespaces cannot be
+    /// The configuration. Groups of users are not looked up: processes of other namespaces cannot be
     /// found, and each failure is a line of the log. Faults are noticed and mended as soon as one machine
     /// can, and memory is small.
     fn write_config(&self, bed: &Bed, servers: u32, copies: u32) -> Result<PathBuf, BedError> {

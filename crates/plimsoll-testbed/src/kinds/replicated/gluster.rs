@@ -5,7 +5,7 @@ use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, ForeignProcess, Ready};
-use crate::kinds::{IP, Rights, apply};
+use crate::kinds::{IP, Rights};
 use crate::needs::Need;
 use crate::options::BedOptions;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,6 @@ pub(super) const SOFTWARE: Software = Software {
     needs,
     rights: Rights::Root("GlusterFS keeps what it knows of files in trusted extended attributes"),
     up,
-    apply,
     status,
 };
 

@@ -5,11 +5,10 @@ mod ceph;
 mod gluster;
 mod moosefs;
 
-use super::{Kind, Rights, no_stop};
+use super::{Kind, Rights};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::CommandLine;
-use crate::fault::Fault;
 use crate::needs::Need;
 use crate::options::BedOptions;
 use std::path::PathBuf;
@@ -25,12 +24,10 @@ pub(super) const KIND: Kind = Kind {
     },
     rights: |options| software(options).map_or(Rights::UserNamespace, |s| s.rights),
     up: |bed| (software(&bed.options)?.up)(bed),
-    apply: |bed, fault| (software(&bed.options)?.apply)(bed, fault),
     status: |bed| match software(&bed.options) {
         Ok(software) => (software.status)(bed),
         Err(e) => vec![e.to_string()],
     },
-    stop: no_stop,
 };
 
 /// The software, the default one first.
@@ -45,7 +42,6 @@ struct Software {
     needs: fn(&BedOptions) -> Result<Vec<Need>, BedError>,
     rights: Rights,
     up: fn(&mut Bed) -> Result<(), BedError>,
-    apply: fn(&mut Bed, &Fault) -> Result<(), BedError>,
     status: fn(&mut Bed) -> Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
-use crate::kinds::{IP, Rights, apply};
+use crate::kinds::{IP, Rights};
 use crate::needs::Need;
 use std::net::SocketAddr;
 
@@ -18,7 +18,6 @@ pub(super) const SOFTWARE: Software = Software {
     },
     rights: Rights::Fuse,
     up,
-    apply,
     status,
 };
 

@@ -5,8 +5,8 @@ use crate::workload;
 use plimsoll_plan::Overrides;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Notes the actions that are executed; one that begins with `wait` ends when it is stopped, and one
-/// that begins with `fail` fails.
+/// Notes the actions that are executed; one that begins with `wait` ends when it is stopped, one that
+/// begins with `rest` takes half a second, and one that begins with `fail` fails.
 struct Notes(Mutex<Sender<String>>);
 
 impl EventExecutor for Notes {
@@ -17,6 +17,9 @@ impl EventExecutor for Notes {
         let waits = text.starts_with("wait");
         while waits && !stopped() {
             std::thread::sleep(Duration::from_millis(1));
+        }
+        if text.starts_with("rest") {
+            std::thread::sleep(Duration::from_millis(500));
         }
         Execution {
             timed_out: waits,
@@ -105,6 +108,29 @@ fn no_event_waits_for_one_of_another_time_and_a_stop_ends_all() {
             ("kill b", EventState::Executed),
             ("kill c", EventState::NotExecuted)
         ]
+    );
+}
+
+/// It was due before the end, so the run is not the one that was requested.
+#[test]
+fn an_event_that_another_one_of_its_time_held_up_has_failed() {
+    let events = ["0s rest a", "0s kill b", "1000h kill c"];
+    let (mut runner, executed) = runner(&events, &[], &Stop::default());
+    runner.begin(&Clock::real(), 0);
+    assert_eq!(executed.recv().unwrap(), "rest a");
+    let ended = runner.finish();
+    assert_eq!(
+        states(&ended),
+        [
+            ("rest a", EventState::Executed),
+            ("kill b", EventState::Failed),
+            ("kill c", EventState::NotExecuted)
+        ]
+    );
+    let why = ended.events[1].error.as_deref();
+    assert_eq!(
+        why,
+        Some("an event of the same time had not ended when the run did")
     );
 }
 
