@@ -60,6 +60,10 @@ pub struct BedStatus {
     pub processes: Vec<ProcessStatus>,
     /// What else its kind reports, such as the copies of files; a failure is a line too.
     pub lines: Vec<String>,
+    /// Whether everything that was acknowledged is where the system is to keep it: all copies are made,
+    /// everything is written back. Null if the kind has no such state, or does not know it now.
+    #[serde(default)]
+    pub is_settled: Option<bool>,
 }
 
 /// A process of a bed.

@@ -7,7 +7,7 @@
 use crate::BedError;
 use crate::bed::Bed;
 use crate::control::{self, BedStatus, ProcessStatus, Reply, Request};
-use crate::kinds::{self, Kind};
+use crate::kinds::{self, Kind, KindStatus};
 use crate::namespace::{descendants, inner_pid, is_zombie, own_processes};
 use crate::process_id::ProcessId;
 use crate::state::{BedState, Phase};
@@ -227,10 +227,12 @@ impl Keeper {
     }
 
     fn status(&mut self) -> BedStatus {
+        let KindStatus { lines, is_settled } = (self.kind.status)(&mut self.bed);
         BedStatus {
             nodes: self.bed.status(),
             processes: processes(),
-            lines: (self.kind.status)(&mut self.bed),
+            lines,
+            is_settled,
         }
     }
 

@@ -27,7 +27,8 @@ pub use study::{NfsVersion, Study, StudyArgs};
 pub use systems::{FitArgs, SystemsArgs, SystemsCommand};
 pub use testbed::{TestbedCommand, UpArgs, fault};
 pub use workloads::{
-    ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
+    ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, PopulateArgs, ShowArgs,
+    WorkloadArgs,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -98,6 +99,17 @@ Examples:
 
 Exits with 2 and prints the reason if `run` would reject the workload.")]
     Plan(Box<PlanArgs>),
+    /// Create the files of a workload without running it, for a run in the same directory
+    #[command(after_help = "\
+Examples:
+  plimsoll populate fileserver --dir /mnt/test
+  plimsoll run fileserver --dir /mnt/test
+
+Takes the options of `run`, so that its command line can be used; those that do not change the files \
+have no effect. A run with the same workload, parameters, seed and load finds the files and uses them, \
+also over another access path to the same directory: a server's files can be created on its own disk, \
+and read by a client whose caches do not have them.")]
+    Populate(Box<PopulateArgs>),
     /// Remove the files that an interrupted run left behind, as listed in its marker
     #[command(after_help = "\
 Examples:

@@ -73,6 +73,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Profile(args) => commands::profile::run(&args),
         Command::Study(args) => commands::study::run(*args),
         Command::Plan(args) => commands::plan::run(&args),
+        Command::Populate(args) => commands::populate::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Show(args) => commands::show::run(&args),

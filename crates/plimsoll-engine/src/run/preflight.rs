@@ -358,6 +358,10 @@ impl Preflight {
 
     /// Refuses operations of mixes that the target does not support, by reason.
     fn operations<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
+        // Files are created also where a load could not use them.
+        if !plan.script.iter().any(Phase::begins_load) {
+            return;
+        }
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
         let mixes = plan.groups.iter().filter_map(|g| g.program.mix());
         for row in mixes.flat_map(|m| &m.table) {

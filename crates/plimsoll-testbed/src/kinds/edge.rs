@@ -2,13 +2,15 @@
 //! line; or the core over the same line.
 
 use super::nfs::NFS_PORT;
-use super::{IP, Kind, Rights};
+use super::{IP, Kind, KindStatus, Rights};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
 use crate::needs::Need;
+use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The kind.
@@ -58,6 +60,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let (near, far) = start_core(bed, &core, address, rtt)?;
     bed.add_url("core", url(far));
     bed.add_url("core-near", url(near));
+    bed.add_directory("core-files", core);
     Ok(())
 }
 
@@ -65,7 +68,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
 fn start_edge(bed: &mut Bed, core: &Path, at_core: IpAddr, rtt: Duration) -> Result<(), BedError> {
     let webdav = SocketAddr::new(at_core, WEBDAV_PORT);
     let serve = rclone(bed)?
-        .args(["serve", "webdav", CORE_DIR_CACHE])
+        .args(["serve", "webdav", "--links", CORE_DIR_CACHE])
         .arg(core)
         .arg(format!("--addr={webdav}"));
     bed.node("core", "core filer, WebDAV", Some(at_core))
@@ -80,7 +83,7 @@ fn start_edge(bed: &mut Bed, core: &Path, at_core: IpAddr, rtt: Duration) -> Res
         .env("RCLONE_CONFIG_CORE_URL", format!("http://{line}"))
         .env("RCLONE_CONFIG_CORE_VENDOR", "rclone")
         .args(["serve", "nfs", "core:", "--vfs-cache-mode=full"])
-        .arg("--nfs-cache-type=disk")
+        .args(["--nfs-cache-type=disk", "--links"])
         .args(["--dir-cache-time=1h", "--cache-dir"])
         .arg(&cache)
         .arg(format!("--vfs-write-back={}ms", write_back.as_millis()));
@@ -152,25 +155,100 @@ fn rclone(bed: &Bed) -> Result<CommandLine, BedError> {
 }
 
 /// How far the core is behind.
-fn status(bed: &mut Bed) -> Vec<String> {
-    let count = |name: &str| bed.data(name).map(|dir| files(&dir)).unwrap_or_default();
-    let mut lines = vec![format!("files at the core: {}", count("core"))];
-    if !bed.options.without_edge {
-        lines.push(format!(
-            "files in the cache of the edge: {}",
-            count("cache/vfs")
-        ));
+fn status(bed: &mut Bed) -> KindStatus {
+    let dir = |name: &str| bed.data(name).unwrap_or_default();
+    let core = dir("core");
+    let mut at_core = Vec::new();
+    files(&core, &mut at_core);
+    let mut lines = vec![format!("files at the core: {}", at_core.len())];
+    if bed.options.without_edge {
+        return KindStatus::of_lines(lines);
     }
-    lines
+    let cached = CachedFiles::read(&dir("cache"));
+    lines.push(format!(
+        "files in the cache of the edge: {}",
+        cached.files.len()
+    ));
+    lines.push(format!(
+        "files that wait to be written to the core: {}",
+        cached.dirty()
+    ));
+    let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
+    lines.extend(cached.arrivals(&core, write_back));
+    KindStatus {
+        lines,
+        is_settled: Some(cached.dirty() == 0),
+    }
 }
 
-/// The number of regular files below a directory.
-fn files(dir: &Path) -> u64 {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let count = |entry: std::fs::DirEntry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => files(&entry.path()),
-        Ok(kind) => u64::from(kind.is_file()),
-        Err(_) => 0,
-    };
-    entries.map(count).sum()
+/// What rclone keeps beside each file of its cache, as far as it is read here.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct CachedFile {
+    /// The last change of the file.
+    mod_time: jiff::Timestamp,
+    /// Whether it is to be written to the core.
+    dirty: bool,
+}
+
+/// The files in the cache of the edge.
+struct CachedFiles {
+    /// Paths at the core, relative to its root.
+    files: Vec<(PathBuf, CachedFile)>,
+}
+
+impl CachedFiles {
+    fn read(cache: &Path) -> Self {
+        // A directory for each remote, and in it one for its root.
+        let root = cache.join("vfsMeta/core");
+        let mut paths = Vec::new();
+        files(&root, &mut paths);
+        let read = |path: PathBuf| {
+            // One that is being replaced is read at the next time.
+            let text = std::fs::read(&path).ok()?;
+            let file = serde_json::from_slice(&text).ok()?;
+            Some((path.strip_prefix(&root).ok()?.to_owned(), file))
+        };
+        Self {
+            files: paths.into_iter().filter_map(read).collect(),
+        }
+    }
+
+    fn dirty(&self) -> usize {
+        self.files.iter().filter(|(_, file)| file.dirty).count()
+    }
+
+    /// How long after its last change each file was at the core: the time of the last change of its inode
+    /// there, less that of its contents at the edge. Files that came from the core were not written back:
+    /// what is, is not before its time.
+    fn arrivals(&self, core: &Path, write_back: Duration) -> Option<String> {
+        let written = self.files.iter().filter(|(_, file)| !file.dirty);
+        let seconds = |(path, file): &(PathBuf, CachedFile)| {
+            let there = core.join(path).symlink_metadata().ok()?;
+            let arrived =
+                jiff::Timestamp::new(there.ctime(), i32::try_from(there.ctime_nsec()).ok()?);
+            let seconds = arrived.ok()?.duration_since(file.mod_time).as_secs_f64();
+            (seconds >= write_back.as_secs_f64()).then_some(seconds)
+        };
+        let mut all: Vec<f64> = written.filter_map(seconds).collect();
+        all.sort_by(f64::total_cmp);
+        let (first, last) = (all.first()?, all.last()?);
+        let median = all[all.len() / 2];
+        Some(format!(
+            "of {} files, the time from the last change to the arrival at the core: {first:.1} s to \
+             {last:.1} s, median {median:.1} s",
+            all.len()
+        ))
+    }
+}
+
+/// The regular files below a directory.
+fn files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files(&entry.path(), found),
+            Ok(kind) if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
 }

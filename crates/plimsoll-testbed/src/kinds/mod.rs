@@ -37,7 +37,26 @@ pub struct Kind {
     /// Starts it.
     pub up: fn(&mut Bed) -> Result<(), BedError>,
     /// What `status` says besides the states of nodes and processes.
-    pub status: fn(&mut Bed) -> Vec<String>,
+    pub status: fn(&mut Bed) -> KindStatus,
+}
+
+/// What a kind knows of a bed besides its nodes and processes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KindStatus {
+    /// Lines for people.
+    pub lines: Vec<String>,
+    /// As [`BedStatus::is_settled`](crate::BedStatus::is_settled).
+    pub is_settled: Option<bool>,
+}
+
+impl KindStatus {
+    /// One that does not know whether the bed is settled.
+    fn of_lines(lines: Vec<String>) -> Self {
+        Self {
+            lines,
+            is_settled: None,
+        }
+    }
 }
 
 /// The rights that a test bed needs.
@@ -71,8 +90,8 @@ pub fn find(name: &str) -> Result<&'static Kind, BedError> {
 }
 
 /// There is nothing more to say.
-fn no_status(_: &mut Bed) -> Vec<String> {
-    Vec::new()
+fn no_status(_: &mut Bed) -> KindStatus {
+    KindStatus::default()
 }
 
 /// The program that configures addresses, which all kinds need.

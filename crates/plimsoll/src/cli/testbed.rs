@@ -192,6 +192,7 @@ impl Command {
         let mut targets: Vec<String> = match self {
             Self::Run(args) => vec![args.workload.how.target.clone()],
             Self::Plan(args) => vec![args.workload.how.target.clone()],
+            Self::Populate(args) => vec![args.workload.how.target.clone()],
             Self::Curve(args) => of_test(&args.how.target, args.resume.as_deref()),
             Self::Find(args) => of_test(&args.how.target, args.resume.as_deref()),
             Self::Profile(args) => {

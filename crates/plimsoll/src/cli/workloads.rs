@@ -146,6 +146,16 @@ pub struct PlanArgs {
     pub format: Format,
 }
 
+/// Arguments of `populate`.
+#[derive(Debug, Args)]
+pub struct PopulateArgs {
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// Print nothing but what was created, and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {

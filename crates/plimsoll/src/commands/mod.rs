@@ -12,6 +12,7 @@ pub mod import;
 pub mod list;
 pub mod md;
 pub mod plan;
+pub mod populate;
 pub mod profile;
 pub mod prune;
 pub mod report;

@@ -5,7 +5,7 @@ use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::{Bed, SETUP_TIMEOUT};
 use crate::daemon::{CommandLine, Ready};
-use crate::kinds::{IP, Rights};
+use crate::kinds::{IP, KindStatus, Rights};
 use crate::needs::Need;
 use crate::options::BedOptions;
 use serde::Deserialize;
@@ -439,15 +439,18 @@ fn read_status(text: &str) -> Result<Status, BedError> {
 }
 
 /// The health of the cluster, and what is degraded.
-fn status(bed: &mut Bed) -> Vec<String> {
+fn status(bed: &mut Bed) -> KindStatus {
     let config = bed.data("run").map(|run| run.with_file_name(CONFIG));
     let status = config.and_then(|config| {
         let line = program_of("ceph", &config).args(["status", "--format", "json"]);
         read_status(&line.run(ASK_TIMEOUT)?)
     });
     match status {
-        Ok(status) => status.lines(),
-        Err(e) => vec![e.to_string()],
+        Ok(status) => KindStatus {
+            is_settled: Some(status.is_clean()),
+            lines: status.lines(),
+        },
+        Err(e) => KindStatus::of_lines(vec![e.to_string()]),
     }
 }
 

@@ -5,7 +5,7 @@ use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, ForeignProcess, Ready};
-use crate::kinds::{IP, Rights};
+use crate::kinds::{IP, KindStatus, Rights};
 use crate::needs::Need;
 use crate::options::BedOptions;
 use std::net::{IpAddr, SocketAddr};
@@ -216,18 +216,27 @@ fn dashed(path: &Path) -> String {
 }
 
 /// For each server, whether it is there and how many files wait for a copy.
-fn status(bed: &mut Bed) -> Vec<String> {
+fn status(bed: &mut Bed) -> KindStatus {
     let copies = size_of(&bed.options).map_or(1, |size| size.copies);
     if copies == 1 {
-        return vec!["one copy of each file: there is nothing to heal".into()];
+        return KindStatus::of_lines(vec![
+            "one copy of each file: there is nothing to heal".into(),
+        ]);
     }
     let asked = gluster(bed).and_then(|line| {
         line.args(["volume", "heal", VOLUME, "info", "summary"])
             .run(ASK_TIMEOUT)
     });
     match asked {
-        Ok(text) => heal_lines(&text),
-        Err(e) => vec![e.to_string()],
+        Ok(text) => {
+            let lines = heal_lines(&text);
+            let is_healed = |l: &String| l.ends_with(": Connected, entries to heal: 0");
+            KindStatus {
+                is_settled: Some(!lines.is_empty() && lines.iter().all(is_healed)),
+                lines,
+            }
+        }
+        Err(e) => KindStatus::of_lines(vec![e.to_string()]),
     }
 }
 

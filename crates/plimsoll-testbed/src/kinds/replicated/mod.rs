@@ -5,7 +5,7 @@ mod ceph;
 mod gluster;
 mod moosefs;
 
-use super::{Kind, Rights};
+use super::{Kind, KindStatus, Rights};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::CommandLine;
@@ -26,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
     up: |bed| (software(&bed.options)?.up)(bed),
     status: |bed| match software(&bed.options) {
         Ok(software) => (software.status)(bed),
-        Err(e) => vec![e.to_string()],
+        Err(e) => KindStatus::of_lines(vec![e.to_string()]),
     },
 };
 
@@ -42,7 +42,7 @@ struct Software {
     needs: fn(&BedOptions) -> Result<Vec<Need>, BedError>,
     rights: Rights,
     up: fn(&mut Bed) -> Result<(), BedError>,
-    status: fn(&mut Bed) -> Vec<String>,
+    status: fn(&mut Bed) -> KindStatus,
 }
 
 fn software(options: &BedOptions) -> Result<&'static Software, BedError> {

@@ -4,7 +4,7 @@ use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
-use crate::kinds::{IP, Rights};
+use crate::kinds::{IP, KindStatus, Rights};
 use crate::needs::Need;
 use std::net::SocketAddr;
 
@@ -142,24 +142,75 @@ fn start_server(bed: &mut Bed, number: u32, master: std::net::IpAddr) -> Result<
     bed.start(&name, line, Ready::Listening(vec![at]))
 }
 
-/// The numbers of chunks by their numbers of copies.
-fn status(_: &mut Bed) -> Vec<String> {
+/// The numbers of chunks by their numbers of copies, and of those that lack some.
+fn status(_: &mut Bed) -> KindStatus {
     let master = std::net::Ipv4Addr::new(198, 18, 0, MASTER);
     let line = CommandLine::new("mfscli").args(["-H", &master.to_string(), "-SIC"]);
-    let text = match line.run(std::time::Duration::from_secs(5)) {
-        Ok(text) => text,
-        Err(e) => return vec![e.to_string()],
-    };
-    text.lines()
-        .map(str::trim_end)
-        .filter(|l| !l.is_empty())
-        .map(|l| l.replace('\t', " "))
-        .collect()
+    match line.run(std::time::Duration::from_secs(5)) {
+        Ok(text) => read_chunks(&text),
+        Err(e) => KindStatus::of_lines(vec![e.to_string()]),
+    }
+}
+
+/// The chunks by their copies, as `mfscli -SIC` prints them: the goal, the copies that there are, and the
+/// number of such chunks, and then how many chunks lack copies, by how bad that is.
+fn read_chunks(text: &str) -> KindStatus {
+    let mut lines = Vec::new();
+    let mut lacking = None;
+    for line in text.lines() {
+        let words: Vec<&str> = line.split('\t').map(str::trim).collect();
+        match words[..] {
+            [_, "goal/copies/chunks:", goal, copies, chunks] => {
+                lines.push(format!("chunks with {copies} copies of {goal}: {chunks}"));
+            }
+            [_, class, chunks] => {
+                let class = class
+                    .trim_start_matches("chunkclass ")
+                    .trim_end_matches(':');
+                if let ("missing" | "endangered" | "undergoal", Ok(n)) =
+                    (class, chunks.parse::<u64>())
+                {
+                    lacking = Some(lacking.unwrap_or(0) + n);
+                    lines.push(format!("chunks {class}: {n}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    KindStatus {
+        lines,
+        is_settled: lacking.map(|n| n == 0),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::has_disk;
+    use super::{has_disk, read_chunks};
+
+    #[test]
+    fn chunks_with_too_few_copies_are_seen() {
+        let text = "all chunks matrix:\tgoal/copies/chunks:\t2\t1\t3\n\
+                    all chunks matrix:\tgoal/copies/chunks:\t2\t2\t361\n\
+                    all chunks matrix:\tchunkclass missing:\t0\n\
+                    all chunks matrix:\tchunkclass endangered:\t3\n\
+                    all chunks matrix:\tchunkclass undergoal:\t0\n\
+                    all chunks matrix:\tchunkclass stable:\t361\n";
+        let degraded = read_chunks(text);
+        assert_eq!(
+            degraded.lines,
+            [
+                "chunks with 1 copies of 2: 3",
+                "chunks with 2 copies of 2: 361",
+                "chunks missing: 0",
+                "chunks endangered: 3",
+                "chunks undergoal: 0",
+            ]
+        );
+        assert_eq!(degraded.is_settled, Some(false));
+        let whole = read_chunks(&text.replace("endangered:\t3", "endangered:\t0"));
+        assert_eq!(whole.is_settled, Some(true));
+        assert_eq!(read_chunks("").is_settled, None);
+    }
 
     #[test]
     fn a_server_counts_when_its_disk_is_known() {
