@@ -4,11 +4,12 @@
 //! - a run: [`terminal`] (with [`stages`], [`standstill`], [`events`] and `mix`), [`markdown`], [`csv`], [`live`]
 //!   (the line during the run) and [`filebench`] (Filebench's line);
 //! - a load curve or search: [`curve`], [`find`], and [`points`] (CSV and Markdown of both);
-//! - a profile: [`profile`] and [`study`], with `profile_parts` for both;
+//! - a profile: [`profile`] and [`study`], with `profile_parts` for both; a study on test beds: [`bed_study`];
 //! - comparisons: [`compare`];
 //! - below all of these: [`percentiles`], [`operation_table`], `annotations`, `table` and `text`
 //!   (layout in columns), `format` (numbers and times).
 
+pub mod bed_study;
 pub mod compare;
 pub mod csv;
 pub mod curve;

@@ -96,17 +96,25 @@ pub fn render(
         out.push_str(&format!("\n{}\n", paint.bold(&of)));
         out.push_str(&compare::text(&comparison, layout));
     }
-    for set in sets {
-        for (name, runs) in &set.cases {
-            if let Some(counts) = delegations(runs) {
-                let label = format!("{name}, {}: ", set.name);
-                paragraph(&mut out, &label, &counts, layout.columns());
-            }
-        }
+    for (what, counts) in delegation_counts(sets) {
+        paragraph(&mut out, &format!("{what}: "), &counts, layout.columns());
     }
     reasons(&mut out, sets, layout);
     location(&mut out, results, dir, layout);
     out
+}
+
+/// Counts of what happened to delegations, for each workload and access path that requested them.
+#[must_use]
+pub fn delegation_counts(sets: &[ProfileSet]) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for set in sets {
+        for (name, runs) in &set.cases {
+            let counts = delegations(runs);
+            all.extend(counts.map(|counts| (format!("{name}, {}", set.name), counts)));
+        }
+    }
+    all
 }
 
 /// Counts of what happened to delegations; `None` for runs that requested none.

@@ -3,7 +3,7 @@
 use crate::document::read_part;
 use crate::{
     Annotations, CurveState, Kind, LoadCurve, LoadSearch, ProfileResults, RepeatsDir, ResultsError,
-    Run, Summary, Validity, Verdict,
+    Run, StudyDir, Summary, Validity, Verdict,
 };
 use plimsoll_points::{LoadLine, SearchEnd};
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ pub struct Entry {
     pub name: String,
     /// Kind of the results.
     pub kind: Kind,
-    /// Name of the workload, or of the profile.
+    /// Name of the workload, of the profile or of the study.
     pub workload: String,
     /// Target as given on the command line; empty if no run states it, or if runs of a profile differ
     /// in it.
@@ -96,8 +96,8 @@ pub struct Entry {
     pub started_at: String,
     /// Whether the figures may be used.
     pub status: Status,
-    /// Runs: one, those that were repeated, those at the loads of a curve or a search, or the
-    /// configurations of a profile that have ended.
+    /// Runs: one, those that were repeated, those at the loads of a curve or a search, the configurations
+    /// of a profile that have ended, or the results of a study.
     pub runs: u64,
     /// Operations per second: of a run, or the mean over repeated runs.
     pub ops_per_s: Option<f64>,
@@ -201,6 +201,7 @@ impl Entry {
             Kind::Search => of_search(dir)?,
             Kind::Repeats => of_repeats(dir)?,
             Kind::Profile => of_profile(dir)?,
+            Kind::Study => of_study(dir)?,
         };
         entry.name = dir
             .file_name()
@@ -351,6 +352,16 @@ fn of_profile(dir: &Path) -> Result<Entry, ResultsError> {
         started_at: profile.started_at,
         runs: ended.len() as u64,
         ..Entry::new(Kind::Profile, profile.profile, status)
+    })
+}
+
+fn of_study(dir: &Path) -> Result<Entry, ResultsError> {
+    let study = StudyDir::at(dir).read()?;
+    let done = study.steps.iter().filter(|s| s.results.is_some()).count();
+    Ok(Entry {
+        runs: done as u64,
+        started_at: study.started_at.clone(),
+        ..Entry::new(Kind::Study, study.study.clone(), study.status())
     })
 }
 

@@ -27,6 +27,9 @@ pub const FIND_FILE: &str = "find.json";
 /// File that holds the [`ProfileResults`](crate::ProfileResults).
 pub const PROFILE_FILE: &str = "profile.json";
 
+/// File that holds the [`StudyResults`](crate::StudyResults).
+pub const STUDY_FILE: &str = "study.json";
+
 /// File that holds the [`Repeats`](crate::Repeats).
 pub const REPEATS_FILE: &str = "repeats.json";
 

@@ -1,6 +1,8 @@
 //! Kinds of results.
 
-use crate::{CURVE_FILE, FIND_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError};
+use crate::{
+    CURVE_FILE, FIND_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError, STUDY_FILE,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -19,11 +21,14 @@ pub enum Kind {
     Repeats,
     /// The runs of a profile.
     Profile,
+    /// The steps of a study.
+    Study,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Study,
         Self::Curve,
         Self::Search,
         Self::Profile,
@@ -40,6 +45,7 @@ impl Kind {
             Self::Search => FIND_FILE,
             Self::Repeats => REPEATS_FILE,
             Self::Profile => PROFILE_FILE,
+            Self::Study => STUDY_FILE,
         }
     }
 
@@ -64,6 +70,7 @@ impl fmt::Display for Kind {
             Self::Search => "search",
             Self::Repeats => "repeats",
             Self::Profile => "profile",
+            Self::Study => "study",
         })
     }
 }

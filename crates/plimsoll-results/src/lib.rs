@@ -8,7 +8,7 @@
 //! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it. The
 //! directory of a search holds `find.json` (a [`LoadSearch`]) and those of its runs in the same way.
 //! Repeated runs are a directory with `repeats.json` and the results directory of each run; a
-//! profile's runs are one with `profile.json`.
+//! profile's runs are one with `profile.json`, and the steps of a study one with `study.json`.
 //!
 //! [`Entry`] is the line of any of these in a list, [`Annotations`] are the user's tags and note, and
 //! [`Removal`] deletes results. [`LiveDir`] is a run in progress, seen from another process.
@@ -18,7 +18,8 @@
 //! version, `renames` and `upgrade` for older ones); `run` and its parts (`latency`, `percentile`,
 //! `mix`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `series` and
 //! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
-//! `collection` (several runs) with `curve`, `find`, `repeats` and `profile`.
+//! `collection` (several runs) with `curve`, `find`, `repeats`, `profile` and
+//! `study`.
 
 mod annotations;
 mod assemble;
@@ -60,6 +61,7 @@ mod simulation;
 mod sparse;
 mod staging;
 mod standstill;
+mod study;
 mod upgrade;
 mod whole_file;
 
@@ -80,7 +82,7 @@ pub use events::{EventFigures, EventState, RunEvent};
 pub(crate) use file_names::DRAFT_FILE;
 pub use file_names::{
     ANNOTATIONS_FILE, COMMANDS_FILE, CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE,
-    LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, SUT_FILE,
+    LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, STUDY_FILE, SUT_FILE,
 };
 pub use find::{
     FindDir, FindWriter, LoadSearch, SearchRun, SearchRuns, SearchSettings, SearchState,
@@ -114,3 +116,4 @@ pub use run::{
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};
+pub use study::{StepState, StudyAction, StudyBed, StudyDir, StudyResults, StudyStep, StudyWriter};

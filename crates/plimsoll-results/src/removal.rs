@@ -4,7 +4,7 @@ use crate::staging::{self, lock};
 use crate::{
     ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CurveDir, DRAFT_FILE, Entry, FindDir,
     HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir,
-    ResultsError, SUT_FILE, open_regular,
+    ResultsError, SUT_FILE, StudyDir, open_regular,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,8 +14,11 @@ use std::path::{Path, PathBuf};
 /// Directory of a run that holds what each rank measured.
 const RANKS_DIR: &str = "ranks";
 
-/// Page that a profile on several file systems has beside its runs.
+/// Page that a profile on several file systems, or a study, has beside its runs.
 const COMPARISON_FILE: &str = "comparison.html";
+
+/// End of the name of a disclosure report that a study writes beside a curve.
+const DISCLOSURE_SUFFIX: &str = "-disclosure.txt";
 
 /// What is to be taken away, looked at and not yet touched. While it lives nobody else begins to
 /// write to the results.
@@ -26,7 +29,7 @@ const COMPARISON_FILE: &str = "comparison.html";
 pub struct Removal {
     dir: PathBuf,
     parts: Vec<RemovalPart>,
-    /// Directories of the runs of a profile.
+    /// Directories of the runs of a profile, or of the beds of a study.
     places: Vec<PathBuf>,
     bytes: u64,
     _lock: File,
@@ -61,6 +64,10 @@ impl Removal {
             Kind::Curve => _ = CurveDir::at(dir).read()?,
             Kind::Search => _ = FindDir::at(dir).read()?,
             Kind::Repeats => _ = RepeatsDir::at(dir).read()?,
+            Kind::Study => {
+                let study = StudyDir::at(dir).read()?;
+                removal.places = study.beds.iter().map(|b| dir.join(&b.name)).collect();
+            }
             Kind::Profile => {
                 let profile = ProfileDir::at(dir).read()?;
                 let places = profile.cases.iter().map(|c| dir.join(&c.directory));
@@ -147,8 +154,9 @@ impl Removal {
                 }
                 // Of one that was killed while it replaced the file of this kind.
                 (_, name, false) if staging::id_of(name).is_some() => files.push(path),
-                (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
+                (Kind::Profile | Kind::Study, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Profile, _, true) => self.of_profile(&path)?,
+                (Kind::Study, _, true) if self.places.contains(&path) => self.of_bed(&path)?,
                 (Kind::Curve | Kind::Search | Kind::Repeats, _, true)
                     if path.join(RUN_FILE).is_file() =>
                 {
@@ -176,6 +184,26 @@ impl Removal {
             }
         }
         self.add(dir, vec![])
+    }
+
+    /// Takes note of the results on a bed of a study, and of the disclosure reports beside curves.
+    fn of_bed(&mut self, dir: &Path) -> Result<(), ResultsError> {
+        let mut files = Vec::new();
+        for (path, is_dir) in entries(dir)? {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
+            match (is_dir, Kind::of(&path)) {
+                (true, Ok(Kind::Profile)) => {
+                    let within = Self::of(&path)?;
+                    self.bytes += within.bytes;
+                    self.parts.extend(within.parts);
+                }
+                (true, Ok(kind)) => self.collect(&path, kind)?,
+                (true, Err(_)) => self.unfinished(&path)?,
+                (false, _) if name.ends_with(DISCLOSURE_SUFFIX) => files.push(path),
+                (false, _) => return Err(ResultsError::Foreign { path }),
+            }
+        }
+        self.add(dir, files)
     }
 
     /// Takes note of what a killed run left.

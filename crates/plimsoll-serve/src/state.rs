@@ -53,8 +53,8 @@ impl App {
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
         let mut dirs = vec![self.root.clone()];
         for (path, kind) in self.index()?.growing()? {
-            if kind == Kind::Profile {
-                // Its runs lie below directories of file systems, and may be repeated.
+            if matches!(kind, Kind::Profile | Kind::Study) {
+                // Its runs lie below directories of file systems or beds, and may be repeated.
                 let systems = directories(&path).unwrap_or_default();
                 let cases = systems.iter().flat_map(|s| directories(s));
                 dirs.extend(cases.flatten());

@@ -1,5 +1,6 @@
 //! The command line: its types and its definition.
 
+mod bed_study;
 mod events;
 mod hooks;
 mod load_points;
@@ -15,6 +16,10 @@ mod testbed;
 mod values;
 mod workloads;
 
+pub use bed_study::{
+    BedStudyArgs, DelegationsStudyArgs, EdgeStudyArgs, EdgeWorkload, ReplicasStudyArgs,
+    ReplicasWorkload, StudyCommand,
+};
 pub use events::EventArgs;
 pub use hooks::HookArgs;
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MeasurePointArgs};
@@ -23,7 +28,7 @@ pub use profile::{FileSystem, ProfileArgs};
 pub use renamed::notes as notes_of_former_names;
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
-pub use study::{NfsVersion, Study, StudyArgs};
+pub use study::{NfsVersion, StudyArgs};
 pub use systems::{FitArgs, SystemsArgs, SystemsCommand};
 pub use testbed::{TestbedCommand, UpArgs, fault};
 pub use workloads::{
@@ -87,9 +92,10 @@ pub enum Command {
     /// Run every configuration of a Filebench profile, on one or several file systems
     #[command(after_help = PROFILE_EXAMPLES)]
     Profile(Box<ProfileArgs>),
-    /// Run a study: a built-in profile that answers one question about a server
+    /// Run a study: runs that answer one question, on a server or on test beds
     #[command(after_help = STUDY_EXAMPLES)]
-    Study(Box<StudyArgs>),
+    #[command(subcommand)]
+    Study(StudyCommand),
     /// Print exactly what `run` would do, without doing it
     #[command(after_help = "\
 Examples:
@@ -356,13 +362,11 @@ interrupted (SIGINT, SIGTERM or SIGHUP).";
 
 const STUDY_EXAMPLES: &str = "\
 Examples:
-  plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --dry-run
-  plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --added-rtt 0ms,20ms --time 10s
-  plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver --repeat 5
+  plimsoll study edge --dry-run
+  plimsoll study replicas --software moosefs
+  plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver
 
-A study is a profile (`plimsoll profile nfs4-opens --print-source`) over several access paths to one server: `report`, \
-`compare` and `profile --resume` accept its results like those of any profile.
-Exit codes: the same as for `profile`.";
+nfs4-opens runs on a server of yours, the others on test beds that they start on this machine.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -551,6 +555,8 @@ pub enum SchemaForm {
     Repeats,
     /// profile.json, the runs of a profile
     Profile,
+    /// study.json, the steps of a study on test beds
+    Study,
     /// A disclosure report, as `import` prints it
     Disclosure,
     /// sut.toml, the description of the system under test

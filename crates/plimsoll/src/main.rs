@@ -71,7 +71,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Find(args) => commands::find::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Profile(args) => commands::profile::run(&args),
-        Command::Study(args) => commands::study::run(*args),
+        Command::Study(study) => commands::bed_study::run(study),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Populate(args) => commands::populate::run(&args),
         Command::Clean(args) => commands::clean::run(&args),

@@ -1,6 +1,7 @@
 //! A comparison on a page.
 
 use super::{document, figures};
+use crate::chart::Chart;
 use crate::charts;
 use maud::{Markup, html};
 use plimsoll_report::compare::{Comparison, FigureBlock, blocks};
@@ -17,6 +18,17 @@ pub fn comparison(comparison: &Comparison) -> String {
 pub fn comparison_body(comparison: &Comparison) -> Markup {
     html! {
         h1 { (comparison.sets.len()) " results side by side" }
+        (tables(comparison, "curves"))
+    }
+}
+
+/// What is compared, and its figures; `chart` is the id of the chart.
+pub(super) fn tables(comparison: &Comparison, chart: &str) -> Markup {
+    let drawn = charts::of_comparison(comparison).map(|of_curves| Chart {
+        id: chart.into(),
+        ..of_curves
+    });
+    html! {
         div.scroll tabindex="0" role="region" aria-label="What is compared" {
             table {
                 thead { tr {
@@ -34,7 +46,7 @@ pub fn comparison_body(comparison: &Comparison) -> Markup {
         @if !comparison.warnings.is_empty() {
             ul.reasons { @for w in &comparison.warnings { li { (w) } } }
         }
-        @if let Some(chart) = charts::of_comparison(comparison) { (figures(&[chart])) }
+        @if let Some(chart) = drawn { (figures(&[chart])) }
         @for b in &blocks(comparison) { (block(b)) }
         @for r in comparison.remarks() { p.about { (r) } }
     }

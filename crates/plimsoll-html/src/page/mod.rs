@@ -8,11 +8,13 @@ mod disclosure;
 mod figure;
 mod run;
 mod search;
+mod study;
 mod tables;
 
 pub use article::tiles;
 pub use compare::{comparison, comparison_body};
 pub use run::{TileTimes, latency_tiles};
+pub use study::{study, study_body};
 
 use crate::RunData;
 use crate::chart::{Chart, Theme, style};

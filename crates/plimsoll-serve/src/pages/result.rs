@@ -11,10 +11,11 @@ use axum::response::{Html, Redirect};
 use maud::{Markup, html};
 use plimsoll_html::{LoadedResult, RunData};
 use plimsoll_report::compare::ProfileSet;
-use plimsoll_report::profile;
 use plimsoll_report::terminal::Layout;
+use plimsoll_report::{bed_study, profile};
 use plimsoll_results::{
-    Annotations, CurveDir, CurvePoint, FindDir, Kind, ProfileDir, RepeatsDir, RunDir, Tag, Verdict,
+    Annotations, CurveDir, CurvePoint, FindDir, Kind, ProfileDir, RepeatsDir, RunDir, StudyDir,
+    Tag, Verdict,
 };
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
@@ -115,6 +116,10 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
             let ended = cases.filter_map(|c| Some((c.results?, verdict(c.verdict?))));
             ended.collect()
         }
+        Kind::Study => {
+            let steps = StudyDir::at(&results.path).read()?.steps.into_iter();
+            steps.filter_map(|s| Some((s.results?, html! {}))).collect()
+        }
         Kind::Search => {
             let runs = FindDir::at(&results.path).read()?.results.runs;
             runs.into_iter().map(|r| of_point(r.point)).collect()
@@ -155,6 +160,12 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
                 h1 { (results.profile) ", profile" }
                 pre tabindex="0" { (text) }
             })
+        }
+        Kind::Study => {
+            let dir = StudyDir::at(path);
+            let results = dir.read()?;
+            let sections = bed_study::sections(&results, &dir).map_err(Problem::internal)?;
+            Ok(plimsoll_html::page::study_body(&results, &sections))
         }
         Kind::Repeats => {
             let runs = RepeatsDir::at(path).runs()?;

@@ -199,15 +199,17 @@ struct CachedFiles {
 
 impl CachedFiles {
     fn read(cache: &Path) -> Self {
-        // A directory for each remote, and in it one for its root.
-        let root = cache.join("vfsMeta/core");
+        let root = cache.join("vfsMeta");
         let mut paths = Vec::new();
         files(&root, &mut paths);
         let read = |path: PathBuf| {
             // One that is being replaced is read at the next time.
             let text = std::fs::read(&path).ok()?;
             let file = serde_json::from_slice(&text).ok()?;
-            Some((path.strip_prefix(&root).ok()?.to_owned(), file))
+            // The first directory is the name of the core as rclone makes it from its options.
+            let mut below = path.strip_prefix(&root).ok()?.components();
+            below.next()?;
+            Some((below.as_path().to_owned(), file))
         };
         Self {
             files: paths.into_iter().filter_map(read).collect(),

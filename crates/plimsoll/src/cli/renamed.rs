@@ -20,7 +20,9 @@ const fn renamed(
 }
 
 /// Commands that run workloads.
-const RUNS: &[&str] = &["run", "plan", "curve", "find", "profile", "study", "md"];
+const RUNS: &[&str] = &["run", "plan", "curve", "find", "profile", NFS4_OPENS, "md"];
+/// A command and its subcommand.
+const NFS4_OPENS: &str = "study nfs4-opens";
 const LOAD_POINTS: &[&str] = &["curve", "find"];
 
 const RENAMED: [Renamed; 22] = [
@@ -36,7 +38,7 @@ const RENAMED: [Renamed; 22] = [
     renamed(&["find"], "runs", "max-runs"),
     renamed(&["show", "profile"], "text", "print-source"),
     renamed(&["profile"], "on", "filesystem"),
-    renamed(&["study"], "rtt", "added-rtt"),
+    renamed(&[NFS4_OPENS], "rtt", "added-rtt"),
     renamed(&["serve-nfs"], "delay", "reply-delay"),
     renamed(&["serve-nfs"], "fail", "inject-fault"),
     renamed(&["serve-nfs"], "memory", "max-memory"),
@@ -53,9 +55,13 @@ pub fn with_aliases(mut cli: Command) -> Command {
     for renamed in &RENAMED {
         let id = renamed.new.replace('-', "_");
         for command in renamed.commands {
-            cli = cli.mut_subcommand(*command, |c| {
-                c.mut_arg(&id, |option| option.alias(renamed.old))
-            });
+            let alias = |c: Command| c.mut_arg(&id, |option| option.alias(renamed.old));
+            cli = match command.split_once(' ') {
+                None => cli.mut_subcommand(*command, alias),
+                Some((outer, inner)) => {
+                    cli.mut_subcommand(outer, |c| c.mut_subcommand(inner, alias))
+                }
+            };
         }
     }
     cli
@@ -88,15 +94,24 @@ fn has_server_url(argument: &str) -> bool {
 
 fn notes_of_options(arguments: &[OsString]) -> Vec<String> {
     let is_word = |a: &&OsString| !a.as_bytes().starts_with(b"-");
-    let Some(command) = arguments.iter().skip(1).find(is_word) else {
+    let mut words = arguments.iter().skip(1).filter(is_word);
+    let Some(command) = words.next() else {
         return vec![];
     };
+    let mut with_subcommand = command.clone();
+    if let Some(subcommand) = words.next() {
+        with_subcommand.push(" ");
+        with_subcommand.push(subcommand);
+    }
     let given = arguments.iter().take_while(|a| *a != "--");
     let given: Vec<&[u8]> = given
         .filter_map(|a| a.as_bytes().strip_prefix(b"--"))
         .map(|a| a.split(|b| *b == b'=').next().unwrap_or(a))
         .collect();
-    let of_command = |r: &&Renamed| r.commands.iter().any(|c| *command == **c);
+    let of_command = |r: &&Renamed| {
+        let mut commands = r.commands.iter();
+        commands.any(|c| *command == **c || *with_subcommand == **c)
+    };
     RENAMED
         .iter()
         .filter(of_command)

@@ -17,16 +17,24 @@ const ALLOWED: [&str; 8] = [
     "jobs",
 ];
 
+/// Studies on test beds, which do the same.
+const STUDIES: [&str; 3] = ["edge", "replicas", "delegations"];
+
 /// The command line in which `--resume` conflicts with all other arguments.
 pub fn with_conflicts(mut cli: Command) -> Command {
     for command in COMMANDS {
-        cli = cli.mut_subcommand(command, |c| {
-            let ids = c.get_arguments().map(|a| a.get_id().clone());
-            let conflicts: Vec<_> = ids.filter(|id| !ALLOWED.contains(&id.as_str())).collect();
-            c.mut_arg("resume", |resume| resume.conflicts_with_all(conflicts))
-        });
+        cli = cli.mut_subcommand(command, resumes_alone);
     }
-    cli
+    cli.mut_subcommand("study", |studies| {
+        let each = |studies: Command, name| studies.mut_subcommand(name, resumes_alone);
+        STUDIES.into_iter().fold(studies, each)
+    })
+}
+
+fn resumes_alone(command: Command) -> Command {
+    let ids = command.get_arguments().map(|a| a.get_id().clone());
+    let conflicts: Vec<_> = ids.filter(|id| !ALLOWED.contains(&id.as_str())).collect();
+    command.mut_arg("resume", |resume| resume.conflicts_with_all(conflicts))
 }
 
 #[cfg(test)]
@@ -75,6 +83,11 @@ mod tests {
             }
         }
         assert_eq!(refused("plimsoll profile --resume x --dry-run"), conflict);
+        for study in super::STUDIES {
+            let line = format!("plimsoll study {study} --resume x");
+            assert_eq!(refused(&line), None, "{line}");
+            assert_eq!(refused(&format!("{line} --time 3s")), conflict, "{line}");
+        }
         let allowed =
             "--format json --quiet --percentiles 50 --processes 2 --per-rank --strict-cleanup";
         for command in ["curve", "find", "profile"] {

@@ -1,4 +1,4 @@
-//! Arguments of `study`.
+//! Arguments of `study nfs4-opens`.
 
 use super::values::{directory, duration, times};
 use super::{CommonRunArgs, OutputArgs};
@@ -6,12 +6,9 @@ use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments of `study`.
+/// Arguments of `study nfs4-opens`.
 #[derive(Debug, Args)]
 pub struct StudyArgs {
-    /// Study to run
-    #[arg(value_enum)]
-    pub study: Study,
     /// The server's export over NFSv3: nfs3://host/export
     #[arg(
         long,
@@ -73,12 +70,4 @@ pub enum NfsVersion {
     /// RFC 8881
     #[value(name = "4.1")]
     V4Minor1,
-}
-
-/// Studies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Study {
-    /// Opens of NFS versions 3, 4.0 and 4.1: with one and with many open owners, with and without
-    /// delegations
-    Nfs4Opens,
 }

@@ -3,7 +3,7 @@
 use super::values::duration;
 use super::{Command, Format};
 use crate::exit::CommandError;
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use plimsoll_results::{CURVE_FILE, FIND_FILE, PROFILE_FILE};
 use plimsoll_testbed::{BedOptions, Fault};
 use std::ffi::OsString;
@@ -163,7 +163,24 @@ pub struct UpArgs {
     pub quiet: bool,
 }
 
+/// A line that has nothing but the arguments of `testbed up`.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct UpLine {
+    #[command(flatten)]
+    up: UpArgs,
+}
+
 impl UpArgs {
+    /// The arguments of words, such as a study has.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of_words(words: &[String]) -> Result<Self, CommandError> {
+        let line = UpLine::try_parse_from(words);
+        line.map(|line| line.up).map_err(CommandError::usage)
+    }
+
     /// The options of the bed.
     pub fn options(&self) -> BedOptions {
         BedOptions {

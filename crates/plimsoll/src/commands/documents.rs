@@ -5,7 +5,9 @@ use crate::cli::{Cli, SchemaForm};
 use crate::exit::{CommandError, Exit};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use plimsoll_results::{self as results, LoadCurve, LoadSearch, ProfileResults, Repeats, Run};
+use plimsoll_results::{
+    self as results, LoadCurve, LoadSearch, ProfileResults, Repeats, Run, StudyResults,
+};
 use std::path::Path;
 
 /// Prints a completion script.
@@ -23,6 +25,7 @@ pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
         SchemaForm::Find => results::schema::<LoadSearch>(),
         SchemaForm::Repeats => results::schema::<Repeats>(),
         SchemaForm::Profile => results::schema::<ProfileResults>(),
+        SchemaForm::Study => results::schema::<StudyResults>(),
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
         SchemaForm::Mix => plimsoll_mix::schema(),

@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub mod annotate;
+pub mod bed_study;
 pub mod clean;
 pub mod compare;
 pub mod convert;

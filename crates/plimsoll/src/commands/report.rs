@@ -12,7 +12,7 @@ use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::foreign;
 use plimsoll_html::RunData;
-use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
+use plimsoll_report::{bed_study, csv, curve, find, markdown, points, profile, terminal};
 use plimsoll_results::Document;
 use results::{LoadedResult, ResultKind, subjects};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,15 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Csv => csv(&subjects(found, "csv", percentiles)?)?,
         ReportFormat::Markdown => markdown(&subjects(found, "markdown", percentiles)?),
         ReportFormat::Html if args.sut.is_some() => disclosure::page(&found, args.sut.as_deref())?,
-        ReportFormat::Html => plimsoll_html::page::report(&subjects(found, "html", percentiles)?),
+        ReportFormat::Html => match &found[..] {
+            [
+                LoadedResult {
+                    what: ResultKind::Study { results, sections },
+                    ..
+                },
+            ] => plimsoll_html::page::study(results, sections),
+            _ => plimsoll_html::page::report(&subjects(found, "html", percentiles)?),
+        },
         ReportFormat::Svg => {
             return pictures(&subjects(found, "svg", percentiles)?, output, Picture::Svg);
         }
@@ -120,6 +128,9 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
                 find::render(search, path, layout)
             }
             ResultKind::Profile { results, sets } => profile::render(results, sets, path, layout),
+            ResultKind::Study { results, sections } => {
+                bed_study::render(results, sections, path, layout)
+            }
             ResultKind::Published(report) => report.summary(),
         };
         text + &plimsoll_report::annotations(&found.annotations)
@@ -134,6 +145,7 @@ fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
             ResultKind::Measured(RunData::Curve { curve, .. }) => curve.to_json(),
             ResultKind::Measured(RunData::Search { search, .. }) => search.to_json(),
             ResultKind::Profile { results, .. } => results.to_json(),
+            ResultKind::Study { results, .. } => results.to_json(),
             ResultKind::Published(report) => {
                 let json = serde_json::to_string_pretty(report);
                 json.map_err(|e| CommandError::failed(format!("cannot print the report: {e}")))?

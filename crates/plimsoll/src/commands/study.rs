@@ -1,14 +1,14 @@
-//! `study`: runs that answer one question, as a profile on several access paths to a server.
+//! `study nfs4-opens`: opens of NFS versions, as a profile on several access paths to a server.
 
 use super::profile;
-use crate::cli::{FileSystem, NfsVersion, ProfileArgs, Study, StudyArgs};
+use crate::cli::{FileSystem, NfsVersion, ProfileArgs, StudyArgs};
 use crate::exit::{CommandError, Exit};
 use clap::ValueEnum;
 use plimsoll_report::study::{NFS4_OPENS, label};
 use std::time::Duration;
 
 /// Access paths to a server: name, NFS version, and options of the URL.
-const SERVER_WAYS: [(&str, NfsVersion, &str); 6] = [
+pub(super) const SERVER_WAYS: [(&str, NfsVersion, &str); 6] = [
     ("v3", NfsVersion::V3, ""),
     (
         "v4.0 one owner",
@@ -50,9 +50,6 @@ const OWN_OPTIONS: [(&str, &str); 4] = [
 
 /// Makes the runs of a study, and prints what they show.
 pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
-    let file = match args.study {
-        Study::Nfs4Opens => NFS4_OPENS,
-    };
     if args.how.target != plimsoll_target::DEFAULT_TARGET {
         return Err(CommandError::usage(
             "a study sets its own targets: name the server with --nfs3 and --nfs4",
@@ -60,7 +57,7 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
     }
     let on = ways_to_server(&args)?;
     profile::run(&ProfileArgs {
-        file: Some(file.into()),
+        file: Some(NFS4_OPENS.into()),
         print_source: false,
         how: args.how,
         filesystem: on,

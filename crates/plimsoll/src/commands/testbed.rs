@@ -180,7 +180,7 @@ fn list_json(beds: &[BedState]) -> String {
 }
 
 /// How a bed is started by this program.
-fn start_bed(
+pub(super) fn start_bed(
     args: &UpArgs,
     signals: &CaughtSignals,
     is_bound: bool,
@@ -213,7 +213,7 @@ fn start_bed(
 }
 
 /// Signals that do not end this process, so that it ends what it has started.
-struct CaughtSignals {
+pub(super) struct CaughtSignals {
     /// SIGINT, which a terminal sends to all processes of a command.
     interrupt: Arc<AtomicBool>,
     /// SIGTERM and SIGHUP.
@@ -221,7 +221,11 @@ struct CaughtSignals {
 }
 
 impl CaughtSignals {
-    fn new() -> Result<Self, CommandError> {
+    /// Catches them.
+    ///
+    /// # Errors
+    /// If they cannot be caught.
+    pub(super) fn new() -> Result<Self, CommandError> {
         let this = Self {
             interrupt: Arc::default(),
             termination: Arc::default(),
@@ -238,13 +242,14 @@ impl CaughtSignals {
         Ok(this)
     }
 
-    fn any(&self) -> bool {
+    /// Whether one came.
+    pub(super) fn any(&self) -> bool {
         self.interrupt.load(Relaxed) || self.termination.load(Relaxed)
     }
 
     /// Waits for the end of a command. A termination of this process is passed on; an interrupt from a
     /// terminal reaches the command anyway.
-    fn wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
+    pub(super) fn wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
         let mut is_passed_on = false;
         loop {
             if let Some(status) = child.try_wait()? {

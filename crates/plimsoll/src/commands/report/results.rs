@@ -5,10 +5,12 @@ use crate::exit::CommandError;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_html::RunData;
 use plimsoll_plan::counted;
+use plimsoll_report::bed_study::{self, StudySection};
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_results::{
     AbandonedRun, Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir,
-    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError,
+    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError, STUDY_FILE, StudyDir,
+    StudyResults,
 };
 use std::path::{Path, PathBuf};
 
@@ -31,6 +33,13 @@ pub(super) enum ResultKind {
         /// The runs, by file system.
         sets: Vec<ProfileSet>,
     },
+    /// The steps of a study on test beds.
+    Study {
+        /// The content of `study.json`.
+        results: Box<StudyResults>,
+        /// What they measured, by group.
+        sections: Vec<StudySection>,
+    },
     /// A disclosure report.
     Published(Box<Disclosure>),
 }
@@ -44,19 +53,20 @@ impl LoadedResult {
     ) -> Result<Vec<Self>, CommandError> {
         let name = path.file_name().and_then(|n| n.to_str());
         let is_file = path.is_file();
-        let dir = match name {
-            Some(RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE | PROFILE_FILE) if is_file => {
-                path.parent().filter(|p| !p.as_os_str().is_empty())
-            }
-            _ if is_file && percentiles.is_some() => {
-                return Err(CommandError::usage(format!(
-                    "{}: a published report has no percentiles",
-                    path.display()
-                )));
-            }
-            _ if is_file => return published(path).map(|found| vec![found]),
-            _ => Some(path),
-        };
+        let dir =
+            match name {
+                Some(
+                    RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE | PROFILE_FILE | STUDY_FILE,
+                ) if is_file => path.parent().filter(|p| !p.as_os_str().is_empty()),
+                _ if is_file && percentiles.is_some() => {
+                    return Err(CommandError::usage(format!(
+                        "{}: a published report has no percentiles",
+                        path.display()
+                    )));
+                }
+                _ if is_file => return published(path).map(|found| vec![found]),
+                _ => Some(path),
+            };
         let dir = dir.unwrap_or(Path::new("."));
         let said = Annotations::read(dir).map_err(CommandError::usage)?;
         let repeats = RepeatsDir::at(dir);
@@ -70,6 +80,10 @@ impl LoadedResult {
         let profile = ProfileDir::at(dir);
         if profile.exists() {
             return Ok(vec![Self::profile(&profile, said, percentiles)?]);
+        }
+        let study = StudyDir::at(dir);
+        if study.exists() {
+            return Ok(vec![Self::study(&study, said)?]);
         }
         Ok(vec![Self::measured(dir, said, percentiles)?])
     }
@@ -89,6 +103,19 @@ impl LoadedResult {
             what: ResultKind::Profile {
                 results: Box::new(results),
                 sets,
+            },
+            annotations,
+        })
+    }
+
+    fn study(dir: &StudyDir, annotations: Annotations) -> Result<Self, CommandError> {
+        let results = dir.read().map_err(CommandError::usage)?;
+        let sections = bed_study::sections(&results, dir).map_err(CommandError::usage)?;
+        Ok(Self {
+            path: dir.path().to_owned(),
+            what: ResultKind::Study {
+                results: Box::new(results),
+                sections,
             },
             annotations,
         })
@@ -116,6 +143,7 @@ impl LoadedResult {
             ResultKind::Measured(RunData::Curve { .. }) => "a load curve",
             ResultKind::Measured(RunData::Search { .. }) => "a search for a load line",
             ResultKind::Profile { .. } => "a profile",
+            ResultKind::Study { .. } => "a study",
             ResultKind::Published(_) => "a published report",
         };
         format!("{} is {what}", self.path.display())
@@ -171,6 +199,13 @@ pub(super) fn subjects(
             ResultKind::Measured(subject) => all.push(subject),
             ResultKind::Profile { results, .. } => {
                 all.extend(of_profile(&f.path, &results, percentiles)?);
+            }
+            ResultKind::Study { .. } => {
+                return Err(CommandError::usage(format!(
+                    "{}: --format {format} is made of single results, which are in the directories of \
+                     its beds; text, json, and html of one study alone are made of it",
+                    f.shown()
+                )));
             }
             ResultKind::Published(_) => {
                 return Err(CommandError::usage(format!(

@@ -1,0 +1,301 @@
+//! A study on test beds: what its steps measured, a section for each group, for all reports.
+
+use crate::compare::{self, Comparison, Metric, Results, side_by_side};
+use crate::format::{inline_latency, rate};
+use crate::study;
+use crate::terminal::Layout;
+use crate::text::{Paint, paragraph, reason_codes, results_location};
+use crate::{events, verification};
+use plimsoll_plan::{Count, counted};
+use plimsoll_results::{
+    CurveDir, Kind, LoadCurve, Percentile, ProfileDir, Run, RunDir, StepState, StudyAction,
+    StudyBed, StudyDir, StudyResults, StudyStep,
+};
+use std::path::Path;
+
+/// Figures of groups of runs.
+const METRICS: [Metric; 4] = [
+    Metric::OpsPerS,
+    Metric::MeanMs,
+    Metric::PercentileMs(Percentile::P99),
+    Metric::Errors,
+];
+
+/// A group of steps side by side.
+#[derive(Debug, Clone)]
+pub struct StudySection {
+    /// What is compared.
+    pub title: String,
+    /// The figures; none if no step of the group measured anything, or if they cannot be compared.
+    pub comparison: Option<Comparison>,
+    /// Facts about single columns: the column, and a sentence without a full stop.
+    pub facts: Vec<(String, String)>,
+}
+
+/// A section for each group, in the order of the steps.
+///
+/// # Errors
+/// A sentence, if listed results cannot be read.
+pub fn sections(study: &StudyResults, dir: &StudyDir) -> Result<Vec<StudySection>, String> {
+    let mut titles: Vec<&str> = Vec::new();
+    for step in study.steps.iter().filter(|s| !s.group.is_empty()) {
+        if !titles.contains(&step.group.as_str()) {
+            titles.push(&step.group);
+        }
+    }
+    let mut sections = Vec::new();
+    for title in titles {
+        sections.extend(group(study, dir, title)?);
+    }
+    Ok(sections)
+}
+
+/// The sections of a group: one, or of profiles one for each configuration.
+fn group(study: &StudyResults, dir: &StudyDir, title: &str) -> Result<Vec<StudySection>, String> {
+    let mut measured = Vec::new();
+    let mut facts = Vec::new();
+    let mut sections = Vec::new();
+    for step in study.steps.iter().filter(|s| s.group == title) {
+        let fact = |text: String| (step.column.clone(), text);
+        facts.extend(missing(study, step).map(fact));
+        facts.extend(step.status.iter().cloned().map(fact));
+        let Some((path, kind)) = dir.kind(step) else {
+            continue;
+        };
+        match kind {
+            Kind::Run => {
+                let run = RunDir::at(&path).read().map_err(|e| e.to_string())?;
+                facts.extend(of_run(&run).into_iter().map(fact));
+            }
+            Kind::Curve => {
+                let curve = CurveDir::at(&path).read().map_err(|e| e.to_string())?;
+                facts.extend(of_curve(&curve).into_iter().map(fact));
+            }
+            Kind::Profile => {
+                sections.extend(of_profile(&path)?);
+                continue;
+            }
+            Kind::Search | Kind::Repeats | Kind::Study => {}
+        }
+        // A run that failed before anything was measured has no figures.
+        measured.extend(Results::read(&path, &step.column, None).ok());
+    }
+    let has_any = !measured.is_empty();
+    let mut comparison = has_any.then(|| side_by_side(measured, None)).transpose()?;
+    if let Some(of_runs) = comparison.as_mut().filter(|c| c.load_axis.is_none()) {
+        let is_shown =
+            |r: &compare::Row| r.operation == compare::ALL && METRICS.contains(&r.metric);
+        of_runs.rows.retain(is_shown);
+    }
+    if comparison.is_some() || !facts.is_empty() {
+        let title = title.to_owned();
+        sections.insert(
+            0,
+            StudySection {
+                title,
+                comparison,
+                facts,
+            },
+        );
+    }
+    Ok(sections)
+}
+
+/// Why a step has no results, if it has none.
+fn missing(study: &StudyResults, step: &StudyStep) -> Option<String> {
+    let bed = study.beds.iter().find(|b| b.name == step.bed);
+    let unavailable = bed.and_then(|b| b.unavailable.as_ref());
+    match (step.state, unavailable, &step.error) {
+        (None, Some(why), _) => Some(format!("not measured: {why}")),
+        (Some(StepState::Failed), _, Some(why)) => Some(format!("failed: {why}")),
+        (Some(StepState::Interrupted), ..) => Some("interrupted".into()),
+        _ => None,
+    }
+}
+
+/// The facts about a run that a table does not show.
+fn of_run(run: &Run) -> Vec<String> {
+    let mut facts: Vec<String> = run
+        .validity
+        .reasons
+        .iter()
+        .map(|reason| format!("{}: {}: {}", run.validity.verdict, reason.code, reason.text))
+        .collect();
+    let events = events::sentences(run).into_iter();
+    facts.extend(events.map(|(label, text)| format!("{label}: {text}")));
+    facts.extend(verification::sentence(run));
+    facts
+}
+
+/// The figures of a curve in a sentence.
+fn of_curve(curve: &LoadCurve) -> Vec<String> {
+    let line = match curve.load_line {
+        Some(load) => format!("load line {} {}", Count(load), curve.metric),
+        None => "no load was sustained".into(),
+    };
+    let ort = match curve.ort_ms {
+        Some(ms) => format!("overall response time {}", inline_latency(ms)),
+        None => "no overall response time".into(),
+    };
+    vec![format!("{line}, {ort}")]
+}
+
+/// The sections of a profile over access paths to a server.
+fn of_profile(path: &Path) -> Result<Vec<StudySection>, String> {
+    let dir = ProfileDir::at(path);
+    let results = dir.read().map_err(|e| e.to_string())?;
+    let sets = compare::ProfileSet::read(&results, &dir, None).map_err(|e| e.to_string())?;
+    let sections = study::comparisons(&sets, None).into_iter();
+    let section = |(title, comparison)| StudySection {
+        title,
+        comparison: Some(comparison),
+        facts: vec![],
+    };
+    let mut sections: Vec<StudySection> = sections.map(section).collect();
+    if let Some(last) = sections.last_mut() {
+        last.facts = study::delegation_counts(&sets);
+    }
+    Ok(sections)
+}
+
+/// A step that has just ended, in one line; `number` counts from 1.
+#[must_use]
+pub fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> String {
+    let what = match step.group.is_empty() {
+        true => step.column.clone(),
+        false => format!("{}, {}", step.group, step.column),
+    };
+    let figures = match run.filter(|r| r.summary.ops > 0) {
+        Some(run) => format!(
+            " {} ops/s, mean {},",
+            rate(run.summary.ops_per_s),
+            inline_latency(run.summary.mean_ms)
+        ),
+        None => String::new(),
+    };
+    let state = match (&step.error, run) {
+        (Some(error), _) => format!("failed: {error}"),
+        (None, Some(run)) => {
+            format!(
+                "{}{}",
+                run.validity.verdict,
+                reason_codes(&run.validity.reasons)
+            )
+        }
+        (None, None) => match step.state {
+            Some(StepState::Invalid) => "invalid".into(),
+            Some(StepState::Interrupted) => "interrupted".into(),
+            _ => "done".into(),
+        },
+    };
+    format!(
+        "step {number} of {of}, {}: {what}:{figures} {state}",
+        step.bed
+    )
+}
+
+/// What a study does, for people who have not begun it: the beds, and the commands on each, as they could
+/// be typed.
+#[must_use]
+pub fn plan(study: &StudyResults) -> String {
+    let mut out = format!(
+        "study {}: {}, {} on {}\n",
+        study.study,
+        study.question,
+        counted(study.steps.len() as u64, "step", "steps"),
+        counted(study.beds.len() as u64, "test bed", "test beds"),
+    );
+    for bed in &study.beds {
+        out.push_str(&bed_lines(study, bed));
+    }
+    out
+}
+
+fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
+    let up = shell_words(&bed.arguments);
+    let mut out = format!("\nplimsoll testbed up {up} --name {}\n", bed.name);
+    if let Some(why) = &bed.unavailable {
+        out.push_str(&format!("  not available: {why}\n"));
+    }
+    for step in study.steps.iter().filter(|s| s.bed == bed.name) {
+        let command = match &step.action {
+            StudyAction::Prepare(words) | StudyAction::Measure(words) => {
+                format!("plimsoll {}", shell_words(words))
+            }
+            StudyAction::Status { .. } => format!("plimsoll testbed status {}", bed.name),
+            StudyAction::Pause { seconds } => format!("sleep {seconds}"),
+        };
+        out.push_str(&format!("  {command}\n"));
+    }
+    out.push_str(&format!("plimsoll testbed down {}\n", bed.name));
+    out
+}
+
+/// Words as a shell reads them.
+fn shell_words(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+%@".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The whole report.
+#[must_use]
+pub fn render(
+    study: &StudyResults,
+    sections: &[StudySection],
+    dir: Option<&Path>,
+    layout: Layout,
+) -> String {
+    let paint = Paint(layout.color);
+    let mut out = headline(study, paint);
+    for note in &study.notes {
+        paragraph(&mut out, "  note: ", note, layout.columns());
+    }
+    for section in sections {
+        out.push_str(&format!("\n{}\n", paint.bold(&section.title)));
+        if let Some(comparison) = &section.comparison {
+            out.push_str(&compare::text(comparison, layout));
+        }
+        for (column, fact) in &section.facts {
+            paragraph(&mut out, &format!("{column}: "), fact, layout.columns());
+        }
+    }
+    let resume = (study.missing() > 0).then(|| format!("study {}", study.study));
+    results_location(&mut out, dir, resume.as_deref(), paint);
+    out
+}
+
+fn headline(study: &StudyResults, paint: Paint) -> String {
+    let (all, missing) = (study.steps.len(), study.missing());
+    let state = match (missing, study.interrupted) {
+        (0, _) => paint.good("complete"),
+        (_, true) => paint.doubtful("interrupted"),
+        (_, false) => paint.bad("not complete"),
+    };
+    format!(
+        "study {}: {state}, {} of {} on {}\n  {}\n",
+        paint.bold(&study.study),
+        all - missing,
+        counted(all as u64, "step", "steps"),
+        counted(study.beds.len() as u64, "test bed", "test beds"),
+        study.question,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_words;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_change_them() {
+        let words = ["run", "--event=7s kill server.1", "it's", "", "a=b:c/d?e&f"];
+        let words = words.map(str::to_owned);
+        assert_eq!(
+            shell_words(&words),
+            r"run '--event=7s kill server.1' 'it'\''s' '' 'a=b:c/d?e&f'"
+        );
+    }
+}

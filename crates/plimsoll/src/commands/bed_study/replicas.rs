@@ -1,0 +1,93 @@
+//! `study replicas`: what copies cost in cluster file systems, and what they are worth when a server dies.
+
+use super::{ONE_MACHINE, StudyDesign, time, words};
+use crate::cli::{ReplicasStudyArgs, ReplicasWorkload};
+use crate::exit::CommandError;
+use plimsoll_plan::counted;
+use plimsoll_results::StudyAction;
+use std::time::Duration;
+
+/// Name of the study.
+pub(super) const NAME: &str = "replicas";
+
+/// Length of a window of a load point if none is given.
+const DEFAULT_TIME: Duration = Duration::from_secs(5);
+
+/// Seconds that a cluster may take to have all copies again.
+const HEAL_LIMIT_S: u64 = 60;
+
+/// The words that make files of `vda` small at its full rates: a stream has 32 MiB, and 20 MiB of small
+/// files beside them. What is measured is how many streams are written and read, not how many are kept.
+const VDA: [&str; 7] = [
+    "vda",
+    "--set=VDA1.files.count=2",
+    "--set=VDA1.files.size=8m",
+    "--set=VDA2.files.count=2",
+    "--set=VDA2.files.size=8m",
+    "--set=metric.data=32m",
+    "--warmup=1s",
+];
+
+/// The words of `fileserver`.
+const FILESERVER: [&str; 4] = ["run", "fileserver", "--set=nfiles=200", "--set=nthreads=8"];
+
+/// Beds of each software and number of copies, and what is done on them.
+pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandError> {
+    let mut design = StudyDesign::new(
+        "What do copies cost, and what are they worth when a server dies?",
+        &[
+            ONE_MACHINE,
+            "vda has its full rates, 10 operations and 4.6 MB per second for each stream, on 52 MiB of files \
+             for each: its curves are comparable with each other only",
+            "copies have no disks of their own here: a second copy costs processor time and memory of the \
+             same machine",
+        ],
+    );
+    let mut copies = args.copies.clone();
+    copies.sort_unstable();
+    copies.dedup();
+    for software in &args.software {
+        for copies in &copies {
+            on_bed(&mut design, args, software, *copies);
+        }
+    }
+    Ok(design)
+}
+
+fn on_bed(design: &mut StudyDesign, args: &ReplicasStudyArgs, software: &str, copies: u32) {
+    let mut up = words(&["replicated", "--software", software]);
+    up.extend(words(&["--servers", &args.servers.to_string()]));
+    up.extend(words(&["--copies", &copies.to_string()]));
+    design.bed(format!("study-{software}-{copies}"), up);
+    let column = format!(
+        "{software}, {}",
+        counted(u64::from(copies), "copy", "copies")
+    );
+    let target = format!("--target={}", design.target(""));
+    let window = args.study.time.unwrap_or(DEFAULT_TIME);
+    let wants = |workload| args.only.contains(&workload);
+    if wants(ReplicasWorkload::Vda) {
+        let mut curve = words(&["curve"]);
+        curve.extend(words(&VDA));
+        curve.extend(words(&["--points", &args.points.to_string()]));
+        curve.extend(words(&["--max-load", &args.max_load.to_string()]));
+        curve.extend(words(&["--time", &time(window), &target]));
+        design.step("vda", &column, StudyAction::Measure(curve));
+    }
+    if wants(ReplicasWorkload::Fileserver) {
+        let mut run = words(&FILESERVER);
+        run.extend(words(&["--time", &time(window * 2), &target]));
+        design.step("fileserver", &column, StudyAction::Measure(run));
+        let (killed, back) = (time(window), time(window * 2));
+        let mut hurt = words(&FILESERVER);
+        hurt.extend(words(&["--time", &time(window * 4), &target]));
+        hurt.extend(words(&["--interval=100ms", "--on-error=count", "--verify"]));
+        hurt.push(format!("--event={killed} kill server.1"));
+        hurt.push(format!("--event={back} restart server.1"));
+        let group = "fileserver, server.1 killed and started again";
+        let status = |wait_s| StudyAction::Status { wait_s };
+        design.step(group, &format!("{column}, before"), status(0));
+        design.step(group, &column, StudyAction::Measure(hurt));
+        design.step(group, &format!("{column}, after"), status(HEAL_LIMIT_S));
+    }
+}

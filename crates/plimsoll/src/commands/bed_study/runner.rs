@@ -1,0 +1,347 @@
+//! Does the steps of a study, bed by bed.
+
+use crate::cli::{Format, UpArgs};
+use crate::commands::print_report;
+use crate::commands::testbed::{CaughtSignals, start_bed};
+use crate::console;
+use crate::exit::{CommandError, Exit};
+use plimsoll_report::bed_study;
+use plimsoll_results::{
+    Document, Kind, Run, RunDir, StepState, StudyAction, StudyStep, StudyWriter,
+};
+use plimsoll_testbed::TestBed;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Page of the study, beside the directories of its beds.
+const PAGE_FILE: &str = "comparison.html";
+
+/// Time between two looks at a bed that is not settled, and at signals.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A study that is being run.
+pub(super) struct StudyRunner {
+    writer: StudyWriter,
+    format: Format,
+    is_quiet: bool,
+    signals: CaughtSignals,
+}
+
+/// What came of a step.
+#[derive(Default)]
+struct StepEnd {
+    state: Option<StepState>,
+    results: Option<String>,
+    status: Vec<String>,
+    error: Option<String>,
+}
+
+impl StudyRunner {
+    /// # Errors
+    /// If signals cannot be caught.
+    pub(super) fn new(
+        writer: StudyWriter,
+        format: Format,
+        is_quiet: bool,
+    ) -> Result<Self, CommandError> {
+        Ok(Self {
+            writer,
+            format,
+            is_quiet,
+            signals: CaughtSignals::new()?,
+        })
+    }
+
+    /// Does what is left, and prints the report.
+    ///
+    /// # Errors
+    /// If the results cannot be written.
+    pub(super) fn run(mut self) -> Result<Exit, CommandError> {
+        let beds = self.writer.document().beds.len();
+        for bed in 0..beds {
+            if self.signals.any() {
+                break;
+            }
+            self.bed(bed)?;
+        }
+        if self.signals.any() {
+            self.change(|study| study.interrupted = true)?;
+        }
+        self.report()?;
+        let study = self.writer.document();
+        let failed = study
+            .steps
+            .iter()
+            .any(|s| s.state == Some(StepState::Failed));
+        let all = study.beds.iter().map(|b| b.unavailable.is_some());
+        Ok(
+            match (study.interrupted, failed || all.fold(true, |a, b| a && b)) {
+                (true, _) => Exit::Interrupted,
+                (false, true) => Exit::Failed,
+                (false, false) => Exit::Valid,
+            },
+        )
+    }
+
+    fn change(
+        &mut self,
+        change: impl FnOnce(&mut plimsoll_results::StudyResults),
+    ) -> Result<(), CommandError> {
+        self.writer.change(change).map_err(CommandError::failed)
+    }
+
+    fn say(&self, line: &str) {
+        if !self.is_quiet {
+            match self.format {
+                // A reader that has gone is not an error.
+                Format::Text => _ = console::out(&format!("{line}\n")),
+                Format::Json => console::err(&format!("{line}\n")),
+            }
+        }
+    }
+
+    /// Starts a bed, does its steps and ends it.
+    fn bed(&mut self, number: usize) -> Result<(), CommandError> {
+        let bed = self.writer.document().beds[number].clone();
+        let due = self.writer.document().due(&bed.name);
+        if due.is_empty() || bed.unavailable.is_some() {
+            return Ok(());
+        }
+        let up = UpArgs {
+            name: Some(bed.name.clone()),
+            quiet: self.is_quiet,
+            ..UpArgs::of_words(&bed.arguments)?
+        };
+        let started = match start_bed(&up, &self.signals, true) {
+            Ok(started) => started,
+            Err(_) if self.signals.any() => return Ok(()),
+            Err(e) => {
+                let why = e.reason().text;
+                self.say(&format!("{}: {why}", bed.name));
+                return self.change(|study| study.beds[number].unavailable = Some(why));
+            }
+        };
+        for step in due {
+            if self.signals.any() {
+                break;
+            }
+            self.step(&started, step)?;
+        }
+        started.end().map_err(CommandError::from)
+    }
+
+    /// Does a step and writes what came of it.
+    fn step(&mut self, bed: &TestBed, number: usize) -> Result<(), CommandError> {
+        let step = self.writer.document().steps[number].clone();
+        let begun = Instant::now();
+        let end = match &step.action {
+            StudyAction::Prepare(words) => self.prepare(words)?,
+            StudyAction::Measure(words) => self.measure(words, &step)?,
+            StudyAction::Status { wait_s } => self.status(bed, Duration::from_secs(*wait_s)),
+            StudyAction::Pause { seconds } => self.pause(Duration::from_secs(*seconds)),
+        };
+        let seconds = begun.elapsed().as_secs_f64();
+        self.change(|study| {
+            let step = &mut study.steps[number];
+            step.state = end.state;
+            step.seconds = seconds;
+            step.results = end.results;
+            step.status = end.status;
+            step.error = end.error;
+        })?;
+        let study = self.writer.document();
+        let step = &study.steps[number];
+        let run = self.writer.dir().kind(step);
+        let run = run.filter(|(_, kind)| *kind == Kind::Run);
+        let run: Option<Run> = run.and_then(|(path, _)| RunDir::at(&path).read().ok());
+        self.say(&bed_study::line(
+            number + 1,
+            study.steps.len(),
+            step,
+            run.as_ref(),
+        ));
+        Ok(())
+    }
+
+    fn prepare(&self, words: &[String]) -> Result<StepEnd, CommandError> {
+        let (status, said) = self.command(words, &[])?;
+        Ok(StepEnd {
+            state: Some(self.state_of(status)),
+            error: failure(status, said),
+            ..StepEnd::default()
+        })
+    }
+
+    /// Runs a command whose results go below the directory of its bed.
+    fn measure(&self, words: &[String], step: &StudyStep) -> Result<StepEnd, CommandError> {
+        let root = self.writer.dir().path().join(&step.bed);
+        let before = results_in(&root);
+        let (status, said) =
+            self.command(words, &["--quiet".as_ref(), "--results".as_ref(), &root])?;
+        let made = results_in(&root);
+        let made = made.difference(&before).next().cloned();
+        let mut error = failure(status, said);
+        if let Some(made) = &made
+            && Kind::of(made).is_ok_and(|kind| kind == Kind::Curve)
+        {
+            error = error.or(self.disclose(made)?);
+        }
+        let results = made.as_deref().and_then(|made| {
+            let path = made.strip_prefix(self.writer.dir().path()).ok()?;
+            Some(path.to_string_lossy().into_owned())
+        });
+        let state = match error {
+            Some(_) if status.success() => StepState::Failed,
+            _ => self.state_of(status),
+        };
+        Ok(StepEnd {
+            state: Some(state),
+            results,
+            error,
+            ..StepEnd::default()
+        })
+    }
+
+    /// Writes the full disclosure report of a curve beside it; returns why that failed.
+    fn disclose(&self, curve: &Path) -> Result<Option<String>, CommandError> {
+        let name = curve.file_name().unwrap_or_default().to_string_lossy();
+        let report = curve.with_file_name(format!("{name}-disclosure.txt"));
+        let words = ["report", "--format=disclosure"].map(str::to_owned);
+        let paths = [curve, "--output".as_ref(), &report];
+        let (status, said) = self.command(&words, &paths)?;
+        Ok(failure(status, said))
+    }
+
+    /// Runs a command of this program; returns how it ended and what it wrote to standard error.
+    fn command(
+        &self,
+        words: &[String],
+        paths: &[&Path],
+    ) -> Result<(ExitStatus, String), CommandError> {
+        let failed = |e: std::io::Error| CommandError::failed(format!("cannot run a step: {e}"));
+        let mut errors = tempfile::tempfile().map_err(failed)?;
+        let mut child = Command::new(std::env::current_exe().map_err(failed)?)
+            .args(words)
+            .args(paths)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors.try_clone().map_err(failed)?)
+            .spawn()
+            .map_err(failed)?;
+        let status = self.signals.wait_for(&mut child).map_err(failed)?;
+        Ok((status, said(&mut errors).map_err(failed)?))
+    }
+
+    fn state_of(&self, status: ExitStatus) -> StepState {
+        match status.code() {
+            Some(0) => StepState::Valid,
+            Some(3) => StepState::Invalid,
+            Some(130) => StepState::Interrupted,
+            _ if self.signals.any() => StepState::Interrupted,
+            _ => StepState::Failed,
+        }
+    }
+
+    /// The status of a bed, once it is settled, or when the time for that is up.
+    fn status(&self, bed: &TestBed, limit: Duration) -> StepEnd {
+        let begun = Instant::now();
+        let failed = |why: String| StepEnd {
+            state: Some(StepState::Failed),
+            error: Some(why),
+            ..StepEnd::default()
+        };
+        loop {
+            let status = match bed.status() {
+                Ok(status) => status,
+                Err(e) => return failed(e.to_string()),
+            };
+            let waited = begun.elapsed();
+            let waits = status.is_settled == Some(false) && waited < limit;
+            if waits && !self.signals.any() {
+                std::thread::sleep(POLL_INTERVAL);
+                continue;
+            }
+            let mut lines = status.lines;
+            match status.is_settled {
+                Some(true) if !limit.is_zero() => {
+                    lines.push(format!("settled within {:.1} s", waited.as_secs_f64()));
+                }
+                Some(false) if !limit.is_zero() => {
+                    lines.push(format!("not settled after {:.0} s", waited.as_secs_f64()));
+                }
+                _ => {}
+            }
+            return StepEnd {
+                state: Some(match self.signals.any() {
+                    true => StepState::Interrupted,
+                    false => StepState::Valid,
+                }),
+                status: lines,
+                ..StepEnd::default()
+            };
+        }
+    }
+
+    fn pause(&self, length: Duration) -> StepEnd {
+        let begun = Instant::now();
+        while begun.elapsed() < length && !self.signals.any() {
+            std::thread::sleep(POLL_INTERVAL.min(length));
+        }
+        StepEnd {
+            state: Some(match self.signals.any() {
+                true => StepState::Interrupted,
+                false => StepState::Valid,
+            }),
+            ..StepEnd::default()
+        }
+    }
+
+    /// Writes the page and prints the report.
+    fn report(&self) -> Result<(), CommandError> {
+        let (study, dir) = (self.writer.document(), self.writer.dir());
+        let sections = bed_study::sections(study, dir).map_err(CommandError::failed)?;
+        let page = plimsoll_html::page::study(study, &sections);
+        self.writer
+            .write_page(PAGE_FILE, &page)
+            .map_err(CommandError::failed)?;
+        print_report(
+            self.format,
+            || study.to_json(),
+            |layout| bed_study::render(study, &sections, Some(dir.path()), layout),
+        )
+    }
+}
+
+/// The results directories in a directory, which may not be there yet.
+fn results_in(root: &Path) -> BTreeSet<PathBuf> {
+    plimsoll_results::directories(root)
+        .unwrap_or_default()
+        .into_iter()
+        .collect()
+}
+
+/// What a command wrote.
+fn said(errors: &mut File) -> std::io::Result<String> {
+    let mut text = Vec::new();
+    errors.rewind()?;
+    errors.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The last line of a command that failed.
+fn failure(status: ExitStatus, said: String) -> Option<String> {
+    if let Some(0 | 3 | 130) = status.code() {
+        return None;
+    }
+    let last = said.lines().rev().find(|l| !l.trim().is_empty());
+    Some(match (last, status.signal()) {
+        (Some(line), _) => line.trim_start_matches("error: ").to_owned(),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => format!("it ended with {status}, and wrote nothing"),
+    })
+}
