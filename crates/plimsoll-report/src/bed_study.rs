@@ -82,6 +82,11 @@ fn group(study: &StudyResults, dir: &StudyDir, title: &str) -> Result<Vec<StudyS
     }
     let has_any = !measured.is_empty();
     let mut comparison = has_any.then(|| side_by_side(measured, None)).transpose()?;
+    if let Some(comparison) = &mut comparison {
+        // Parameters differ because the study is about them, and the facts say what is invalid, and why.
+        let is_known = |w: &String| w.starts_with("the parameter ") || w.ends_with(" is invalid");
+        comparison.warnings.retain(|w| !is_known(w));
+    }
     if let Some(of_runs) = comparison.as_mut().filter(|c| c.load_axis.is_none()) {
         let is_shown =
             |r: &compare::Row| r.operation == compare::ALL && METRICS.contains(&r.metric);

@@ -75,7 +75,7 @@ pub struct EdgeStudyArgs {
     )]
     #[arg(value_parser = duration, help_heading = "Target")]
     pub rtt: Vec<Duration>,
-    /// Size of the edge's cache, from 2m; the working sets are half and twice of it
+    /// Size of the edge's cache, from 16m; the working sets are half and twice of it
     #[arg(long, value_name = "SIZE", value_parser = plimsoll_plan::parse_size)]
     #[arg(default_value = "64m", help_heading = "Target")]
     pub cache_size: u64,

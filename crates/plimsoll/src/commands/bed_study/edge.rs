@@ -24,8 +24,8 @@ const NFS_FILE_BYTES: u64 = 176_435;
 /// Processes of `nfs-sfs2008`: with round trips of 150 ms, one does six operations per second.
 const NFS_PROCESSES: u64 = 8;
 
-/// Smallest cache: of half of it, each process still has a file.
-const MIN_CACHE_BYTES: u64 = 2 << 20;
+/// Smallest cache: with half of it, a file can be created by every thread of `fileserver` at a time.
+const MIN_CACHE_BYTES: u64 = 16 << 20;
 
 /// Seconds after which a file that is not at the core is given up.
 const WRITE_BACK_LIMIT_S: u64 = 60;
@@ -34,7 +34,7 @@ const WRITE_BACK_LIMIT_S: u64 = 60;
 pub(super) fn design(args: &EdgeStudyArgs) -> Result<StudyDesign, CommandError> {
     if args.cache_size < MIN_CACHE_BYTES {
         return Err(CommandError::usage(format!(
-            "--cache-size {}: expected at least 2m",
+            "--cache-size {}: expected at least 16m",
             args.cache_size
         )));
     }
@@ -126,13 +126,13 @@ fn workload(workload: EdgeWorkload, bytes: u64) -> (&'static str, Vec<String>) {
     let set = |name: &str, value: String| format!("--set={name}={value}");
     match workload {
         EdgeWorkload::Fileserver => {
-            let files = (bytes / FILESERVER_FILE_BYTES).max(8);
+            let files = bytes / FILESERVER_FILE_BYTES;
             let mut line = words(&["fileserver", "--set=nthreads=8"]);
             line.push(set("nfiles", files.to_string()));
             ("fileserver", line)
         }
         EdgeWorkload::NfsSfs2008 => {
-            let files = (bytes / NFS_FILE_BYTES / NFS_PROCESSES).max(1);
+            let files = bytes / NFS_FILE_BYTES / NFS_PROCESSES;
             let data = files * NFS_PROCESSES * NFS_FILE_BYTES;
             let mut line = words(&["nfs-sfs2008"]);
             let hundred_per_s = 100.0 / NFS_PROCESSES as f64;

@@ -41,6 +41,8 @@ pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandErr
              for each: its curves are comparable with each other only",
             "copies have no disks of their own here: a second copy costs processor time and memory of the \
              same machine",
+            "a server is killed only where there is a second copy: with one, its files are gone until it is \
+             back, and clients wait for minutes",
         ],
     );
     let mut copies = args.copies.clone();
@@ -78,16 +80,22 @@ fn on_bed(design: &mut StudyDesign, args: &ReplicasStudyArgs, software: &str, co
         let mut run = words(&FILESERVER);
         run.extend(words(&["--time", &time(window * 2), &target]));
         design.step("fileserver", &column, StudyAction::Measure(run));
-        let (killed, back) = (time(window), time(window * 2));
-        let mut hurt = words(&FILESERVER);
-        hurt.extend(words(&["--time", &time(window * 4), &target]));
-        hurt.extend(words(&["--interval=100ms", "--on-error=count", "--verify"]));
-        hurt.push(format!("--event={killed} kill server.1"));
-        hurt.push(format!("--event={back} restart server.1"));
-        let group = "fileserver, server.1 killed and started again";
-        let status = |wait_s| StudyAction::Status { wait_s };
-        design.step(group, &format!("{column}, before"), status(0));
-        design.step(group, &column, StudyAction::Measure(hurt));
-        design.step(group, &format!("{column}, after"), status(HEAL_LIMIT_S));
+        if copies > 1 {
+            hurt(design, &column, &target, window);
+        }
     }
+}
+
+/// The steps of a file server whose cluster loses a server for a while.
+fn hurt(design: &mut StudyDesign, column: &str, target: &str, window: Duration) {
+    let mut run = words(&FILESERVER);
+    run.extend(words(&["--time", &time(window * 4), target]));
+    run.extend(words(&["--interval=100ms", "--on-error=count", "--verify"]));
+    run.push(format!("--event={} kill server.1", time(window)));
+    run.push(format!("--event={} restart server.1", time(window * 2)));
+    let group = "fileserver, server.1 killed and started again";
+    let status = |wait_s| StudyAction::Status { wait_s };
+    design.step(group, &format!("{column}, before"), status(0));
+    design.step(group, column, StudyAction::Measure(run));
+    design.step(group, &format!("{column}, after"), status(HEAL_LIMIT_S));
 }
