@@ -112,7 +112,10 @@ fn a_copy_needs_both_of_its_files() {
     let opens = ["from", "to"].map(|name| errors(&plan, &outcome, name)["ENOENT"]);
     let failed: u64 = opens.iter().sum();
     let copies = errors(&plan, &outcome, "copy")["NOT_OPEN"];
-    assert!((failed - 1..=failed).contains(&copies), "{copies} of {opens:?}");
+    assert!(
+        (failed - 1..=failed).contains(&copies),
+        "{copies} of {opens:?}"
+    );
     assert!(row(&plan, &outcome, "copy").ops > 0);
 }
 
