@@ -1,7 +1,8 @@
 //! What a test bed leaves when it is down, and what it holds while it is up.
 
-use crate::common::Ended;
+use crate::common::{Ended, signal};
 use crate::testbed::{Beds, wait_for};
+use rustix::process::Signal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -50,20 +51,50 @@ fn a_bed_does_not_hold_what_its_shell_has_open() {
     beds.testbed(&["down", "nfs"]).expect_code(0);
 }
 
+/// The files that a process has open.
+fn open_files(pid: i32) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .flatten();
+    entries
+        .filter_map(|e| std::fs::read_link(e.path()).ok())
+        .collect()
+}
+
+fn parent(pid: i32) -> i32 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("PPid:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
 /// The same with a bed that ends with its command, which it knows by its standard input.
 #[test]
 fn a_bed_for_one_command_holds_nothing_else_either() {
     let beds = Beds::new();
-    let lock = beds.bench.path("lock");
-    let check = format!("flock -n {} true", lock.display());
+    let file = beds.bench.path("file");
     let words = ["testbed", "with", "nfs", "-q", "--", "run", "varmail"];
     let mut with = beds.command(&words);
-    with.args(["--set=nfiles=40", "--time=1s", "--results=results"]);
-    with.args(["--allow-commands", "--before", &check]);
-    // The command itself has it open, but not locked: the lock is its shell's.
-    let script = format!("exec 9>{}", lock.display());
-    Ended::of(behind(&script, &with)).expect_code(0);
-    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+    with.args(["--set=nfiles=40", "--time=1h", "--results=results"]);
+    let script = format!("exec 9>{}", file.display());
+    let mut with = behind(&script, &with)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_up = || {
+        let state = beds.bench.path("beds/states/nfs/state.json");
+        state.exists() && beds.state("nfs")["phase"] == "up"
+    };
+    wait_for("the start", is_up);
+    let keeper = beds.keeper("nfs");
+    let file = file.canonicalize().unwrap();
+    assert!(open_files(with.id() as i32).contains(&file));
+    for pid in [keeper.pid, parent(keeper.pid)] {
+        let open = open_files(pid);
+        assert!(!open.contains(&file), "{pid}: {open:?}");
+    }
+    signal(with.id() as i32, Signal::KILL);
+    with.wait().unwrap();
+    wait_for("the end of the keeper", || !keeper.is_running());
 }
 
 /// A program in a bed's network, once it has written a line.
