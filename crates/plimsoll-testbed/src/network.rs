@@ -83,11 +83,7 @@ impl Network {
     /// Ends the processes that have entered it: by SIGTERM, and by SIGKILL those that take longer than two
     /// seconds.
     pub(crate) fn clear(&self) {
-        let signals: [(fn(&ProcessId), Duration); 2] = [
-            (ProcessId::terminate, TERM_TIMEOUT),
-            (ProcessId::kill, KILL_TIMEOUT),
-        ];
-        for (end, limit) in signals {
+        for (is_last, limit) in [(false, TERM_TIMEOUT), (true, KILL_TIMEOUT)] {
             let begun = Instant::now();
             let mut told: Vec<ProcessId> = Vec::new();
             loop {
@@ -97,7 +93,10 @@ impl Network {
                 }
                 // Once each: a second SIGTERM makes some programs give up their cleanup.
                 for process in left.iter().filter(|p| !told.contains(p)) {
-                    end(process);
+                    match is_last {
+                        true => process.kill(),
+                        false => process.terminate(),
+                    }
                 }
                 told = left;
                 if begun.elapsed() > limit {
