@@ -438,11 +438,9 @@ impl WorkerContext {
         Ok(true)
     }
 
-    /// Counts an operation that could not be issued because the open of its file failed. It has no
-    /// latency, and neither budget nor limiters are charged.
+    /// Counts an operation that was not issued because its open failed: without a latency or a charge.
     #[cold]
     pub(crate) fn not_issued(&mut self, row: u32) -> Result<(), WorkerExit> {
-        // A load without operations ends in time too.
         let now = self.lane.now();
         self.check_deadline(now)?;
         self.intended = None;
