@@ -417,6 +417,22 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_that_was_not_issued_has_failed_but_completes_nothing() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, 10 * SECOND);
+        lanes[0].record(0, OpTimes::unpaced(0, SECOND / 2), 1);
+        lanes[0].record_not_issued(0, 5 * SECOND, "NOT_OPEN");
+        lanes[0].record_not_issued(0, 11 * SECOND, "NOT_OPEN");
+        lanes[0].finish();
+        let totals = collector.finish().1;
+        let row = &totals.rows[0];
+        assert_eq!((row.ops, row.service.count()), (1, 1));
+        assert_eq!(row.errors, [("NOT_OPEN".into(), 1)].into());
+        let gap = totals.gaps.rows[0];
+        assert!(gap.length() >= 9 * SECOND, "{gap:?}");
+    }
+
+    #[test]
     fn response_time_counts_from_the_intended_start() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, Nanos::MAX);

@@ -324,6 +324,16 @@ impl Recorder {
         self.note_if_slow(row, start, end);
     }
 
+    /// Counts an operation that failed at `at` without being issued to the target. It completes nothing
+    /// there, so it does not interrupt a stall.
+    #[cold]
+    pub fn record_not_issued(&self, row: u32, at: Nanos, code: &str) {
+        if self.roll_and_check(at) {
+            let buffer = self.current.borrow();
+            *buffer.errors().entry((row, code.into())).or_default() += 1;
+        }
+    }
+
     /// The number of operations of a row in the current interval and their mean service time in
     /// nanoseconds.
     #[must_use]

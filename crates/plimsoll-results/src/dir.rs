@@ -8,10 +8,10 @@ use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
 use crate::renames::{self, Rename};
 use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
-use crate::whole_file::{replace, write_new};
+use crate::whole_file::{replace, replace_unsynced, write_new};
 use crate::{
-    COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveRun,
-    Percentiles, RUN_FILE, ResultsError, Run, recompute, upgrade,
+    COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveEvent,
+    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, recompute, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -33,6 +33,8 @@ pub struct RunWriter {
     tells_verdict: bool,
     dir: StagingDir,
     series: SeriesWriter,
+    /// What whoever watches the run is shown of it.
+    live: LiveRun,
     /// After `dir`, so that it is dropped when the hidden directory has gone.
     _made_root: Option<CreatedRoot>,
 }
@@ -90,6 +92,7 @@ impl RunWriter {
         };
         write_new(&dir.path().join(LIVE_FILE), &live.to_json())?;
         Ok(Self {
+            live,
             root: root.to_owned(),
             name: name.to_owned(),
             tells_verdict,
@@ -117,6 +120,18 @@ impl RunWriter {
         events: &[String],
     ) -> Result<(), ResultsError> {
         self.series.write(interval, events)
+    }
+
+    /// Shows whoever watches the run the events that have begun, if they changed. If the file system
+    /// refuses, those that were shown before stay.
+    pub fn show_events(&mut self, events: Vec<LiveEvent>) {
+        if events == self.live.events {
+            return;
+        }
+        self.live.events = events;
+        let path = self.dir.path().join(LIVE_FILE);
+        // The run is not the worse for it, and what it keeps is written elsewhere.
+        let _ = replace_unsynced(&path, &self.live.to_json());
     }
 
     /// The directory of the results while they are written.
@@ -165,6 +180,7 @@ fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> L
         workers: plan.workers(),
         pid: std::process::id(),
         tells_verdict: false,
+        events: vec![],
     }
 }
 

@@ -95,7 +95,7 @@ pub use hooks::{CommandRun, HookTime, Hooks};
 pub use intervals::IntervalRow;
 pub use kind::Kind;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
-pub use live::{LiveDir, LiveLocation, LiveReader, LiveRun};
+pub use live::{LiveDir, LiveEvent, LiveLocation, LiveReader, LiveRun};
 pub use load_point::{CriterionResult, CurvePoint};
 pub use load_test::{LoadPoints, LoadTest};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};

@@ -5,7 +5,7 @@
 
 use crate::document::{Directory, Document};
 use crate::staging;
-use crate::{ClockKind, INTERVALS_FILE, IntervalRow, LIVE_FILE, ResultsError};
+use crate::{ClockKind, EventState, INTERVALS_FILE, IntervalRow, LIVE_FILE, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const MAX_READ_BYTES: u64 = 1 << 22;
 
 /// The facts about a run in progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveRun {
     /// Schema version of the document.
     pub schema_version: u32,
@@ -38,6 +38,30 @@ pub struct LiveRun {
     /// The name will say so if the run is interrupted or fails.
     #[serde(default)]
     pub tells_verdict: bool,
+    /// Events that have begun, in the order of the times at which they were to happen; those of an interval
+    /// are here before its rows are in the series.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<LiveEvent>,
+}
+
+/// An event of a run in progress that has begun.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveEvent {
+    /// When it was to happen, in seconds since the beginning of the run.
+    pub at_s: f64,
+    /// What happens.
+    pub action: String,
+    /// When it began, in seconds since the run's clock began.
+    pub start_s: f64,
+    /// How much later that was than it was to be, in seconds; null in a simulated system, where nothing is
+    /// late.
+    pub lateness_s: Option<f64>,
+    /// Number of the window that had opened last; null before the first, as in the warm-up.
+    pub window: Option<u32>,
+    /// When it began, in seconds since that window opened; null without one.
+    pub window_s: Option<f64>,
+    /// How it ended; null as long as it has not.
+    pub state: Option<EventState>,
 }
 
 impl Document for LiveRun {
@@ -131,6 +155,7 @@ impl LiveDir {
         Ok(LiveReader {
             dir,
             series,
+            run: Directory::at(&self.path),
             at: 0,
             headed: false,
         })
@@ -143,6 +168,7 @@ impl LiveDir {
 pub struct LiveReader {
     dir: File,
     series: File,
+    run: Directory<LiveRun>,
     at: u64,
     headed: bool,
 }
@@ -174,6 +200,13 @@ impl LiveReader {
             self.headed = true;
         }
         crate::intervals::parse(lines, path)
+    }
+
+    /// The events that have begun; none if the run has ended meanwhile. Those of all rows that were read
+    /// before are among them.
+    #[must_use]
+    pub fn events(&self) -> Option<Vec<LiveEvent>> {
+        self.run.read().ok().map(|run| run.events)
     }
 
     /// Whether the run is in progress.

@@ -55,6 +55,10 @@ pub struct ProfileResults {
     /// Commands of the user around the phases of each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
+    /// Events of each run, as on the command line, such as `30s sh ./failover`. Those of simulated systems
+    /// are also in the URLs of their targets, where the runs have them from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// Notes on parts of the profile that were left out or reinterpreted.
     pub notes: Vec<String>,
     /// The machine.
@@ -316,6 +320,7 @@ mod tests {
             interval_s: 1.0,
             ranks: 1,
             hooks: None,
+            events: vec![],
             percentiles_shown: None,
             notes: vec![],
             environment: Environment::default(),

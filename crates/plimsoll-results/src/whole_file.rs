@@ -28,6 +28,19 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
 /// # Errors
 /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ResultsError> {
+    replace_file(path, text, true)
+}
+
+/// Replaces a file as [`replace`] does, without waiting for the disk, which may be the one that is measured:
+/// for a file that is of no use after a crash.
+///
+/// # Errors
+/// As [`replace`].
+pub(crate) fn replace_unsynced(path: &Path, text: &str) -> Result<(), ResultsError> {
+    replace_file(path, text, false)
+}
+
+fn replace_file(path: &Path, text: &str, synced: bool) -> Result<(), ResultsError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new()
@@ -35,9 +48,13 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ResultsError> {
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
             .tempfile_in(dir)?;
         file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
+        if synced {
+            file.as_file().sync_all()?;
+        }
         file.persist(path).map_err(|e| e.error)?;
-        sync_dir(dir);
+        if synced {
+            sync_dir(dir);
+        }
         Ok(())
     };
     write().map_err(ResultsError::io("write", path))

@@ -8,12 +8,12 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use maud::{Markup, html};
 use plimsoll_diagnostics::foreign;
-use plimsoll_html::charts::{TimeSeriesInput, over_time};
+use plimsoll_html::charts::{TimeSeriesInput, mark_times, over_time};
 use plimsoll_html::timeline::{Timeline, WindowSpan};
 use plimsoll_html::{OpName, page};
 use plimsoll_plan::{Count, OpClass, OpKind};
-use plimsoll_report::{duration_text, mib_per_s, rate};
-use plimsoll_results::{IntervalRow, LatencyKind, LiveDir, LiveLocation, LiveReader};
+use plimsoll_report::{duration_text, inline_latency, mib_per_s, rate};
+use plimsoll_results::{IntervalRow, LatencyKind, LiveDir, LiveEvent, LiveLocation, LiveReader};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -49,6 +49,8 @@ pub(crate) struct Progress {
     pub(crate) operations: BTreeMap<(String, String), Totals>,
     /// Rows of the last intervals of the last window.
     recent: VecDeque<IntervalRow>,
+    /// Events that have begun.
+    events: Vec<LiveEvent>,
 }
 
 /// The last interval, of all operations together.
@@ -178,6 +180,7 @@ impl Progress {
         tiles.push(("failed".to_owned(), Count(latest.errors).to_string()));
         html! {
             (page::tiles(&tiles))
+            (self.list_of_events())
             (self.charts())
         }
     }
@@ -213,11 +216,38 @@ impl Progress {
             length_s: last.start_s + last.length_s - first.start_s,
         };
         let timeline = Timeline::of(&rows, &[span], &operations);
-        page::figures(&over_time(TimeSeriesInput {
+        let mut charts = over_time(TimeSeriesInput {
             timeline: &timeline,
             operations: &operations,
             staged: false,
-        }))
+        });
+        let shown = span.start_s..=span.start_s + span.length_s;
+        let of_window = |event: &&LiveEvent| event.window == Some(span.number);
+        let times = self.events.iter().filter(of_window).filter_map(|event| {
+            let at = event.window_s.filter(|at| shown.contains(at))?;
+            Some((at, event.action.clone()))
+        });
+        mark_times(&mut charts, times);
+        page::figures(&charts)
+    }
+
+    /// The events that have begun, and how each went.
+    fn list_of_events(&self) -> Markup {
+        let course = |event: &LiveEvent| {
+            let state = event.state.map_or("in progress".into(), |s| s.to_string());
+            match event.lateness_s {
+                Some(late) => format!("begun {} late, {state}", inline_latency(late * 1e3)),
+                None => state,
+            }
+        };
+        html! {
+            @if !self.events.is_empty() {
+                h2 id="events" { "Events" }
+                ul { @for event in &self.events {
+                    li { (duration_text(event.at_s)) ": " code { (event.action) } ", " (course(event)) }
+                } }
+            }
+        }
     }
 }
 
@@ -246,6 +276,10 @@ fn read_new_rows(reader: &mut LiveReader, progress: &mut Progress) -> Result<boo
         }
         any = true;
         progress.add(rows);
+        // After the rows: their events are there then. A run that has just ended keeps those it had.
+        if let Some(events) = reader.events() {
+            progress.events = events;
+        }
     }
 }
 
@@ -406,6 +440,46 @@ mod tests {
         assert_eq!((latest.paced_ops, latest.service_mean_ms), (0, None));
         let total = progress.operations[&("a".to_owned(), "read".to_owned())];
         assert_eq!((total.ops, total.bytes, total.errors), (6, 60, 2));
+    }
+
+    fn event(action: &str, window: Option<u32>, window_s: f64) -> LiveEvent {
+        LiveEvent {
+            at_s: 9.0,
+            action: action.into(),
+            start_s: 9.25,
+            lateness_s: Some(0.25),
+            window,
+            window_s: window.map(|_| window_s),
+            state: None,
+        }
+    }
+
+    #[test]
+    fn events_of_the_shown_time_are_lines_and_all_are_listed() {
+        let mut progress = Progress::default();
+        for i in 0..MAX_SHOWN_INTERVALS + 5 {
+            progress.add(vec![row(2, i, "a", "read", 2)]);
+        }
+        progress.events = vec![
+            event("sh warm-up", None, 0.0),
+            event("sh other window", Some(1), 7.0),
+            event("sh out of sight", Some(2), 2.0),
+            event("sh <b>seen</b>", Some(2), 7.0),
+        ];
+        let charts = progress.charts().into_string();
+        assert!(charts.contains("Vertical lines: events."));
+        assert!(charts.contains("sh &lt;b&gt;seen&lt;/b&gt;") && !charts.contains("<b>"));
+        for hidden in ["sh warm-up", "sh other window", "sh out of sight"] {
+            assert!(!charts.contains(hidden), "{hidden}");
+        }
+        let markup = progress.markup().into_string();
+        for event in &progress.events[..3] {
+            assert!(markup.contains(&event.action), "{markup}");
+        }
+        assert!(markup.contains("9s: <code>sh warm-up</code>, begun 250 ms late, in progress"));
+        progress.events[0].state = Some(plimsoll_results::EventState::Failed);
+        let markup = progress.markup().into_string();
+        assert!(markup.contains("begun 250 ms late, failed"), "{markup}");
     }
 
     #[test]

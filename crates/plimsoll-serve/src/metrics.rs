@@ -258,6 +258,7 @@ mod tests {
             workers: 2,
             pid: 7,
             tells_verdict: false,
+            events: vec![],
         };
         let mut progress = Progress::default();
         progress.add(vec![row(0, 10), row(1, 5)]);

@@ -4,6 +4,7 @@ use crate::control::{self, BedStatus, REPLY_TIMEOUT, Reply, Request};
 use crate::fault::Fault;
 use crate::keeper;
 use crate::kinds::{Kind, Rights};
+use crate::network::Network;
 use crate::node::NodeStatus;
 use crate::options::BedOptions;
 use crate::process_id::ProcessId;
@@ -131,6 +132,28 @@ fn probe_namespaces() -> Result<(), BedError> {
     )))
 }
 
+/// Closes what the command would inherit besides its standard input and output: a lock of the shell, or
+/// the end of a pipe, would stay open as long as the bed is up.
+fn close_inherited(command: &mut Command) {
+    const FIRST: libc::c_uint = 3;
+    let close = || {
+        // SAFETY: the call has no pointers. It marks descriptors of the new process alone, which closes them
+        // when the program is executed; until then they work, also that of `Command` itself.
+        let _ = unsafe {
+            libc::syscall(
+                libc::SYS_close_range,
+                FIRST,
+                libc::c_uint::MAX,
+                libc::CLOSE_RANGE_CLOEXEC,
+            )
+        };
+        // Linux has this since 5.11; before, a bed holds what it inherits.
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure does nothing but one system call.
+    unsafe { command.pre_exec(close) };
+}
+
 impl TestBed {
     /// Starts a bed and waits until it is up.
     ///
@@ -192,6 +215,7 @@ impl TestBed {
             .stderr(Stdio::piped())
             // An interrupt from the terminal is for the process that waits.
             .process_group(0);
+        close_inherited(&mut command);
         command
             .spawn()
             .map_err(|e| BedError::failed("starting a test bed", e))
@@ -414,6 +438,11 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
         }
     };
     let mut owner = owner_now();
+    // Before the bed ends, so that a load can still clean up.
+    let network = owner.and_then(Network::of);
+    if let Some(network) = &network {
+        network.clear();
+    }
     ask(owner);
     if let Some(child) = child {
         drop(child.stdin.take());
@@ -443,6 +472,10 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
             owner.kill();
         }
         has_ended(KILL_TIMEOUT, &mut owner);
+    }
+    // What has entered it meanwhile.
+    if let Some(network) = &network {
+        network.clear();
     }
     if let Some(child) = child.as_mut() {
         let _ = child.kill();

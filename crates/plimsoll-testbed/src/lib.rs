@@ -15,7 +15,7 @@
 //! - `keeper`: the process of a bed; `control`: requests to it;
 //! - `client`: what commands do with beds;
 //! - `store` and `state`: the directories of beds; `process_id`: processes that are told from strangers;
-//!   `namespace`: the processes of a bed;
+//!   `namespace`: the processes of a bed; `network`: those that have entered its network;
 //! - `needs`: programs and how they are installed; `preload`: C libraries that daemons are loaded with;
 //!   `failure`: why a daemon will never be ready, from its log.
 
@@ -31,6 +31,7 @@ mod keeper;
 mod kinds;
 mod namespace;
 pub mod needs;
+mod network;
 mod node;
 mod options;
 pub mod preload;

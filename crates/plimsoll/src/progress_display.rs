@@ -291,10 +291,12 @@ impl<'a> ProgressDisplay<'a> {
         let is_kept = match &mut self.events {
             None => self.scribe.interval(interval, &[]),
             Some(events) => {
-                let marked = events.add(interval);
+                let (marked, begun) = (events.add(interval), events.begun_so_far());
                 for action in marked.iter().flat_map(|(_, actions)| actions) {
                     self.report_progress(&format!("event: {action}"));
                 }
+                // Before the rows, so that whoever has read these finds them.
+                self.scribe.show_events(begun);
                 let mut marked = marked.iter();
                 marked.all(|(interval, actions)| self.scribe.interval(interval, actions))
             }

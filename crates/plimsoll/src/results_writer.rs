@@ -8,7 +8,9 @@ use crate::{console, signals};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::Interval;
 use plimsoll_plan::{Failure, Note};
-use plimsoll_results::{CommandRun, Document, MeasuredRun, ResultsError, Run, RunDir, RunWriter};
+use plimsoll_results::{
+    CommandRun, Document, LiveEvent, MeasuredRun, ResultsError, Run, RunDir, RunWriter,
+};
 use std::path::Path;
 
 /// Writes the results of a run.
@@ -120,6 +122,13 @@ impl<'a> ResultsWriter<'a> {
     /// What happened while the run ran, which is part of all results that are written from now on.
     pub fn set_events(&mut self, events: ExecutedEvents) {
         self.frame.events = events;
+    }
+
+    /// Shows whoever watches the run the events that have begun.
+    pub fn show_events(&mut self, events: Vec<LiveEvent>) {
+        if let WriteState::Open(writer) = &mut self.state {
+            writer.show_events(events);
+        }
     }
 
     /// Appends an interval, in which these events began; `false` if it cannot be kept, and with it

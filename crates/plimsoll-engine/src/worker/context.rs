@@ -35,6 +35,9 @@ macro_rules! timed {
     };
 }
 
+/// Error code of an operation that was not issued because the open of its file failed.
+const NOT_OPEN: &str = "NOT_OPEN";
+
 /// Why a worker stops. One word, so that results with it are returned in registers: a larger one
 /// costs every operation some nanoseconds.
 pub(crate) struct WorkerExit(pub(crate) Box<ExitReason>);
@@ -433,6 +436,16 @@ impl WorkerContext {
             self.recorder.note_lost_to_silence();
         }
         Ok(true)
+    }
+
+    /// Counts an operation that was not issued because its open failed: without a latency or a charge.
+    #[cold]
+    pub(crate) fn not_issued(&mut self, row: u32) -> Result<(), WorkerExit> {
+        let now = self.lane.now();
+        self.check_deadline(now)?;
+        self.intended = None;
+        self.recorder.record_not_issued(row, now, NOT_OPEN);
+        Ok(())
     }
 
     /// A failure that ends the run, whatever the options.

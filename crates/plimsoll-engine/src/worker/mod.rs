@@ -66,6 +66,8 @@ pub(crate) struct Slot<H> {
     pub(crate) planned: u64,
     /// Next position of sequential transfers.
     pub(crate) position: u64,
+    /// Whether the last open of it failed, which was counted.
+    pub(crate) open_failed: bool,
 }
 
 impl<H> Default for Slot<H> {
@@ -75,11 +77,21 @@ impl<H> Default for Slot<H> {
             file: None,
             planned: 0,
             position: 0,
+            open_failed: false,
         }
     }
 }
 
 impl<H> Slot<H> {
+    /// A slot whose open failed. It has no file, so that no operation is done on the one before.
+    #[cold]
+    pub(crate) fn not_opened() -> Self {
+        Self {
+            open_failed: true,
+            ..Self::default()
+        }
+    }
+
     /// The handle of a slot that an operation has opened.
     #[inline(always)]
     pub(crate) fn opened(&self) -> &H {

@@ -52,13 +52,14 @@ fn mark_events(charts: &mut [Chart], run: &Run) {
         _ => (run.window_start_s, run.window_start_s + run.window_s),
     };
     let shown = |event: &&RunEvent| event.start_s.is_some_and(|s| (origin..=end).contains(&s));
-    let mark = |event: &RunEvent| {
-        Some(Mark {
-            at: event.start_s? - origin,
-            text: event.action.clone(),
-        })
-    };
-    let marks: Vec<Mark> = run.events.iter().filter(shown).filter_map(mark).collect();
+    let mark = |event: &RunEvent| Some((event.start_s? - origin, event.action.clone()));
+    mark_times(charts, run.events.iter().filter(shown).filter_map(mark));
+}
+
+/// Marks events, each with its time in seconds on the first axis and its action, in charts over time.
+pub fn mark_times(charts: &mut [Chart], events: impl IntoIterator<Item = (f64, String)>) {
+    let events = events.into_iter();
+    let marks: Vec<Mark> = events.map(|(at, text)| Mark { at, text }).collect();
     if marks.is_empty() {
         return;
     }

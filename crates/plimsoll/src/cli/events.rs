@@ -73,7 +73,8 @@ impl Command {
             Self::Plan(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
-            // The target of `md` is known when its options have been read.
+            // The targets of `md` are known when its options have been read, those of `profile` and
+            // `study` with each run.
             _ => return Ok(()),
         };
         let clock = how.clock();

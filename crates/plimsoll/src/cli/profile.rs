@@ -1,7 +1,7 @@
 //! Arguments of `profile`.
 
 use super::values::{directory, times};
-use super::{CommonRunArgs, OutputArgs};
+use super::{CommonRunArgs, EventArgs, OutputArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -21,6 +21,8 @@ pub struct ProfileArgs {
     pub print_source: bool,
     #[command(flatten)]
     pub how: CommonRunArgs,
+    #[command(flatten)]
+    pub events: EventArgs,
 
     /// File system to use instead of the profile's: a name, and a directory or the URL of a target;
     /// repeatable

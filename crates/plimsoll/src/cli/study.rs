@@ -1,7 +1,7 @@
 //! Arguments of `study nfs4-opens`.
 
 use super::values::{directory, duration, times};
-use super::{CommonRunArgs, OutputArgs};
+use super::{CommonRunArgs, EventArgs, OutputArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub struct StudyArgs {
     pub added_rtt: Vec<Duration>,
     #[command(flatten)]
     pub how: CommonRunArgs,
+    #[command(flatten)]
+    pub events: EventArgs,
 
     /// Run only this workload, fileserver or webserver; repeatable
     #[arg(long, value_name = "WORKLOAD", help_heading = "Load")]

@@ -8,6 +8,7 @@ mod setup;
 use super::run;
 use crate::cli::ProfileArgs;
 use crate::communicator::Communicator;
+use crate::event::EventSpec;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::load_runner::LoadTestConfig;
@@ -20,7 +21,7 @@ use plimsoll_plan::Plan;
 use plimsoll_report::compare::{ProfileSet, of_profiles};
 use plimsoll_report::profile;
 use plimsoll_results::{
-    CommandRun, Document, Hooks, ProfileCase, ProfileResults, ProfileWriter, RepeatsWriter, Verdict,
+    CommandRun, Document, ProfileCase, ProfileResults, ProfileWriter, RepeatsWriter, Verdict,
 };
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -63,6 +64,17 @@ fn load_test_config(results: &ProfileResults, case: &ProfileCase, plan: Plan) ->
     }
 }
 
+/// The events that this program executes in a run. Those of a simulated system are in the URL of the target.
+///
+/// # Errors
+/// A sentence if one of them, which the document keeps, cannot happen to the target.
+fn events(results: &ProfileResults, case: &ProfileCase) -> Result<Vec<EventSpec>, String> {
+    match plimsoll_target::takes_events(&case.target) {
+        true => Ok(vec![]),
+        false => EventSpec::kept(&results.events, &case.target),
+    }
+}
+
 /// Settings of the engine for a run: unlike those of load points, it leaves no files to the next.
 fn settings(config: &LoadTestConfig) -> Settings {
     Settings {
@@ -88,19 +100,19 @@ impl ProfileRunner<'_> {
             .run_on_root_and_broadcast(|| Ok(None::<LoadTestConfig>))?
         {
             let settings = settings(&config);
-            self.run_context(&settings, None)
-                .run_as_member(&config.plan)?;
+            self.run_context(&settings).run_as_member(&config.plan)?;
         }
         Ok(Exit::Valid)
     }
 
-    fn run_context<'a>(&'a self, settings: &'a Settings, hooks: Option<Hooks>) -> RunContext<'a> {
+    /// The context of a run without commands and events.
+    fn run_context<'a>(&'a self, settings: &'a Settings) -> RunContext<'a> {
         RunContext {
             communicator: self.communicator,
             settings,
             stop: self.stop,
             output: self.output.clone(),
-            hooks,
+            hooks: None,
             events: vec![],
             results_error: results_path_error,
         }
@@ -202,10 +214,15 @@ impl ProfileRunner<'_> {
         };
         let config = load_test_config(results, case, plan);
         config.check_system()?;
+        let events = events(results, case).map_err(CommandError::failed)?;
         self.communicator
             .run_on_root_and_broadcast(|| Ok(Some(config.clone())))?;
         let settings = settings(&config);
-        let mut context = self.run_context(&settings, results.hooks.clone());
+        let mut context = RunContext {
+            hooks: results.hooks.clone(),
+            events,
+            ..self.run_context(&settings)
+        };
         context.output.percentiles = results.percentiles_shown.clone();
         let facts = RunFacts {
             load: None,

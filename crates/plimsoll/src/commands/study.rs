@@ -60,6 +60,7 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
         file: Some(NFS4_OPENS.into()),
         print_source: false,
         how: args.how,
+        events: args.events,
         filesystem: on,
         only: args.only,
         repeat: args.repeat,

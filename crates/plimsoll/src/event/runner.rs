@@ -4,7 +4,7 @@ use super::{EventExecutor, EventSpec};
 use plimsoll_engine::Stop;
 use plimsoll_measure::{Clock, Completions, Interval, IntervalSummary, Nanos, OpTotals};
 use plimsoll_plan::Plan;
-use plimsoll_results::{EventState, RunEvent};
+use plimsoll_results::{EventState, LiveEvent, RunEvent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -209,6 +209,36 @@ impl EventRunner {
             .collect()
     }
 
+    /// The events that have begun so far, for whoever watches the run.
+    pub fn begun_so_far(&self) -> Vec<LiveEvent> {
+        let state = self.schedule.state();
+        let Some((clock, zero)) = &state.begun else {
+            return vec![];
+        };
+        let now = clock.now();
+        let all = self.schedule.events.iter().zip(&state.records);
+        let begun = all.filter_map(|(scheduled, record)| {
+            let (start, ended) = match scheduled.event {
+                None => (
+                    zero.saturating_add(scheduled.at),
+                    Some(EventState::Executed),
+                ),
+                Some(_) => (nanos(record.start_s?), record.seconds.map(|_| record.state)),
+            };
+            let opened = self.windows.iter().rfind(|(_, opened)| **opened <= start);
+            (start <= now).then(|| LiveEvent {
+                at_s: record.at_s,
+                action: record.action.clone(),
+                start_s: seconds(start),
+                lateness_s: record.lateness_s,
+                window: opened.map(|(number, _)| *number),
+                window_s: opened.map(|(_, opened)| seconds(start - opened)),
+                state: ended,
+            })
+        });
+        begun.collect()
+    }
+
     /// Ends the events of a run whose workers have ended: a command that runs may end by itself for a
     /// while; what has not begun is not executed.
     pub fn finish(&mut self) -> ExecutedEvents {
@@ -243,6 +273,10 @@ impl Drop for EventRunner {
 
 fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
+}
+
+fn nanos(s: f64) -> Nanos {
+    (s * 1e9).round() as Nanos
 }
 
 impl Schedule {
@@ -391,7 +425,7 @@ impl Schedule {
             let start = match scheduled.event {
                 // It will have.
                 None => zero.saturating_add(scheduled.at),
-                Some(_) => (record.start_s? * 1e9).round() as Nanos,
+                Some(_) => nanos(record.start_s?),
             };
             Some((start, record.action.clone()))
         });

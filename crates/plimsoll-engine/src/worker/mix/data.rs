@@ -17,7 +17,7 @@ impl<S: Session> Worker<S> {
         let direct = state.is_direct();
         let len = state.program.mix.reads.draw(&mut state.rng);
         let (member, mut offset, _) = state.next_place(state.reading, MixState::size);
-        let Some(slot) = self.mix_slot(state, member, direct).await? else {
+        let Some(slot) = self.mix_slot(row, state, member, direct).await? else {
             return Ok(false);
         };
         let mut len = len;
@@ -45,7 +45,7 @@ impl<S: Session> Worker<S> {
         let len = state.program.mix.writes.draw(&mut state.rng).max(1);
         let bound = |state: &MixState, member| self.planned(state, member);
         let (member, mut offset, begins) = state.next_place(state.writing, bound);
-        let Some(slot) = self.mix_slot(state, member, direct).await? else {
+        let Some(slot) = self.mix_slot(row, state, member, direct).await? else {
             return Ok(false);
         };
         if begins && !state.program.mix.flags.overwrite {
@@ -128,7 +128,7 @@ impl<S: Session> Worker<S> {
             }
             _ => state.random_place(len, direct, MixState::size),
         };
-        let Some(slot) = self.mix_slot(state, member, direct).await? else {
+        let Some(slot) = self.mix_slot(row, state, member, direct).await? else {
             return Ok(false);
         };
         if op == MixOp::WriteRand {
@@ -236,7 +236,7 @@ impl<S: Session> Worker<S> {
     ) -> Result<bool, WorkerExit> {
         let len = state.program.mix.writes.draw(&mut state.rng).max(1);
         let member = state.member();
-        let Some(slot) = self.mix_slot(state, member, false).await? else {
+        let Some(slot) = self.mix_slot(row, state, member, false).await? else {
             return Ok(false);
         };
         // A file that appends have doubled is truncated to its planned size, so that the data set
@@ -274,7 +274,7 @@ impl<S: Session> Worker<S> {
         state: &mut MixState,
     ) -> Result<bool, WorkerExit> {
         let member = state.member();
-        let Some(slot) = self.mix_slot(state, member, false).await? else {
+        let Some(slot) = self.mix_slot(row, state, member, false).await? else {
             return Ok(false);
         };
         let align = state.program.mix.flags.align;
@@ -290,7 +290,7 @@ impl<S: Session> Worker<S> {
     ) -> Result<bool, WorkerExit> {
         let member = state.writing.member;
         let member = member.unwrap_or_else(|| state.member());
-        let Some(slot) = self.mix_slot(state, member, false).await? else {
+        let Some(slot) = self.mix_slot(row, state, member, false).await? else {
             return Ok(false);
         };
         let flush = self.session.fsync(self.slots[slot].opened());

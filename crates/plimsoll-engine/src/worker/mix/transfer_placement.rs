@@ -130,6 +130,7 @@ impl<S: Session> Worker<S> {
     /// none has; `None` if that failed and failures are counted.
     pub(super) async fn mix_slot(
         &mut self,
+        row: u32,
         state: &mut MixState,
         member: u64,
         direct: bool,
@@ -160,6 +161,7 @@ impl<S: Session> Worker<S> {
         let subject = state.subject(member);
         let handle = self.context.timed(prepare, subject, |_| 0, open).await?;
         if handle.is_none() {
+            self.context.not_issued(row)?;
             return Ok(None);
         }
         let before = std::mem::replace(&mut self.slots[slot].handle, handle);

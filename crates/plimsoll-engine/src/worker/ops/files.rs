@@ -16,7 +16,8 @@ impl<S: Session> Worker<S> {
         kind: Existence,
     ) -> Result<bool, WorkerExit> {
         let Some(FilesetId(fileset)) = file.fileset else {
-            return Err(self.not_open(row, file.slot.into()));
+            self.not_open(row, slot).await?;
+            return Ok(false);
         };
         let number = match (file.index, file.open_next) {
             (Some(index), _) => Some(self.context.draw(index)),
@@ -78,16 +79,18 @@ impl<S: Session> Worker<S> {
         }
         let opened = done.map(|handle| {
             let opened = handle.is_some();
+            let slot = &mut self.slots[slot];
+            debug_assert!(slot.handle.is_none(), "a slot is filled that is open");
             if opened {
-                let slot = &mut self.slots[slot];
-                debug_assert!(slot.handle.is_none(), "a slot is filled that is open");
                 set.inc_open(at.file);
                 *slot = Slot {
                     handle,
                     file: Some(at),
                     planned,
-                    position: 0,
+                    ..Slot::default()
                 };
+            } else {
+                *slot = Slot::not_opened();
             }
             opened
         });
@@ -148,15 +151,21 @@ impl<S: Session> Worker<S> {
     }
 
     #[cold]
-    fn nothing_to_close<T>(&self, row: u32, slot: u8) -> Result<Option<T>, WorkerExit> {
+    fn nothing_to_close<T>(&mut self, row: u32, slot: u8) -> Result<Option<T>, WorkerExit> {
+        if self.slots[slot as usize].open_failed {
+            return self.context.not_issued(row).map(|()| None);
+        }
         match self.context.shared.plan.options.on_error {
             OnError::Count => Ok(None),
-            _ => Err(self.not_open(row, slot.into())),
+            OnError::Stop => Err(self.closed(row, slot.into())),
         }
     }
 
     pub(super) async fn delete(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
         let slot = &self.slots[file.slot as usize];
+        if file.slot > 0 && slot.open_failed {
+            return self.not_open(row, file.slot.into()).await;
+        }
         let own = u32::from(slot.handle.is_some());
         let at = match (slot.file.filter(|_| file.slot > 0), file.fileset) {
             (Some(at), _) => {
@@ -248,7 +257,7 @@ impl<S: Session> Worker<S> {
             return Ok(());
         }
         let Some(FilesetId(fileset)) = file.fileset else {
-            return Err(self.not_open(row, file.slot.into()));
+            return self.not_open(row, file.slot.into()).await;
         };
         let number = file.index.map(|i| self.context.draw(i));
         let id = self

@@ -126,7 +126,23 @@ impl<S: Session> Worker<S> {
         self.context.refuse(row, OpSubject::NO_SUBJECT, error)
     }
 
-    fn not_open(&self, row: u32, slot: usize) -> WorkerExit {
+    /// An operation on a slot that is not open. If its open failed, which was counted, the operation is
+    /// counted too, and the program goes on; otherwise the program is wrong, and the run ends.
+    #[cold]
+    async fn not_open(&mut self, row: u32, slot: usize) -> Result<(), WorkerExit> {
+        if !self.slots[slot].open_failed {
+            return Err(self.closed(row, slot));
+        }
+        self.context.not_issued(row)?;
+        // No call to the target gives the lane's other workers their turn.
+        if !self.context.lane.consume_poll_budget() {
+            self.context.lane.yield_if_exhausted().await;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn closed(&self, row: u32, slot: usize) -> WorkerExit {
         self.misuse(row, format!("slot fd={slot} is not open"))
     }
 }

@@ -187,6 +187,9 @@ impl<S: Session> Worker<S> {
         };
         let size = self.context.draw(size);
         let source = source.map_or(slot, usize::from);
+        if self.slots[source].open_failed {
+            return self.not_open(row, source).await;
+        }
         let Some(from) = self.slots[source].file else {
             let error = format!("no file was ever chosen in slot srcfd={source}");
             return Err(self.misuse(row, error));

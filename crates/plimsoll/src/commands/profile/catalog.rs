@@ -139,7 +139,16 @@ impl WorkloadCatalog {
     ) -> Result<ProfileCase, CommandError> {
         let read = self.read.borrow().get(&case.personality).cloned();
         let read = read.ok_or_else(|| CommandError::usage("a workload was not read"))?;
-        let target = case.place.target.as_ref().unwrap_or(&args.how.target);
+        let mut target = case
+            .place
+            .target
+            .as_ref()
+            .unwrap_or(&args.how.target)
+            .clone();
+        args.events
+            .add_to(&mut target, args.how.clock(), args.how.allow_commands)
+            .map_err(|e| of_case(e, case, profile))?;
+        let target = target.as_str();
         let dir = case.place.dir.as_deref();
         let mut overrides = workload::changes_at(&args.how, &read.found.name, dir, target);
         overrides.sets = case.sets.clone();

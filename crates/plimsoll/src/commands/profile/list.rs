@@ -40,6 +40,9 @@ fn text(ready: &PreparedProfile) -> Result<String, CommandError> {
     if !results.description.is_empty() {
         out.push_str(&format!("  {}\n", results.description));
     }
+    for event in &results.events {
+        out.push_str(&format!("  event in each run: {event}\n"));
+    }
     for note in &results.notes {
         out.push_str(&format!("  note: {note}\n"));
     }

@@ -5,6 +5,7 @@ use super::catalog::WorkloadCatalog;
 use super::distinct;
 use crate::cli::{FileSystem, ProfileArgs};
 use crate::communicator::Communicator;
+use crate::event::EventSpec;
 use crate::exit::CommandError;
 use crate::load_runner::check_resume;
 use crate::run_context::{refuse_results_among_files, results_path_error};
@@ -37,6 +38,10 @@ pub(super) fn open(
         let mut writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
         let begun = writer.document().ranks;
         check_resume(&writer, before.missing() > 0, begun, communicator.size())?;
+        let results = writer.document();
+        for case in results.cases.iter().filter(|case| case.is_missing()) {
+            super::events(results, case).map_err(CommandError::usage)?;
+        }
         add_fingerprints(&mut writer)?;
         return Ok(writer);
     }
@@ -191,6 +196,7 @@ fn results(
         interval_s: args.how.interval.as_secs_f64(),
         ranks: 1,
         hooks: None,
+        events: args.events.event.iter().map(EventSpec::to_string).collect(),
         percentiles_shown: None,
         notes: listed.notes,
         environment: Environment::look(None),

@@ -144,6 +144,79 @@ fn a_run_is_watched_as_it_goes_on() {
     assert_eq!(heading, "w interrupted");
 }
 
+/// The lines of events in a chart, by their texts, as the page shows them.
+const MARKS: &str = "[...document.querySelectorAll('#throughput .wide text')]
+    .map(t => t.textContent.trim()).filter(t => t.startsWith('sh '))";
+
+#[test]
+fn events_of_a_run_in_progress_are_lines_in_its_charts() {
+    let bench = Bench::on_tmpfs();
+    let browser = serve(&bench, &[]);
+    let workload = bench.workload(WORKLOAD);
+    let go_on = bench.path("go-on");
+    let waits = format!(
+        "--event=1s sh while ! test -e {}; do sleep 0.05; done",
+        go_on.display()
+    );
+    let more = [
+        "--target=null:?latency=2ms",
+        "--interval=100ms",
+        "--time=300s",
+        "--allow-commands",
+        "--event=500ms sh true",
+        &waits,
+        "--event=290s sh echo later",
+    ];
+    let run = started(bench.command(&workload, &more), "measuring");
+    let window = Window::at(&format!("{}/live", browser.url));
+    window.follow("main ul a");
+    window.until(&format!("{MARKS}.length === 2"));
+    assert_eq!(window.json(&format!("{MARKS}[0]")), "sh true");
+    let events = "[...document.querySelectorAll('#events + ul li')].map(e => e.textContent)";
+    let listed = window.json(events);
+    let listed: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|e| e.as_str())
+        .collect();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(
+        listed[0].starts_with("500ms: sh true, begun "),
+        "{listed:?}"
+    );
+    assert!(listed[1].ends_with("late, in progress"), "{listed:?}");
+    std::fs::write(&go_on, "").unwrap();
+    window.until(&format!(
+        "{events}.every(e => e.endsWith('late, executed'))"
+    ));
+    let live = browser.get("/api/v1/live").json();
+    let of_run = live["runs"][0]["run"]["events"].as_array().unwrap().clone();
+    assert_eq!(
+        of_run.len(),
+        2,
+        "what has not begun is not there: {of_run:?}"
+    );
+    run.interrupt();
+    let result = run.end().result(130);
+    for (live, written) in of_run.iter().zip(&result.events) {
+        assert_eq!(live["action"], written.action.as_str());
+        for (name, written) in [
+            ("start_s", written.start_s),
+            ("lateness_s", written.lateness_s),
+            ("window_s", written.window_s),
+        ] {
+            let (live, written) = (live[name].as_f64().unwrap(), written.unwrap());
+            assert!((live - written).abs() < 1e-6, "{name}: {live}, {written}");
+        }
+    }
+    window.until("document.querySelector('#state').textContent === 'ended'");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+    // The finished page has the same lines.
+    window.follow("#results");
+    window.until(&format!("{MARKS}.length === 2"));
+}
+
 /// A page whose server went away and came again goes on, or says that the run has ended meanwhile.
 #[test]
 fn a_page_outlives_its_server() {

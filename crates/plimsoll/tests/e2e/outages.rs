@@ -1,0 +1,60 @@
+//! Runs that outlive an outage of a real server, with `--on-error count`.
+
+use crate::common::{Ended, row};
+use crate::testbed::Beds;
+use plimsoll_results::{EventState, Run, Verdict};
+
+/// Files are lost with the server, so that their opens fail; what the programs would do with them next is
+/// counted, and the run goes on to its end.
+#[test]
+fn a_run_goes_on_after_files_were_lost_with_a_server() {
+    let beds = Beds::new();
+    let lose = format!(
+        "--event=1200ms sh find {} -type f -name '*[13579]' -delete -print",
+        beds.bench.path("beds/data").display()
+    );
+    let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--nfs-version", "3", "--"]);
+    with.args(["run", "fileserver", "--set=nfiles=200", "--set=nthreads=2"])
+        .args(["--set=filesize=16k", "--time=4s", "--interval=100ms"])
+        .args(["--on-error=count", "--allow-commands", &lose])
+        .args(["--event=1s kill server", "--event=1500ms restart server"])
+        .args(["--results=results", "--format=json"]);
+    let run: Run = Ended::of(with).result(3);
+    assert_eq!(
+        (run.validity.verdict, &run.failure),
+        (Verdict::Invalid, &None)
+    );
+    let codes: Vec<_> = run
+        .validity
+        .reasons
+        .iter()
+        .map(|r| r.code.as_str())
+        .collect();
+    assert!(codes.contains(&"errors"), "{codes:?}");
+    assert_eq!(run.events[0].state, EventState::Executed);
+    // Of each open, what follows on the same slot: one worker may be between the two when the run ends.
+    for (open, rest) in [
+        ("openfile1", ["appendfilerand1", "closefile2"]),
+        ("openfile2", ["readfile1", "closefile3"]),
+    ] {
+        let failed = row(&run, open).errors;
+        assert!(failed > 0, "{open}: {:?}", row(&run, open));
+        for name in rest {
+            let row = row(&run, name);
+            let not_open = row.error_codes["NOT_OPEN"];
+            let expected = failed.saturating_sub(2)..=failed;
+            assert!(expected.contains(&not_open), "{name}: {row:?}, {failed}");
+        }
+    }
+    // They are no errors of the server.
+    let procedures = run.procedures.iter().flat_map(|p| p.error_codes.keys());
+    let procedures: Vec<_> = procedures.collect();
+    assert!(
+        procedures.iter().all(|c| *c != "NOT_OPEN"),
+        "{procedures:?}"
+    );
+    assert!(
+        procedures.iter().any(|c| *c == "NFS3ERR_NOENT"),
+        "{procedures:?}"
+    );
+}

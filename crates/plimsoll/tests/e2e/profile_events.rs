@@ -1,0 +1,201 @@
+//! `--event` in profiles and studies.
+
+use crate::common::{Bench, Ended};
+use plimsoll_results::{Document, EventState, ProfileDir, ProfileResults, Run};
+use std::path::PathBuf;
+
+const PROFILE: &str = "DEFAULTS {
+  runtime = 0.4;
+  nfiles = 12;
+}
+CONFIG some {
+  personality = mine;
+  nthreads = 1, 2;
+}
+";
+
+const MINE: &str = "set $dir=/tmp
+set $nfiles=3
+set $nthreads=1
+define fileset name=s,path=$dir,entries=$nfiles,size=4k,dirwidth=8,prealloc
+define process name=p { thread name=t,memsize=1m,instances=$nthreads {
+  flowop statfile name=stat1,filesetname=s
+} }
+";
+
+fn bench() -> Bench {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("two.prof"), PROFILE).unwrap();
+    std::fs::write(bench.path("mine.f"), MINE).unwrap();
+    bench
+}
+
+fn call(bench: &Bench, args: &[&str]) -> Ended {
+    let all = [&["profile", "two.prof", "--results=stats"], args].concat();
+    Ended::of(bench.plimsoll(all))
+}
+
+/// The only profile that was run.
+fn only(bench: &Bench) -> ProfileDir {
+    let mut entries = std::fs::read_dir(bench.path("stats")).unwrap();
+    let dir: PathBuf = entries.next().unwrap().unwrap().path();
+    assert!(entries.next().is_none());
+    ProfileDir::at(&dir)
+}
+
+/// The runs of all cases, in order.
+fn runs(dir: &ProfileDir, results: &ProfileResults) -> Vec<Run> {
+    let of = |case| dir.runs(case, None).unwrap();
+    results.cases.iter().flat_map(of).collect()
+}
+
+#[test]
+fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
+    let bench = bench();
+    let noted = bench.path("noted");
+    let event = format!(
+        "100ms sh echo $PLIMSOLL_CONFIGURATION >> {}",
+        noted.display()
+    );
+    let more = [
+        "--dir=files",
+        "--repeat=2",
+        "--allow-commands",
+        "--interval=50ms",
+    ];
+    let ended = call(&bench, &[&more[..], &["--event", &event]].concat());
+    // On a busy machine a run may be invalid for other reasons.
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    let lines = || {
+        let text = std::fs::read_to_string(&noted).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (one, two) = ("some,nthreads=1 on local", "some,nthreads=2 on local");
+    assert_eq!(lines(), [one, one, two, two]);
+    let dir = only(&bench);
+    let results = dir.read().unwrap();
+    assert_eq!(results.events, [event.as_str()]);
+    let all = runs(&dir, &results);
+    assert_eq!(all.len(), 4);
+    for run in &all {
+        let [executed] = &run.events[..] else {
+            panic!("{:?}", run.events)
+        };
+        assert_eq!(executed.state, EventState::Executed);
+        assert_eq!((executed.at_s, executed.window), (0.1, Some(1)));
+        assert!(executed.effect.is_some());
+    }
+    // As if it had been interrupted before its last case.
+    let path = dir.path().join("profile.json");
+    let mut left = results.clone();
+    let last = &mut left.cases[1];
+    (last.results, last.verdict) = (None, None);
+    left.interrupted = true;
+    std::fs::write(&path, left.to_json()).unwrap();
+    std::fs::remove_dir_all(dir.results(&results.cases[1]).unwrap()).unwrap();
+    let resume = |dir: &ProfileDir| {
+        let mut command = bench.plimsoll(["profile", "--resume"]);
+        command.arg(dir.path());
+        Ended::of(command)
+    };
+    assert!(matches!(resume(&dir).code, Some(0 | 3)));
+    assert_eq!(lines(), [one, one, two, two, two, two]);
+    assert_eq!(dir.read().unwrap().missing(), 0);
+    // An event that was edited into the file is checked like one of the command line.
+    left.events = vec!["1s kill server".into()];
+    std::fs::write(&path, left.to_json()).unwrap();
+    let refused = resume(&dir).refusal();
+    assert!(
+        refused.contains("needs a test bed (testbed:NAME)"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn events_that_do_not_apply_are_refused_before_the_first_run() {
+    let bench = bench();
+    for (args, expected) in [
+        (
+            &["--event=1s sh true"][..],
+            "allow it with --allow-commands",
+        ),
+        (
+            &["--event=1s kill server"][..],
+            "'1s kill server' needs a test bed",
+        ),
+        (
+            &[
+                "--event=1s sh true",
+                "--allow-commands",
+                "--target=sim:edge-32",
+            ][..],
+            "in which no command can run",
+        ),
+        (
+            &["--event=1s down edge.99", "--target=sim:edge-32"][..],
+            "the numbers of `edge` are",
+        ),
+        (
+            &[
+                "--event=1s down edge.1",
+                "--filesystem=a=sim:edge-32",
+                "--filesystem=b=null",
+            ][..],
+            "'1s down edge.1' needs a test bed (testbed:NAME) or a simulated system",
+        ),
+    ] {
+        let said = call(&bench, args).refusal();
+        assert!(said.contains(expected), "{args:?}: {said}");
+        let all = [args, &["--dry-run"]].concat();
+        let listed = call(&bench, &all).expect_code(2).stderr;
+        assert!(listed.contains(expected), "{args:?}: {listed}");
+    }
+    assert!(!bench.path("stats").exists());
+    let args = [
+        "study",
+        "nfs4-opens",
+        "--nfs3=nfs3://127.0.0.1/x",
+        "--event=1s cut a",
+    ];
+    let study = Ended::of(bench.plimsoll(args)).refusal();
+    assert!(study.contains("'1s cut a' needs a test bed"), "{study}");
+}
+
+#[test]
+fn a_dry_run_lists_the_events() {
+    let bench = bench();
+    let events = ["--event=300ms sh true", "--event=100ms sh false"];
+    let dry = ["--dry-run", "--dir=files", "--allow-commands"];
+    let listed = call(&bench, &[&dry[..], &events].concat()).expect_code(0);
+    for event in ["300ms sh true", "100ms sh false"] {
+        let line = format!("  event in each run: {event}\n");
+        assert!(listed.stdout.contains(&line), "{}", listed.stdout);
+    }
+    assert!(!bench.path("stats").exists() && !bench.path("files").exists());
+}
+
+#[test]
+fn events_of_simulated_systems_happen_in_each_run() {
+    let bench = bench();
+    let args = [
+        "--target=sim:edge-32",
+        "--on-error=count",
+        "--event=200ms down edge.3",
+    ];
+    let ended = call(&bench, &args);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    let dir = only(&bench);
+    let results = dir.read().unwrap();
+    assert_eq!(results.events, ["200ms down edge.3"]);
+    let all = runs(&dir, &results);
+    assert_eq!(all.len(), 2);
+    for run in &all {
+        let actions: Vec<_> = run
+            .events
+            .iter()
+            .map(|e| (e.at_s, e.action.as_str()))
+            .collect();
+        assert_eq!(actions, [(0.2, "down edge.3")]);
+        assert_eq!(run.events[0].state, EventState::Executed);
+    }
+}
