@@ -367,6 +367,10 @@ impl Bed {
 
     /// Ends all lines and daemons.
     pub(crate) fn stop(&mut self) {
+        // The client in the kernel would wait for one that does not answer.
+        for node in self.nodes.iter_mut().filter(|n| n.does_not_answer()) {
+            node.end();
+        }
         for dir in self.unmounted.drain(..) {
             // Requests that wait for a server fail; who has files open there keeps the mount.
             let _ = unmount(&dir, UnmountFlags::FORCE | UnmountFlags::DETACH);

@@ -122,6 +122,11 @@ impl Node {
         }
     }
 
+    /// Whether requests to it are not answered, though nothing says so.
+    pub(crate) fn does_not_answer(&self) -> bool {
+        self.is_stopped || self.is_cut
+    }
+
     /// Ends its line and daemon.
     pub(crate) fn end(&mut self) {
         if let Some(daemon) = &mut self.daemon {
