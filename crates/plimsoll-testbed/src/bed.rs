@@ -25,7 +25,7 @@ pub struct Bed {
     pub(crate) notes: Vec<String>,
     pub(crate) targets: Vec<BedTarget>,
     pub(crate) control_group: Option<PathBuf>,
-    /// File systems whose clients in the kernel tell their servers that they end.
+    /// File systems that the kernel has mounted from servers of this bed.
     unmounted: Vec<PathBuf>,
     progress: Box<dyn FnMut(&str)>,
     given_up: Box<dyn Fn() -> bool>,
@@ -103,8 +103,8 @@ impl Bed {
         Ok(dir)
     }
 
-    /// Says that the file system of a server of this bed, mounted at a directory, is unmounted when the
-    /// bed ends: the system would do that when the server is gone, and wait for it.
+    /// Says that the file system of a server of this bed, mounted at a directory by the kernel, is
+    /// unmounted before the bed ends: the system would do that when the server is gone.
     pub fn unmounted_at_the_end(&mut self, dir: &Path) {
         self.unmounted.push(dir.into());
     }
@@ -365,16 +365,26 @@ impl Bed {
         nodes[at].apply(fault.verb, &**given_up)
     }
 
-    /// Ends all lines and daemons.
-    pub(crate) fn stop(&mut self) {
-        // The client in the kernel would wait for one that does not answer.
-        for node in self.nodes.iter_mut().filter(|n| n.does_not_answer()) {
-            node.end();
+    /// Unmounts file systems whose clients are in the kernel. Their servers must reply: a client that has
+    /// something to write waits for them, and one that has files to close may bring Linux 6.1 down
+    /// ("Dentry still in use", seen with CIFS).
+    fn unmount(&mut self) {
+        if self.unmounted.is_empty() {
+            return;
+        }
+        for node in &mut self.nodes {
+            // What cannot be mended is left to the system.
+            let _ = node.reply_again();
         }
         for dir in self.unmounted.drain(..) {
-            // Requests that wait for a server fail; who has files open there keeps the mount.
-            let _ = unmount(&dir, UnmountFlags::FORCE | UnmountFlags::DETACH);
+            // Who has files open there keeps the mount, and ends with the bed.
+            let _ = unmount(&dir, UnmountFlags::DETACH);
         }
+    }
+
+    /// Ends all lines and daemons.
+    pub(crate) fn stop(&mut self) {
+        self.unmount();
         // The last ones use the first ones.
         for node in self.nodes.iter_mut().rev() {
             node.end();

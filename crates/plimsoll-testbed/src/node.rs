@@ -122,9 +122,17 @@ impl Node {
         }
     }
 
-    /// Whether requests to it are not answered, though nothing says so.
-    pub(crate) fn does_not_answer(&self) -> bool {
-        self.is_stopped || self.is_cut
+    /// Undoes faults after which it does not reply.
+    pub(crate) fn reply_again(&mut self) -> Result<(), BedError> {
+        self.heal()?;
+        let Some(daemon) = &mut self.daemon else {
+            return Ok(());
+        };
+        match (daemon.poll(), self.is_stopped) {
+            (Some(_), _) => daemon.restart(|| false),
+            (None, true) => daemon.signal(Signal::CONT),
+            (None, false) => Ok(()),
+        }
     }
 
     /// Ends its line and daemon.
