@@ -74,7 +74,8 @@ impl Initramfs {
     /// Adds a program of this machine, at a path, with the libraries that it is linked with.
     pub(super) fn program(&mut self, bed: &Bed, from: &Path, to: &Path) -> Result<(), BedError> {
         self.copy_to(from, to)?;
-        let text = bed.run(&CommandLine::new("ldd").arg(from))?;
+        let ldd = CommandLine::new("sh").args(["-c", LDD, "sh"]).arg(from);
+        let text = bed.run(&ldd)?;
         libraries(&text).try_for_each(|library| self.copy(Path::new(library)))
     }
 
@@ -125,6 +126,12 @@ impl Initramfs {
         self.bytes
     }
 }
+
+/// Prints the libraries of a program. That it has none is no failure.
+const LDD: &str = r#"
+if said=$(LC_ALL=C ldd "$1" 2>&1); then echo "$said"; else
+    case $said in *"not a dynamic executable"*) ;; *) echo "$said" >&2; exit 1 ;; esac
+fi"#;
 
 /// The files in the output of `ldd`: a library has a path of its own or one after an arrow, and what the
 /// kernel provides has none. Of programs that are linked with nothing it says so.
