@@ -173,15 +173,18 @@ fn a_share_is_loaded_and_its_server_hurt() {
 
     // The client opens nothing without its server, and goes on with it.
     bed.fault("kill server");
-    let mut writer = bed.script("echo missed > $MNT/w");
+    let mut writer = bed.script("echo missed > $MNT/written");
     let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
     let writer = writer.spawn().unwrap();
     bed.fault("restart server");
     // It may have waited or not, but ends.
     Ended::wait(writer, Instant::now());
     has_its_server(&bed);
-    bed.sh("echo after > $MNT/w; sync $MNT/w");
-    assert_eq!(bed.sh(&format!("cat {}/w", share.display())), "after\n");
+    bed.sh("echo after > $MNT/written; sync $MNT/written");
+    assert_eq!(
+        bed.sh(&format!("cat {}/written", share.display())),
+        "after\n"
+    );
     bed.load();
     bed.down();
 }
