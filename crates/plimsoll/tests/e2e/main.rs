@@ -60,6 +60,7 @@ mod systems;
 mod terminal;
 mod testbed;
 mod testbed_kinds;
+mod testbed_qemu;
 mod testbed_smb;
 mod unusual_paths;
 mod verify;
