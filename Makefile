@@ -14,13 +14,14 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # kernel's with a kernel that is a process, for both of which a library is built. An ordinary user's tests
 # are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, is a
 # package of Python's index, and is put into the source tree (scripts/setup-rclone). Test beds of the kind
-# `replicated` are Ceph, GlusterFS and MooseFS, and `local` makes file systems of three types.
+# `replicated` are Ceph, GlusterFS and MooseFS, `local` makes file systems of three types, `smb` is Samba, and
+# `knfsd` can run in QEMU, with a kernel that is put into the source tree too (scripts/setup-kernel).
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
 	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
 	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \
 	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \
 	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli \
-	xfsprogs btrfs-progs
+	xfsprogs btrfs-progs samba cifs-utils qemu-system-x86 busybox-static
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -43,6 +44,7 @@ for package do
 	ceph-osd) units="ceph-osd.target ceph-crash.service" ;;
 	ceph-mon|ceph-mgr|ceph-mds|ceph-fuse) units=$$package.target ;;
 	glusterfs-server) units="glusterd.service glustereventsd.service" ;;
+	samba) units="smbd.service nmbd.service samba-ad-dc.service" ;;
 	moosefs-master|moosefs-chunkserver) units=$$package.service ;;
 	*) continue ;;
 	esac
@@ -68,12 +70,13 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 			echo "Packages are installed by root: install sudo, or run this as root. Missing:" $$missing; exit 1; }; \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs qemu-system-x86_64 busybox $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi
 	@scripts/setup-namespaces
 	@scripts/setup-rclone
+	@scripts/setup-kernel
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
 # Where an ordinary user may make no namespaces, tests that need root's rights get them by `sudo -n`.

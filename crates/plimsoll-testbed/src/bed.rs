@@ -6,6 +6,7 @@ use crate::fault::Fault;
 use crate::node::{Line, Node, NodeStatus, change_address};
 use crate::options::BedOptions;
 use crate::state::{BedTarget, NodeState, SoftwareVersion};
+use rustix::mount::{UnmountFlags, unmount};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct Bed {
     pub(crate) notes: Vec<String>,
     pub(crate) targets: Vec<BedTarget>,
     pub(crate) control_group: Option<PathBuf>,
+    /// File systems that the kernel has mounted from servers of this bed.
+    unmounted: Vec<PathBuf>,
     progress: Box<dyn FnMut(&str)>,
     given_up: Box<dyn Fn() -> bool>,
 }
@@ -46,6 +49,7 @@ impl Bed {
             notes: Vec::new(),
             targets: Vec::new(),
             control_group: None,
+            unmounted: Vec::new(),
             progress,
             given_up,
         }
@@ -97,6 +101,12 @@ impl Bed {
         let dir = self.dir.join("mnt");
         std::fs::create_dir_all(&dir).map_err(BedError::at(&dir))?;
         Ok(dir)
+    }
+
+    /// Says that the file system of a server of this bed, mounted at a directory by the kernel, is
+    /// unmounted before the bed ends: the system would do that when the server is gone.
+    pub fn unmounted_at_the_end(&mut self, dir: &Path) {
+        self.unmounted.push(dir.into());
     }
 
     /// The address of a number, from 1, which is added to the bed's network unless it is there. Those of 198.18.0.0/15 are
@@ -355,11 +365,36 @@ impl Bed {
         nodes[at].apply(fault.verb, &**given_up)
     }
 
+    /// Unmounts file systems whose clients are in the kernel. Their servers must reply: a client that has
+    /// something to write waits for them, and one that has files to close may bring Linux 6.1 down
+    /// ("Dentry still in use", seen with CIFS).
+    fn unmount(&mut self) {
+        if self.unmounted.is_empty() {
+            return;
+        }
+        for node in &mut self.nodes {
+            // What cannot be mended is left to the system.
+            let _ = node.reply_again();
+        }
+        for dir in self.unmounted.drain(..) {
+            // Who has files open there keeps the mount, and ends with the bed.
+            let _ = unmount(&dir, UnmountFlags::DETACH);
+        }
+    }
+
     /// Ends all lines and daemons.
     pub(crate) fn stop(&mut self) {
+        self.unmount();
         // The last ones use the first ones.
         for node in self.nodes.iter_mut().rev() {
             node.end();
         }
     }
+}
+
+/// A new random UUID of the system.
+pub(crate) fn random_uuid() -> Result<String, BedError> {
+    let path = Path::new("/proc/sys/kernel/random/uuid");
+    let text = std::fs::read_to_string(path).map_err(BedError::at(path))?;
+    Ok(text.trim().to_owned())
 }

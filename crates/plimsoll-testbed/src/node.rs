@@ -122,6 +122,19 @@ impl Node {
         }
     }
 
+    /// Undoes faults after which it does not reply.
+    pub(crate) fn reply_again(&mut self) -> Result<(), BedError> {
+        self.heal()?;
+        let Some(daemon) = &mut self.daemon else {
+            return Ok(());
+        };
+        match (daemon.poll(), self.is_stopped) {
+            (Some(_), _) => daemon.restart(|| false),
+            (None, true) => daemon.signal(Signal::CONT),
+            (None, false) => Ok(()),
+        }
+    }
+
     /// Ends its line and daemon.
     pub(crate) fn end(&mut self) {
         if let Some(daemon) = &mut self.daemon {

@@ -6,6 +6,7 @@ mod knfsd;
 mod local;
 mod nfs;
 mod replicated;
+mod smb;
 
 use crate::BedError;
 use crate::bed::Bed;
@@ -20,6 +21,7 @@ pub const KINDS: &[Kind] = &[
     edge_metadata::KIND,
     replicated::KIND,
     local::KIND,
+    smb::KIND,
 ];
 
 /// A kind of test bed.

@@ -155,7 +155,7 @@ pub struct UpArgs {
     /// File system: ext4, xfs or btrfs
     #[arg(long, value_name = "NAME")]
     pub file_system: Option<String>,
-    /// How the kernel of a server is run: uml (User-Mode Linux)
+    /// How the kernel of a server is run: uml (User-Mode Linux) or qemu
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
     /// Print only where the load goes, and errors

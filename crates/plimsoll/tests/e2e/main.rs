@@ -64,6 +64,8 @@ mod terminal;
 mod testbed;
 mod testbed_ends;
 mod testbed_kinds;
+mod testbed_qemu;
+mod testbed_smb;
 mod unusual_paths;
 mod verify;
 mod virtual_time;

@@ -220,7 +220,7 @@ fn what_does_not_apply_is_refused() {
     assert_eq!(
         says(&["up", "ngs"]),
         "error: `ngs` is not a kind of test bed: expected one of nfs, knfsd, edge, edge-metadata, \
-         replicated, local, did you mean `nfs`?\n"
+         replicated, local, smb, did you mean `nfs`?\n"
     );
     assert_eq!(
         says(&["up", "nfs", "--copies", "2"]),

@@ -11,20 +11,25 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Name of the bed of a test.
-const NAME: &str = "b";
+pub const NAME: &str = "b";
 
 /// A bed with directories of its own, which ends with the test.
-struct Bed {
+pub struct Bed {
     bench: Bench,
 }
 
 impl Bed {
+    /// One that was not started.
+    pub fn new() -> Self {
+        Self {
+            bench: Bench::new(),
+        }
+    }
+
     /// One that is up, or `None` if this process does not have what its kind takes of the machine, which
     /// is said.
-    fn up(kind: &str, options: &[&str]) -> Option<Self> {
-        let this = Self {
-            bench: Bench::new(),
-        };
+    pub fn up(kind: &str, options: &[&str]) -> Option<Self> {
+        let this = Self::new();
         let mut command = this.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
         command.args(options);
         let ended = Ended::of(command);
@@ -40,16 +45,16 @@ impl Bed {
         Some(this)
     }
 
-    fn beds(&self) -> PathBuf {
+    pub fn beds(&self) -> PathBuf {
         self.bench.path("beds")
     }
 
     /// Where its file system is mounted.
-    fn files(&self) -> PathBuf {
+    pub fn files(&self) -> PathBuf {
         self.beds().join("states").join(NAME).join("mnt/files")
     }
 
-    fn plimsoll(&self, words: &[&str]) -> Command {
+    pub fn plimsoll(&self, words: &[&str]) -> Command {
         let mut command = self.bench.plimsoll(words);
         command.env("PLIMSOLL_TESTBEDS", self.beds());
         // `make setup` puts rclone there.
@@ -58,38 +63,44 @@ impl Bed {
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         command.env("PATH", path);
+        // `make setup` puts it there too, for machines that have no other.
+        let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/kernel");
+        if let Ok(kernel) = kernel.canonicalize() {
+            command.env("PLIMSOLL_KERNEL", kernel);
+        }
         command
     }
 
-    fn done(&self, words: &[&str]) -> String {
+    pub fn done(&self, words: &[&str]) -> String {
         Ended::of(self.plimsoll(words)).expect_code(0).stdout
     }
 
-    fn fault(&self, action: &str) {
+    pub fn fault(&self, action: &str) {
         let mut words = vec!["testbed", "fault", NAME];
         words.extend(action.split(' '));
         self.done(&words);
     }
 
     /// A script in the bed.
-    fn script(&self, script: &str) -> Command {
+    pub fn script(&self, script: &str) -> Command {
         let mut command = self.plimsoll(&["testbed", "exec", NAME, "--", "sh", "-ec", script]);
         command.env("FILES", self.files());
+        command.env("MNT", self.files().parent().unwrap());
         command
     }
 
-    fn sh(&self, script: &str) -> String {
+    pub fn sh(&self, script: &str) -> String {
         Ended::of(self.script(script)).expect_code(0).stdout
     }
 
-    fn status(&self) -> Value {
+    pub fn status(&self) -> Value {
         let text = self.done(&["testbed", "status", NAME, "--format=json"]);
         let all: Value = serde_json::from_str(&text).unwrap();
         all[0]["status"].clone()
     }
 
     /// The state of a node.
-    fn state(&self, node: &str) -> String {
+    pub fn state(&self, node: &str) -> String {
         let status = self.status();
         let nodes = status["nodes"].as_array().unwrap();
         let found = nodes.iter().find(|n| n["name"] == node);
@@ -98,14 +109,14 @@ impl Bed {
     }
 
     /// What its kind says of it.
-    fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let status = self.status();
         let lines = status["lines"].as_array().unwrap().iter();
         lines.map(|l| l.as_str().unwrap().to_owned()).collect()
     }
 
     /// A valid run without errors, of which each operation has come to the system.
-    fn load(&self) {
+    pub fn load(&self) {
         let words = ["run", "varmail", "--target=testbed:b", "--time=1s"];
         let mut command = self.plimsoll(&words);
         command.args(["--set=nfiles=20", "--set=nthreads=2", "--format=json"]);
@@ -117,7 +128,7 @@ impl Bed {
     }
 
     /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
-    fn md_on(&self, name: &str, phase: &str) -> Ended {
+    pub fn md_on(&self, name: &str, phase: &str) -> Ended {
         let mut command = self.plimsoll(&["md", phase]);
         command.args([
             &format!("-i=testbed:{name}"),
@@ -131,13 +142,13 @@ impl Bed {
         Ended::of(command)
     }
 
-    fn md(&self, phase: &str) {
+    pub fn md(&self, phase: &str) {
         let run = self.md_on(NAME, phase).result(0);
         assert_eq!(run.summary.errors, 0);
     }
 
     /// Kills, stops and starts each of these nodes.
-    fn hurt(&self, nodes: &[&str]) {
+    pub fn hurt(&self, nodes: &[&str]) {
         for node in nodes {
             self.fault(&format!("stop {node}"));
             assert_eq!(self.state(node), "stopped");
@@ -151,7 +162,7 @@ impl Bed {
         }
     }
 
-    fn cut_and_heal(&self, node: &str) {
+    pub fn cut_and_heal(&self, node: &str) {
         self.fault(&format!("cut {node}"));
         let state = self.state(node);
         assert!(state.ends_with("cut"), "{node}: {state}");
@@ -160,7 +171,7 @@ impl Bed {
         assert!(!state.contains("cut"), "{node}: {state}");
     }
 
-    fn fill_and_heal(&self, node: &str) {
+    pub fn fill_and_heal(&self, node: &str) {
         self.fault(&format!("fill {node}"));
         assert_eq!(self.state(node), "running, full");
         self.fault(&format!("heal {node}"));
@@ -168,7 +179,7 @@ impl Bed {
     }
 
     /// Ends it: no process, mount, or file is left.
-    fn down(self) {
+    pub fn down(self) {
         assert_eq!(
             self.done(&["testbed", "down", NAME]),
             format!("{NAME} is down\n")
@@ -176,7 +187,7 @@ impl Bed {
         self.is_gone();
     }
 
-    fn is_gone(&self) {
+    pub fn is_gone(&self) {
         self.done(&["testbed", "list"]);
         for dir in ["states", "data"] {
             let left: Vec<_> = std::fs::read_dir(self.beds().join(dir)).unwrap().collect();
@@ -483,9 +494,7 @@ fn slow_and_heal(bed: &Bed) {
 #[test]
 fn a_bed_whose_process_is_killed_is_swept() {
     needs_root!();
-    let bed = Bed {
-        bench: Bench::new(),
-    };
+    let bed = Bed::new();
     for kind in ["knfsd", "edge-metadata", "nfs"] {
         // During its start.
         let mut up = bed.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
@@ -544,13 +553,11 @@ fn beds_of_one_kind_are_strangers() {
 #[test]
 fn what_a_kind_does_not_take_is_refused_before_anything_starts() {
     needs_root!();
-    let bed = Bed {
-        bench: Bench::new(),
-    };
+    let bed = Bed::new();
     for (words, expected) in [
         (
-            "knfsd --machine=qemu",
-            "--machine qemu: expected one of uml",
+            "knfsd --machine=xen",
+            "--machine xen: expected one of uml, qemu",
         ),
         ("knfsd --size=1m", "(64m)"),
         (

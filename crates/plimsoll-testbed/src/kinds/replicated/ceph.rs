@@ -3,7 +3,7 @@
 
 use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
-use crate::bed::{Bed, SETUP_TIMEOUT};
+use crate::bed::{Bed, SETUP_TIMEOUT, random_uuid};
 use crate::daemon::{CommandLine, Ready};
 use crate::kinds::{IP, KindStatus, Rights};
 use crate::needs::Need;
@@ -81,7 +81,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let monitor = bed.address(MONITOR)?;
     let mut cluster = Cluster {
         config: PathBuf::new(),
-        id: uuid()?,
+        id: random_uuid()?,
         monitor,
     };
     cluster.config = cluster.write_config(bed, servers, copies)?;
@@ -187,7 +187,7 @@ impl Osd {
     fn new(number: u32) -> Result<Self, BedError> {
         Ok(Self {
             number,
-            uuid: uuid()?,
+            uuid: random_uuid()?,
         })
     }
 
@@ -336,13 +336,6 @@ fn program_of(program: &str, config: &Path) -> CommandLine {
         .without_env("CEPH_ARGS")
         .without_env("CEPH_CONF");
     line.without_env("CEPH_KEYRING").arg("--conf").arg(config)
-}
-
-/// A new random UUID of the system.
-fn uuid() -> Result<String, BedError> {
-    let path = Path::new("/proc/sys/kernel/random/uuid");
-    let text = std::fs::read_to_string(path).map_err(BedError::at(path))?;
-    Ok(text.trim().to_owned())
 }
 
 /// Parts of the reply to `ceph status`.

@@ -1,5 +1,8 @@
-//! `knfsd`: the NFS server of the Linux kernel, in a kernel that is a process: User-Mode Linux. It
-//! delegates, recalls, and loses what was not committed when it is killed.
+//! `knfsd`: the NFS server of the Linux kernel, in a kernel of its own: User-Mode Linux, which is a process,
+//! or one in QEMU. It delegates, recalls, and loses what was not committed when it is killed.
+
+mod initramfs;
+mod qemu;
 
 use super::{IP, Kind, Rights, nfs, no_status};
 use crate::BedError;
@@ -16,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "knfsd",
-    summary: "the Linux kernel's NFS server in User-Mode Linux, NFS versions 3, 4.0 and 4.1, with delegations",
+    summary: "the Linux kernel's NFS server in User-Mode Linux or QEMU, NFS versions 3, 4.0 and 4.1, with delegations",
     options: &["--nfs-version", "--machine", "--rtt", "--size"],
     needs,
     rights: |_| Rights::UserNamespace,
@@ -24,10 +27,14 @@ pub(super) const KIND: Kind = Kind {
     status: no_status,
 };
 
-/// How that kernel is run.
-const MACHINES: [&str; 1] = ["uml"];
+/// How that kernel is run, the default first.
+const MACHINES: [&str; 2] = ["uml", "qemu"];
 
-const NEEDS: [Need; 9] = [
+fn machine(options: &BedOptions) -> Result<&'static str, BedError> {
+    BedOptions::choice("--machine", options.machine.as_deref(), &MACHINES)
+}
+
+const UML_NEEDS: [Need; 9] = [
     IP,
     Need::debian("linux.uml", "user-mode-linux"),
     Need::debian("/usr/lib/uml/modules", "user-mode-linux"),
@@ -56,62 +63,72 @@ const DEFAULT_SIZE: u64 = 4 << 30;
 const MIN_SIZE: u64 = 64 << 20;
 
 /// Memory of that kernel.
-const MEMORY: &str = "512M";
+const MEMORY_MIB: u32 = 512;
 
 fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
     nfs::version(options)?;
-    BedOptions::choice("--machine", options.machine.as_deref(), &MACHINES)?;
+    let machine = machine(options)?;
     runs_on(std::env::consts::ARCH)?;
     match options.size {
         Some(size) if size < MIN_SIZE => Err(BedError::Usage(format!(
             "--size {size}: the file system of the export needs at least {MIN_SIZE} bytes (64m)"
         ))),
-        _ => Ok(NEEDS.to_vec()),
+        _ if machine == "qemu" => qemu::needs(),
+        _ => Ok(UML_NEEDS.to_vec()),
     }
 }
 
-/// User-Mode Linux exists for some processors only, and the library of [`preload`] for one.
+/// User-Mode Linux exists for some processors only, and the library of [`preload`] for one. The machine
+/// that QEMU is given has the same.
 fn runs_on(architecture: &str) -> Result<(), BedError> {
     match architecture {
         "x86_64" => Ok(()),
         other => Err(BedError::Usage(format!(
-            "User-Mode Linux runs on x86-64 processors, and this one is {other}"
+            "test beds of the kind knfsd run on x86-64 processors, and this one is {other}"
         ))),
     }
 }
 
 fn up(bed: &mut Bed) -> Result<(), BedError> {
     let version = nfs::version(&bed.options)?;
+    let machine = machine(&bed.options)?;
     add_device(bed)?;
     let disk = make_disk(bed)?;
     let dir = bed.data("server")?;
+    let (command, place_of_kernel) = match machine {
+        "qemu" => {
+            let (command, accelerator) = qemu::machine(bed, &dir, &disk, &script(qemu::INIT))?;
+            (command, format!("QEMU with {}", accelerator.description()))
+        }
+        _ => (uml(bed, &dir, &disk)?, "User-Mode Linux".into()),
+    };
+    let server = IpAddr::from(SERVER);
+    bed.node("server", "NFS server", Some(server))
+        .is_behind(DEVICE);
+    bed.start_and_wait("server", command, Ready::Logged(READY))?;
+    let place = nfs::reached(bed, server)?;
+    nfs::add_versions(bed, version, &place, Path::new(EXPORT), "/");
+    bed.note(format!(
+        "the kernel's NFS server in {place_of_kernel}; {MEMORY_MIB} MiB of memory, on ext4 in a file"
+    ));
+    bed.note("the server delegates from about ten seconds after its start");
+    Ok(())
+}
+
+/// Prepares User-Mode Linux; returns its command.
+fn uml(bed: &mut Bed, dir: &Path, disk: &Path) -> Result<CommandLine, BedError> {
     let library = dir.join("ptrace.so");
     let bytes = preload::PTRACE.bytes()?;
     std::fs::write(&library, bytes).map_err(BedError::at(&library))?;
     let init = dir.join("init");
-    std::fs::write(&init, init_script()).map_err(BedError::at(&init))?;
+    std::fs::write(&init, script(UML_INIT)).map_err(BedError::at(&init))?;
     std::fs::set_permissions(&init, Permissions::from_mode(0o755)).map_err(BedError::at(&init))?;
     bed.software(
         "Linux",
         "kernel of the NFS server",
         &CommandLine::new("linux.uml").arg("--version"),
     );
-    let server = IpAddr::from(SERVER);
-    bed.node("server", "NFS server", Some(server))
-        .is_behind(DEVICE);
-    bed.start_and_wait(
-        "server",
-        kernel(&dir, &library, &init, &disk),
-        Ready::Logged("server is ready"),
-    )?;
-    let place = nfs::reached(bed, server)?;
-    nfs::add_versions(bed, version, &place, Path::new(EXPORT), "/");
-    bed.note(format!(
-        "the kernel's NFS server in User-Mode Linux with {MEMORY} of memory, on \
-         ext4 in a file"
-    ));
-    bed.note("the server delegates from about ten seconds after its start");
-    Ok(())
+    Ok(uml_command(dir, &library, &init, disk))
 }
 
 /// Adds the network device.
@@ -142,8 +159,8 @@ fn make_disk(bed: &mut Bed) -> Result<PathBuf, BedError> {
     Ok(image)
 }
 
-/// The command of that kernel. Only a namespace of processes ends all of its processes.
-fn kernel(dir: &Path, library: &Path, init: &Path, disk: &Path) -> CommandLine {
+/// The command of User-Mode Linux. Only a namespace of processes ends all of its processes.
+fn uml_command(dir: &Path, library: &Path, init: &Path, disk: &Path) -> CommandLine {
     let assignment = |name: &str, value: &Path| {
         let mut word = std::ffi::OsString::from(name);
         word.push(value);
@@ -154,7 +171,7 @@ fn kernel(dir: &Path, library: &Path, init: &Path, disk: &Path) -> CommandLine {
         .arg(preload::variable(&[library.to_owned()]))
         .arg(assignment("HOME=", dir))
         .arg("linux.uml")
-        .arg(format!("mem={MEMORY}"))
+        .arg(format!("mem={MEMORY_MIB}M"))
         .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"])
         .arg(assignment("init=", init))
         .arg(assignment("uml_dir=", dir))
@@ -163,44 +180,54 @@ fn kernel(dir: &Path, library: &Path, init: &Path, disk: &Path) -> CommandLine {
         .args(["con=null", "con0=null,fd:1", "quiet"])
 }
 
-/// The first process of that kernel.
-fn init_script() -> String {
-    INIT.replace("@SERVER@", &SERVER.to_string())
+/// The script of the first process of that kernel, which begins with that of its machine.
+fn script(begin: &str) -> String {
+    [begin, SERVER_SCRIPT]
+        .concat()
+        .replace("@SERVER@", &SERVER.to_string())
         .replace("@GATEWAY@", &GATEWAY.to_string())
         .replace("@MOUNT@", &nfs::MOUNT_PORT.to_string())
+        .replace("@READY@", READY)
 }
 
-/// The script of the first process of that kernel, with names for what is filled in. Its root is the
-/// machine's file system, so file systems in memory are mounted wherever something is written. Its
+/// What that script writes when the server is ready.
+const READY: &str = "server is ready";
+
+/// The script of the first process in User-Mode Linux up to the server, with names for what is filled in. Its
+/// root is the machine's file system, so file systems in memory are mounted wherever something is written. Its
 /// modules are not in the usual directory, which the machine may not even have: `modprobe`, also when
 /// that kernel calls it, is a script that knows where they are. Programs such as `mount` must not change
 /// to the owner of their file: in the namespace of an ordinary user, root's files belong to an
 /// unknown user.
-const INIT: &str = r#"#!/bin/bash
+const UML_INIT: &str = r#"#!/bin/bash
 [ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs run /run || exit 1
 mount -t devtmpfs dev /dev 2>/dev/null
 # The root is the machine's: nothing is written to it.
 mount -t tmpfs nfs /var/lib/nfs || exit 1
-mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/nfsdcltrack
-touch /var/lib/nfs/etab /var/lib/nfs/rmtab
 ip link set lo up; ip link set eth0 up; ip addr add @SERVER@/30 dev eth0
 ip route add default via @GATEWAY@
 mkdir -p /run/uml/lib /run/bin; ln -s /usr/lib/uml/modules /run/uml/lib/modules
 printf '#!/bin/sh\nexec %s -d /run/uml "$@"\n' $(command -v modprobe) > /run/bin/modprobe
 chmod 755 /run/bin/modprobe; export PATH=/run/bin:$PATH
 echo /run/bin/modprobe > /proc/sys/kernel/modprobe
-modprobe nfsd; mount -t nfsd nfsd /proc/fs/nfsd
+modprobe nfsd; modprobe lockd
 mount -t tmpfs mnt /mnt || exit 1; mkdir /mnt/export
 mount -t ext4 -o noatime /dev/ubda /mnt/export || exit 1
+"#;
+
+/// The rest of that script: the server of a file system that is mounted.
+const SERVER_SCRIPT: &str = r#"
+mount -t nfsd nfsd /proc/fs/nfsd
+mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/nfsdcltrack
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab
 chmod 777 /mnt/export
 rpcbind -w; rpc.mountd -p @MOUNT@
-modprobe lockd
 echo 3 > /proc/sys/fs/nfs/nlm_timeout; echo 1 > /proc/sys/fs/nfs/nlm_grace_period
 # The export is there before the server: until then it refuses clients of one that was restarted.
 exportfs -i -o rw,no_root_squash,insecure,no_subtree_check,sync,fsid=0 '*:/mnt/export' || exit 1
 rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace
-echo server is ready
-exec sleep infinity
+echo @READY@
+while :; do sleep 1000; done
 "#;

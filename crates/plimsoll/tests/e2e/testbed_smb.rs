@@ -1,0 +1,208 @@
+//! The test bed `smb`, with Samba's server and the client of a kernel. Where this machine's kernel has no
+//! CIFS, it is checked that the bed is refused, and the test is run to its end in one that has it:
+//! User-Mode Linux.
+
+use crate::common::{Bench, Ended, wait_until};
+use crate::testbed_kinds::{Bed, NAME};
+use plimsoll_test_servers::needs_root;
+use plimsoll_testbed::needs::Need;
+use plimsoll_testbed::preload;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Whether this kernel mounts CIFS, as itself or by a module, which root loads.
+fn has_cifs() -> bool {
+    let names = std::fs::read_to_string("/proc/filesystems").unwrap();
+    if names
+        .lines()
+        .any(|l| l.split_whitespace().last() == Some("cifs"))
+    {
+        return true;
+    }
+    let mut modprobe = Command::new("modprobe");
+    let modprobe = modprobe.args(["--dry-run", "--quiet", "cifs"]);
+    let modprobe = modprobe.env("PATH", plimsoll_testbed::needs::path_of_root());
+    modprobe.status().is_ok_and(|s| s.success())
+}
+
+/// Goes on with a test where the kernel mounts CIFS. Elsewhere the bed is refused, and the test is run in
+/// User-Mode Linux; returns whether it was.
+fn is_run_elsewhere(test: &str) -> bool {
+    if has_cifs() {
+        return false;
+    }
+    is_refused();
+    in_another_kernel(test);
+    true
+}
+
+/// It says why, before anything is started, and the list says it too.
+fn is_refused() {
+    let bed = Bed::new();
+    let why = "cannot mount CIFS: /proc/filesystems does not name it";
+    let up = Ended::of(bed.plimsoll(&["testbed", "up", "smb"])).expect_code(2);
+    assert!(up.stderr.contains(why), "{}", up.stderr);
+    assert_eq!(up.stderr.lines().count(), 1, "{}", up.stderr);
+    let list = bed.done(&["testbed", "list"]);
+    let of_kind: Vec<&str> = list
+        .lines()
+        .skip_while(|l| !l.starts_with("smb "))
+        .collect();
+    assert!(of_kind[1].contains(why), "{list}");
+    let list = bed.done(&["testbed", "list", "--format=json"]);
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let kinds = list["kinds"].as_array().unwrap();
+    let kind = kinds.iter().find(|k| k["name"] == "smb").unwrap();
+    assert!(
+        kind["unavailable"].as_str().unwrap().contains(why),
+        "{kind}"
+    );
+    bed.is_gone();
+}
+
+/// Says that a program is installed, or with what.
+fn needed(program: &'static str, package: &'static str) -> PathBuf {
+    let found = Need::debian(program, package).find();
+    found.unwrap_or_else(|| {
+        panic!("`{program}` is missing: run `make setup`, or install the package `{package}`")
+    })
+}
+
+/// The first process of that kernel, whose root is this machine's. What is written is in memory.
+const INIT: &str = r#"#!/bin/sh
+[ "$1" = again ] || exec setpriv --no-new-privs "$0" again
+export PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs run /run || exit 1
+mount -t devtmpfs dev /dev 2>/dev/null
+mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm || exit 1
+ip link set lo up
+mkdir -p /run/tmp /run/uml/lib /run/bin; ln -s /usr/lib/uml/modules /run/uml/lib/modules
+printf '#!/bin/sh\nexec %s -d /run/uml "$@"\n' $(command -v modprobe) > /run/bin/modprobe
+chmod 755 /run/bin/modprobe; export PATH=/run/bin:$PATH TMPDIR=/run/tmp
+echo /run/bin/modprobe > /proc/sys/kernel/modprobe
+@PROGRAM@ --exact @TEST@ --nocapture 2>&1
+echo "the test has ended: $?"
+echo o > /proc/sysrq-trigger; sleep 60
+"#;
+
+/// Runs a test of this program to its end in User-Mode Linux.
+fn in_another_kernel(test: &str) {
+    needed("linux.uml", "user-mode-linux");
+    needed("/usr/lib/uml/modules", "user-mode-linux");
+    needed("smbd", "samba");
+    needed("mount.cifs", "cifs-utils");
+    let bench = Bench::new();
+    let library = bench.path("ptrace.so");
+    std::fs::write(&library, preload::PTRACE.bytes().unwrap()).unwrap();
+    let init = bench.path("init");
+    let program = std::env::current_exe().unwrap();
+    let text = INIT
+        .replace("@PROGRAM@", &program.to_string_lossy())
+        .replace("@TEST@", test);
+    std::fs::write(&init, text).unwrap();
+    std::fs::set_permissions(&init, PermissionsExt::from_mode(0o755)).unwrap();
+    let ended = Ended::of(kernel(bench.root(), &init, &library));
+    let out = &ended.stdout;
+    let is_passed = out.contains("the test has ended: 0") && out.contains("1 passed");
+    assert!(is_passed, "{}\n{out}", ended.stderr);
+}
+
+/// The command of that kernel. Only a namespace of processes ends all of its processes.
+fn kernel(dir: &Path, init: &Path, library: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    let path = plimsoll_testbed::needs::path_of_root();
+    command
+        .args(["--pid", "--fork", "--kill-child=KILL", "env"])
+        .arg(preload::variable(&[library.to_owned()]))
+        .args(["linux.uml", "mem=1G", "root=/dev/root"])
+        .args(["rootfstype=hostfs", "rootflags=/", "rw", "quiet"])
+        .arg(format!("init={}", init.display()))
+        .arg(format!("uml_dir={}", dir.display()))
+        .args(["con=null", "con0=null,fd:1"])
+        .env("HOME", dir)
+        .env("PATH", path)
+        .stdin(Stdio::null());
+    command
+}
+
+/// Waits until the client has connected to its server again: an attempt that began without it may still
+/// fail ("Host is down").
+fn has_its_server(bed: &Bed) {
+    wait_until("the connection", || {
+        Ended::of(bed.script("ls $MNT/before && touch $MNT/connected")).code == Some(0)
+    });
+}
+
+#[test]
+fn a_share_is_loaded_and_its_server_hurt() {
+    needs_root!();
+    if is_run_elsewhere("testbed_smb::a_share_is_loaded_and_its_server_hurt") {
+        return;
+    }
+    let Some(bed) = Bed::up("smb", &["--rtt=2ms", "--size=100m"]) else {
+        return;
+    };
+    let share = bed.beds().join("data").join(NAME).join("share");
+    bed.sh("head -c 3000000 /dev/urandom > $MNT/before; sync $MNT/before");
+    // The server has it in its own directory, which only the bed sees.
+    bed.sh(&format!("cmp $MNT/before {}/before", share.display()));
+    let kind = bed.sh("stat --file-system --format=%T $MNT");
+    assert!(["smb2", "cifs"].contains(&kind.trim()), "{kind}");
+    bed.load();
+    bed.md("-1");
+    bed.hurt(&["server"]);
+    bed.cut_and_heal("server");
+    bed.cut_and_heal("line");
+    bed.fault("delay 1ms");
+    assert_eq!(bed.state("line"), "round trip 1ms");
+    has_its_server(&bed);
+    bed.md("-2");
+    bed.sh(&format!("cmp $MNT/before {}/before", share.display()));
+
+    bed.fault("fill");
+    assert_eq!(bed.state("server"), "running, full");
+    let mut full = bed.script("head -c 1000000 /dev/zero > $MNT/more; sync $MNT/more");
+    full.env("LC_ALL", "C");
+    let full = Ended::of(full);
+    assert_ne!(full.code, Some(0));
+    assert!(full.stderr.contains("No space left on device"), "{full:?}");
+    bed.fault("heal server");
+    bed.sh("head -c 1000000 /dev/zero > $MNT/again; sync $MNT/again");
+
+    // The client opens nothing without its server, and goes on with it.
+    bed.fault("kill server");
+    let mut writer = bed.script("echo missed > $MNT/written");
+    let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let writer = writer.spawn().unwrap();
+    bed.fault("restart server");
+    // It may have waited or not, but ends.
+    Ended::wait(writer, Instant::now());
+    has_its_server(&bed);
+    bed.sh("echo after > $MNT/written; sync $MNT/written");
+    assert_eq!(
+        bed.sh(&format!("cat {}/written", share.display())),
+        "after\n"
+    );
+    bed.load();
+    bed.down();
+}
+
+/// The kernel's client waits for a server that does not answer, with data that it has not written, but not
+/// the end of the bed.
+#[test]
+fn a_share_without_its_server_is_ended() {
+    needs_root!();
+    if is_run_elsewhere("testbed_smb::a_share_without_its_server_is_ended") {
+        return;
+    }
+    for fault in ["stop server", "kill server", "cut server"] {
+        let Some(bed) = Bed::up("smb", &[]) else {
+            return;
+        };
+        bed.sh("echo kept > $MNT/kept");
+        bed.fault(fault);
+        bed.down();
+    }
+}
