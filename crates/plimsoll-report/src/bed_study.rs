@@ -32,26 +32,23 @@ pub struct StudySection {
     pub facts: Vec<(String, String)>,
 }
 
-/// A section for each group, in the order of the steps.
-///
-/// # Errors
-/// A sentence, if listed results cannot be read.
-pub fn sections(study: &StudyResults, dir: &StudyDir) -> Result<Vec<StudySection>, String> {
+/// A section for each group, in the order of the steps. What cannot be read is a fact of its column.
+#[must_use]
+pub fn sections(study: &StudyResults, dir: &StudyDir) -> Vec<StudySection> {
     let mut titles: Vec<&str> = Vec::new();
     for step in study.steps.iter().filter(|s| !s.group.is_empty()) {
         if !titles.contains(&step.group.as_str()) {
             titles.push(&step.group);
         }
     }
-    let mut sections = Vec::new();
-    for title in titles {
-        sections.extend(group(study, dir, title)?);
-    }
-    Ok(sections)
+    titles
+        .into_iter()
+        .flat_map(|title| group(study, dir, title))
+        .collect()
 }
 
 /// The sections of a group: one, or of profiles one for each configuration.
-fn group(study: &StudyResults, dir: &StudyDir, title: &str) -> Result<Vec<StudySection>, String> {
+fn group(study: &StudyResults, dir: &StudyDir, title: &str) -> Vec<StudySection> {
     let mut measured = Vec::new();
     let mut facts = Vec::new();
     let mut sections = Vec::new();
@@ -59,61 +56,82 @@ fn group(study: &StudyResults, dir: &StudyDir, title: &str) -> Result<Vec<StudyS
         let fact = |text: String| (step.column.clone(), text);
         facts.extend(missing(study, step).map(fact));
         facts.extend(step.status.iter().cloned().map(fact));
-        let Some((path, kind)) = dir.kind(step) else {
+        if step.results.is_none() {
             continue;
-        };
-        match kind {
-            Kind::Run => {
-                let run = RunDir::at(&path).read().map_err(|e| e.to_string())?;
-                facts.extend(of_run(&run).into_iter().map(fact));
-            }
-            Kind::Curve => {
-                let curve = CurveDir::at(&path).read().map_err(|e| e.to_string())?;
-                facts.extend(of_curve(&curve).into_iter().map(fact));
-            }
-            Kind::Profile => {
-                sections.extend(of_profile(&path)?);
-                continue;
-            }
-            Kind::Search | Kind::Repeats | Kind::Study => {}
         }
-        // A run that failed before anything was measured has no figures.
-        measured.extend(Results::read(&path, &step.column, None).ok());
+        match step_results(dir, step) {
+            Ok(StepResults::Profile(of_profile)) => sections.extend(of_profile),
+            Ok(StepResults::Compared(results, said)) => {
+                facts.extend(said.into_iter().map(fact));
+                measured.extend(results);
+            }
+            Err(why) => facts.push(fact(format!("its results cannot be read: {why}"))),
+        }
     }
-    let has_any = !measured.is_empty();
-    let mut comparison = has_any.then(|| side_by_side(measured, None)).transpose()?;
-    if let Some(comparison) = &mut comparison {
-        // Parameters differ because the study is about them, and the facts say what is invalid, and why.
-        let is_known = |w: &String| w.starts_with("the parameter ") || w.ends_with(" is invalid");
-        comparison.warnings.retain(|w| !is_known(w));
-    }
-    if let Some(of_runs) = comparison.as_mut().filter(|c| c.load_axis.is_none()) {
-        let is_shown =
-            |r: &compare::Row| r.operation == compare::ALL && METRICS.contains(&r.metric);
-        of_runs.rows.retain(is_shown);
+    let mut comparison = None;
+    if !measured.is_empty() {
+        match side_by_side(measured, None) {
+            Ok(compared) => comparison = Some(shown(compared)),
+            Err(why) => facts.push((title.to_owned(), why)),
+        }
     }
     if comparison.is_some() || !facts.is_empty() {
         let title = title.to_owned();
-        sections.insert(
-            0,
-            StudySection {
-                title,
-                comparison,
-                facts,
-            },
-        );
+        let section = StudySection {
+            title,
+            comparison,
+            facts,
+        };
+        sections.insert(0, section);
     }
-    Ok(sections)
+    sections
+}
+
+/// The part of a comparison that is shown.
+fn shown(mut comparison: Comparison) -> Comparison {
+    // The facts say what is invalid, and why.
+    comparison.warnings.retain(|w| !w.ends_with(" is invalid"));
+    if comparison.load_axis.is_none() {
+        let is_shown =
+            |r: &compare::Row| r.operation == compare::ALL && METRICS.contains(&r.metric);
+        comparison.rows.retain(is_shown);
+    }
+    comparison
+}
+
+/// What a step has measured.
+enum StepResults {
+    /// A column, if anything was measured, and facts about it.
+    Compared(Option<Results>, Vec<String>),
+    /// The sections of a profile.
+    Profile(Vec<StudySection>),
+}
+
+fn step_results(dir: &StudyDir, step: &StudyStep) -> Result<StepResults, String> {
+    let (path, kind) = dir.kind(step).ok_or("there are none")?;
+    let facts = match kind {
+        Kind::Run => of_run(&RunDir::at(&path).read().map_err(|e| e.to_string())?),
+        Kind::Curve => of_curve(&CurveDir::at(&path).read().map_err(|e| e.to_string())?),
+        Kind::Profile => return of_profile(&path).map(StepResults::Profile),
+        Kind::Search | Kind::Repeats | Kind::Study => vec![],
+    };
+    // A step that failed before anything was measured has no figures.
+    let results = match Results::read(&path, &step.column, None) {
+        Err(_) if step.is_missing() => None,
+        results => Some(results?),
+    };
+    Ok(StepResults::Compared(results, facts))
 }
 
 /// Why a step has no results, if it has none.
 fn missing(study: &StudyResults, step: &StudyStep) -> Option<String> {
     let bed = study.beds.iter().find(|b| b.name == step.bed);
-    let unavailable = bed.and_then(|b| b.unavailable.as_ref());
-    match (step.state, unavailable, &step.error) {
+    let why = bed.and_then(|b| b.unavailable.as_ref().or(b.failure.as_ref()));
+    match (step.state, why, &step.error) {
         (None, Some(why), _) => Some(format!("not measured: {why}")),
         (Some(StepState::Failed), _, Some(why)) => Some(format!("failed: {why}")),
         (Some(StepState::Interrupted), ..) => Some("interrupted".into()),
+        (None, None, _) => Some("not measured yet".into()),
         _ => None,
     }
 }
@@ -204,11 +222,11 @@ pub fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> St
 #[must_use]
 pub fn plan(study: &StudyResults) -> String {
     let mut out = format!(
-        "study {}: {}, {} on {}\n",
+        "study {}: {} on {}\n  {}\n",
         study.study,
-        study.question,
         counted(study.steps.len() as u64, "step", "steps"),
         counted(study.beds.len() as u64, "test bed", "test beds"),
+        study.question,
     );
     for bed in &study.beds {
         out.push_str(&bed_lines(study, bed));
@@ -227,10 +245,21 @@ fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
             StudyAction::Prepare(words) | StudyAction::Measure(words) => {
                 format!("plimsoll {}", shell_words(words))
             }
-            StudyAction::Status { .. } => format!("plimsoll testbed status {}", bed.name),
+            StudyAction::Status { wait_s } => {
+                let wait = match wait_s {
+                    0 => String::new(),
+                    s => format!("  # again, until it is settled, for at most {s} s"),
+                };
+                format!("plimsoll testbed status {}{wait}", bed.name)
+            }
             StudyAction::Pause { seconds } => format!("sleep {seconds}"),
         };
         out.push_str(&format!("  {command}\n"));
+        if let StudyAction::Measure(words) = &step.action
+            && words.first().is_some_and(|w| w == "curve")
+        {
+            out.push_str("  plimsoll report THE-CURVE --format disclosure\n");
+        }
     }
     out.push_str(&format!("plimsoll testbed down {}\n", bed.name));
     out

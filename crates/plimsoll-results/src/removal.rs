@@ -2,7 +2,7 @@
 
 use crate::staging::{self, lock};
 use crate::{
-    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CurveDir, DRAFT_FILE, Entry, FindDir,
+    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CURVE_FILE, CurveDir, DRAFT_FILE, Entry, FindDir,
     HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir,
     ResultsError, SUT_FILE, StudyDir, open_regular,
 };
@@ -186,24 +186,33 @@ impl Removal {
         self.add(dir, vec![])
     }
 
-    /// Takes note of the results on a bed of a study, and of the disclosure reports beside curves.
+    /// Takes note of the results on a bed of a study: a directory for each step, in it the results, and
+    /// beside a curve its disclosure report.
     fn of_bed(&mut self, dir: &Path) -> Result<(), ResultsError> {
-        let mut files = Vec::new();
-        for (path, is_dir) in entries(dir)? {
-            let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
-            match (is_dir, Kind::of(&path)) {
-                (true, Ok(Kind::Profile)) => {
-                    let within = Self::of(&path)?;
-                    self.bytes += within.bytes;
-                    self.parts.extend(within.parts);
-                }
-                (true, Ok(kind)) => self.collect(&path, kind)?,
-                (true, Err(_)) => self.unfinished(&path)?,
-                (false, _) if name.ends_with(DISCLOSURE_SUFFIX) => files.push(path),
-                (false, _) => return Err(ResultsError::Foreign { path }),
+        for (step, is_dir) in entries(dir)? {
+            if !is_dir {
+                return Err(ResultsError::Foreign { path: step });
             }
+            let mut files = Vec::new();
+            for (path, is_dir) in entries(&step)? {
+                let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
+                let of_curve = name.strip_suffix(DISCLOSURE_SUFFIX);
+                let of_curve = of_curve.is_some_and(|c| step.join(c).join(CURVE_FILE).is_file());
+                match (is_dir, Kind::of(&path)) {
+                    (true, Ok(Kind::Study)) => return Err(ResultsError::Foreign { path }),
+                    (true, Ok(_)) => {
+                        let within = Self::of(&path)?;
+                        self.bytes += within.bytes;
+                        self.parts.extend(within.parts);
+                    }
+                    (true, Err(_)) => self.unfinished(&path)?,
+                    (false, _) if of_curve => files.push(path),
+                    (false, _) => return Err(ResultsError::Foreign { path }),
+                }
+            }
+            self.add(&step, files)?;
         }
-        self.add(dir, files)
+        self.add(dir, vec![])
     }
 
     /// Takes note of what a killed run left.

@@ -6,6 +6,7 @@ use crate::whole_file::replace;
 use crate::{Environment, Kind, Program, ResultsError, STUDY_FILE, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 /// The content of `study.json`: what a study does on which test beds, and what has been done.
@@ -40,16 +41,35 @@ pub struct StudyBed {
     pub name: String,
     /// What `testbed up` is given besides the name: the kind, and its options.
     pub arguments: Vec<String>,
-    /// Why the bed could not be started, in one sentence; its steps are not done then.
+    /// What this machine lacks for it, in one sentence; its steps are left out then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
+    /// Why it could not be started, in one sentence; its steps remain to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
+
+/// Commands that steps are made of.
+const STEP_COMMANDS: [&str; 4] = ["populate", "run", "curve", "profile"];
+
+/// Beginnings of options that run other programs or choose where files are written.
+const FOREIGN_OPTIONS: [&str; 6] = [
+    "--allow",
+    "--before",
+    "--after",
+    "--monitor",
+    "--results",
+    "--resume",
+];
 
 /// A step of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyStep {
     /// Name of the bed.
     pub bed: String,
+    /// Number of the unit that it is a part of: steps on one bed that are done in one go, or all of them again
+    /// when the study is resumed.
+    pub unit: u32,
     /// What is compared: steps of one group are columns of one table. Empty for steps that only prepare.
     pub group: String,
     /// The column.
@@ -111,47 +131,80 @@ impl StudyStep {
     pub fn is_missing(&self) -> bool {
         !matches!(self.state, Some(StepState::Valid | StepState::Invalid))
     }
-
-    /// Whether it belongs to what was done just before on the same bed, and means nothing without it.
-    #[must_use]
-    pub fn follows_another(&self) -> bool {
-        matches!(self.action, StudyAction::Status { .. })
-    }
 }
 
 impl StudyResults {
+    /// Checks a document whose commands are to be executed: it may be another user's.
+    ///
+    /// # Errors
+    /// A sentence on the first step that no program of ours would have written.
+    pub fn check(&self) -> Result<(), String> {
+        let is_name = |name: &str| {
+            let mut parts = Path::new(name).components();
+            matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
+        };
+        let mut names = BTreeSet::new();
+        for bed in &self.beds {
+            if !is_name(&bed.name) || !names.insert(&bed.name) {
+                return Err(format!("`{}` cannot be the name of a test bed", bed.name));
+            }
+        }
+        for (number, step) in (1..).zip(&self.steps) {
+            if !names.contains(&step.bed) {
+                return Err(format!(
+                    "step {number} is on `{}`, which is no test bed of it",
+                    step.bed
+                ));
+            }
+            let (StudyAction::Prepare(words) | StudyAction::Measure(words)) = &step.action else {
+                continue;
+            };
+            let is_command = |w: &String| STEP_COMMANDS.contains(&w.as_str());
+            let is_foreign = |w: &&String| FOREIGN_OPTIONS.iter().any(|o| w.starts_with(o));
+            if !words.first().is_some_and(is_command) {
+                return Err(format!(
+                    "step {number} is not one of {}",
+                    STEP_COMMANDS.join(", ")
+                ));
+            }
+            if let Some(word) = words.iter().find(is_foreign) {
+                return Err(format!(
+                    "step {number} has the option {word}, which no study has"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Number of steps that remain to be done.
     #[must_use]
     pub fn missing(&self) -> usize {
         self.steps.iter().filter(|s| s.is_missing()).count()
     }
 
-    /// The steps to be done on a bed, by their numbers: from the first that is missing, or from the one
-    /// that it follows. Steps that only prepare are done again, because the bed is a new one.
+    /// The steps to be done on a bed, by their numbers: those of units of which a step is missing, and
+    /// pauses, because the bed is a new one.
     #[must_use]
     pub fn due(&self, bed: &str) -> Vec<usize> {
-        let steps = || (0..self.steps.len()).filter(|i| self.steps[*i].bed == bed);
-        let Some(mut first) = steps().find(|i| self.steps[*i].is_missing()) else {
+        let steps = || self.steps.iter().enumerate().filter(|(_, s)| s.bed == bed);
+        let missing = steps().filter(|(_, s)| s.is_missing());
+        let units: BTreeSet<u32> = missing.map(|(_, s)| s.unit).collect();
+        if units.is_empty() {
             return vec![];
-        };
-        while self.steps[first].follows_another() && first > 0 && self.steps[first - 1].bed == bed {
-            first -= 1;
         }
-        let is_due = |i: &usize| {
-            let prepares = matches!(
-                self.steps[*i].action,
-                StudyAction::Prepare(_) | StudyAction::Pause { .. }
-            );
-            *i >= first || prepares
+        let is_due = |step: &StudyStep| {
+            units.contains(&step.unit) || matches!(step.action, StudyAction::Pause { .. })
         };
-        steps().filter(is_due).collect()
+        steps().filter(|(_, s)| is_due(s)).map(|(i, _)| i).collect()
     }
 
     /// The status of its results in a list.
     #[must_use]
     pub fn status(&self) -> Status {
         let any = |state| self.steps.iter().any(|s| s.state == Some(state));
-        if any(StepState::Failed) || self.beds.iter().all(|b| b.unavailable.is_some()) {
+        let is_failed = self.beds.iter().any(|b| b.failure.is_some());
+        if any(StepState::Failed) || is_failed || self.beds.iter().all(|b| b.unavailable.is_some())
+        {
             Status::Failed
         } else if self.interrupted || any(StepState::Interrupted) {
             Status::Interrupted
@@ -229,6 +282,7 @@ mod tests {
     fn step(bed: &str, action: StudyAction, state: Option<StepState>) -> StudyStep {
         StudyStep {
             bed: bed.into(),
+            unit: 0,
             group: "g".into(),
             column: "c".into(),
             action,
@@ -245,6 +299,7 @@ mod tests {
             name: name.into(),
             arguments: vec!["nfs".into()],
             unavailable: None,
+            failure: None,
         };
         StudyResults {
             schema_version: StudyResults::SCHEMA,
@@ -264,26 +319,26 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_taken_again_with_what_it_is_the_status_of() {
-        let (prepare, measure) = (
-            || StudyAction::Prepare(vec![]),
-            || StudyAction::Measure(vec![]),
-        );
+    fn a_unit_is_done_again_as_a_whole_and_a_pause_for_every_bed() {
+        let pause = || StudyAction::Pause { seconds: 1 };
+        let measure = || StudyAction::Measure(vec![]);
         let status = || StudyAction::Status { wait_s: 1 };
         let done = Some(StepState::Valid);
+        let of_unit = |unit, step: StudyStep| StudyStep { unit, ..step };
         let study = study(vec![
-            step("a", prepare(), done),
-            step("a", measure(), done),
-            step("a", measure(), Some(StepState::Invalid)),
-            step("a", status(), None),
-            step("a", measure(), None),
-            step("b", prepare(), done),
+            step("a", pause(), done),
+            of_unit(1, step("a", measure(), done)),
+            of_unit(2, step("a", status(), done)),
+            of_unit(2, step("a", measure(), Some(StepState::Invalid))),
+            of_unit(2, step("a", status(), None)),
+            of_unit(3, step("a", measure(), Some(StepState::Failed))),
+            step("b", pause(), done),
             step("b", measure(), done),
         ]);
-        assert_eq!(study.due("a"), [0, 2, 3, 4]);
+        assert_eq!(study.due("a"), [0, 2, 3, 4, 5]);
         assert!(study.due("b").is_empty(), "a bed without missing steps");
         assert_eq!(study.missing(), 2);
-        assert_eq!(study.status(), Status::Unfinished);
+        assert_eq!(study.status(), Status::Failed);
     }
 
     #[test]
@@ -296,7 +351,8 @@ mod tests {
         study.beds[0].unavailable = Some("it is not installed either".into());
         assert_eq!(study.status(), Status::Failed);
         study.beds[0].unavailable = None;
-        study.steps[0].state = Some(StepState::Failed);
+        assert_eq!(study.status(), Status::Valid);
+        study.beds[1].failure = Some("its name is taken".into());
         assert_eq!(study.status(), Status::Failed);
     }
 

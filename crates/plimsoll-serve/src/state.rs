@@ -53,12 +53,20 @@ impl App {
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
         let mut dirs = vec![self.root.clone()];
         for (path, kind) in self.index()?.growing()? {
-            if matches!(kind, Kind::Profile | Kind::Study) {
-                // Its runs lie below directories of file systems or beds, and may be repeated.
-                let systems = directories(&path).unwrap_or_default();
-                let cases = systems.iter().flat_map(|s| directories(s));
-                dirs.extend(cases.flatten());
-                dirs.extend(systems);
+            // Runs of a profile lie below directories of file systems, and may be repeated; those of a study
+            // below beds and steps, and a step may be a profile.
+            let depth = match kind {
+                Kind::Profile => 2,
+                Kind::Study => 5,
+                Kind::Run | Kind::Curve | Kind::Search | Kind::Repeats => 0,
+            };
+            let mut level = vec![path.clone()];
+            for _ in 0..depth {
+                let next = level
+                    .iter()
+                    .flat_map(|d| directories(d).unwrap_or_default());
+                level = next.collect();
+                dirs.extend(level.iter().cloned());
             }
             dirs.push(path);
         }

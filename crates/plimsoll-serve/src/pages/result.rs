@@ -164,7 +164,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
         Kind::Study => {
             let dir = StudyDir::at(path);
             let results = dir.read()?;
-            let sections = bed_study::sections(&results, &dir).map_err(Problem::internal)?;
+            let sections = bed_study::sections(&results, &dir);
             Ok(plimsoll_html::page::study_body(&results, &sections))
         }
         Kind::Repeats => {

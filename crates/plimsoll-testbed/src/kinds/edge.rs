@@ -177,7 +177,7 @@ fn status(bed: &mut Bed) -> KindStatus {
     lines.extend(cached.arrivals(&core, write_back));
     KindStatus {
         lines,
-        is_settled: Some(cached.dirty() == 0),
+        is_settled: Some(cached.dirty() == 0 && cached.unread == 0),
     }
 }
 
@@ -195,6 +195,8 @@ struct CachedFile {
 struct CachedFiles {
     /// Paths at the core, relative to its root.
     files: Vec<(PathBuf, CachedFile)>,
+    /// Those that are being replaced just now.
+    unread: usize,
 }
 
 impl CachedFiles {
@@ -202,17 +204,17 @@ impl CachedFiles {
         let root = cache.join("vfsMeta");
         let mut paths = Vec::new();
         files(&root, &mut paths);
-        let read = |path: PathBuf| {
-            // One that is being replaced is read at the next time.
-            let text = std::fs::read(&path).ok()?;
-            let file = serde_json::from_slice(&text).ok()?;
+        let read = |path: &Path| {
+            let file = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
             // The first directory is the name of the core as rclone makes it from its options.
             let mut below = path.strip_prefix(&root).ok()?.components();
             below.next()?;
             Some((below.as_path().to_owned(), file))
         };
+        let files: Vec<_> = paths.iter().filter_map(|path| read(path)).collect();
         Self {
-            files: paths.into_iter().filter_map(read).collect(),
+            unread: paths.len() - files.len(),
+            files,
         }
     }
 

@@ -75,7 +75,7 @@ pub struct EdgeStudyArgs {
     )]
     #[arg(value_parser = duration, help_heading = "Target")]
     pub rtt: Vec<Duration>,
-    /// Size of the edge's cache, from 16m; the working sets are half and twice of it
+    /// Size of the edge's cache, from 16m; the working sets are half and twice its size
     #[arg(long, value_name = "SIZE", value_parser = plimsoll_plan::parse_size)]
     #[arg(default_value = "64m", help_heading = "Target")]
     pub cache_size: u64,
@@ -109,7 +109,7 @@ pub enum EdgeWorkload {
 /// Arguments of `study replicas`.
 #[derive(Debug, Args)]
 pub struct ReplicasStudyArgs {
-    /// Cluster file systems; those that are not installed are left out, and said
+    /// Cluster file systems: moosefs, gluster, ceph; those that are not installed are left out
     #[arg(
         long,
         value_name = "NAME",
@@ -173,12 +173,39 @@ pub struct DelegationsStudyArgs {
     )]
     #[arg(value_parser = duration, help_heading = "Target")]
     pub added_rtt: Vec<Duration>,
-    /// Run only this workload, fileserver or webserver; repeatable
-    #[arg(long, value_name = "WORKLOAD", help_heading = "Load")]
-    pub only: Vec<String>,
-    /// Change a parameter of the workloads; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = super::values::setting, help_heading = "Load")]
-    pub set: Vec<(String, String)>,
+    /// Workloads
+    #[arg(
+        long,
+        value_name = "WORKLOAD",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Load"
+    )]
+    #[arg(default_value = "webserver,fileserver")]
+    pub only: Vec<DelegationsWorkload>,
+    /// Number of files
+    #[arg(long, value_name = "N", default_value_t = 500, help_heading = "Load")]
+    #[arg(value_parser = clap::value_parser!(u64).range(300..=1_000_000))]
+    pub files: u64,
     #[command(flatten)]
     pub study: BedStudyArgs,
+}
+
+/// Workloads of `study delegations`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DelegationsWorkload {
+    /// Reads of whole files, and one log that all write
+    Webserver,
+    /// Files that are created, extended, read and removed
+    Fileserver,
+}
+
+impl DelegationsWorkload {
+    /// The name of the workload.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Webserver => "webserver",
+            Self::Fileserver => "fileserver",
+        }
+    }
 }

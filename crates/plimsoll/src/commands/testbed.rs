@@ -249,21 +249,35 @@ impl CaughtSignals {
 
     /// Waits for the end of a command. A termination of this process is passed on; an interrupt from a
     /// terminal reaches the command anyway.
-    pub(super) fn wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
-        let mut is_passed_on = false;
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
-            }
-            if self.termination.load(Relaxed) && !is_passed_on {
-                is_passed_on = true;
-                if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
-                    // It may end meanwhile.
-                    let _ = kill_process(pid, Signal::TERM);
-                }
-            }
-            std::thread::sleep(POLL_INTERVAL);
+    fn wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
+        wait_and_end_when(child, || self.termination.load(Relaxed))
+    }
+
+    /// Waits for the end of a command in a process group of its own, to which any of the signals is passed
+    /// on as a termination.
+    pub(super) fn end_and_wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
+        wait_and_end_when(child, || self.any())
+    }
+}
+
+/// Waits for the end of a command, which is terminated once if `is_ended` is true.
+fn wait_and_end_when(
+    child: &mut Child,
+    is_ended: impl Fn() -> bool,
+) -> std::io::Result<ExitStatus> {
+    let mut is_passed_on = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
         }
+        if is_ended() && !is_passed_on {
+            is_passed_on = true;
+            if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+                // It may end meanwhile.
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

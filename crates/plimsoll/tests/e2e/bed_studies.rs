@@ -4,8 +4,7 @@
 use crate::common::{Ended, PATIENCE, signal, tree, wait_until};
 use crate::testbed::Beds;
 use plimsoll_results::{
-    CurveDir, Kind, Run, RunDir, Status, StepState, StudyAction, StudyDir, StudyResults, StudyStep,
-    Verdict,
+    CurveDir, Kind, Run, RunDir, Status, StepState, StudyDir, StudyResults, StudyStep, Verdict,
 };
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -76,22 +75,22 @@ fn an_edge_is_compared_with_its_core() {
         "{}",
         least_read_ms(&core)
     );
-    let warm = run_of(&dir, step(&study, "edge, working set half the cache, warm"));
+    let warm = run_of(&dir, step(&study, "edge, warm"));
     assert!(
         least_read_ms(&warm) < ROUND_TRIP_MS,
         "{}",
         least_read_ms(&warm)
     );
-    for (column, is_reused) in [
-        ("core", true),
-        ("edge, working set half the cache, warm", false),
-    ] {
+    for column in ["core", "edge, cold", "edge, warm"] {
         let run = run_of(&dir, step(&study, column));
-        assert_eq!(run.filesets[0].reused, is_reused, "{column}");
+        assert!(
+            run.filesets[0].reused,
+            "{column}: the files of the step before"
+        );
         assert_eq!(run.target.testbed.unwrap().kind, "edge");
     }
     // Nothing is written back before its time, and everything is in the end.
-    let observed = &step(&study, "edge").status;
+    let observed = &step(&study, "edge, warm, after the run").status;
     let waiting = "files that wait to be written to the core: 0";
     assert!(observed.iter().any(|l| l == waiting), "{observed:?}");
     let arrivals = observed
@@ -101,7 +100,7 @@ fn an_edge_is_compared_with_its_core() {
     let first: f64 = arrivals.split(' ').next().unwrap().parse().unwrap();
     assert!(first >= 1.0, "{arrivals}");
     // The report has all columns, is printed again from the results, and is a page.
-    let head = "\nfileserver, round trip 20ms\nA  core: fileserver";
+    let head = "\nfileserver, working set half the cache, round trip 20ms\nA  core: fileserver";
     assert!(ended.stdout.contains(head), "{}", ended.stdout);
     let report = |format: &str| {
         let mut report = beds.command(&["report", format]);
@@ -111,7 +110,7 @@ fn an_edge_is_compared_with_its_core() {
     assert!(report("--format=text").contains(head));
     let page = std::fs::read_to_string(dir.path().join("comparison.html")).unwrap();
     assert_eq!(report("--format=html").trim_end(), page.trim_end());
-    assert!(page.contains("<h2>fileserver, round trip 20ms</h2>"));
+    assert!(page.contains("<h2>fileserver, working set half the cache, round trip 20ms</h2>"));
     assert_eq!(
         serde_json::from_str::<StudyResults>(&report("--format=json")).unwrap(),
         study
@@ -120,15 +119,23 @@ fn an_edge_is_compared_with_its_core() {
     single.arg(dir.path());
     let refusal = Ended::of(single).refusal();
     assert!(refusal.contains("is made of single results"), "{refusal}");
-    // A list of results has it, and all of it can be deleted.
-    let prune = beds.command(&["prune", "--older-than=0s", "--root=results", "--yes"]);
-    let pruned = Ended::of(prune).expect_code(0);
-    assert_eq!(
-        tree(&beds.bench.path("results")).0.len(),
-        0,
+    // All of it can be deleted, but for what another user has put there.
+    let prune = || beds.command(&["prune", "--older-than=1m", "--root=results", "--yes"]);
+    let json = std::fs::read_to_string(dir.path().join("study.json")).unwrap();
+    let older = json.replace(&study.started_at, "2020-01-01T00:00:00Z");
+    std::fs::write(dir.path().join("study.json"), older).unwrap();
+    let bed = dir.path().join(&study.beds[0].name);
+    let foreign = bed.join("step-1-disclosure.txt");
+    std::fs::write(&foreign, "mine").unwrap();
+    let refused = Ended::of(prune());
+    assert!(
+        foreign.exists() && bed.join("step-3").exists(),
         "{}",
-        pruned.stdout
+        refused.stderr
     );
+    std::fs::remove_file(foreign).unwrap();
+    let pruned = Ended::of(prune()).expect_code(0);
+    assert!(!dir.path().exists(), "{}", pruned.stdout);
 }
 
 /// The commands that `--dry-run` prints, as a shell executes them.
@@ -207,6 +214,7 @@ fn a_study_that_was_killed_is_resumed() {
     let dir = study_dir(&beds);
     let before = dir.read().unwrap();
     assert!(before.missing() > 0 && !before.interrupted);
+    assert_eq!(before.status(), Status::Unfinished);
     resumed(&beds, &dir).expect_code(0);
     let after = dir.read().unwrap();
     assert_eq!(
@@ -228,7 +236,7 @@ fn an_interrupted_study_ends_its_bed_and_says_how_it_is_resumed() {
     let beds = Beds::new();
     let mut child = begun(&beds);
     wait_for_steps(&beds, 3, &mut child);
-    signal(i32::try_from(child.id()).unwrap(), Signal::TERM);
+    signal(i32::try_from(child.id()).unwrap(), Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     no_bed_is_left(&beds);
     let dir = study_dir(&beds);
@@ -245,6 +253,58 @@ fn an_interrupted_study_ends_its_bed_and_says_how_it_is_resumed() {
     other.arg(dir.path());
     let refusal = Ended::of(other).refusal();
     assert!(refusal.contains("is the study edge"), "{refusal}");
+}
+
+/// One of two beds cannot be started: the other is studied, and the study has failed.
+#[test]
+fn a_bed_that_cannot_be_started_is_a_failure() {
+    let beds = Beds::new();
+    let taken = "study-edge-fileserver-20ms-twice";
+    beds.testbed(&["up", "nfs", "--name", taken, "--quiet"])
+        .expect_code(0);
+    let ended = Ended::of(beds.command(&EDGE)).expect_code(1);
+    let dir = study_dir(&beds);
+    let study = dir.read().unwrap();
+    assert_eq!(study.status(), Status::Failed);
+    let failures: Vec<bool> = study.beds.iter().map(|b| b.failure.is_some()).collect();
+    assert_eq!(failures, [false, true]);
+    assert!(ended.stdout.contains("not measured: ") && ended.stdout.contains(taken));
+    let core = study.steps.iter().filter(|s| s.column == "core");
+    let measured: Vec<bool> = core.map(|s| dir.kind(s).is_some()).collect();
+    assert_eq!(measured, [true, false]);
+    beds.testbed(&["down", taken]).expect_code(0);
+    resumed(&beds, &dir).expect_code(0);
+    assert_eq!(dir.read().unwrap().status(), Status::Valid);
+    no_bed_is_left(&beds);
+}
+
+/// What a document says is not executed if no study says it.
+#[test]
+fn commands_of_others_are_not_executed() {
+    let beds = Beds::new();
+    let words = [&EDGE[..], &["--dry-run", "--format=json"]].concat();
+    let plan = Ended::of(beds.command(&words)).expect_code(0).stdout;
+    let dir = beds.bench.path("results/foreign");
+    std::fs::create_dir_all(&dir).unwrap();
+    for (old, new, why) in [
+        ("\"populate\"", "\"prune\"", "is not one of populate"),
+        (
+            "\"--warmup\"",
+            "\"--allow-commands\"",
+            "has the option --allow-commands",
+        ),
+        (
+            "\"name\": \"study-edge",
+            "\"name\": \"../study-edge",
+            "cannot be the name",
+        ),
+    ] {
+        assert!(plan.contains(old), "{plan}");
+        std::fs::write(dir.join("study.json"), plan.replace(old, new)).unwrap();
+        let refusal = resumed(&beds, &StudyDir::at(&dir)).refusal();
+        assert!(refusal.contains(why), "{refusal}");
+    }
+    no_bed_is_left(&beds);
 }
 
 #[test]
@@ -307,7 +367,7 @@ fn copies_outlive_a_server() {
     assert_eq!(hurt.len(), 3);
     for (step, when) in [(hurt[0], "before"), (hurt[2], "after")] {
         assert!(step.column.ends_with(when));
-        let has_two = |l: &String| l.starts_with("chunks with 2 copies of 2: ");
+        let has_two = |l: &String| l.starts_with("chunks with 2 of 2 copies: ");
         assert!(step.status.iter().any(has_two), "{:?}", step.status);
     }
     let run = run_of(&dir, hurt[1]);
@@ -335,25 +395,24 @@ fn a_server_that_delegates_is_studied() {
         "--added-rtt=0ms",
         "--only=webserver",
     ]);
-    command.args([
-        "--set=nfiles=20",
-        "--set=nthreads=4",
-        "--time=1s",
-        "--results=results",
-    ]);
+    command.args(["--files=300", "--time=1s", "--results=results"]);
     Ended::of(command).expect_code(0);
     no_bed_is_left(&beds);
     let dir = study_dir(&beds);
     let study = dir.read().unwrap();
     let measured = study.steps.iter().find(|s| s.results.is_some()).unwrap();
-    assert_eq!(measured.state, Some(StepState::Valid));
+    assert!(matches!(
+        measured.state,
+        Some(StepState::Valid | StepState::Invalid)
+    ));
     let (path, kind) = dir.kind(measured).unwrap();
     assert_eq!(kind, Kind::Profile);
     let profile = plimsoll_results::ProfileDir::at(&path);
     let results = profile.read().unwrap();
     assert_eq!(results.cases.len(), 6);
     for case in &results.cases {
-        assert_eq!(case.verdict, Some(Verdict::Valid), "{}", case.filesystem);
+        let is_measured = matches!(case.verdict, Some(Verdict::Valid | Verdict::Invalid));
+        assert!(is_measured, "{}", case.filesystem);
         let run = profile.runs(case, None).unwrap().remove(0);
         let is_grant = |name: &str| name.starts_with("delegations") && name.ends_with("granted");
         let granted = run.procedures.iter().filter(|p| is_grant(&p.name));

@@ -161,7 +161,7 @@ fn read_chunks(text: &str) -> KindStatus {
         let words: Vec<&str> = line.split('\t').map(str::trim).collect();
         match words[..] {
             [_, "goal/copies/chunks:", goal, copies, chunks] => {
-                lines.push(format!("chunks with {copies} copies of {goal}: {chunks}"));
+                lines.push(format!("chunks with {copies} of {goal} copies: {chunks}"));
             }
             [_, class, chunks] => {
                 let class = class
@@ -199,8 +199,8 @@ mod tests {
         assert_eq!(
             degraded.lines,
             [
-                "chunks with 1 copies of 2: 3",
-                "chunks with 2 copies of 2: 361",
+                "chunks with 1 of 2 copies: 3",
+                "chunks with 2 of 2 copies: 361",
                 "chunks missing: 0",
                 "chunks endangered: 3",
                 "chunks undergoal: 0",

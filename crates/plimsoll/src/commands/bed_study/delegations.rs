@@ -1,10 +1,9 @@
 //! `study delegations`: the study nfs4-opens on a server that delegates, the Linux kernel's.
 
-use super::{ONE_MACHINE, StudyDesign, time, words};
+use super::{ONE_MACHINE, StudyDesign, distinct, time, words};
 use crate::cli::{DelegationsStudyArgs, NfsVersion};
 use crate::commands::study::SERVER_WAYS;
 use crate::exit::CommandError;
-use plimsoll_plan::show_duration;
 use plimsoll_report::study::{NFS4_OPENS, label};
 use plimsoll_results::StudyAction;
 use std::time::Duration;
@@ -18,7 +17,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(15);
 /// Seconds after its start from which the server delegates: its grace periods are over.
 const GRACE_S: u64 = 12;
 
-/// One bed, and a profile over all access paths to its server.
+/// One bed, and a profile over all access paths to its server for each round trip and workload.
 pub(super) fn design(args: &DelegationsStudyArgs) -> Result<StudyDesign, CommandError> {
     let mut design = StudyDesign::new(
         "What do open owners, sessions and delegations save where most of the work is opens?",
@@ -31,39 +30,41 @@ pub(super) fn design(args: &DelegationsStudyArgs) -> Result<StudyDesign, Command
     design.bed("study-knfsd".into(), words(&["knfsd"]));
     let pause = StudyAction::Pause { seconds: GRACE_S };
     design.step("", "grace period of the server", pause);
-    let window = args.study.time.unwrap_or(DEFAULT_TIME);
-    let mut profile = words(&["profile", NFS4_OPENS, "--time", &time(window)]);
-    let only = args.only.iter().map(|w| format!("--only={w}"));
-    let set = args
-        .set
-        .iter()
-        .map(|(name, value)| format!("--set={name}={value}"));
-    profile.extend(only.chain(set));
     let mut trips = args.added_rtt.clone();
     trips.sort_unstable();
     trips.dedup();
     for trip in trips {
-        for (way, version, options) in SERVER_WAYS {
-            let target = match version {
-                NfsVersion::V3 => design.target("v3"),
-                NfsVersion::V4Minor0 => design.target("v4.0"),
-                NfsVersion::V4Minor1 => design.target("v4.1"),
-            };
-            // The minor version is that of the bed's target.
-            let options = options
-                .split('&')
-                .filter(|o| !o.starts_with("minorversion"));
-            let trip_option =
-                (!trip.is_zero()).then(|| format!("added_rtt={}", show_duration(trip)));
-            let options = options.filter(|o| !o.is_empty()).map(str::to_owned);
-            let options: Vec<String> = options.chain(trip_option).collect();
-            let query = match options.is_empty() {
-                true => String::new(),
-                false => format!("?{}", options.join("&")),
-            };
-            profile.push(format!("--filesystem={}={target}{query}", label(way, trip)));
+        for workload in distinct(&args.only) {
+            let mut profile = words(&["profile", NFS4_OPENS]);
+            let window = args.study.time.unwrap_or(DEFAULT_TIME);
+            profile.extend(words(&["--time", &time(window)]));
+            profile.push(format!("--only={}", workload.name()));
+            profile.push(format!("--set=nfiles={}", args.files));
+            let paths = access_paths(&design, trip);
+            profile.extend(paths.into_iter().map(|path| format!("--filesystem={path}")));
+            design.unit();
+            let group = format!("{}, round trip {}", workload.name(), time(trip));
+            design.step(&group, "all access paths", StudyAction::Measure(profile));
         }
     }
-    design.step("opens", "all access paths", StudyAction::Measure(profile));
     Ok(design)
+}
+
+/// The access paths to the server with a round trip, each a name and a target.
+fn access_paths(design: &StudyDesign, trip: Duration) -> Vec<String> {
+    let path = |(way, version, options): (&str, NfsVersion, &str)| {
+        let target = design.target(match version {
+            NfsVersion::V3 => "v3",
+            NfsVersion::V4Minor0 => "v4.0",
+            NfsVersion::V4Minor1 => "v4.1",
+        });
+        // The minor version is that of the bed's target.
+        let own = |o: &&str| !o.is_empty() && !o.starts_with("minorversion");
+        let options = options.split('&').filter(own).map(str::to_owned);
+        let trip_option = (!trip.is_zero()).then(|| format!("added_rtt={}", time(trip)));
+        let options: Vec<String> = options.chain(trip_option).collect();
+        let mark = if options.is_empty() { "" } else { "?" };
+        format!("{}={target}{mark}{}", label(way, trip), options.join("&"))
+    };
+    SERVER_WAYS.into_iter().map(path).collect()
 }

@@ -1,6 +1,6 @@
 //! `study edge`: what a caching edge filer makes of a core filer that is far away.
 
-use super::{ONE_MACHINE, StudyDesign, time, words};
+use super::{ONE_MACHINE, StudyDesign, distinct, time, words};
 use crate::cli::{EdgeStudyArgs, EdgeWorkload};
 use crate::exit::CommandError;
 use plimsoll_results::StudyAction;
@@ -12,7 +12,7 @@ pub(super) const NAME: &str = "edge";
 /// Length of a window if none is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 
-/// Working sets: their name, and their part of the cache in halves.
+/// Working sets: what they are called, and their part of the cache in halves.
 const WORKING_SETS: [(&str, u64); 2] = [("half", 1), ("twice", 4)];
 
 /// Mean size of a file of `fileserver` in bytes.
@@ -30,13 +30,21 @@ const MIN_CACHE_BYTES: u64 = 16 << 20;
 /// Seconds after which a file that is not at the core is given up.
 const WRITE_BACK_LIMIT_S: u64 = 60;
 
-/// Beds of each round trip and working set, and what is done on them.
+/// Largest cache: twice of it is a number of bytes.
+const MAX_CACHE_BYTES: u64 = 1 << 40;
+
+/// Beds of each workload, round trip and working set, and what is done on them.
 pub(super) fn design(args: &EdgeStudyArgs) -> Result<StudyDesign, CommandError> {
-    if args.cache_size < MIN_CACHE_BYTES {
+    if !(MIN_CACHE_BYTES..=MAX_CACHE_BYTES).contains(&args.cache_size) {
         return Err(CommandError::usage(format!(
-            "--cache-size {}: expected at least 16m",
+            "--cache-size {} bytes: expected 16m to 1t",
             args.cache_size
         )));
+    }
+    if args.write_back.is_zero() {
+        return Err(CommandError::usage(
+            "--write-back 0: the study observes when files are written back, so it takes a time above 0",
+        ));
     }
     let mut design = StudyDesign::new(
         "What does a caching edge filer make of a core filer that is far away?",
@@ -44,85 +52,109 @@ pub(super) fn design(args: &EdgeStudyArgs) -> Result<StudyDesign, CommandError> 
             ONE_MACHINE,
             "core: NFSv3 to the core filer over the line, without the edge; edge: NFSv3 to the edge, whose \
              cache is before the same line",
-            "cold: the files were created at the core and the edge has none of their data; warm: they were \
-             created through the edge. Names and attributes are looked up by the check of the files before \
-             each run",
-            "nfs-sfs2008 has a rate of its own, and is measured by its response time, queueing included; \
-             READLINK and every other procedure of the mix is called",
+            "cold: the files were created at the core, and the window begins when the edge has none of their \
+             data; what was read once is cached from then on. Names and attributes are known to the edge, \
+             because the files are checked before each run",
+            "warm: the files were created through the edge, and written back before the window begins",
+            "nfs-sfs2008 offers 100 operations per second, whatever becomes of them, and is measured by its \
+             response time; fileserver does as much as it can",
         ],
     );
     let mut rtts = args.rtt.clone();
     rtts.sort_unstable();
     rtts.dedup();
-    for rtt in rtts {
-        for (set, halves) in WORKING_SETS {
-            on_bed(&mut design, args, rtt, (set, args.cache_size * halves / 2));
+    for workload in distinct(&args.only) {
+        for rtt in &rtts {
+            for (set, halves) in WORKING_SETS {
+                let (name, line) = load(workload, args.cache_size / 2 * halves);
+                let case = EdgeCase {
+                    name,
+                    line,
+                    rtt: *rtt,
+                    set,
+                };
+                case.add_to(&mut design, args);
+            }
         }
     }
     Ok(design)
 }
 
-/// The steps on the bed of a round trip and a working set.
-fn on_bed(
-    design: &mut StudyDesign,
-    args: &EdgeStudyArgs,
+/// A workload with a working set and a round trip.
+struct EdgeCase {
+    name: &'static str,
+    /// The words of its command line that make its working set.
+    line: Vec<String>,
     rtt: Duration,
-    (set, bytes): (&str, u64),
-) {
-    let mut up = words(&["edge", "--rtt", &time(rtt)]);
-    up.extend(words(&["--cache-size", &args.cache_size.to_string()]));
-    up.extend(words(&["--write-back", &time(args.write_back)]));
-    design.bed(format!("study-edge-{}-{set}", time(rtt)), up);
-    let is_first = set == WORKING_SETS[0].0;
-    let workloads: Vec<_> = args.only.iter().map(|w| workload(*w, bytes)).collect();
-    let dir = |kind: &str, name: &str| format!("--dir={kind}-{name}");
-    // Before anything is done through the edge, which keeps what it has seen of a directory.
-    for (name, line) in &workloads {
-        for kind in ["cold", "core"].iter().take(if is_first { 2 } else { 1 }) {
-            let mut populate = words(&["populate"]);
-            populate.extend(line.iter().cloned());
-            populate.push(dir(kind, name));
-            populate.push(format!("--target={}", design.target("core-files")));
-            let what = format!("files of {name} at the core");
+    /// What its working set is of the cache.
+    set: &'static str,
+}
+
+impl EdgeCase {
+    /// Adds the bed, and the steps on it: one unit, because each changes what the edge has cached.
+    fn add_to(&self, design: &mut StudyDesign, args: &EdgeStudyArgs) {
+        let mut up = words(&["edge", "--rtt", &time(self.rtt)]);
+        up.extend(words(&["--cache-size", &args.cache_size.to_string()]));
+        up.extend(words(&["--write-back", &time(args.write_back)]));
+        let bed = format!("study-edge-{}-{}-{}", self.name, time(self.rtt), self.set);
+        design.bed(bed, up);
+        let prepare = |design: &mut StudyDesign, kind: &str, target: &str, place: &str| {
+            let populate = self.command(design, &["populate"], kind, target);
+            let what = format!("files for {kind} {place}");
             design.step("", &what, StudyAction::Prepare(populate));
-        }
-    }
-    let window = time(args.study.time.unwrap_or(DEFAULT_TIME));
-    let run = |design: &StudyDesign, line: &[String], target: &str, dir: String| {
-        let mut run = words(&["run"]);
-        run.extend(line.iter().cloned());
-        run.extend([dir, format!("--target={}", design.target(target))]);
-        run.extend(words(&["--time", &window, "--warmup", "0s"]));
-        run
-    };
-    let of_cache = format!("working set {set} of the cache");
-    let of_cache = of_cache
-        .replace("half of", "half")
-        .replace("twice of", "twice");
-    for (name, line) in &workloads {
-        let group = format!("{name}, round trip {}", time(rtt));
-        if is_first {
-            let core = run(design, line, "core", dir("core", name));
-            design.step(&group, "core", StudyAction::Measure(core));
-        }
-        let cold = run(design, line, "edge", dir("cold", name));
-        let column = format!("edge, {of_cache}, cold");
-        design.step(&group, &column, StudyAction::Measure(cold));
-        let mut warm = run(design, line, "edge", dir("warm", name));
-        // What it has written is observed at the core.
-        warm.extend(is_first.then(|| "--keep".to_owned()));
-        let column = format!("edge, {of_cache}, warm");
-        design.step(&group, &column, StudyAction::Measure(warm));
-    }
-    if is_first {
-        let group = format!("writing back, round trip {}", time(rtt));
+        };
+        let window = time(args.study.time.unwrap_or(DEFAULT_TIME));
+        let measured = |design: &StudyDesign, kind: &str, target: &str| {
+            let mut run = self.command(design, &["run"], kind, target);
+            run.extend(words(&["--time", &window, "--warmup", "0s"]));
+            run
+        };
+        let group = format!(
+            "{}, working set {} the cache, round trip {}",
+            self.name,
+            self.set,
+            time(self.rtt)
+        );
+        // Before anything is done through the edge, which keeps what it has seen of a directory.
+        prepare(design, "core", "core-files", "at the core");
+        prepare(design, "cold", "core-files", "at the core");
+        let core = measured(design, "core", "core");
+        design.step(&group, "core", StudyAction::Measure(core));
+        let cold = measured(design, "cold", "edge");
+        design.step(&group, "edge, cold", StudyAction::Measure(cold));
+        prepare(design, "warm", "edge", "through the edge");
         let wait_s = WRITE_BACK_LIMIT_S + args.write_back.as_secs();
-        design.step(&group, "edge", StudyAction::Status { wait_s });
+        design.step(
+            "",
+            "everything is written back",
+            StudyAction::Status { wait_s },
+        );
+        let mut warm = measured(design, "warm", "edge");
+        // What it has written is observed at the core.
+        warm.push("--keep".into());
+        design.step(&group, "edge, warm", StudyAction::Measure(warm));
+        let column = "edge, warm, after the run";
+        design.step(&group, column, StudyAction::Status { wait_s });
+    }
+
+    /// A command on files of a kind, through a target of the bed.
+    fn command(
+        &self,
+        design: &StudyDesign,
+        command: &[&str],
+        kind: &str,
+        target: &str,
+    ) -> Vec<String> {
+        let mut line = words(command);
+        line.extend(self.line.iter().cloned());
+        line.push(format!("--dir={kind}"));
+        line.push(format!("--target={}", design.target(target)));
+        line
     }
 }
 
 /// Name of a workload, and the words of its command line that make its working set one of this size.
-fn workload(workload: EdgeWorkload, bytes: u64) -> (&'static str, Vec<String>) {
+fn load(workload: EdgeWorkload, bytes: u64) -> (&'static str, Vec<String>) {
     let set = |name: &str, value: String| format!("--set={name}={value}");
     match workload {
         EdgeWorkload::Fileserver => {

@@ -5,13 +5,15 @@ mod edge;
 mod replicas;
 mod runner;
 
-use crate::cli::{BedStudyArgs, StudyCommand, UpArgs};
+use crate::cli::{BedStudyArgs, Format, StudyCommand, UpArgs};
 use crate::exit::{CommandError, Exit};
 use plimsoll_plan::show_duration;
 use plimsoll_report::bed_study;
 use plimsoll_results::{
-    Document, Environment, Program, StudyAction, StudyBed, StudyResults, StudyStep, StudyWriter,
+    Document, Environment, Program, STUDY_FILE, StudyAction, StudyBed, StudyResults, StudyStep,
+    StudyWriter,
 };
+use plimsoll_testbed::BedError;
 use runner::StudyRunner;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -42,14 +44,12 @@ fn on_beds(
             let mut study = design()?.into_results(name);
             check_beds(&mut study)?;
             if args.dry_run {
-                return super::print(&bed_study::plan(&study));
+                return super::print(&match args.format {
+                    Format::Text => bed_study::plan(&study),
+                    Format::Json => study.to_json(),
+                });
             }
-            let reasons = study.beds.iter().map(|b| b.unavailable.as_deref());
-            if let Some(reasons) = reasons.collect::<Option<Vec<_>>>() {
-                let mut reasons: Vec<&str> = reasons;
-                reasons.dedup();
-                return Err(CommandError::usage(reasons.join("\n")));
-            }
+            refuse_if_nothing_is_available(&study)?;
             StudyWriter::create(&args.results, study, SystemTime::now())
                 .map_err(crate::run_context::results_path_error)?
         }
@@ -60,36 +60,56 @@ fn on_beds(
 /// The study in a directory, to do what is left of it.
 fn resumed(dir: &Path, name: &str) -> Result<StudyWriter, CommandError> {
     let mut writer = StudyWriter::resume(dir).map_err(CommandError::usage)?;
-    let found = &writer.document().study;
-    if found != name {
+    let mut study = writer.document().clone();
+    if study.study != name {
+        let found = &study.study;
         return Err(CommandError::usage(format!(
             "{} is the study {found}: resume it with plimsoll study {found} --resume",
             dir.display()
         )));
     }
-    let mut checked = writer.document().clone();
-    check_beds(&mut checked)?;
+    study
+        .check()
+        .map_err(|why| CommandError::usage(format!("{}: {why}", dir.join(STUDY_FILE).display())))?;
+    check_beds(&mut study)?;
+    if study.missing() > 0 {
+        refuse_if_nothing_is_available(&study)?;
+    }
+    study.interrupted = false;
     writer
-        .change(|study| {
-            study.beds = checked.beds;
-            study.interrupted = false;
-        })
+        .change(|old| *old = study)
         .map_err(CommandError::failed)?;
     Ok(writer)
 }
 
-/// Notes which beds this machine cannot have, and why.
+/// Notes which of the beds that are needed this machine cannot have, and why.
 fn check_beds(study: &mut StudyResults) -> Result<(), CommandError> {
-    for bed in &mut study.beds {
+    for number in 0..study.beds.len() {
+        if study.due(&study.beds[number].name).is_empty() {
+            continue;
+        }
+        let bed = &mut study.beds[number];
         let up = UpArgs::of_words(&bed.arguments)?;
         let kind = plimsoll_testbed::find_kind(&up.kind)?;
         let checked = plimsoll_testbed::check(kind, &up.options());
+        bed.failure = None;
         bed.unavailable = match checked {
-            Err(plimsoll_testbed::BedError::Usage(why)) => return Err(CommandError::usage(why)),
+            Err(BedError::Usage(why)) => return Err(CommandError::usage(why)),
             other => other.err().map(|e| e.to_string()),
         };
     }
     Ok(())
+}
+
+/// Refuses a study none of whose remaining beds can be had.
+fn refuse_if_nothing_is_available(study: &StudyResults) -> Result<(), CommandError> {
+    let needed = study.beds.iter().filter(|b| !study.due(&b.name).is_empty());
+    let reasons = needed.map(|b| b.unavailable.as_deref());
+    let Some(mut reasons) = reasons.collect::<Option<Vec<&str>>>() else {
+        return Ok(());
+    };
+    reasons.dedup();
+    Err(CommandError::usage(reasons.join("\n")))
 }
 
 /// What a study asks, and what it does to find out.
@@ -98,6 +118,7 @@ struct StudyDesign {
     notes: Vec<String>,
     beds: Vec<StudyBed>,
     steps: Vec<StudyStep>,
+    unit: u32,
 }
 
 impl StudyDesign {
@@ -107,6 +128,7 @@ impl StudyDesign {
             notes: notes.iter().map(|n| (*n).to_owned()).collect(),
             beds: vec![],
             steps: vec![],
+            unit: 0,
         }
     }
 
@@ -116,7 +138,14 @@ impl StudyDesign {
             name,
             arguments,
             unavailable: None,
+            failure: None,
         });
+        self.unit();
+    }
+
+    /// Begins a unit: the steps that follow are done in one go, on one bed.
+    fn unit(&mut self) {
+        self.unit += 1;
     }
 
     /// The target of the last bed, or one of its several targets.
@@ -132,6 +161,7 @@ impl StudyDesign {
         let bed = self.beds.last().expect("a bed comes before its steps");
         self.steps.push(StudyStep {
             bed: bed.name.clone(),
+            unit: self.unit,
             group: group.into(),
             column: column.into(),
             action,
@@ -157,6 +187,17 @@ impl StudyDesign {
             environment: Environment::look(None),
         }
     }
+}
+
+/// The values without those that were given before.
+fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(value) {
+            distinct.push(value.clone());
+        }
+    }
+    distinct
 }
 
 /// Words of a command line.

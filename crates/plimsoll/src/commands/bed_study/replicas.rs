@@ -1,6 +1,6 @@
 //! `study replicas`: what copies cost in cluster file systems, and what they are worth when a server dies.
 
-use super::{ONE_MACHINE, StudyDesign, time, words};
+use super::{ONE_MACHINE, StudyDesign, distinct, time, words};
 use crate::cli::{ReplicasStudyArgs, ReplicasWorkload};
 use crate::exit::CommandError;
 use plimsoll_plan::counted;
@@ -33,6 +33,13 @@ const FILESERVER: [&str; 4] = ["run", "fileserver", "--set=nfiles=200", "--set=n
 
 /// Beds of each software and number of copies, and what is done on them.
 pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandError> {
+    if args.points > args.max_load {
+        return Err(CommandError::usage(format!(
+            "--points {} --max-load {}: a load is a whole number of streams, so that there are at most as \
+             many points",
+            args.points, args.max_load
+        )));
+    }
     let mut design = StudyDesign::new(
         "What do copies cost, and what are they worth when a server dies?",
         &[
@@ -48,7 +55,7 @@ pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandErr
     let mut copies = args.copies.clone();
     copies.sort_unstable();
     copies.dedup();
-    for software in &args.software {
+    for software in &distinct(&args.software) {
         for copies in &copies {
             on_bed(&mut design, args, software, *copies);
         }
@@ -74,11 +81,13 @@ fn on_bed(design: &mut StudyDesign, args: &ReplicasStudyArgs, software: &str, co
         curve.extend(words(&["--points", &args.points.to_string()]));
         curve.extend(words(&["--max-load", &args.max_load.to_string()]));
         curve.extend(words(&["--time", &time(window), &target]));
+        design.unit();
         design.step("vda", &column, StudyAction::Measure(curve));
     }
     if wants(ReplicasWorkload::Fileserver) {
         let mut run = words(&FILESERVER);
         run.extend(words(&["--time", &time(window * 2), &target]));
+        design.unit();
         design.step("fileserver", &column, StudyAction::Measure(run));
         if copies > 1 {
             hurt(design, &column, &target, window);
@@ -93,6 +102,7 @@ fn hurt(design: &mut StudyDesign, column: &str, target: &str, window: Duration) 
     run.extend(words(&["--interval=100ms", "--on-error=count", "--verify"]));
     run.push(format!("--event={} kill server.1", time(window)));
     run.push(format!("--event={} restart server.1", time(window * 2)));
+    design.unit();
     let group = "fileserver, server.1 killed and started again";
     let status = |wait_s| StudyAction::Status { wait_s };
     design.step(group, &format!("{column}, before"), status(0));

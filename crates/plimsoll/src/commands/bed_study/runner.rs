@@ -6,14 +6,11 @@ use crate::commands::testbed::{CaughtSignals, start_bed};
 use crate::console;
 use crate::exit::{CommandError, Exit};
 use plimsoll_report::bed_study;
-use plimsoll_results::{
-    Document, Kind, Run, RunDir, StepState, StudyAction, StudyStep, StudyWriter,
-};
+use plimsoll_results::{Document, Kind, Run, RunDir, Status, StepState, StudyAction, StudyWriter};
 use plimsoll_testbed::TestBed;
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -73,19 +70,11 @@ impl StudyRunner {
             self.change(|study| study.interrupted = true)?;
         }
         self.report()?;
-        let study = self.writer.document();
-        let failed = study
-            .steps
-            .iter()
-            .any(|s| s.state == Some(StepState::Failed));
-        let all = study.beds.iter().map(|b| b.unavailable.is_some());
-        Ok(
-            match (study.interrupted, failed || all.fold(true, |a, b| a && b)) {
-                (true, _) => Exit::Interrupted,
-                (false, true) => Exit::Failed,
-                (false, false) => Exit::Valid,
-            },
-        )
+        Ok(match self.writer.document().status() {
+            Status::Valid | Status::Invalid => Exit::Valid,
+            Status::Interrupted => Exit::Interrupted,
+            Status::Failed | Status::Unfinished => Exit::Failed,
+        })
     }
 
     fn change(
@@ -123,7 +112,7 @@ impl StudyRunner {
             Err(e) => {
                 let why = e.reason().text;
                 self.say(&format!("{}: {why}", bed.name));
-                return self.change(|study| study.beds[number].unavailable = Some(why));
+                return self.change(|study| study.beds[number].failure = Some(why));
             }
         };
         for step in due {
@@ -141,7 +130,7 @@ impl StudyRunner {
         let begun = Instant::now();
         let end = match &step.action {
             StudyAction::Prepare(words) => self.prepare(words)?,
-            StudyAction::Measure(words) => self.measure(words, &step)?,
+            StudyAction::Measure(words) => self.measure(words, &step.bed, number)?,
             StudyAction::Status { wait_s } => self.status(bed, Duration::from_secs(*wait_s)),
             StudyAction::Pause { seconds } => self.pause(Duration::from_secs(*seconds)),
         };
@@ -172,38 +161,41 @@ impl StudyRunner {
         let (status, said) = self.command(words, &[])?;
         Ok(StepEnd {
             state: Some(self.state_of(status)),
-            error: failure(status, said),
+            error: failure(status, said).filter(|_| !self.signals.any()),
             ..StepEnd::default()
         })
     }
 
-    /// Runs a command whose results go below the directory of its bed.
-    fn measure(&self, words: &[String], step: &StudyStep) -> Result<StepEnd, CommandError> {
-        let root = self.writer.dir().path().join(&step.bed);
-        let before = results_in(&root);
-        let (status, said) =
-            self.command(words, &["--quiet".as_ref(), "--results".as_ref(), &root])?;
-        let made = results_in(&root);
-        let made = made.difference(&before).next().cloned();
-        let mut error = failure(status, said);
-        if let Some(made) = &made
-            && Kind::of(made).is_ok_and(|kind| kind == Kind::Curve)
-        {
-            error = error.or(self.disclose(made)?);
+    /// Runs a command whose results go below the directory of its bed, into one of its own: what an
+    /// earlier attempt may still write there is not taken for its results.
+    fn measure(&self, words: &[String], bed: &str, number: usize) -> Result<StepEnd, CommandError> {
+        let root = new_directory(&self.writer.dir().path().join(bed), number + 1)?;
+        let paths = ["--quiet".as_ref(), "--results".as_ref(), root.as_path()];
+        let (status, said) = self.command(words, &paths)?;
+        let made = plimsoll_results::directories(&root).unwrap_or_default();
+        let made = made.into_iter().next();
+        let state = self.state_of(status);
+        let mut notes = Vec::new();
+        match &made {
+            Some(made) if Kind::of(made).is_ok_and(|kind| kind == Kind::Curve) => {
+                if state != StepState::Interrupted {
+                    let why = self.disclose(made)?;
+                    notes.extend(why.map(|why| format!("no disclosure report: {why}")));
+                }
+            }
+            Some(_) => {}
+            // It holds nothing.
+            None => _ = std::fs::remove_dir(&root),
         }
         let results = made.as_deref().and_then(|made| {
             let path = made.strip_prefix(self.writer.dir().path()).ok()?;
             Some(path.to_string_lossy().into_owned())
         });
-        let state = match error {
-            Some(_) if status.success() => StepState::Failed,
-            _ => self.state_of(status),
-        };
         Ok(StepEnd {
             state: Some(state),
             results,
-            error,
-            ..StepEnd::default()
+            status: notes,
+            error: failure(status, said).filter(|_| state == StepState::Failed),
         })
     }
 
@@ -231,9 +223,11 @@ impl StudyRunner {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(errors.try_clone().map_err(failed)?)
+            // It gets an interrupt once, wherever that comes from.
+            .process_group(0)
             .spawn()
             .map_err(failed)?;
-        let status = self.signals.wait_for(&mut child).map_err(failed)?;
+        let status = self.signals.end_and_wait_for(&mut child).map_err(failed)?;
         Ok((status, said(&mut errors).map_err(failed)?))
     }
 
@@ -304,7 +298,7 @@ impl StudyRunner {
     /// Writes the page and prints the report.
     fn report(&self) -> Result<(), CommandError> {
         let (study, dir) = (self.writer.document(), self.writer.dir());
-        let sections = bed_study::sections(study, dir).map_err(CommandError::failed)?;
+        let sections = bed_study::sections(study, dir);
         let page = plimsoll_html::page::study(study, &sections);
         self.writer
             .write_page(PAGE_FILE, &page)
@@ -317,12 +311,25 @@ impl StudyRunner {
     }
 }
 
-/// The results directories in a directory, which may not be there yet.
-fn results_in(root: &Path) -> BTreeSet<PathBuf> {
-    plimsoll_results::directories(root)
-        .unwrap_or_default()
-        .into_iter()
-        .collect()
+/// A new directory for the results of a step: the number of the step, and after it that of the attempt if
+/// there was one before.
+fn new_directory(bed: &Path, step: usize) -> Result<PathBuf, CommandError> {
+    let failed =
+        |e: std::io::Error| CommandError::failed(format!("cannot create {}: {e}", bed.display()));
+    std::fs::create_dir_all(bed).map_err(failed)?;
+    for attempt in 1.. {
+        let name = match attempt {
+            1 => format!("step-{step}"),
+            attempt => format!("step-{step}-{attempt}"),
+        };
+        let path = bed.join(name);
+        match std::fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    unreachable!("there are more numbers than attempts")
 }
 
 /// What a command wrote.

@@ -110,7 +110,7 @@ impl LoadedResult {
 
     fn study(dir: &StudyDir, annotations: Annotations) -> Result<Self, CommandError> {
         let results = dir.read().map_err(CommandError::usage)?;
-        let sections = bed_study::sections(&results, dir).map_err(CommandError::usage)?;
+        let sections = bed_study::sections(&results, dir);
         Ok(Self {
             path: dir.path().to_owned(),
             what: ResultKind::Study {
