@@ -77,7 +77,7 @@ pub struct EdgeStudyArgs {
     pub rtt: Vec<Duration>,
     /// Size of the edge's cache, from 16m; the working sets are half and twice its size
     #[arg(long, value_name = "SIZE", value_parser = plimsoll_plan::parse_size)]
-    #[arg(default_value = "64m", help_heading = "Target")]
+    #[arg(default_value = "32m", help_heading = "Target")]
     pub cache_size: u64,
     /// Time after its last change at which the edge writes a file to the core
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s", help_heading = "Target")]

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) const NAME: &str = "edge";
 
 /// Length of a window if none is given.
-const DEFAULT_TIME: Duration = Duration::from_secs(10);
+const DEFAULT_TIME: Duration = Duration::from_secs(8);
 
 /// Working sets: what they are called, and their part of the cache in halves.
 const WORKING_SETS: [(&str, u64); 2] = [("half", 1), ("twice", 4)];
