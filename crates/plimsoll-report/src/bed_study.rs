@@ -14,9 +14,10 @@ use plimsoll_results::{
 use std::path::Path;
 
 /// Figures of groups of runs.
-const METRICS: [Metric; 4] = [
+const METRICS: [Metric; 5] = [
     Metric::OpsPerS,
     Metric::MeanMs,
+    Metric::PercentileMs(Percentile::P50),
     Metric::PercentileMs(Percentile::P99),
     Metric::Errors,
 ];

@@ -173,6 +173,12 @@ fn status(bed: &mut Bed) -> KindStatus {
         "files that wait to be written to the core: {}",
         cached.dirty()
     ));
+    if cached.kept_links() > 0 {
+        let links = cached.kept_links();
+        lines.push(format!(
+            "symbolic links that rclone does not write back: {links}"
+        ));
+    }
     let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
     lines.extend(cached.arrivals(&core, write_back));
     KindStatus {
@@ -189,6 +195,11 @@ struct CachedFile {
     mod_time: jiff::Timestamp,
     /// Whether it is to be written to the core.
     dirty: bool,
+}
+
+/// Whether a file of rclone's cache stands for a symbolic link. rclone 1.75 never writes those back.
+fn is_link(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "rclonelink")
 }
 
 /// The files in the cache of the edge.
@@ -218,8 +229,16 @@ impl CachedFiles {
         }
     }
 
+    /// The number of files that wait to be written to the core.
     fn dirty(&self) -> usize {
-        self.files.iter().filter(|(_, file)| file.dirty).count()
+        let waits = |(path, file): &&(PathBuf, CachedFile)| file.dirty && !is_link(path);
+        self.files.iter().filter(waits).count()
+    }
+
+    /// The number of symbolic links that exist at the edge only.
+    fn kept_links(&self) -> usize {
+        let is_kept = |(path, file): &&(PathBuf, CachedFile)| file.dirty && is_link(path);
+        self.files.iter().filter(is_kept).count()
     }
 
     /// How long after its last change each file was at the core: the time of the last change of its inode
