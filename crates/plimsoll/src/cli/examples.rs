@@ -1,0 +1,149 @@
+//! Examples in the help of commands.
+
+pub(super) const RUN_EXAMPLES: &str = "\
+Examples:
+  plimsoll run fileserver --time 10s
+      in a fresh directory below the system's temporary directory
+  plimsoll run webserver --dir /mnt/test --warmup 5s --time 60s
+  plimsoll run my.f --set nthreads=16 --set filesize=1m
+  plimsoll run varmail --ops 100000 --quit alldone
+  plimsoll run randomread --drop-caches --cpus 0-3 --format json > run.json
+  plimsoll run my.f --target 'null:?latency=10ms' --clock virtual
+      no real target: a fixed 10 ms latency, in virtual time
+  mpiexec -n 8 plimsoll run fileserver --dir /shared/test
+      the workers spread over eight ranks, on as many machines as mpiexec uses
+
+Without --dir, a workload file's own paths are used unchanged, and a built-in workload \
+gets a fresh directory below the system's temporary directory.
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid, 130 interrupted (SIGINT, \
+SIGTERM or SIGHUP).";
+
+pub(super) const TESTBED_EXAMPLES: &str = "\
+Examples:
+  plimsoll testbed list
+  plimsoll testbed up edge --rtt 150ms
+  plimsoll run fileserver --target testbed:edge --time 30s
+  plimsoll testbed fault edge cut line
+  plimsoll testbed down edge
+  plimsoll testbed with replicated -- run fileserver --time 30s";
+
+pub(super) const CURVE_EXAMPLES: &str = "\
+Examples:
+  plimsoll curve vda --load 10,20,30 --dir /mnt/test
+      10 minutes per load: 5 of warm-up and 5 measured, plus the time to create the files
+  plimsoll curve swbuild --points 10 --max-load 50 --dir /mnt/test --latency-limit 20ms
+  plimsoll curve vda --load 10..100/10 --scale 0.001 --time 10s --warmup 2s
+      a thousandth of the data and the rates; the result is marked as not comparable
+  plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual --jobs 4
+      no real target, in virtual time; four points at a time, with the results of one at a time
+  plimsoll curve --resume plimsoll-results/vda-curve-20260101-120000
+      resumes a curve that was interrupted or killed
+
+A point that fails a criterion is invalid; it is kept and shown with its reasons.
+Exit codes: 0 at least one point is valid, 1 failed, 2 bad usage or input, 3 no point is valid, 130 \
+interrupted (SIGINT, SIGTERM or SIGHUP).";
+
+pub(super) const FIND_EXAMPLES: &str = "\
+Examples:
+  plimsoll find vda --max-load 200 --dir /mnt/test
+      loads from 25 streams up, 10 minutes each: 5 of warm-up and 5 measured, plus the time to create the files
+  plimsoll find swbuild --max-load 40 --start-load 4 --resolution 1 --latency-limit 20ms --dir /mnt/test
+  plimsoll find vda --max-load 100 --scale 0.001 --time 10s --warmup 2s
+      a thousandth of the data and the rates; the result is marked as not comparable
+  plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1' --clock virtual
+  plimsoll find --resume plimsoll-results/vda-find-20260101-120000
+      resumes a search that was interrupted or killed
+
+Loads are doubled until one is not sustained; then the interval is bisected. A load with a narrow \
+margin is repeated, and both ends of the interval are confirmed.
+Exit codes: 0 a load is sustained, 1 failed, 2 bad usage or input, 3 no load is sustained, 130 \
+interrupted (SIGINT, SIGTERM or SIGHUP).";
+
+pub(super) const FIT_EXAMPLES: &str = "\
+Examples:
+  plimsoll fit mine.toml --to plimsoll-results/vda-curve-20260101-120000 --output fitted.toml
+  plimsoll fit flash-2-replicas --to sfs2014-20160912-00016.txt --time 10s --warmup 2s \\
+    --hold-out 3,6,9,10 --output fitted.toml
+
+Least squares of the logarithms of the mean response times, by the method of Nelder and Mead. Every \
+trial runs the curve's workload at the loads of the fitted points, in virtual time and with one seed. \
+A fit that was interrupted is resumed by the same command.
+Exit codes: 0 the fit is good, 1 failed, 2 bad usage or input, 3 the fit is not good: there are not more \
+points than free figures, or it did not converge; 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
+
+pub(super) const PROFILE_EXAMPLES: &str = "\
+Examples:
+  plimsoll profile fileio --dry-run
+      lists the runs of the profile
+  plimsoll profile fileio --dir /mnt/test --time 10s
+  plimsoll profile my.prof --filesystem ext4=/mnt/ext4 --filesystem xfs=/mnt/xfs --repeat 5
+      five runs of each configuration on each file system, compared
+  plimsoll profile fileio --filesystem 'nfs=nfs3://server/export' --only randomread2k
+  plimsoll profile fileio --print-source > my.prof   a copy to change
+  plimsoll profile --resume plimsoll-results/fileio-profile-20260101-120000
+      completes the remaining runs
+
+A parameter with a list of values runs once per value. A failed run is reported, and the next one \
+starts.
+Exit codes: 0 all runs are valid, 1 a run failed, 2 bad usage or input, 3 a run is invalid, 130 \
+interrupted (SIGINT, SIGTERM or SIGHUP).";
+
+pub(super) const STUDY_EXAMPLES: &str = "\
+Examples:
+  plimsoll study edge --dry-run
+  plimsoll study replicas --software moosefs
+  plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver
+
+nfs4-opens runs on a server of yours, the others on test beds that they start on this machine.";
+
+pub(super) const SERVE_EXAMPLES: &str = "\
+Examples:
+  plimsoll serve
+  plimsoll serve --root /data/results --listen 127.0.0.1:0
+  PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --allowed-host bench.example
+
+Prints its address and serves until Ctrl-C. It changes results only \
+when the user tags, annotates or deletes them in the browser.";
+
+pub(super) const SERVE_NFS_EXAMPLES: &str = "\
+Examples:
+  plimsoll serve-nfs --listen 127.0.0.1:20490
+  plimsoll run fileserver --target 'nfs3://127.0.0.1:20490/?mountport=20490' --time 5s
+      in another terminal
+  plimsoll serve-nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
+
+The URL of the target is printed. The server runs until Ctrl-C; its files are then lost. Permissions are \
+stored but not enforced.
+A fault is an NFS status, such as io, stale, nospc or jukebox; drop-reply: the call is executed, but \
+no reply is sent; close: the connection is closed; garbage: bytes are sent that are not a reply; \
+trailing-bytes: four bytes follow the reply; truncated: its last four bytes are missing.";
+
+pub(super) const WAN_EXAMPLES: &str = "\
+Examples:
+  plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
+  plimsoll run webserver --target 'nfs3://127.0.0.1:22049/export?mountport=20048'
+      in another terminal; MOUNT calls bypass the relay
+  plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
+  plimsoll wan --tun self filer --rtt 100ms --loss 0.001
+      between this network namespace and the one that `ip netns add filer` created
+
+A relay terminates TCP on both sides: there is no slow start, and no window limits a connection. With \
+--tun, both apply. The ends of the tunnel are 198.19.0.1 and 198.19.0.2.
+Ctrl-C stops it and prints its traffic.";
+
+pub(super) const MD_EXAMPLES: &str = "\
+Examples:
+  plimsoll md
+      MD-Workbench's own defaults, in the directory `out`
+  plimsoll md --processes 4 --dir /mnt/test -P=3000 -D=10 -I=1000 -R=3
+  plimsoll md -i=posix -P=10 -D=5 -I=3 -S=3901 -- -D=/mnt/test/out
+      the same options in MD-Workbench's own syntax
+  plimsoll md -1 && plimsoll md -2 -w=60 -W && plimsoll md -3
+      one phase after the other; mdtest.status stores the position
+  plimsoll md --pattern mdtest-hard -n 10000 -w 30 --processes 8
+  plimsoll md --processes 8 -P=100 -I=50 -D=2 --target sim:flash-2-replicas
+      eight ranks on a simulated system, as workers of one process in virtual time
+  plimsoll md --dry-run
+      prints the Plan
+
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid (operations failed), 130 interrupted.";
