@@ -70,6 +70,39 @@ fn too_few_inodes_are_refused() {
     assert_eq!(small.left(), (0, 0));
 }
 
+/// A test bed for which there is no room at one time or another says so, and leaves nothing.
+#[test]
+fn a_test_bed_without_room_leaves_nothing() {
+    needs_root!();
+    let mut failed = 0;
+    for inodes in (4..=24).step_by(4) {
+        let small = Small::new(&format!("size=8m,nr_inodes={inodes}"));
+        let testbed = |words: &[&str]| {
+            let mut command = small.bench.plimsoll(["testbed"].iter().chain(words));
+            command.env(plimsoll_testbed::STATE_DIR_VARIABLE, &small.mounted.0);
+            Ended::of(command)
+        };
+        let up = testbed(&["up", "nfs", "--name=b", "--quiet"]);
+        match up.code {
+            Some(0) => _ = testbed(&["down", "b"]).expect_code(0),
+            code => {
+                failed += 1;
+                assert_eq!(code, Some(1), "{inodes}: {}", up.stderr);
+                assert!(
+                    up.stderr.contains("No space left"),
+                    "{inodes}: {}",
+                    up.stderr
+                );
+            }
+        }
+        let (files, dirs) = tree(&small.mounted.0);
+        let is_left = |path: &String| path.ends_with("/b") || path.contains("/b/");
+        assert!(!files.keys().any(is_left), "{inodes}: {files:?}");
+        assert!(!dirs.iter().any(is_left), "{inodes}: {dirs:?}");
+    }
+    assert!(failed > 0, "some have no room");
+}
+
 /// Appends to one file until there is no room.
 pub const GROWS: &str = "\
 define file name=log,path=files,size=0,prealloc
