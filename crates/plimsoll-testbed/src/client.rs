@@ -439,7 +439,8 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
     };
     let mut owner = owner_now();
     // Before the bed ends, so that a load can still clean up.
-    let network = owner.and_then(Network::of);
+    let network = BedState::read(&dir).ok();
+    let network = network.and_then(|state| Network::of(&state));
     if let Some(network) = &network {
         network.clear();
     }
