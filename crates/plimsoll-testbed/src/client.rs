@@ -19,8 +19,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Maximum time in which a bed ends by itself; then it is killed.
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time in which a bed ends by itself; then it is killed. An unmount writes what the client has not
+/// written.
+const STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Maximum time in which the system ends its processes after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);

@@ -10,8 +10,9 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end after SIGTERM; then it is killed.
-const TERM_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a process may take to end after SIGTERM; then it is killed. A load writes its results and removes
+/// its files.
+const TERM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the system may take to end killed processes.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -122,8 +123,8 @@ impl Network {
             .collect()
     }
 
-    /// Ends the processes that have entered it: by SIGTERM, and by SIGKILL those that take longer than two
-    /// seconds.
+    /// Ends the processes that have entered it: by SIGTERM, and by SIGKILL those that take longer than
+    /// [`TERM_TIMEOUT`].
     pub(crate) fn clear(&self) {
         for (is_last, limit) in [(false, TERM_TIMEOUT), (true, KILL_TIMEOUT)] {
             let begun = Instant::now();
