@@ -3,7 +3,7 @@
 use crate::control::{self, BedStatus, REPLY_TIMEOUT, Reply, Request};
 use crate::fault::Fault;
 use crate::keeper;
-use crate::kinds::{Kind, Rights};
+use crate::kinds::{self, Kind, Rights};
 use crate::network::Network;
 use crate::node::NodeStatus;
 use crate::options::BedOptions;
@@ -206,6 +206,7 @@ impl TestBed {
             .args(start.arguments)
             .arg(store.dir(&state.name))
             .env("PATH", crate::needs::path_of_root())
+            .envs(kinds::environment()?)
             .current_dir("/")
             .stdin(if start.is_bound {
                 Stdio::piped()
