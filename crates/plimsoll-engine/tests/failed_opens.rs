@@ -6,7 +6,7 @@ mod mixes;
 
 use common::{plan, row, try_run};
 use plimsoll_engine::Outcome;
-use plimsoll_plan::{MixOp, OnError, Plan};
+use plimsoll_plan::{MixOp, OnError, OpKind, Plan};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -97,6 +97,32 @@ fn the_file_that_a_slot_had_before_is_left_alone() {
     let codes = errors(&plan, &outcome, "gone");
     assert_eq!(Vec::from_iter(codes.keys()), ["NOT_OPEN"]);
     assert!((failed - 1..=failed).contains(&codes["NOT_OPEN"]));
+}
+
+/// A flowop that names a fileset has an open with a row of its own.
+#[test]
+fn an_operation_whose_implicit_open_failed_is_counted_by_its_own_row_too() {
+    let program = "
+        flowop readwholefile name=readall,filesetname=s,fd=1
+        flowop closefile name=close,fd=1";
+    let (plan, outcome) = flowops(program, OnError::Count);
+    assert_eq!(outcome.failure, None);
+    let of_kind = |kind: OpKind| {
+        let totals = &outcome.windows.last().unwrap().totals.rows;
+        let mut rows = plan.operations.iter().zip(totals);
+        let found = rows.find(|(op, _)| op.name == "readall" && op.kind == kind);
+        found.expect("it has a row of this kind").1
+    };
+    let (open, read) = (of_kind(OpKind::Open), of_kind(OpKind::ReadWhole));
+    assert_eq!(Vec::from_iter(open.errors.keys()), ["ENOENT"]);
+    let failed = open.errors["ENOENT"];
+    assert!(failed > 1, "{failed}");
+    for row in [read, row(&plan, &outcome, "close")] {
+        assert_eq!(Vec::from_iter(row.errors.keys()), ["NOT_OPEN"]);
+        // But for the cycle in which the run ended.
+        assert!((failed - 1..=failed).contains(&row.errors["NOT_OPEN"]));
+        assert!(row.ops > 0 && row.service.count() == row.ops, "{row:?}");
+    }
 }
 
 #[test]

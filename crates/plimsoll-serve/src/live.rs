@@ -159,7 +159,10 @@ impl Progress {
     /// Figures and charts, as a part of a page.
     pub(crate) fn markup(&self) -> Markup {
         let Some(latest) = self.latest() else {
-            return html! { p { "Nothing has been measured yet: files are being created, or the run warms up." } };
+            return html! {
+                p { "Nothing has been measured yet: files are being created, or the run warms up." }
+                (self.list_of_events())
+            };
         };
         let mut tiles = vec![
             ("measured".to_owned(), duration_text(latest.measured_s)),
@@ -262,25 +265,30 @@ pub(crate) fn find_run(app: &Shared, id: &str) -> Result<LiveDir, Problem> {
 pub(crate) fn progress(dir: &LiveDir) -> Result<(LiveReader, Progress), Problem> {
     let mut reader = dir.open_reader()?;
     let mut progress = Progress::default();
-    read_new_rows(&mut reader, &mut progress)?;
+    read_news(&mut reader, &mut progress)?;
     Ok((reader, progress))
 }
 
-/// Reads the rows written since the last call; returns whether there were any.
-fn read_new_rows(reader: &mut LiveReader, progress: &mut Progress) -> Result<bool, Problem> {
+/// Reads the rows written since the last call, and the events; returns whether anything is new.
+fn read_news(reader: &mut LiveReader, progress: &mut Progress) -> Result<bool, Problem> {
     let mut any = false;
     loop {
         let rows = reader.rows()?;
         if rows.is_empty() {
-            return Ok(any);
+            break;
         }
         any = true;
         progress.add(rows);
-        // After the rows: their events are there then. A run that has just ended keeps those it had.
-        if let Some(events) = reader.events() {
-            progress.events = events;
-        }
     }
+    // After the rows: their events are there then. In an outage there may be no rows for long. A run that has
+    // just ended keeps those it had.
+    if let Some(events) = reader.events()
+        && events != progress.events
+    {
+        any = true;
+        progress.events = events;
+    }
+    Ok(any)
 }
 
 /// State of the stream of a run.
@@ -330,7 +338,7 @@ async fn next(state: StreamState, root: PathBuf) -> Option<(Event, StreamState)>
             let (reader, progress) = &mut *following;
             // In this order, so that the last rows are not missed.
             let location = reader.location();
-            let is_new = read_new_rows(reader, progress)?;
+            let is_new = read_news(reader, progress)?;
             let markup = is_new.then(|| progress.markup().into_string());
             Ok((following, markup, location))
         });

@@ -3,7 +3,7 @@
 use crate::control::{self, BedStatus, REPLY_TIMEOUT, Reply, Request};
 use crate::fault::Fault;
 use crate::keeper;
-use crate::kinds::{Kind, Rights};
+use crate::kinds::{self, Kind, Rights};
 use crate::network::Network;
 use crate::node::NodeStatus;
 use crate::options::BedOptions;
@@ -19,8 +19,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Maximum time in which a bed ends by itself; then it is killed.
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time in which a bed ends by itself; then it is killed. An unmount writes what the client has not
+/// written.
+const STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Maximum time in which the system ends its processes after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -205,6 +206,7 @@ impl TestBed {
             .args(start.arguments)
             .arg(store.dir(&state.name))
             .env("PATH", crate::needs::path_of_root())
+            .envs(kinds::environment()?)
             .current_dir("/")
             .stdin(if start.is_bound {
                 Stdio::piped()
@@ -439,7 +441,8 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
     };
     let mut owner = owner_now();
     // Before the bed ends, so that a load can still clean up.
-    let network = owner.and_then(Network::of);
+    let network = BedState::read(&dir).ok();
+    let network = network.and_then(|state| Network::of(&state));
     if let Some(network) = &network {
         network.clear();
     }

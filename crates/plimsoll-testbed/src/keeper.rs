@@ -9,6 +9,7 @@ use crate::bed::Bed;
 use crate::control::{self, BedStatus, ProcessStatus, Reply, Request};
 use crate::kinds::{self, Kind, KindStatus};
 use crate::namespace::{descendants, inner_pid, is_zombie, own_processes};
+use crate::network::NamespaceId;
 use crate::process_id::ProcessId;
 use crate::state::{BedState, Phase};
 use procfs::process::Process;
@@ -132,6 +133,7 @@ impl Keeper {
         let mut state = BedState::read(dir)?;
         let kind = kinds::find(&state.kind)?;
         state.owner = ProcessId::own();
+        state.network = NamespaceId::of_bed();
         state.write(dir)?;
         let logs = dir.join("logs");
         std::fs::create_dir(&logs).map_err(BedError::at(&logs))?;

@@ -45,6 +45,7 @@ pub use error::BedError;
 pub use fault::{Fault, Verb};
 pub use keeper::keep;
 pub use kinds::{KINDS, Kind, KindStatus, Rights, find as find_kind};
+pub use network::NamespaceId;
 pub use node::NodeStatus;
 pub use options::BedOptions;
 pub use process_id::ProcessId;

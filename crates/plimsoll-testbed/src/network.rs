@@ -2,14 +2,17 @@
 //! `testbed exec` started.
 
 use crate::process_id::ProcessId;
-use procfs::process::Process;
+use crate::state::BedState;
+use procfs::process::Stat;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end after SIGTERM; then it is killed.
-const TERM_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a process may take to end after SIGTERM; then it is killed. A load writes its results and removes
+/// its files.
+const TERM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the system may take to end killed processes.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -17,71 +20,111 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two looks at processes that end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// What identifies a namespace as long as it exists. Later, another one may have the same numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceId {
+    /// The device of its file below `/proc`.
+    pub device: u64,
+    /// The inode of that file.
+    pub inode: u64,
+}
+
+impl NamespaceId {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// The network of a process, by its name below `/proc`. None if it has ended, or if this user may not
+    /// know.
+    fn of_network(process: impl std::fmt::Display) -> Option<Self> {
+        let found = std::fs::metadata(format!("/proc/{process}/ns/net"));
+        Some(Self::of(&found.ok()?))
+    }
+
+    /// The network of this process if it is the first one of a namespace of processes, as that of a bed is.
+    /// Any other may be in the machine's network.
+    pub(crate) fn of_bed() -> Option<Self> {
+        let is_first = std::process::id() == 1;
+        is_first.then(|| Self::of_network("self")).flatten()
+    }
+}
+
 /// The network namespace of a bed.
 pub(crate) struct Network {
     /// Held open, so that the system gives its number to no other namespace meanwhile.
     _namespace: File,
-    id: (u64, u64),
+    id: NamespaceId,
     owner: ProcessId,
+    /// What the owner runs under: `unshare`, which is in the network too, and what has started that. Once the
+    /// owner has ended, it cannot be found out.
+    above: Vec<ProcessId>,
 }
 
-fn id(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
+/// All processes, by their numbers.
+fn processes() -> BTreeMap<i32, Stat> {
+    let all = procfs::process::all_processes().into_iter().flatten();
+    let stats = all.filter_map(|process| process.ok()?.stat().ok());
+    stats.map(|stat| (stat.pid, stat)).collect()
 }
 
-/// Whether a process is the first one of a namespace of processes, as that of a bed is. Before a bed has
-/// one, it belongs to a process in the machine's namespaces.
-fn is_first_of_namespace(pid: i32) -> bool {
-    let status = Process::new(pid).and_then(|p| p.status());
-    let numbers = status.ok().and_then(|s| s.nspid).unwrap_or_default();
-    numbers.len() > 1 && numbers.last() == Some(&1)
+/// A process, its parent, and so on.
+fn line(all: &BTreeMap<i32, Stat>, pid: i32) -> impl Iterator<Item = i32> {
+    let parent = |pid: &i32| all.get(pid).map(|stat| stat.ppid);
+    // Parents are looked at at different times, so they might form a circle.
+    std::iter::successors(Some(pid), parent).take(all.len())
 }
 
 impl Network {
-    /// The network of the bed that `owner` keeps. None if it has ended, or is the process that starts the
-    /// bed, which is not in the bed's network.
-    pub(crate) fn of(owner: ProcessId) -> Option<Self> {
-        let namespace = File::open(format!("/proc/{}/ns/net", owner.pid)).ok()?;
-        let id = id(&namespace.metadata().ok()?);
-        // In this order, so that the namespace is that of this process.
-        (is_first_of_namespace(owner.pid) && owner.is_running()).then_some(Self {
+    /// The network of a bed. None if its owner has ended, or has not recorded the bed's network: the process
+    /// that starts a bed is in the machine's.
+    pub(crate) fn of(state: &BedState) -> Option<Self> {
+        let (owner, id) = (state.owner, state.network?);
+        let path = format!("/proc/{}/ns/net", owner.pid);
+        let namespace = File::open(path).ok()?;
+        let found = NamespaceId::of(&namespace.metadata().ok()?);
+        let all = processes();
+        let above = line(&all, owner.pid).filter_map(|pid| ProcessId::of_stat(all.get(&pid)?));
+        let above = above.collect();
+        // In this order, so that the namespace and the processes above are those of this process.
+        (found == id && owner.is_running()).then_some(Self {
             _namespace: namespace,
             id,
             owner,
+            above,
         })
     }
 
-    /// The processes in it that belong neither to the bed nor to what this process runs under.
+    /// The processes in it that belong neither to the bed nor to what this process runs under or, where it is
+    /// in the network itself, to its process group: those that a shell connects with it by pipes.
     fn entered(&self) -> Vec<ProcessId> {
-        let all = procfs::process::all_processes();
-        let all: Vec<i32> = all.into_iter().flatten().flatten().map(|p| p.pid).collect();
-        let parent = |pid: i32| Some((pid, Process::new(pid).ok()?.stat().ok()?.ppid));
-        let parents: BTreeMap<i32, i32> = all.iter().filter_map(|pid| parent(*pid)).collect();
-        let ancestors = |pid: i32| {
-            let line = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
-            // Parents are looked at at different times, so they might form a circle.
-            line.take(parents.len())
+        let all = processes();
+        let own = ProcessId::own().pid;
+        let above_own: Vec<i32> = line(&all, own).collect();
+        let is_entered = NamespaceId::of_network("self") == Some(self.id);
+        let group = all.get(&own).filter(|_| is_entered).map(|stat| stat.pgrp);
+        // Later, its number may be that of a stranger.
+        let owner = self.owner.is_running().then_some(self.owner.pid);
+        let is_foreign = |stat: &Stat, id: &ProcessId| {
+            let is_of_bed = self.above.contains(id) || line(&all, id.pid).any(|p| Some(p) == owner);
+            let is_own = above_own.contains(&id.pid) || Some(stat.pgrp) == group;
+            !is_of_bed && !is_own
         };
-        let own: Vec<i32> = ancestors(ProcessId::own().pid).collect();
-        // `unshare`, which waits for the bed's process, is in the network too.
-        let above: Vec<i32> = ancestors(self.owner.pid).collect();
-        let is_in = |pid: i32| {
-            // Of processes of other users it cannot be read; their ends are not this user's to decide.
-            let found = std::fs::metadata(format!("/proc/{pid}/ns/net"));
-            found.is_ok_and(|found| id(&found) == self.id)
-        };
-        let is_foreign = |pid: i32| {
-            let is_of_bed = above.contains(&pid) || ancestors(pid).any(|p| p == self.owner.pid);
-            !is_of_bed && !own.contains(&pid)
-        };
-        let entered = all
-            .into_iter()
-            .filter(|pid| is_in(*pid) && is_foreign(*pid));
-        entered.filter_map(ProcessId::of).collect()
+        let alive = all.values().filter_map(|stat| {
+            let id = ProcessId::of_stat(stat)?;
+            is_foreign(stat, &id).then_some(id)
+        });
+        // After its start time was read: a number may be given to a stranger meanwhile, which is elsewhere.
+        // The ends of processes whose network this user may not know are not this user's to decide.
+        alive
+            .filter(|process| NamespaceId::of_network(process.pid) == Some(self.id))
+            .collect()
     }
 
-    /// Ends the processes that have entered it: by SIGTERM, and by SIGKILL those that take longer than two
-    /// seconds.
+    /// Ends the processes that have entered it: by SIGTERM, and by SIGKILL those that take longer than
+    /// [`TERM_TIMEOUT`].
     pub(crate) fn clear(&self) {
         for (is_last, limit) in [(false, TERM_TIMEOUT), (true, KILL_TIMEOUT)] {
             let begun = Instant::now();
@@ -111,10 +154,22 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::BedOptions;
 
     /// Whoever took the machine's network for a bed's would end every process of this user.
     #[test]
-    fn the_network_of_the_machine_is_not_a_beds() {
-        assert!(Network::of(ProcessId::own()).is_none());
+    fn the_network_of_a_bed_is_the_one_that_it_has_recorded() {
+        let options = BedOptions::default();
+        let mut state = BedState::new("b", "nfs", &options, "/data".into());
+        assert_eq!((state.owner, state.network), (ProcessId::own(), None));
+        assert!(Network::of(&state).is_none(), "it is being started");
+        let own = NamespaceId::of_network("self").unwrap();
+        let inode = own.inode + 1;
+        state.network = Some(NamespaceId { inode, ..own });
+        assert!(Network::of(&state).is_none(), "its owner is elsewhere");
+        state.network = Some(own);
+        assert_eq!(Network::of(&state).unwrap().id, own);
+        state.owner.start_ticks += 1;
+        assert!(Network::of(&state).is_none(), "its owner has ended");
     }
 }

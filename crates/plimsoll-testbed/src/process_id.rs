@@ -1,6 +1,6 @@
 //! Processes, by number and start time: a number alone is given again to strangers.
 
-use procfs::process::Process;
+use procfs::process::{Process, Stat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,14 @@ impl ProcessId {
     /// The process that has this number now.
     #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
-        let stat = Process::new(pid).and_then(|p| p.stat()).ok()?;
+        Self::of_stat(&Process::new(pid).and_then(|p| p.stat()).ok()?)
+    }
+
+    /// The process that was in this state. None if it had ended.
+    pub(crate) fn of_stat(stat: &Stat) -> Option<Self> {
         // A zombie has ended.
         (stat.state != 'Z' && stat.state != 'X').then_some(Self {
-            pid,
+            pid: stat.pid,
             start_ticks: stat.starttime,
         })
     }

@@ -1,6 +1,7 @@
 //! What is known of a test bed while it exists: `state.json` in its directory.
 
 use crate::BedError;
+use crate::network::NamespaceId;
 use crate::options::BedOptions;
 use crate::process_id::{ProcessId, boot_id};
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct BedState {
     pub phase: Phase,
     /// The process that started it, until it is up; then the one with which it ends.
     pub owner: ProcessId,
+    /// The bed's network, once it belongs to a process in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NamespaceId>,
     /// Where the nodes keep their files.
     pub data_dir: PathBuf,
     /// Where the load may go, once it is up; the first is what the bed's name stands for.
@@ -111,6 +115,7 @@ impl BedState {
             boot_id: boot_id(),
             phase: Phase::Starting,
             owner: ProcessId::own(),
+            network: None,
             data_dir,
             targets: Vec::new(),
             control_group: None,

@@ -284,6 +284,10 @@ impl<'a> ProgressDisplay<'a> {
             self.moment.bytes_per_s = per_s(bytes.saturating_sub(bytes_then));
             self.mark = (elapsed, ops, bytes);
         }
+        if let Some(events) = &self.events {
+            // In an outage, the next interval may come only with its end.
+            self.scribe.show_events(events.begun_so_far());
+        }
         self.live();
     }
 

@@ -12,6 +12,8 @@ use crate::BedError;
 use crate::bed::Bed;
 use crate::needs::Need;
 use crate::options::BedOptions;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// All kinds.
 pub const KINDS: &[Kind] = &[
@@ -91,6 +93,23 @@ pub fn find(name: &str) -> Result<&'static Kind, BedError> {
     })
 }
 
+/// What the process of a bed, whose directory is `/`, gets in its environment: variables that are paths, as
+/// absolute ones.
+///
+/// # Errors
+/// If there is no current directory.
+pub(crate) fn environment() -> Result<Option<(&'static str, PathBuf)>, BedError> {
+    let variable = knfsd::KERNEL_VARIABLE;
+    let path = absolute(std::env::var_os(variable)).map_err(|e| BedError::failed(variable, e))?;
+    Ok(path.map(|path| (variable, path)))
+}
+
+/// The path in a variable, seen from the current directory. One that is empty is left as it is.
+fn absolute(value: Option<OsString>) -> std::io::Result<Option<PathBuf>> {
+    let value = value.filter(|value| !value.is_empty());
+    value.map(std::path::absolute).transpose()
+}
+
 /// There is nothing more to say.
 fn no_status(_: &mut Bed) -> KindStatus {
     KindStatus::default()
@@ -98,3 +117,18 @@ fn no_status(_: &mut Bed) -> KindStatus {
 
 /// The program that configures addresses, which all kinds need.
 const IP: Need = Need::debian("ip", "iproute2");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_that_of_the_command() {
+        let here = std::env::current_dir().unwrap();
+        let path = |value: &str| absolute(Some(value.into())).unwrap();
+        assert_eq!(path(".tools/kernel"), Some(here.join(".tools/kernel")));
+        assert_eq!(path("/kernel"), Some("/kernel".into()));
+        assert_eq!(path(""), None);
+        assert_eq!(absolute(None).unwrap(), None);
+    }
+}

@@ -145,8 +145,9 @@ fn mount(bed: &mut Bed, samba: &Samba, place: SocketAddr) -> Result<PathBuf, Bed
         .arg(format!(
             "credentials={credentials},port={port},{MOUNT_OPTIONS}"
         ));
-    bed.run(&mount)?;
+    // Before it, for it may be mounted although the command fails or is interrupted.
     bed.unmounted_at_the_end(&dir);
+    bed.run(&mount)?;
     Ok(dir)
 }
 

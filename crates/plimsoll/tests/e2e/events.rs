@@ -467,8 +467,12 @@ fn an_outage_of_a_server_is_measured() {
     let began = stopped.window_s.unwrap() + stopped.seconds.unwrap();
     let outage = resumed.window_s.unwrap() - began;
     let effect = effect(stopped);
-    assert!(effect.max_gap_s >= outage - 0.01, "{outage}: {effect:?}");
-    assert!(effect.max_gap_start_s <= began, "{effect:?}");
+    let middle = began + outage / 2.0;
+    // A reply that was sent before may be recorded later, and others come soon after.
+    let (gap_start, gap) = (effect.max_gap_start_s, effect.max_gap_s);
+    assert!(gap_start < middle, "{middle}: {effect:?}");
+    assert!(gap_start + gap >= middle, "{middle}: {effect:?}");
+    assert!(gap >= outage / 2.0, "{outage}: {effect:?}");
     let before = effect.before_ops_per_s.unwrap();
     assert!((150.0..250.0).contains(&before), "{effect:?}");
     assert!(

@@ -150,3 +150,23 @@ fn a_bed_can_be_ended_from_its_own_network() {
     assert!(!keeper.is_running());
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
+
+/// Nor is what the shell connects with it.
+#[test]
+fn a_bed_can_be_ended_into_a_pipe_from_its_own_network() {
+    let beds = Beds::new();
+    beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
+    let down = beds.command(&["testbed", "down", "nfs"]);
+    let program = down.get_program().to_str().unwrap().to_owned();
+    let log = beds.bench.path("log");
+    // It ends only once all that is before it has.
+    let slow = "while read -r line; do sleep 0.2; echo \"$line\"; done";
+    let script = format!(
+        "{program} testbed down nfs | {{ {slow}; }} | tee {}",
+        log.display()
+    );
+    let ended = beds.testbed(&["exec", "nfs", "--", "sh", "-c", &script]);
+    assert_eq!(ended.expect_code(0).stdout, "nfs is down\n");
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "nfs is down\n");
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
+}

@@ -177,9 +177,17 @@ fn a_share_is_loaded_and_its_server_hurt() {
     let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
     let writer = writer.spawn().unwrap();
     bed.fault("restart server");
-    // It may have waited or not, but ends.
-    Ended::wait(writer, Instant::now());
+    // It may have waited or not, but ends, and says whether it has written.
+    let writer = Ended::wait(writer, Instant::now());
     has_its_server(&bed);
+    match writer.code {
+        Some(0) => {
+            bed.sh("sync $MNT/written");
+            let written = bed.sh(&format!("cat {}/written", share.display()));
+            assert_eq!(written, "missed\n");
+        }
+        _ => assert!(!writer.stderr.trim().is_empty(), "{writer:?}"),
+    }
     bed.sh("echo after > $MNT/written; sync $MNT/written");
     assert_eq!(
         bed.sh(&format!("cat {}/written", share.display())),

@@ -84,7 +84,7 @@ impl<S: Session> Worker<S> {
     }
 
     /// The slot of a transfer, opened first if it is closed. `None` if that failed and failures are
-    /// counted.
+    /// counted: that of the open by its own row, and the operation as not issued.
     #[inline]
     pub(super) async fn ready_slot(
         &mut self,
@@ -99,6 +99,10 @@ impl<S: Session> Worker<S> {
         let opened = self
             .open_into(open_row, file, slot, Existence::Existing)
             .await?;
+        if !opened && open_row != row {
+            // The failure is the open's; the operation itself was not issued.
+            self.context.not_issued(row)?;
+        }
         Ok(opened.then_some(slot))
     }
 

@@ -4,6 +4,8 @@
 mod initramfs;
 mod qemu;
 
+pub(super) use qemu::KERNEL_VARIABLE;
+
 use super::{IP, Kind, Rights, nfs, no_status};
 use crate::BedError;
 use crate::bed::Bed;

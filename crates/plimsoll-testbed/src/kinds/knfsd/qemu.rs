@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The variable with the directory of the kernel: below it are `boot/vmlinuz-RELEASE` and
 /// `lib/modules/RELEASE`, as in a package of Debian.
-const KERNEL_VARIABLE: &str = "PLIMSOLL_KERNEL";
+pub(in crate::kinds) const KERNEL_VARIABLE: &str = "PLIMSOLL_KERNEL";
 
 const NEEDS: [Need; 8] = [
     IP,

@@ -131,6 +131,45 @@ fn a_run_in_progress_is_watched_to_its_end() {
     assert!(!dir.join("live.json").exists());
 }
 
+/// An event is shown before its interval has ended, which in an outage may take long.
+#[test]
+fn an_event_is_shown_before_the_next_interval() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let browser = serve(&bench, &[]);
+    let go = bench.path("go");
+    let event = format!(
+        "--event=0s sh while [ ! -e {} ]; do sleep 0.05; done",
+        go.display()
+    );
+    let more = [
+        "--target=null:?latency=2ms",
+        "--interval=1h",
+        "--time=2h",
+        "--allow-commands",
+        &event,
+    ];
+    let run = started(bench.command(&workload, &more), "measuring");
+    let live = browser.get("/api/v1/live").json();
+    let id = live["runs"][0]["id"].as_str().unwrap().to_owned();
+    let mut events = Events::of(&browser, &format!("/live/{id}/events"));
+    let mut shown = |state: &str| {
+        loop {
+            let (name, markup) = events.next();
+            assert_eq!(name, "interval");
+            if markup.contains("id=\"events\"") && markup.contains(state) {
+                assert!(!markup.contains("<tr data-at"), "{markup}");
+                return;
+            }
+        }
+    };
+    shown("in progress");
+    std::fs::write(&go, "").unwrap();
+    shown("executed");
+    run.interrupt();
+    run.end().result(130);
+}
+
 #[test]
 fn a_run_that_is_killed_ends_without_results() {
     let bench = Bench::on_tmpfs();
