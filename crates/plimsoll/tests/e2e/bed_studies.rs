@@ -6,6 +6,7 @@ use crate::testbed::Beds;
 use plimsoll_results::{
     CurveDir, Kind, Run, RunDir, Status, StepState, StudyDir, StudyResults, StudyStep, Verdict,
 };
+use plimsoll_test_servers::needs_root;
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -271,8 +272,8 @@ fn a_bed_that_cannot_be_started_is_a_failure() {
     let failures: Vec<bool> = study.beds.iter().map(|b| b.failure.is_some()).collect();
     assert_eq!(failures, [false, true]);
     assert!(ended.stdout.contains("not measured: ") && ended.stdout.contains(taken));
-    let core = study.steps.iter().filter(|s| s.column == "core");
-    let measured: Vec<bool> = core.map(|s| dir.kind(s).is_some()).collect();
+    let cold = study.steps.iter().filter(|s| s.column == "edge, cold");
+    let measured: Vec<bool> = cold.map(|s| dir.kind(s).is_some()).collect();
     assert_eq!(measured, [true, false]);
     beds.testbed(&["down", taken]).expect_code(0);
     resumed(&beds, &dir).expect_code(0);
@@ -334,6 +335,7 @@ fn a_study_without_its_software_is_refused_with_what_installs_it() {
 /// Two copies of each file: a server is killed and comes back, and nothing that was acknowledged is lost.
 #[test]
 fn copies_outlive_a_server() {
+    needs_root!();
     let beds = Beds::new();
     let mut command = beds.command(&["study", "replicas", "--software=moosefs", "--copies=2"]);
     command.args([
