@@ -126,6 +126,12 @@ fn step_results(dir: &StudyDir, step: &StudyStep) -> Result<StepResults, String>
 
 /// Why a step has no results, if it has none.
 fn missing(study: &StudyResults, step: &StudyStep) -> Option<String> {
+    let mut unit = study.steps.iter().filter(|s| s.unit == step.unit);
+    let failed = unit.find(|s| s.group.is_empty() && s.state == Some(StepState::Failed));
+    if let (None, Some(failed)) = (step.state, failed) {
+        let why = failed.error.as_deref().unwrap_or("it failed");
+        return Some(format!("not measured: {}: {why}", failed.column));
+    }
     let bed = study.beds.iter().find(|b| b.name == step.bed);
     let why = bed.and_then(|b| b.unavailable.as_ref().or(b.failure.as_ref()));
     match (step.state, why, &step.error) {
@@ -246,12 +252,9 @@ fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
             StudyAction::Prepare(words) | StudyAction::Measure(words) => {
                 format!("plimsoll {}", shell_words(words))
             }
+            StudyAction::Status { wait_s: 0 } => format!("plimsoll testbed status {}", bed.name),
             StudyAction::Status { wait_s } => {
-                let wait = match wait_s {
-                    0 => String::new(),
-                    s => format!("  # again, until it is settled, for at most {s} s"),
-                };
-                format!("plimsoll testbed status {}{wait}", bed.name)
+                format!("plimsoll testbed status {} --wait {wait_s}s", bed.name)
             }
             StudyAction::Pause { seconds } => format!("sleep {seconds}"),
         };
@@ -259,7 +262,7 @@ fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
         if let StudyAction::Measure(words) = &step.action
             && words.first().is_some_and(|w| w == "curve")
         {
-            out.push_str("  plimsoll report THE-CURVE --format disclosure\n");
+            out.push_str("  plimsoll report plimsoll-results/vda-curve-* --format disclosure\n");
         }
     }
     out.push_str(&format!("plimsoll testbed down {}\n", bed.name));

@@ -32,6 +32,9 @@ const DOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two looks at a process that ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Time between two looks at a bed that is not settled.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(250);
+
 /// Time between two looks at whether the user interrupts.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -314,6 +317,27 @@ impl TestBed {
         match control::request(&self.dir(), &Request::Status, REPLY_TIMEOUT)? {
             Reply::Status(status) => Ok(status),
             other => unreachable!("a status is replied to with one: {other:?}"),
+        }
+    }
+
+    /// Its state once it is settled, or when `limit` has passed or `is_interrupted` says so. A bed that does
+    /// not know whether it is settled is not waited for.
+    ///
+    /// # Errors
+    /// If its process does not reply.
+    pub fn status_when_settled(
+        &self,
+        limit: Duration,
+        is_interrupted: impl Fn() -> bool,
+    ) -> Result<BedStatus, BedError> {
+        let begun = Instant::now();
+        loop {
+            let status = self.status()?;
+            let waits = status.is_settled == Some(false) && begun.elapsed() < limit;
+            if !waits || is_interrupted() {
+                return Ok(status);
+            }
+            std::thread::sleep(SETTLE_INTERVAL);
         }
     }
 

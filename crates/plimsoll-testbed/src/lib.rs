@@ -44,7 +44,7 @@ pub use control::{BedStatus, ProcessStatus};
 pub use error::BedError;
 pub use fault::{Fault, Verb};
 pub use keeper::keep;
-pub use kinds::{KINDS, Kind, KindStatus, Rights, find as find_kind};
+pub use kinds::{KINDS, Kind, KindChoice, KindStatus, Rights, find as find_kind};
 pub use network::NamespaceId;
 pub use node::NodeStatus;
 pub use options::BedOptions;

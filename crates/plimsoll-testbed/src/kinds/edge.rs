@@ -24,6 +24,7 @@ pub(super) const KIND: Kind = Kind {
         "--without-edge",
         "--size",
     ],
+    choice: None,
     needs: |_| Ok(vec![IP, RCLONE]),
     rights: |_| Rights::UserNamespace,
     up,
@@ -179,8 +180,7 @@ fn status(bed: &mut Bed) -> KindStatus {
             "symbolic links that rclone does not write back: {links}"
         ));
     }
-    let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
-    lines.extend(cached.arrivals(&core, write_back));
+    lines.extend(cached.arrivals(&core));
     KindStatus {
         lines,
         is_settled: Some(cached.dirty() == 0 && cached.unread == 0),
@@ -242,16 +242,17 @@ impl CachedFiles {
     }
 
     /// How long after its last change each file was at the core: the time of the last change of its inode
-    /// there, less that of its contents at the edge. Files that came from the core were not written back:
-    /// what is, is not before its time.
-    fn arrivals(&self, core: &Path, write_back: Duration) -> Option<String> {
-        let written = self.files.iter().filter(|(_, file)| !file.dirty);
+    /// there, less that of its contents at the edge. A file that came from the core has the time that it has
+    /// there, in whole seconds; one that was written at the edge has a time of its own.
+    fn arrivals(&self, core: &Path) -> Option<String> {
+        let written = self.files.iter().filter(|(path, file)| {
+            !file.dirty && !is_link(path) && file.mod_time.subsec_nanosecond() != 0
+        });
         let seconds = |(path, file): &(PathBuf, CachedFile)| {
             let there = core.join(path).symlink_metadata().ok()?;
-            let arrived =
-                jiff::Timestamp::new(there.ctime(), i32::try_from(there.ctime_nsec()).ok()?);
-            let seconds = arrived.ok()?.duration_since(file.mod_time).as_secs_f64();
-            (seconds >= write_back.as_secs_f64()).then_some(seconds)
+            let nanoseconds = i32::try_from(there.ctime_nsec()).ok()?;
+            let arrived = jiff::Timestamp::new(there.ctime(), nanoseconds).ok()?;
+            Some(arrived.duration_since(file.mod_time).as_secs_f64())
         };
         let mut all: Vec<f64> = written.filter_map(seconds).collect();
         all.sort_by(f64::total_cmp);

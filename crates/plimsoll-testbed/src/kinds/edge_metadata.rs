@@ -13,6 +13,7 @@ pub(super) const KIND: Kind = Kind {
     name: "edge-metadata",
     summary: "an edge that caches attributes and names only (nfs-ganesha, NFSv4.1), its core filer behind a line",
     options: &["--rtt", "--size"],
+    choice: None,
     needs: |_| Ok(nfs::NEEDS.into_iter().chain([PROXY]).collect()),
     rights: |_| Rights::UserNamespace,
     up,

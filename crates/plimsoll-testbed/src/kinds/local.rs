@@ -1,6 +1,6 @@
 //! `local`: a file system of its own on a loop device, with a size and a limit of its rate.
 
-use super::{IP, Kind, Rights, no_status};
+use super::{IP, Kind, KindChoice, Rights, no_status};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::cgroup::IoLimit;
@@ -16,6 +16,11 @@ pub(super) const KIND: Kind = Kind {
     name: "local",
     summary: "a file system on a loop device: ext4, XFS or btrfs, of a size and with a limit of its rate",
     options: &["--file-system", "--size"],
+    choice: Some(KindChoice {
+        option: "--file-system",
+        values: &FILE_SYSTEMS,
+        set: |options, value| options.file_system = Some(value),
+    }),
     needs,
     rights: |_| Rights::Root("loop devices belong to the machine"),
     up,

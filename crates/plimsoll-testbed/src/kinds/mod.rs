@@ -34,6 +34,8 @@ pub struct Kind {
     pub summary: &'static str,
     /// The options that it takes.
     pub options: &'static [&'static str],
+    /// The option by whose value its programs and rights differ.
+    pub choice: Option<KindChoice>,
     /// The programs that it needs with these options, which are checked.
     pub needs: fn(&BedOptions) -> Result<Vec<Need>, BedError>,
     /// The rights that it needs with these options.
@@ -42,6 +44,25 @@ pub struct Kind {
     pub up: fn(&mut Bed) -> Result<(), BedError>,
     /// What `status` says besides the states of nodes and processes.
     pub status: fn(&mut Bed) -> KindStatus,
+}
+
+/// An option by whose value the programs and the rights of a kind differ.
+pub struct KindChoice {
+    /// The option.
+    pub option: &'static str,
+    /// Its values, the default one first.
+    pub values: &'static [&'static str],
+    set: fn(&mut BedOptions, String),
+}
+
+impl KindChoice {
+    /// The options of a bed with a value of this one.
+    #[must_use]
+    pub fn options(&self, value: &str) -> BedOptions {
+        let mut options = BedOptions::default();
+        (self.set)(&mut options, value.to_owned());
+        options
+    }
 }
 
 /// What a kind knows of a bed besides its nodes and processes.

@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     name: "nfs",
     summary: "nfs-ganesha, NFS versions 3, 4.0 and 4.1, optionally behind a line",
     options: &["--nfs-version", "--rtt", "--size"],
+    choice: None,
     needs,
     rights: |_| Rights::UserNamespace,
     up,

@@ -16,6 +16,7 @@ pub(super) const KIND: Kind = Kind {
     name: "smb",
     summary: "Samba's smbd, mounted by the kernel's CIFS client, optionally behind a line",
     options: &["--rtt", "--size"],
+    choice: None,
     needs,
     rights: |_| Rights::Root("the kernel mounts CIFS for root only"),
     up,

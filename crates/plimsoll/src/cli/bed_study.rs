@@ -16,7 +16,7 @@ pub enum StudyCommand {
     /// A caching edge filer before a core filer that is far away, and the core filer without it
     #[command(after_help = BED_STUDY_HELP)]
     Edge(Box<EdgeStudyArgs>),
-    /// Cluster file systems with one copy of each file and with two, also while a server is killed
+    /// Cluster file systems with one copy of each file and with two, and with a server killed
     #[command(after_help = BED_STUDY_HELP)]
     Replicas(Box<ReplicasStudyArgs>),
     /// What delegations save: the study nfs4-opens on a server that grants them

@@ -132,7 +132,9 @@ mod tests {
         cli.clone().debug_assert();
         for renamed in &RENAMED {
             for command in renamed.commands {
-                let command = cli.find_subcommand(command).expect("it is a command");
+                let mut words = command.split(' ');
+                let command = words.try_fold(&cli, |cli, word| cli.find_subcommand(word));
+                let command = command.expect("it is a command");
                 let has = command.get_arguments().any(|a| {
                     a.get_long() == Some(renamed.new)
                         && a.get_all_aliases()

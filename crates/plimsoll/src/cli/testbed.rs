@@ -32,6 +32,10 @@ Examples:
         /// Names [default: all that are up]
         #[arg(value_name = "NAME")]
         names: Vec<String>,
+        /// Wait until all copies are made and everything is written back, but at most this time; exit
+        /// with 1 if they are not
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        wait: Option<Duration>,
         /// Output format
         #[arg(long, value_enum, default_value_t)]
         format: Format,

@@ -1,5 +1,7 @@
 //! `testbed`: real systems on this machine, started, hurt and ended.
 
+mod list;
+
 use super::print;
 use crate::cli::{Format, TestbedCommand, UpArgs, fault};
 use crate::console;
@@ -7,15 +9,13 @@ use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::foreign::escaped;
 use plimsoll_results::{TestBedNode, TestBedSoftware};
 use plimsoll_target::testbed::{EnteredBed, NamedTarget};
-use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::{
-    BedError, BedState, BedStatus, BedTarget, KINDS, Kind, NodeStatus, Phase, Rights, Start, Store,
-    TestBed,
+    BedError, BedState, BedStatus, BedTarget, NodeStatus, Phase, Start, Store, TestBed,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -42,9 +42,13 @@ impl From<BedError> for CommandError {
 /// Does what is asked of test beds.
 pub fn run(command: &TestbedCommand) -> Result<Exit, CommandError> {
     match command {
-        TestbedCommand::List { format } => list(*format),
+        TestbedCommand::List { format } => list::run(*format),
         TestbedCommand::Up(args) => up(args),
-        TestbedCommand::Status { names, format } => status(names, *format),
+        TestbedCommand::Status {
+            names,
+            wait,
+            format,
+        } => status(names, wait.unwrap_or_default(), *format),
         TestbedCommand::Fault { name, action } => {
             let fault = fault(action).map_err(CommandError::usage)?;
             bed(name)?.fault(&fault, false)?;
@@ -79,64 +83,6 @@ fn bed(name: &str) -> Result<TestBed, CommandError> {
     Ok(TestBed::find(&store()?, name)?)
 }
 
-fn list(format: Format) -> Result<Exit, CommandError> {
-    let beds = store()?.beds()?;
-    print(&match format {
-        Format::Text => list_text(&beds),
-        Format::Json => list_json(&beds),
-    })
-}
-
-/// Programs that a kind lacks with its default options.
-///
-/// # Errors
-/// Why this machine cannot have it.
-fn missing(kind: &Kind) -> Result<Vec<Need>, String> {
-    let needs = (kind.needs)(&Default::default()).map_err(|e| e.to_string())?;
-    Ok(needs.into_iter().filter(|n| n.find().is_none()).collect())
-}
-
-fn rights(kind: &Kind) -> &'static str {
-    match (kind.rights)(&Default::default()) {
-        Rights::UserNamespace | Rights::Fuse => "any user",
-        Rights::Root(_) => "root",
-    }
-}
-
-fn list_text(beds: &[BedState]) -> String {
-    let longest = KINDS.iter().map(|k| k.name.len()).max().unwrap_or(0);
-    let mut out = format!("{:longest$}  {:8}  what it is\n", "kind", "rights");
-    for kind in KINDS {
-        _ = writeln!(
-            out,
-            "{:longest$}  {:8}  {}",
-            kind.name,
-            rights(kind),
-            kind.summary
-        );
-        let missing = match missing(kind) {
-            Ok(missing) => missing,
-            Err(why) => {
-                _ = writeln!(out, "{:longest$}            {why}", "");
-                continue;
-            }
-        };
-        if !missing.is_empty() {
-            let install = Need::install_commands(&missing).join(" && ");
-            _ = writeln!(out, "{:longest$}            not installed: {install}", "");
-        }
-    }
-    if beds.is_empty() {
-        out.push_str("\nno test bed is up; `plimsoll testbed up KIND` starts one\n");
-    } else {
-        out.push_str("\nup:\n");
-        for bed in beds {
-            _ = writeln!(out, "{}", summary(bed));
-        }
-    }
-    out
-}
-
 /// Where the load of a bed goes: a directory, or a URL.
 fn place(target: &BedTarget) -> String {
     match &target.directory {
@@ -152,31 +98,6 @@ fn summary(bed: &BedState) -> String {
         Some(target) => place(target),
     };
     format!("  testbed:{}  {}, {target}", bed.name, bed.kind)
-}
-
-fn list_json(beds: &[BedState]) -> String {
-    let kinds: Vec<serde_json::Value> = KINDS
-        .iter()
-        .map(|kind| {
-            let missing = missing(kind);
-            let why = missing.as_ref().err().cloned();
-            let missing = missing.unwrap_or_default();
-            let programs: Vec<&str> = missing.iter().map(|n| n.program).collect();
-            serde_json::json!({
-                "name": kind.name,
-                "summary": kind.summary,
-                "rights": rights(kind),
-                "options": kind.options,
-                "unavailable": why,
-                "missing": programs,
-                "install": Need::install_commands(&missing),
-            })
-        })
-        .collect();
-    format!(
-        "{:#}\n",
-        serde_json::json!({ "kinds": kinds, "beds": beds })
-    )
 }
 
 /// How a bed is started by this program.
@@ -299,7 +220,7 @@ fn up(args: &UpArgs) -> Result<Exit, CommandError> {
     print(&out)
 }
 
-fn status(names: &[String], format: Format) -> Result<Exit, CommandError> {
+fn status(names: &[String], wait: Duration, format: Format) -> Result<Exit, CommandError> {
     let store = store()?;
     let names: Vec<String> = match names {
         [] => {
@@ -317,7 +238,7 @@ fn status(names: &[String], format: Format) -> Result<Exit, CommandError> {
     let mut all = Vec::new();
     for name in &names {
         let bed = TestBed::find(&store, name)?;
-        let status = bed.status()?;
+        let status = bed.status_when_settled(wait, || false)?;
         all.push((bed.state().clone(), status));
     }
     print(&match format {
@@ -331,7 +252,15 @@ fn status(names: &[String], format: Format) -> Result<Exit, CommandError> {
             .iter()
             .map(|(state, status)| status_text(state, status))
             .collect(),
-    })
+    })?;
+    let mut unsettled = all.iter().filter(|(_, s)| s.is_settled == Some(false));
+    match unsettled.next() {
+        Some((state, _)) if !wait.is_zero() => Err(CommandError::failed(format!(
+            "test bed `{}` is not settled",
+            state.name
+        ))),
+        _ => Ok(Exit::Valid),
+    }
 }
 
 /// The columns of a node.
@@ -354,6 +283,14 @@ fn status_text(state: &BedState, status: &BedStatus) -> String {
         let [a, b, c] = widths;
         let line = format!("  {name:a$}  {role:b$}  {address:c$}  {node_state}");
         _ = writeln!(out, "{}", escaped(line.trim_end()));
+    }
+    for process in &status.processes {
+        let mib = process.memory_bytes as f64 / f64::from(1 << 20);
+        let line = format!(
+            "  process {:7}  {mib:6.1} MiB  {}",
+            process.pid, process.program
+        );
+        _ = writeln!(out, "{}", escaped(&line));
     }
     let memory: u64 = status.processes.iter().map(|p| p.memory_bytes).sum();
     _ = writeln!(
@@ -464,11 +401,22 @@ fn with(args: &UpArgs, words: &[OsString]) -> Result<Exit, CommandError> {
     }
 }
 
+/// Options that name what a command loads: of all commands, of MD-Workbench, of profiles and of studies.
+const TARGET_OPTIONS: [&str; 5] = [
+    "--target",
+    "--interface",
+    "--filesystem",
+    "--nfs3",
+    "--nfs4",
+];
+
 /// Whether the words of a command name its target.
 fn names_target(words: &[OsString]) -> bool {
-    let is =
-        |w: &OsString| w == OsStr::new("--target") || w.to_string_lossy().starts_with("--target=");
-    words.iter().any(is)
+    let is_option = |word: &str| {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        TARGET_OPTIONS.contains(&name) || (word.starts_with("-i") && !word.starts_with("--"))
+    };
+    words.iter().any(|w| is_option(&w.to_string_lossy()))
 }
 
 /// What the test bed is made of that this process is in, with its target of this URL.

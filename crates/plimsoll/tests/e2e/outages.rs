@@ -15,7 +15,7 @@ fn a_run_goes_on_after_files_were_lost_with_a_server() {
     );
     let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--nfs-version", "3", "--"]);
     with.args(["run", "fileserver", "--set=nfiles=200", "--set=nthreads=2"])
-        .args(["--set=filesize=16k", "--time=4s", "--interval=100ms"])
+        .args(["--set=filesize=16k", "--time=10s", "--interval=100ms"])
         .args(["--on-error=count", "--allow-commands", &lose])
         .args(["--event=1s kill server", "--event=1500ms restart server"])
         .args(["--results=results", "--format=json"]);

@@ -1,221 +1,11 @@
 //! Each kind of test bed with its real software: started, loaded, hurt by each fault that applies, and
 //! ended; what was written before the faults is read after them, and nothing is left.
 
-use crate::common::{Bench, Ended, wait_until};
-use plimsoll_results::Verdict;
+use crate::common::bed::{Bed, NAME, processes_with};
+use crate::common::{Ended, wait_until};
 use plimsoll_test_servers::needs_root;
-use serde_json::Value;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
-
-/// Name of the bed of a test.
-pub const NAME: &str = "b";
-
-/// A bed with directories of its own, which ends with the test.
-pub struct Bed {
-    bench: Bench,
-}
-
-impl Bed {
-    /// One that was not started.
-    pub fn new() -> Self {
-        Self {
-            bench: Bench::new(),
-        }
-    }
-
-    /// One that is up, or `None` if this process does not have what its kind takes of the machine, which
-    /// is said.
-    pub fn up(kind: &str, options: &[&str]) -> Option<Self> {
-        let this = Self::new();
-        let mut command = this.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
-        command.args(options);
-        let ended = Ended::of(command);
-        let is_machines = [
-            "needs the rights of root on the machine",
-            "/dev/fuse cannot",
-        ];
-        if ended.code != Some(0) && is_machines.iter().any(|m| ended.stderr.contains(m)) {
-            eprintln!("SKIPPED: {}: `make test-root` runs it", ended.stderr.trim());
-            return None;
-        }
-        assert_eq!(ended.expect_code(0).stdout, format!("testbed:{NAME}\n"));
-        Some(this)
-    }
-
-    pub fn beds(&self) -> PathBuf {
-        self.bench.path("beds")
-    }
-
-    /// Where its file system is mounted.
-    pub fn files(&self) -> PathBuf {
-        self.beds().join("states").join(NAME).join("mnt/files")
-    }
-
-    pub fn plimsoll(&self, words: &[&str]) -> Command {
-        let mut command = self.bench.plimsoll(words);
-        command.env("PLIMSOLL_TESTBEDS", self.beds());
-        // `make setup` puts rclone there.
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
-        let mut path = OsString::from(tools.canonicalize().unwrap_or(tools));
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        command.env("PATH", path);
-        // `make setup` puts it there too, for machines that have no other.
-        let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/kernel");
-        if let Ok(kernel) = kernel.canonicalize() {
-            command.env("PLIMSOLL_KERNEL", kernel);
-        }
-        command
-    }
-
-    pub fn done(&self, words: &[&str]) -> String {
-        Ended::of(self.plimsoll(words)).expect_code(0).stdout
-    }
-
-    pub fn fault(&self, action: &str) {
-        let mut words = vec!["testbed", "fault", NAME];
-        words.extend(action.split(' '));
-        self.done(&words);
-    }
-
-    /// A script in the bed.
-    pub fn script(&self, script: &str) -> Command {
-        let mut command = self.plimsoll(&["testbed", "exec", NAME, "--", "sh", "-ec", script]);
-        command.env("FILES", self.files());
-        command.env("MNT", self.files().parent().unwrap());
-        command
-    }
-
-    pub fn sh(&self, script: &str) -> String {
-        Ended::of(self.script(script)).expect_code(0).stdout
-    }
-
-    pub fn status(&self) -> Value {
-        let text = self.done(&["testbed", "status", NAME, "--format=json"]);
-        let all: Value = serde_json::from_str(&text).unwrap();
-        all[0]["status"].clone()
-    }
-
-    /// The state of a node.
-    pub fn state(&self, node: &str) -> String {
-        let status = self.status();
-        let nodes = status["nodes"].as_array().unwrap();
-        let found = nodes.iter().find(|n| n["name"] == node);
-        let found = found.unwrap_or_else(|| panic!("{node} in {status}"));
-        found["state"].as_str().unwrap().to_owned()
-    }
-
-    /// What its kind says of it.
-    pub fn lines(&self) -> Vec<String> {
-        let status = self.status();
-        let lines = status["lines"].as_array().unwrap().iter();
-        lines.map(|l| l.as_str().unwrap().to_owned()).collect()
-    }
-
-    /// A valid run without errors, of which each operation has come to the system.
-    pub fn load(&self) {
-        let words = ["run", "varmail", "--target=testbed:b", "--time=1s"];
-        let mut command = self.plimsoll(&words);
-        command.args(["--set=nfiles=20", "--set=nthreads=2", "--format=json"]);
-        command.args(["--results=results", "--dir=/w"]);
-        let run = Ended::of(command).result(0);
-        assert_eq!(run.validity.verdict, Verdict::Valid);
-        assert_eq!(run.summary.errors, 0);
-        assert!(run.summary.ops > 0);
-    }
-
-    /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
-    pub fn md_on(&self, name: &str, phase: &str) -> Ended {
-        let mut command = self.plimsoll(&["md", phase]);
-        command.args([
-            &format!("-i=testbed:{name}"),
-            "-P=5",
-            "-D=1",
-            "-I=5",
-            "-S=3000",
-        ]);
-        command.args(["--verify-read", "--dir=/md", "--results=results"]);
-        command.arg("--format=json");
-        Ended::of(command)
-    }
-
-    pub fn md(&self, phase: &str) {
-        let run = self.md_on(NAME, phase).result(0);
-        assert_eq!(run.summary.errors, 0);
-    }
-
-    /// Kills, stops and starts each of these nodes.
-    pub fn hurt(&self, nodes: &[&str]) {
-        for node in nodes {
-            self.fault(&format!("stop {node}"));
-            assert_eq!(self.state(node), "stopped");
-            self.fault(&format!("cont {node}"));
-            assert_eq!(self.state(node), "running");
-            self.fault(&format!("kill {node}"));
-            let state = self.state(node);
-            assert!(state.starts_with("ended (signal: 9"), "{node}: {state}");
-            self.fault(&format!("restart {node}"));
-            assert_eq!(self.state(node), "running");
-        }
-    }
-
-    pub fn cut_and_heal(&self, node: &str) {
-        self.fault(&format!("cut {node}"));
-        let state = self.state(node);
-        assert!(state.ends_with("cut"), "{node}: {state}");
-        self.fault(&format!("heal {node}"));
-        let state = self.state(node);
-        assert!(!state.contains("cut"), "{node}: {state}");
-    }
-
-    pub fn fill_and_heal(&self, node: &str) {
-        self.fault(&format!("fill {node}"));
-        assert_eq!(self.state(node), "running, full");
-        self.fault(&format!("heal {node}"));
-        assert_eq!(self.state(node), "running");
-    }
-
-    /// Ends it: no process, mount, or file is left.
-    pub fn down(self) {
-        assert_eq!(
-            self.done(&["testbed", "down", NAME]),
-            format!("{NAME} is down\n")
-        );
-        self.is_gone();
-    }
-
-    pub fn is_gone(&self) {
-        self.done(&["testbed", "list"]);
-        for dir in ["states", "data"] {
-            let left: Vec<_> = std::fs::read_dir(self.beds().join(dir)).unwrap().collect();
-            assert!(left.is_empty(), "{left:?}");
-        }
-        let root = self.beds().to_string_lossy().into_owned();
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-        assert!(!mounts.contains(&root), "{mounts}");
-        wait_until("the end of its processes", || {
-            processes_with(&root).is_empty()
-        });
-    }
-}
-
-impl Drop for Bed {
-    fn drop(&mut self) {
-        // A test that failed has left it.
-        let _ = Ended::of(self.plimsoll(&["testbed", "down", "--all"]));
-    }
-}
-
-/// Command lines of processes that name a path.
-fn processes_with(path: &str) -> Vec<String> {
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
-    lines.filter(|line| line.contains(path)).collect()
-}
 
 /// Bytes that no file has by accident.
 const WRITE: &str = "head -c 3000000 /dev/urandom > $FILES/before; \
@@ -390,7 +180,9 @@ fn an_edge_of_metadata_has_all_data_at_the_core() {
     bed.cut_and_heal("line");
     bed.fault("delay 1ms");
     bed.fill_and_heal("core");
-    bed.hurt(&["edge"]);
+    bed.cut_and_heal("core");
+    bed.cut_and_heal("edge");
+    bed.hurt(&["core", "edge"]);
     bed.md("-2");
     bed.load();
     bed.down();
@@ -423,13 +215,35 @@ fn a_caching_edge_goes_on_after_faults() {
     bed.md("-1");
     bed.load();
     bed.cut_and_heal("line");
-    bed.fill_and_heal("edge");
-    bed.hurt(&["core", "edge"]);
+    bed.cut_and_heal("core-line");
+    bed.fault("delay 1ms line");
+    for node in ["edge", "core"] {
+        bed.fill_and_heal(node);
+    }
+    bed.hurt(&["core", "edge", "core-nfs"]);
+    bed.md("-2");
     bed.load();
+    // What was acknowledged by the edge is at the core in the end.
+    bed.done(&["testbed", "status", NAME, "--wait", "60s"]);
+    let data = bed.beds().join("data").join(NAME);
+    let at_core = bed.sh(&format!("ls {}/core/md | wc -l", data.display()));
+    assert_ne!(at_core.trim(), "0");
     bed.down();
 }
 
-/// Whatever is killed, the next command finds nothing left.
+#[test]
+fn a_core_without_its_edge_is_far_away() {
+    needs_root!();
+    let Some(bed) = Bed::up("edge", &["--rtt=2ms", "--without-edge"]) else {
+        return;
+    };
+    bed.md("-1");
+    bed.cut_and_heal("core-line");
+    bed.hurt(&["core-nfs"]);
+    bed.md("-2");
+    bed.down();
+}
+
 /// Its files are on a device of their own, whose rate is limited for who loads the bed.
 #[test]
 fn a_local_file_system_is_filled_and_slowed() {
@@ -447,6 +261,8 @@ fn a_local_file_system_is_filled_and_slowed() {
             file_system
         };
         assert_eq!(kind.trim(), expected);
+        bed.sh("mkdir $FILES");
+        let before = write_before(&bed);
         bed.fault("fill");
         assert_eq!(bed.state("disk"), "full");
         let mut full = bed.script("head -c 1000000 /dev/zero > ${FILES%/*}/more");
@@ -457,6 +273,7 @@ fn a_local_file_system_is_filled_and_slowed() {
         assert!(full.contains("No space left on device"), "{full}");
         bed.fault("heal");
         bed.sh("head -c 1000000 /dev/zero > ${FILES%/*}/more");
+        same_as_before(&bed, &before);
         if file_system == "ext4" {
             slow_and_heal(&bed);
         }
@@ -491,13 +308,33 @@ fn slow_and_heal(bed: &Bed) {
     assert_eq!(bed.state("disk"), "");
 }
 
+/// Whatever is killed, the next command finds nothing left.
 #[test]
 fn a_bed_whose_process_is_killed_is_swept() {
     needs_root!();
+    for (kind, options) in [
+        ("knfsd", &[][..]),
+        ("edge-metadata", &[]),
+        ("nfs", &[]),
+        ("edge", &[]),
+        ("local", &["--size=300m"]),
+        ("replicated", &["--software=moosefs"]),
+    ] {
+        // Ends at once if the machine cannot have it.
+        match Bed::up(kind, options) {
+            Some(bed) => bed.down(),
+            None => continue,
+        }
+        killed_is_swept(kind, options);
+    }
+}
+
+fn killed_is_swept(kind: &str, options: &[&str]) {
     let bed = Bed::new();
-    for kind in ["knfsd", "edge-metadata", "nfs"] {
+    {
         // During its start.
         let mut up = bed.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        let up = up.args(options);
         let up = up.stdout(Stdio::null()).stderr(Stdio::null());
         let mut up = up.spawn().unwrap();
         let logs = bed.beds().join("states").join(NAME).join("logs");
@@ -513,7 +350,9 @@ fn a_bed_whose_process_is_killed_is_swept() {
         bed.is_gone();
 
         // When it is up.
-        bed.done(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
+        bed.done(&[&words[..], options].concat());
+        bed.note_traces();
         let keep = "testbed keep";
         let pids = std::fs::read_dir("/proc").unwrap().flatten();
         let keepers = pids.filter(|entry| {

@@ -1,6 +1,6 @@
 //! The kernel's NFS server in QEMU, which has to emulate a processor on some machines.
 
-use crate::testbed_kinds::Bed;
+use crate::common::bed::Bed;
 use plimsoll_test_servers::needs_root;
 
 #[test]

@@ -2,8 +2,8 @@
 //! CIFS, it is checked that the bed is refused, and the test is run to its end in one that has it:
 //! User-Mode Linux.
 
+use crate::common::bed::{Bed, NAME};
 use crate::common::{Bench, Ended, wait_until};
-use crate::testbed_kinds::{Bed, NAME};
 use plimsoll_test_servers::needs_root;
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::preload;

@@ -6,7 +6,7 @@ mod qemu;
 
 pub(super) use qemu::KERNEL_VARIABLE;
 
-use super::{IP, Kind, Rights, nfs, no_status};
+use super::{IP, Kind, KindChoice, Rights, nfs, no_status};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
@@ -23,6 +23,11 @@ pub(super) const KIND: Kind = Kind {
     name: "knfsd",
     summary: "the Linux kernel's NFS server in User-Mode Linux or QEMU, NFS versions 3, 4.0 and 4.1, with delegations",
     options: &["--nfs-version", "--machine", "--rtt", "--size"],
+    choice: Some(KindChoice {
+        option: "--machine",
+        values: &MACHINES,
+        set: |options, value| options.machine = Some(value),
+    }),
     needs,
     rights: |_| Rights::UserNamespace,
     up,

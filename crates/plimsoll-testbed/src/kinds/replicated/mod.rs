@@ -5,7 +5,7 @@ mod ceph;
 mod gluster;
 mod moosefs;
 
-use super::{Kind, KindStatus, Rights};
+use super::{Kind, KindChoice, KindStatus, Rights};
 use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::CommandLine;
@@ -18,6 +18,11 @@ pub(super) const KIND: Kind = Kind {
     name: "replicated",
     summary: "a cluster file system with copies on several servers: CephFS, GlusterFS or MooseFS",
     options: &["--software", "--servers", "--copies", "--size"],
+    choice: Some(KindChoice {
+        option: "--software",
+        values: &["ceph", "gluster", "moosefs"],
+        set: |options, value| options.software = Some(value),
+    }),
     needs: |options| {
         size_of(options)?;
         (software(options)?.needs)(options)

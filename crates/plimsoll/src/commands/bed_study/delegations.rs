@@ -1,6 +1,6 @@
 //! `study delegations`: the study nfs4-opens on a server that delegates, the Linux kernel's.
 
-use super::{ONE_MACHINE, StudyDesign, distinct, time, words};
+use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, distinct, time, words};
 use crate::cli::{DelegationsStudyArgs, NfsVersion};
 use crate::commands::study::SERVER_WAYS;
 use crate::exit::CommandError;
@@ -23,7 +23,8 @@ pub(super) fn design(args: &DelegationsStudyArgs) -> Result<StudyDesign, Command
         "What do open owners, sessions and delegations save where most of the work is opens?",
         &[
             ONE_MACHINE,
-            "the server does not delegate for half a minute what it has recalled, and a file server's writers \
+            ONE_WINDOW,
+            "the server does not delegate for 30 to 60 s what it has recalled, and a file server's writers \
              recall much",
         ],
     );
@@ -33,8 +34,10 @@ pub(super) fn design(args: &DelegationsStudyArgs) -> Result<StudyDesign, Command
     let mut trips = args.added_rtt.clone();
     trips.sort_unstable();
     trips.dedup();
-    for trip in trips {
-        for workload in distinct(&args.only) {
+    // The web server first, as in the profile: a file server's writers recall what the server then does not
+    // delegate for a while.
+    for workload in distinct(&args.only) {
+        for trip in trips.iter().copied() {
             let mut profile = words(&["profile", NFS4_OPENS]);
             let window = args.study.time.unwrap_or(DEFAULT_TIME);
             profile.extend(words(&["--time", &time(window)]));

@@ -1,6 +1,6 @@
 //! `study edge`: what a caching edge filer makes of a core filer that is far away.
 
-use super::{ONE_MACHINE, StudyDesign, distinct, time, words};
+use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, distinct, time, words};
 use crate::cli::{EdgeStudyArgs, EdgeWorkload};
 use crate::exit::CommandError;
 use plimsoll_results::StudyAction;
@@ -53,14 +53,17 @@ pub(super) fn design(args: &EdgeStudyArgs) -> Result<StudyDesign, CommandError> 
         "What does a caching edge filer make of a core filer that is far away?",
         &[
             ONE_MACHINE,
+            ONE_WINDOW,
             "core: NFSv3 to the core filer over the line, without the edge; edge: NFSv3 to the edge, whose \
              cache is before the same line",
             "cold: the files were created at the core, and the window begins when the edge has none of their \
              data; what was read once is cached from then on. Names and attributes are known to the edge, \
              because the files are checked before each run",
-            "warm: the files were created through the edge, and written back before the window begins",
-            "nfs-sfs2008 offers 100 operations per second, whatever becomes of them, and is measured by its \
-             response time; fileserver does as much as it can",
+            "warm: the files were created through the edge, and written back before the window begins; of a set \
+             twice the cache, at most half can be in it",
+            "the core is measured once for each round trip, on the smaller set",
+            "nfs-sfs2008 offers 100 operations per second, whether or not replies keep up, and is measured by \
+             its response time; fileserver does as much as it can",
         ],
     );
     let mut rtts = args.rtt.clone();

@@ -13,7 +13,6 @@ use plimsoll_results::{
     Document, Environment, Program, STUDY_FILE, StudyAction, StudyBed, StudyResults, StudyStep,
     StudyWriter,
 };
-use plimsoll_testbed::BedError;
 use runner::StudyRunner;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -93,10 +92,8 @@ fn check_beds(study: &mut StudyResults) -> Result<(), CommandError> {
         let kind = plimsoll_testbed::find_kind(&up.kind)?;
         let checked = plimsoll_testbed::check(kind, &up.options());
         bed.failure = None;
-        bed.unavailable = match checked {
-            Err(BedError::Usage(why)) => return Err(CommandError::usage(why)),
-            other => other.err().map(|e| e.to_string()),
-        };
+        // Also a number of servers that suits one software and not another.
+        bed.unavailable = checked.err().map(|e| e.to_string());
     }
     Ok(())
 }
@@ -214,5 +211,10 @@ fn time(of: Duration) -> String {
 }
 
 /// The note of every study: what its figures are not.
-const ONE_MACHINE: &str = "all nodes and the load share one machine: the figures compare access paths and \
-                           configurations of the same study, and are no performance of the software";
+const ONE_MACHINE: &str = "all nodes and the load share one machine: the figures compare configurations of this study, \
+                           and say nothing about how fast the software is on hardware of its own";
+
+/// The note of every study: how much of its figures is chance.
+const ONE_WINDOW: &str = "every figure is one window of some seconds, on processors that nodes and load share: \
+                          differences below a third are noise, and means of less than 10 ms are at the mercy \
+                          of single pauses (compare medians)";

@@ -1,6 +1,6 @@
-//! `study replicas`: what copies cost in cluster file systems, and what they are worth when a server dies.
+//! `study replicas`: what copies cost in cluster file systems, and what they buy when a server dies.
 
-use super::{ONE_MACHINE, StudyDesign, distinct, time, words};
+use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, distinct, time, words};
 use crate::cli::{ReplicasStudyArgs, ReplicasWorkload};
 use crate::exit::CommandError;
 use plimsoll_plan::counted;
@@ -41,15 +41,16 @@ pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandErr
         )));
     }
     let mut design = StudyDesign::new(
-        "What do copies cost, and what are they worth when a server dies?",
+        "What do copies cost, and what do they buy when a server dies?",
         &[
             ONE_MACHINE,
+            ONE_WINDOW,
             "vda has its full rates, 10 operations and 4.6 MB per second for each stream, on 52 MiB of files \
              for each: its curves are comparable with each other only",
             "copies have no disks of their own here: a second copy costs processor time and memory of the \
              same machine",
-            "a server is killed only where there is a second copy: with one, its files are gone until it is \
-             back, and clients wait for minutes",
+            "a server is killed only where there is a second copy: with one, its files cannot be reached until \
+             it is back",
         ],
     );
     let mut copies = args.copies.clone();

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Page of the study, beside the directories of its beds.
 const PAGE_FILE: &str = "comparison.html";
 
-/// Time between two looks at a bed that is not settled, and at signals.
+/// Time between two looks at signals during a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A study that is being run.
@@ -36,6 +36,19 @@ struct StepEnd {
     results: Option<String>,
     status: Vec<String>,
     error: Option<String>,
+    /// Whether the bed is settled, of its status.
+    is_settled: Option<bool>,
+}
+
+impl StepEnd {
+    /// A status that only prepares what is measured next has failed if the bed is not settled.
+    fn required(mut self) -> Self {
+        if self.is_settled == Some(false) && self.state == Some(StepState::Valid) {
+            self.state = Some(StepState::Failed);
+            self.error = self.status.last().cloned();
+        }
+        self
+    }
 }
 
 impl StudyRunner {
@@ -115,13 +128,28 @@ impl StudyRunner {
                 return self.change(|study| study.beds[number].failure = Some(why));
             }
         };
+        let mut failed_unit = None;
         for step in due {
+            let unit = self.writer.document().steps[step].unit;
             if self.signals.any() {
                 break;
             }
+            // What follows would be measured on a bed that is not as it is to be.
+            if failed_unit == Some(unit) {
+                continue;
+            }
             self.step(&started, step)?;
+            let state = self.writer.document().steps[step].state;
+            if state == Some(StepState::Failed) {
+                failed_unit = Some(unit);
+            }
         }
-        started.end().map_err(CommandError::from)
+        if let Err(e) = started.end() {
+            let why = format!("it does not end: {e}");
+            self.say(&format!("{}: {why}", bed.name));
+            self.change(|study| study.beds[number].failure = Some(why))?;
+        }
+        Ok(())
     }
 
     /// Does a step and writes what came of it.
@@ -131,7 +159,13 @@ impl StudyRunner {
         let end = match &step.action {
             StudyAction::Prepare(words) => self.prepare(words)?,
             StudyAction::Measure(words) => self.measure(words, &step.bed, number)?,
-            StudyAction::Status { wait_s } => self.status(bed, Duration::from_secs(*wait_s)),
+            StudyAction::Status { wait_s } => {
+                let end = self.status(bed, Duration::from_secs(*wait_s));
+                match step.group.is_empty() {
+                    true => end.required(),
+                    false => end,
+                }
+            }
             StudyAction::Pause { seconds } => self.pause(Duration::from_secs(*seconds)),
         };
         let seconds = begun.elapsed().as_secs_f64();
@@ -196,6 +230,7 @@ impl StudyRunner {
             results,
             status: notes,
             error: failure(status, said).filter(|_| state == StepState::Failed),
+            is_settled: None,
         })
     }
 
@@ -244,40 +279,31 @@ impl StudyRunner {
     /// The status of a bed, once it is settled, or when the time for that is up.
     fn status(&self, bed: &TestBed, limit: Duration) -> StepEnd {
         let begun = Instant::now();
-        let failed = |why: String| StepEnd {
-            state: Some(StepState::Failed),
-            error: Some(why),
-            ..StepEnd::default()
+        let status = match bed.status_when_settled(limit, || self.signals.any()) {
+            Ok(status) => status,
+            Err(e) => {
+                return StepEnd {
+                    state: Some(StepState::Failed),
+                    error: Some(e.to_string()),
+                    ..StepEnd::default()
+                };
+            }
         };
-        loop {
-            let status = match bed.status() {
-                Ok(status) => status,
-                Err(e) => return failed(e.to_string()),
-            };
-            let waited = begun.elapsed();
-            let waits = status.is_settled == Some(false) && waited < limit;
-            if waits && !self.signals.any() {
-                std::thread::sleep(POLL_INTERVAL);
-                continue;
-            }
-            let mut lines = status.lines;
-            match status.is_settled {
-                Some(true) if !limit.is_zero() => {
-                    lines.push(format!("settled within {:.1} s", waited.as_secs_f64()));
-                }
-                Some(false) if !limit.is_zero() => {
-                    lines.push(format!("not settled after {:.0} s", waited.as_secs_f64()));
-                }
-                _ => {}
-            }
-            return StepEnd {
-                state: Some(match self.signals.any() {
-                    true => StepState::Interrupted,
-                    false => StepState::Valid,
-                }),
-                status: lines,
-                ..StepEnd::default()
-            };
+        let mut lines = status.lines;
+        let waited = begun.elapsed().as_secs_f64();
+        match status.is_settled.filter(|_| !limit.is_zero()) {
+            Some(true) => lines.push(format!("settled after {waited:.1} s")),
+            Some(false) => lines.push(format!("not settled after {waited:.0} s")),
+            None => {}
+        }
+        StepEnd {
+            state: Some(match self.signals.any() {
+                true => StepState::Interrupted,
+                false => StepState::Valid,
+            }),
+            status: lines,
+            is_settled: status.is_settled,
+            ..StepEnd::default()
         }
     }
 

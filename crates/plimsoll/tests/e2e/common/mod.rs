@@ -1,6 +1,7 @@
 //! A place to run the program in, and what the tests ask of its results.
 #![allow(dead_code, missing_docs)]
 
+pub mod bed;
 pub mod load_tests;
 pub mod pty;
 pub mod schema;
