@@ -38,6 +38,7 @@ mod plan;
 mod program;
 mod script;
 mod seed;
+mod shell;
 mod source;
 mod supply;
 mod units;
@@ -68,6 +69,7 @@ pub use plan::{CACHED_DATA, Note, Parameter, Plan, PlanError, Source, SourceKind
 pub use program::{FileRef, Io, LimitKind, Op, Program, Step, WorkerGroup};
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
+pub use shell::{shell_word, shell_words};
 pub use source::SourcePosition;
 pub use supply::{Supply, SupplyKind};
 pub use units::{

@@ -1,12 +1,12 @@
 //! A study on test beds: what its steps measured, a section for each group, for all reports.
 
-use crate::compare::{self, Comparison, Metric, Results, side_by_side};
+use crate::compare::{self, Comparison, Metric, Results, distinct, side_by_side};
 use crate::format::{inline_latency, rate};
 use crate::study;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, results_location};
 use crate::{events, verification};
-use plimsoll_plan::{Count, counted};
+use plimsoll_plan::{Count, counted, shell_words};
 use plimsoll_results::{
     CurveDir, Kind, LoadCurve, Percentile, ProfileDir, Run, RunDir, StepState, StudyAction,
     StudyBed, StudyDir, StudyResults, StudyStep,
@@ -36,13 +36,8 @@ pub struct StudySection {
 /// A section for each group, in the order of the steps. What cannot be read is a fact of its column.
 #[must_use]
 pub fn sections(study: &StudyResults, dir: &StudyDir) -> Vec<StudySection> {
-    let mut titles: Vec<&str> = Vec::new();
-    for step in study.steps.iter().filter(|s| !s.group.is_empty()) {
-        if !titles.contains(&step.group.as_str()) {
-            titles.push(&step.group);
-        }
-    }
-    titles
+    let groups = study.steps.iter().map(|s| s.group.as_str());
+    distinct(groups.filter(|g| !g.is_empty()))
         .into_iter()
         .flat_map(|title| group(study, dir, title))
         .collect()
@@ -260,23 +255,15 @@ fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
         };
         out.push_str(&format!("  {command}\n"));
         if let StudyAction::Measure(words) = &step.action
-            && words.first().is_some_and(|w| w == "curve")
+            && let [command, workload, ..] = &words[..]
+            && command == "curve"
         {
-            out.push_str("  plimsoll report plimsoll-results/vda-curve-* --format disclosure\n");
+            let curve = format!("plimsoll-results/{workload}-curve-*");
+            out.push_str(&format!("  plimsoll report {curve} --format disclosure\n"));
         }
     }
     out.push_str(&format!("plimsoll testbed down {}\n", bed.name));
     out
-}
-
-/// Words as a shell reads them.
-fn shell_words(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+%@".contains(c);
-    let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The whole report.
@@ -321,19 +308,4 @@ fn headline(study: &StudyResults, paint: Paint) -> String {
         counted(study.beds.len() as u64, "test bed", "test beds"),
         study.question,
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shell_words;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_change_them() {
-        let words = ["run", "--event=7s kill server.1", "it's", "", "a=b:c/d?e&f"];
-        let words = words.map(str::to_owned);
-        assert_eq!(
-            shell_words(&words),
-            r"run '--event=7s kill server.1' 'it'\''s' '' 'a=b:c/d?e&f'"
-        );
-    }
 }

@@ -120,6 +120,14 @@ impl<D: Collection> CollectionWriter<D> {
         replace(&self.dir.file(), &self.document.to_json())
     }
 
+    /// Writes another file of the results, such as a page, over the one there is.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+        replace(&self.dir.path().join(name), text)
+    }
+
     /// Whether this writer created the directory, and did not resume it.
     #[must_use]
     pub fn is_new(&self) -> bool {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A JSON document of results.
 pub trait Document: Serialize + DeserializeOwned + JsonSchema {
@@ -90,6 +90,14 @@ impl<D: Document> Directory<D> {
     /// read.
     pub fn read(&self) -> Result<D, ResultsError> {
         read(&self.file())
+    }
+
+    /// A directory of results below it, by the name that the document has of it. A name that leads out of
+    /// the directory is left out: no program of ours wrote it.
+    pub(crate) fn within(&self, name: &str) -> Option<PathBuf> {
+        let name = Path::new(name);
+        let is_within = name.components().all(|c| matches!(c, Component::Normal(_)));
+        (is_within && name != Path::new("")).then(|| self.path.join(name))
     }
 
     /// Results of a run that the document lists by the name of its directory.

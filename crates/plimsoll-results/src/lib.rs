@@ -81,8 +81,9 @@ pub use error::ResultsError;
 pub use events::{EventFigures, EventState, RunEvent};
 pub(crate) use file_names::DRAFT_FILE;
 pub use file_names::{
-    ANNOTATIONS_FILE, COMMANDS_FILE, CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE,
-    LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, STUDY_FILE, SUT_FILE,
+    ANNOTATIONS_FILE, COMMANDS_FILE, COMPARISON_FILE, CURVE_FILE, DISCLOSURE_SUFFIX, FIND_FILE,
+    HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, STUDY_FILE,
+    SUT_FILE,
 };
 pub use find::{
     FindDir, FindWriter, LoadSearch, SearchRun, SearchRuns, SearchSettings, SearchState,

@@ -4,7 +4,6 @@ use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
 use crate::renames::{self, Rename};
 use crate::repeats::{Repeats, RepeatsWriter, read_runs};
-use crate::whole_file::replace;
 use crate::{
     ClockKind, Environment, Hooks, PROFILE_FILE, Percentiles, Program, ResultsError, Run, RunDir,
     RunWriter, Verdict,
@@ -138,13 +137,10 @@ impl Document for ProfileResults {
 pub type ProfileDir = Directory<ProfileResults>;
 
 impl Directory<ProfileResults> {
-    /// The results directory of a case that has ended. A name that leads out of the directory is
-    /// left out: no program of ours wrote it.
+    /// The results directory of a case that has ended.
     #[must_use]
     pub fn results(&self, case: &ProfileCase) -> Option<PathBuf> {
-        let name = Path::new(case.results.as_deref()?);
-        let within = name.components().all(|c| matches!(c, Component::Normal(_)));
-        (within && name != Path::new("")).then(|| self.path().join(name))
+        self.within(case.results.as_deref()?)
     }
 
     /// The runs of a case; none if it has not ended.
@@ -258,14 +254,6 @@ impl CollectionWriter<ProfileResults> {
             p.cases[number].results = Some(name);
             p.cases[number].verdict = Some(verdict);
         })
-    }
-
-    /// Writes another file of the results, such as a page, over the one there is.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses.
-    pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
-        replace(&self.dir().path().join(name), text)
     }
 
     /// Removes the directory if no run is in it, for instance because the first was refused. One that

@@ -2,9 +2,9 @@
 
 use crate::staging::{self, lock};
 use crate::{
-    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CURVE_FILE, CurveDir, DRAFT_FILE, Entry, FindDir,
-    HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir,
-    ResultsError, SUT_FILE, StudyDir, open_regular,
+    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, COMPARISON_FILE, CURVE_FILE, CurveDir,
+    DISCLOSURE_SUFFIX, DRAFT_FILE, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE, Kind,
+    LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir, ResultsError, SUT_FILE, StudyDir, open_regular,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,12 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// Directory of a run that holds what each rank measured.
 const RANKS_DIR: &str = "ranks";
-
-/// Page that a profile on several file systems, or a study, has beside its runs.
-const COMPARISON_FILE: &str = "comparison.html";
-
-/// End of the name of a disclosure report that a study writes beside a curve.
-const DISCLOSURE_SUFFIX: &str = "-disclosure.txt";
 
 /// What is to be taken away, looked at and not yet touched. While it lives nobody else begins to
 /// write to the results.

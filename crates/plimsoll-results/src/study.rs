@@ -2,8 +2,7 @@
 
 use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
-use crate::whole_file::replace;
-use crate::{Environment, Kind, Program, ResultsError, STUDY_FILE, Status};
+use crate::{Environment, Kind, Program, STUDY_FILE, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -99,9 +98,9 @@ pub enum StudyAction {
     Prepare(Vec<String>),
     /// A command of this program whose results belong to the study: its arguments, without `--results`.
     Measure(Vec<String>),
-    /// The status of the bed, once it is settled.
+    /// The status of the bed, once it is in sync.
     Status {
-        /// Seconds to wait at most until the bed is settled.
+        /// Seconds to wait at most until the bed is in sync.
         wait_s: u64,
     },
     /// Nothing, for this many seconds.
@@ -152,7 +151,7 @@ impl StudyResults {
         for (number, step) in (1..).zip(&self.steps) {
             if !names.contains(&step.bed) {
                 return Err(format!(
-                    "step {number} is on `{}`, which is no test bed of it",
+                    "step {number} is on `{}`, which is not a test bed of the study",
                     step.bed
                 ));
             }
@@ -247,13 +246,10 @@ pub type StudyDir = Directory<StudyResults>;
 pub type StudyWriter = CollectionWriter<StudyResults>;
 
 impl Directory<StudyResults> {
-    /// The results directory of a step. A name that leads out of the directory is left out: no program of
-    /// ours wrote it.
+    /// The results directory of a step.
     #[must_use]
     pub fn results(&self, step: &StudyStep) -> Option<PathBuf> {
-        let name = Path::new(step.results.as_deref()?);
-        let within = name.components().all(|c| matches!(c, Component::Normal(_)));
-        (within && name != Path::new("")).then(|| self.path().join(name))
+        self.within(step.results.as_deref()?)
     }
 
     /// The kind of a step's results.
@@ -262,16 +258,6 @@ impl Directory<StudyResults> {
         let path = self.results(step)?;
         let kind = Kind::of(&path).ok()?;
         Some((path, kind))
-    }
-}
-
-impl CollectionWriter<StudyResults> {
-    /// Writes another file of the results, such as a page, over the one there is.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses.
-    pub fn write_page(&self, name: &str, text: &str) -> Result<(), ResultsError> {
-        replace(&self.dir().path().join(name), text)
     }
 }
 

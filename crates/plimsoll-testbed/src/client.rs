@@ -32,8 +32,8 @@ const DOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two looks at a process that ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time between two looks at a bed that is not settled.
-const SETTLE_INTERVAL: Duration = Duration::from_millis(250);
+/// Time between two looks at a bed that is not in sync.
+const SYNC_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Time between two looks at whether the user interrupts.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
@@ -320,12 +320,12 @@ impl TestBed {
         }
     }
 
-    /// Its state once it is settled, or when `limit` has passed or `is_interrupted` says so. A bed that does
-    /// not know whether it is settled is not waited for.
+    /// Its state once it is in sync, or when `limit` has passed or `is_interrupted` says so. A bed that does
+    /// not know whether it is in sync is not waited for.
     ///
     /// # Errors
     /// If its process does not reply.
-    pub fn status_when_settled(
+    pub fn status_when_in_sync(
         &self,
         limit: Duration,
         is_interrupted: impl Fn() -> bool,
@@ -333,11 +333,11 @@ impl TestBed {
         let begun = Instant::now();
         loop {
             let status = self.status()?;
-            let waits = status.is_settled == Some(false) && begun.elapsed() < limit;
+            let waits = status.is_in_sync == Some(false) && begun.elapsed() < limit;
             if !waits || is_interrupted() {
                 return Ok(status);
             }
-            std::thread::sleep(SETTLE_INTERVAL);
+            std::thread::sleep(SYNC_INTERVAL);
         }
     }
 

@@ -63,7 +63,7 @@ pub struct BedStatus {
     /// Whether everything that was acknowledged is where the system is to keep it: all copies are made,
     /// everything is written back. Null if the kind has no such state, or does not know it now.
     #[serde(default)]
-    pub is_settled: Option<bool>,
+    pub is_in_sync: Option<bool>,
 }
 
 /// A process of a bed.

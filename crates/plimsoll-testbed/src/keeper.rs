@@ -229,12 +229,12 @@ impl Keeper {
     }
 
     fn status(&mut self) -> BedStatus {
-        let KindStatus { lines, is_settled } = (self.kind.status)(&mut self.bed);
+        let KindStatus { lines, is_in_sync } = (self.kind.status)(&mut self.bed);
         BedStatus {
             nodes: self.bed.status(),
             processes: processes(),
             lines,
-            is_settled,
+            is_in_sync,
         }
     }
 

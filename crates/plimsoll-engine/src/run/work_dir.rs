@@ -5,7 +5,7 @@ use super::removal::{self, Leftovers, RetryWindow};
 use super::setup_pool::{SetupError, SetupPool};
 use super::{EngineError, Settings, path_in, setup_error};
 use crate::outcome::Cleanup;
-use plimsoll_plan::{FilesetId, Layout, Plan, RelPath};
+use plimsoll_plan::{FilesetId, Layout, Plan, RelPath, shell_word};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 
@@ -473,26 +473,4 @@ pub(crate) fn clean_commands(plan: &Plan, guards: &[RelPath], target: &str) -> O
         .map(|dir| format!("`plimsoll clean{target} {}`", shell_word(&dir)));
     let commands: Vec<String> = commands.collect();
     (!commands.is_empty()).then(|| commands.join(" and "))
-}
-
-/// A word for a shell, in quotes if necessary.
-fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shell_word;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_read_another() {
-        assert_eq!(shell_word("/mnt/a-b.1"), "/mnt/a-b.1");
-        assert_eq!(shell_word("w/a b"), "'w/a b'");
-        assert_eq!(shell_word("it's $x"), r"'it'\''s $x'");
-        assert_eq!(shell_word(""), "''");
-    }
 }

@@ -182,7 +182,8 @@ impl Value {
 }
 
 /// The items without duplicates, in the order of their first occurrence.
-pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+#[must_use]
+pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
     for item in items {
         if !distinct.contains(&item) {

@@ -183,7 +183,7 @@ fn status(bed: &mut Bed) -> KindStatus {
     lines.extend(cached.arrivals(&core));
     KindStatus {
         lines,
-        is_settled: Some(cached.dirty() == 0 && cached.unread == 0),
+        is_in_sync: Some(cached.dirty() == 0 && cached.unread == 0),
     }
 }
 

@@ -70,16 +70,16 @@ impl KindChoice {
 pub struct KindStatus {
     /// Lines for people.
     pub lines: Vec<String>,
-    /// As [`BedStatus::is_settled`](crate::BedStatus::is_settled).
-    pub is_settled: Option<bool>,
+    /// As [`BedStatus::is_in_sync`](crate::BedStatus::is_in_sync).
+    pub is_in_sync: Option<bool>,
 }
 
 impl KindStatus {
-    /// One that does not know whether the bed is settled.
+    /// One that does not know whether the bed is in sync.
     fn of_lines(lines: Vec<String>) -> Self {
         Self {
             lines,
-            is_settled: None,
+            is_in_sync: None,
         }
     }
 }

@@ -21,7 +21,8 @@ use plimsoll_plan::Plan;
 use plimsoll_report::compare::{ProfileSet, of_profiles};
 use plimsoll_report::profile;
 use plimsoll_results::{
-    CommandRun, Document, ProfileCase, ProfileResults, ProfileWriter, RepeatsWriter, Verdict,
+    COMPARISON_FILE, CommandRun, Document, ProfileCase, ProfileResults, ProfileWriter,
+    RepeatsWriter, Verdict,
 };
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -292,9 +293,6 @@ fn worse(a: Verdict, b: Verdict) -> Verdict {
         false => a,
     }
 }
-
-/// Page in the directory of a profile that compares its file systems.
-const COMPARISON_FILE: &str = "comparison.html";
 
 fn exit_of(results: &ProfileResults) -> Exit {
     let any = |verdict| results.cases.iter().any(|c| c.verdict == Some(verdict));

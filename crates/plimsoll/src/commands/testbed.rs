@@ -238,7 +238,7 @@ fn status(names: &[String], wait: Duration, format: Format) -> Result<Exit, Comm
     let mut all = Vec::new();
     for name in &names {
         let bed = TestBed::find(&store, name)?;
-        let status = bed.status_when_settled(wait, || false)?;
+        let status = bed.status_when_in_sync(wait, || false)?;
         all.push((bed.state().clone(), status));
     }
     print(&match format {
@@ -253,10 +253,10 @@ fn status(names: &[String], wait: Duration, format: Format) -> Result<Exit, Comm
             .map(|(state, status)| status_text(state, status))
             .collect(),
     })?;
-    let mut unsettled = all.iter().filter(|(_, s)| s.is_settled == Some(false));
-    match unsettled.next() {
+    let mut out_of_sync = all.iter().filter(|(_, s)| s.is_in_sync == Some(false));
+    match out_of_sync.next() {
         Some((state, _)) if !wait.is_zero() => Err(CommandError::failed(format!(
-            "test bed `{}` is not settled",
+            "test bed `{}` is not in sync",
             state.name
         ))),
         _ => Ok(Exit::Valid),

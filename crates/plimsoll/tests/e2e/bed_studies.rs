@@ -389,7 +389,7 @@ fn copies_outlive_a_server() {
     );
 }
 
-/// The server of Linux grants delegations to those that request them, and to nobody else.
+/// The server of Linux grants delegations only to those that request them.
 #[test]
 fn a_server_that_delegates_is_studied() {
     let beds = Beds::new();

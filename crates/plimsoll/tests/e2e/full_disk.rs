@@ -70,7 +70,7 @@ fn too_few_inodes_are_refused() {
     assert_eq!(small.left(), (0, 0));
 }
 
-/// A test bed for which there is no room at one time or another says so, and leaves nothing.
+/// A test bed that runs out of room while it is started says so, and leaves nothing.
 #[test]
 fn a_test_bed_without_room_leaves_nothing() {
     needs_root!();

@@ -127,7 +127,7 @@ impl Initramfs {
     }
 }
 
-/// Prints the libraries of a program. That it has none is no failure.
+/// Prints the libraries of a program. One that has none prints nothing.
 const LDD: &str = r#"
 if said=$(LC_ALL=C ldd "$1" 2>&1); then echo "$said"; else
     case $said in *"not a dynamic executable"*) ;; *) echo "$said" >&2; exit 1 ;; esac

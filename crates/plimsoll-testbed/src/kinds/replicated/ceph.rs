@@ -440,7 +440,7 @@ fn status(bed: &mut Bed) -> KindStatus {
     });
     match status {
         Ok(status) => KindStatus {
-            is_settled: Some(status.is_clean()),
+            is_in_sync: Some(status.is_clean()),
             lines: status.lines(),
         },
         Err(e) => KindStatus::of_lines(vec![e.to_string()]),

@@ -232,7 +232,7 @@ fn status(bed: &mut Bed) -> KindStatus {
             let lines = heal_lines(&text);
             let is_healed = |l: &String| l.ends_with(": Connected, entries to heal: 0");
             KindStatus {
-                is_settled: Some(!lines.is_empty() && lines.iter().all(is_healed)),
+                is_in_sync: Some(!lines.is_empty() && lines.iter().all(is_healed)),
                 lines,
             }
         }

@@ -179,7 +179,7 @@ fn read_chunks(text: &str) -> KindStatus {
     }
     KindStatus {
         lines,
-        is_settled: lacking.map(|n| n == 0),
+        is_in_sync: lacking.map(|n| n == 0),
     }
 }
 
@@ -206,10 +206,10 @@ mod tests {
                 "chunks undergoal: 0",
             ]
         );
-        assert_eq!(degraded.is_settled, Some(false));
+        assert_eq!(degraded.is_in_sync, Some(false));
         let whole = read_chunks(&text.replace("endangered:\t3", "endangered:\t0"));
-        assert_eq!(whole.is_settled, Some(true));
-        assert_eq!(read_chunks("").is_settled, None);
+        assert_eq!(whole.is_in_sync, Some(true));
+        assert_eq!(read_chunks("").is_in_sync, None);
     }
 
     #[test]

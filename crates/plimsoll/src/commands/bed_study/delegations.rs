@@ -1,9 +1,10 @@
 //! `study delegations`: the study nfs4-opens on a server that delegates, the Linux kernel's.
 
-use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, distinct, time, words};
+use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, time, words};
 use crate::cli::{DelegationsStudyArgs, NfsVersion};
 use crate::commands::study::SERVER_WAYS;
 use crate::exit::CommandError;
+use plimsoll_report::compare::distinct;
 use plimsoll_report::study::{NFS4_OPENS, label};
 use plimsoll_results::StudyAction;
 use std::time::Duration;
@@ -36,7 +37,7 @@ pub(super) fn design(args: &DelegationsStudyArgs) -> Result<StudyDesign, Command
     trips.dedup();
     // The web server first, as in the profile: a file server's writers recall what the server then does not
     // delegate for a while.
-    for workload in distinct(&args.only) {
+    for workload in distinct(args.only.iter().copied()) {
         for trip in trips.iter().copied() {
             let mut profile = words(&["profile", NFS4_OPENS]);
             let window = args.study.time.unwrap_or(DEFAULT_TIME);

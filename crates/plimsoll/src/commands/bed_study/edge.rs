@@ -1,8 +1,9 @@
 //! `study edge`: what a caching edge filer makes of a core filer that is far away.
 
-use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, distinct, time, words};
+use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, time, words};
 use crate::cli::{EdgeStudyArgs, EdgeWorkload};
 use crate::exit::CommandError;
+use plimsoll_report::compare::distinct;
 use plimsoll_results::StudyAction;
 use std::time::Duration;
 
@@ -69,7 +70,7 @@ pub(super) fn design(args: &EdgeStudyArgs) -> Result<StudyDesign, CommandError> 
     let mut rtts = args.rtt.clone();
     rtts.sort_unstable();
     rtts.dedup();
-    for workload in distinct(&args.only) {
+    for workload in distinct(args.only.iter().copied()) {
         for rtt in &rtts {
             for (set, halves) in WORKING_SETS {
                 let (name, line) = load(workload, args.cache_size / 2 * halves);

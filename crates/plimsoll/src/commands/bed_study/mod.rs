@@ -186,17 +186,6 @@ impl StudyDesign {
     }
 }
 
-/// The values without those that were given before.
-fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for value in values {
-        if !distinct.contains(value) {
-            distinct.push(value.clone());
-        }
-    }
-    distinct
-}
-
 /// Words of a command line.
 fn words(of: &[&str]) -> Vec<String> {
     of.iter().map(|w| (*w).to_owned()).collect()
@@ -215,6 +204,6 @@ const ONE_MACHINE: &str = "all nodes and the load share one machine: the figures
                            and say nothing about how fast the software is on hardware of its own";
 
 /// The note of every study: how much of its figures is chance.
-const ONE_WINDOW: &str = "every figure is one window of some seconds, on processors that nodes and load share: \
-                          differences below a third are noise, and means of less than 10 ms are at the mercy \
-                          of single pauses (compare medians)";
+const ONE_WINDOW: &str = "every figure is one window of some seconds, on processors that nodes and load share: one \
+                          window does not tell a small difference from chance, and a single pause of a server \
+                          changes a mean of some milliseconds (compare medians)";

@@ -1,9 +1,10 @@
 //! `study replicas`: what copies cost in cluster file systems, and what they buy when a server dies.
 
-use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, distinct, time, words};
+use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, time, words};
 use crate::cli::{ReplicasStudyArgs, ReplicasWorkload};
 use crate::exit::CommandError;
 use plimsoll_plan::counted;
+use plimsoll_report::compare::distinct;
 use plimsoll_results::StudyAction;
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandErr
     let mut copies = args.copies.clone();
     copies.sort_unstable();
     copies.dedup();
-    for software in &distinct(&args.software) {
+    for software in distinct(args.software.iter()) {
         for copies in &copies {
             on_bed(&mut design, args, software, *copies);
         }

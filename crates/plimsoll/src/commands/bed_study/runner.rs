@@ -6,7 +6,10 @@ use crate::commands::testbed::{CaughtSignals, start_bed};
 use crate::console;
 use crate::exit::{CommandError, Exit};
 use plimsoll_report::bed_study;
-use plimsoll_results::{Document, Kind, Run, RunDir, Status, StepState, StudyAction, StudyWriter};
+use plimsoll_results::{
+    COMPARISON_FILE, DISCLOSURE_SUFFIX, Document, Kind, Run, RunDir, Status, StepState,
+    StudyAction, StudyWriter,
+};
 use plimsoll_testbed::TestBed;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -14,9 +17,6 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-/// Page of the study, beside the directories of its beds.
-const PAGE_FILE: &str = "comparison.html";
 
 /// Time between two looks at signals during a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -36,14 +36,14 @@ struct StepEnd {
     results: Option<String>,
     status: Vec<String>,
     error: Option<String>,
-    /// Whether the bed is settled, of its status.
-    is_settled: Option<bool>,
+    /// Whether the bed is in sync, of its status.
+    is_in_sync: Option<bool>,
 }
 
 impl StepEnd {
-    /// A status that only prepares what is measured next has failed if the bed is not settled.
+    /// A status that only prepares what is measured next has failed if the bed is not in sync.
     fn required(mut self) -> Self {
-        if self.is_settled == Some(false) && self.state == Some(StepState::Valid) {
+        if self.is_in_sync == Some(false) && self.state == Some(StepState::Valid) {
             self.state = Some(StepState::Failed);
             self.error = self.status.last().cloned();
         }
@@ -230,14 +230,14 @@ impl StudyRunner {
             results,
             status: notes,
             error: failure(status, said).filter(|_| state == StepState::Failed),
-            is_settled: None,
+            is_in_sync: None,
         })
     }
 
     /// Writes the full disclosure report of a curve beside it; returns why that failed.
     fn disclose(&self, curve: &Path) -> Result<Option<String>, CommandError> {
         let name = curve.file_name().unwrap_or_default().to_string_lossy();
-        let report = curve.with_file_name(format!("{name}-disclosure.txt"));
+        let report = curve.with_file_name(format!("{name}{DISCLOSURE_SUFFIX}"));
         let words = ["report", "--format=disclosure"].map(str::to_owned);
         let paths = [curve, "--output".as_ref(), &report];
         let (status, said) = self.command(&words, &paths)?;
@@ -276,10 +276,10 @@ impl StudyRunner {
         }
     }
 
-    /// The status of a bed, once it is settled, or when the time for that is up.
+    /// The status of a bed, once it is in sync, or when the time for that is up.
     fn status(&self, bed: &TestBed, limit: Duration) -> StepEnd {
         let begun = Instant::now();
-        let status = match bed.status_when_settled(limit, || self.signals.any()) {
+        let status = match bed.status_when_in_sync(limit, || self.signals.any()) {
             Ok(status) => status,
             Err(e) => {
                 return StepEnd {
@@ -291,9 +291,9 @@ impl StudyRunner {
         };
         let mut lines = status.lines;
         let waited = begun.elapsed().as_secs_f64();
-        match status.is_settled.filter(|_| !limit.is_zero()) {
-            Some(true) => lines.push(format!("settled after {waited:.1} s")),
-            Some(false) => lines.push(format!("not settled after {waited:.0} s")),
+        match status.is_in_sync.filter(|_| !limit.is_zero()) {
+            Some(true) => lines.push(format!("in sync after {waited:.1} s")),
+            Some(false) => lines.push(format!("not in sync after {waited:.0} s")),
             None => {}
         }
         StepEnd {
@@ -302,7 +302,7 @@ impl StudyRunner {
                 false => StepState::Valid,
             }),
             status: lines,
-            is_settled: status.is_settled,
+            is_in_sync: status.is_in_sync,
             ..StepEnd::default()
         }
     }
@@ -327,7 +327,7 @@ impl StudyRunner {
         let sections = bed_study::sections(study, dir);
         let page = plimsoll_html::page::study(study, &sections);
         self.writer
-            .write_page(PAGE_FILE, &page)
+            .write(COMPARISON_FILE, &page)
             .map_err(CommandError::failed)?;
         print_report(
             self.format,
