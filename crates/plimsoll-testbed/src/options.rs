@@ -24,6 +24,8 @@ pub struct BedOptions {
     pub cache_size: Option<u64>,
     /// `--write-back`: how long after its last change a file is written to the core.
     pub write_back: Option<Duration>,
+    /// `--core-protocol`: what an edge speaks to its core.
+    pub core_protocol: Option<String>,
     /// `--without-edge`: the core over the same line.
     pub without_edge: bool,
     /// `--file-system`: the file system.
@@ -44,6 +46,7 @@ impl BedOptions {
             ("--size", self.size.is_some()),
             ("--cache-size", self.cache_size.is_some()),
             ("--write-back", self.write_back.is_some()),
+            ("--core-protocol", self.core_protocol.is_some()),
             ("--without-edge", self.without_edge),
             ("--file-system", self.file_system.is_some()),
             ("--machine", self.machine.is_some()),

@@ -1,10 +1,10 @@
-//! The content of a report on a measured load curve.
+//! The content of a report on a measured load curve, or on a run as its only point.
 
 use super::{DisclosureInput, MeasuredPoint};
 use crate::sut::Sut;
 use plimsoll_measure::curve::PointVerdict;
 use plimsoll_plan::{Criteria, counted, show_duration};
-use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Verdict};
+use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Run, Target, Verdict};
 use std::time::Duration;
 
 /// Bytes of a megabyte in reports.
@@ -21,12 +21,35 @@ impl DisclosureInput {
             workload: curve.workload.clone(),
             unit: curve.metric.clone(),
             points: curve.points.iter().filter_map(point).collect(),
-            criteria: criteria(&curve.criteria),
+            criteria: criteria(Some(&curve.criteria)),
             scale: curve.scale,
             environment: curve.environment.clone(),
             notes: notes(curve, &sut),
             sut,
             version: curve.program.version.clone(),
+            date,
+        }
+    }
+
+    /// The input of a report from a single run: a curve with one point, and so without an overall response
+    /// time. The load of a workload without a business metric is its throughput, as in SPECsfs2008; a run
+    /// that failed, was interrupted or completed nothing has no point.
+    #[must_use]
+    pub fn of_run(run: &Run, sut: Sut, date: String) -> Self {
+        let mix = run.mix.as_ref();
+        let load = mix.map_or(run.summary.ops_per_s.round() as u64, |m| m.load);
+        let point = point(&CurvePoint::of(run, load, "")).filter(|_| run.summary.ops > 0);
+        let metric = run.plan.metric.as_ref();
+        Self {
+            workload: run.workload.clone(),
+            unit: mix.map_or("Ops/Sec".into(), |m| m.metric.clone()),
+            points: point.into_iter().collect(),
+            criteria: criteria(metric.map(|m| &m.criteria)),
+            scale: mix.map_or(1.0, |m| m.scale),
+            environment: run.environment.clone(),
+            notes: run_notes(run, &sut),
+            sut,
+            version: run.program.version.clone(),
             date,
         }
     }
@@ -49,17 +72,26 @@ fn point(p: &CurvePoint) -> Option<MeasuredPoint> {
     })
 }
 
-fn criteria(c: &Criteria) -> Vec<String> {
-    let mut all =
-        vec![
-        format!("every process does at least {} % of its operations", c.process_percent),
-        format!("all processes together do at least {} % of theirs", c.total_percent),
+/// The criteria of a valid point; without those of a business metric, the ones of every run.
+fn criteria(of_metric: Option<&Criteria>) -> Vec<String> {
+    let mut all = vec![];
+    if let Some(c) = of_metric {
+        all.push(format!(
+            "every process does at least {} % of its operations",
+            c.process_percent
+        ));
+        all.push(format!(
+            "all processes together do at least {} % of theirs",
+            c.total_percent
+        ));
+    }
+    all.extend([
         "no operation fails".into(),
         "the target does not stand still at the end of the measured time, nor for more than a twentieth of it"
             .into(),
         "the measuring machine has processor time left, and starts operations on schedule".into(),
-    ];
-    if let Some(limit) = c.latency {
+    ]);
+    if let Some(limit) = of_metric.and_then(|c| c.latency) {
         let limit = limit.as_secs_f64() * 1e3;
         all.push(format!("the mean response time is at most {limit} ms"));
     }
@@ -68,23 +100,18 @@ fn criteria(c: &Criteria) -> Vec<String> {
 
 /// How the curve was measured, and what is not stated.
 fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
-    let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
-    let clock = match curve.clock {
-        ClockKind::Real => "",
-        ClockKind::Virtual => ", of virtual time: simulated, not measured",
-    };
-    let mut notes = vec![format!(
-        "Measured from {} on: {} of warm-up and {} of measuring at each load point{clock}. Target \
-         {} ({}), {}, seed {}. Latencies are response times: from an operation's scheduled start \
-         to its return.",
-        curve.started_at,
-        length(curve.warmup_s),
-        length(curve.measure_s),
-        curve.target.url,
-        curve.target.description,
-        counted(u64::from(curve.ranks), "process", "processes"),
-        curve.seed
-    )];
+    let mut notes = vec![
+        Measurement {
+            started_at: &curve.started_at,
+            warmup_s: curve.warmup_s,
+            window_s: curve.measure_s,
+            clock: curve.clock,
+            target: &curve.target,
+            ranks: curve.ranks,
+            seed: curve.seed,
+        }
+        .sentence(),
+    ];
     let (done, all) = (curve.points.len(), curve.selection.loads.len());
     if done < all {
         let why = match curve.state {
@@ -98,14 +125,76 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
         notes.push(format!("{done} of {all} load points: {why}{reason}."));
     }
     notes.extend(curve.notes.iter().map(|n| n.text.clone()));
+    notes.extend(not_stated(sut));
+    notes
+}
+
+/// How the run was measured, what happened meanwhile, and what is not stated.
+fn run_notes(run: &Run, sut: &Sut) -> Vec<String> {
+    let mut notes = vec![
+        Measurement {
+            started_at: &run.started_at,
+            warmup_s: run.window_start_s,
+            window_s: run.window_s,
+            clock: run.clock,
+            target: &run.target,
+            ranks: run.ranks,
+            seed: run.seed,
+        }
+        .sentence(),
+        "One run, not a load curve: how the system behaves at other loads is not known.".into(),
+    ];
+    if !run.events.is_empty() {
+        let event = |e: &plimsoll_results::RunEvent| format!("{} s: {}", e.at_s, e.action);
+        let events: Vec<String> = run.events.iter().map(event).collect();
+        notes.push(format!("Events during the run: {}.", events.join("; ")));
+    }
+    notes.extend(run.notes.iter().map(|n| n.text.clone()));
+    notes.extend(not_stated(sut));
+    notes
+}
+
+/// What is said of every measurement.
+struct Measurement<'a> {
+    started_at: &'a str,
+    warmup_s: f64,
+    window_s: f64,
+    clock: ClockKind,
+    target: &'a Target,
+    ranks: u32,
+    seed: u64,
+}
+
+impl Measurement<'_> {
+    fn sentence(&self) -> String {
+        let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
+        let clock = match self.clock {
+            ClockKind::Real => "",
+            ClockKind::Virtual => ", of virtual time: simulated, not measured",
+        };
+        format!(
+            "Measured from {} on: {} of warm-up and {} of measuring at each load point{clock}. Target \
+             {} ({}), {}, seed {}. Latencies are response times: from an operation's scheduled start \
+             to its return.",
+            self.started_at,
+            length(self.warmup_s),
+            length(self.window_s),
+            self.target.url,
+            self.target.description,
+            counted(u64::from(self.ranks), "process", "processes"),
+            self.seed
+        )
+    }
+}
+
+fn not_stated(sut: &Sut) -> Option<String> {
     let (_, missing) = sut.stated();
-    if !missing.is_empty() {
-        notes.push(format!(
+    (!missing.is_empty()).then(|| {
+        format!(
             "The description of the system does not state: {}.",
             missing.join(", ")
-        ));
-    }
-    notes
+        )
+    })
 }
 
 #[cfg(test)]

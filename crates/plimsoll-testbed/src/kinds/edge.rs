@@ -7,6 +7,7 @@ use crate::BedError;
 use crate::bed::Bed;
 use crate::daemon::{CommandLine, Ready};
 use crate::needs::Need;
+use crate::options::BedOptions;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
@@ -16,11 +17,12 @@ use std::time::Duration;
 /// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "edge",
-    summary: "a caching edge filer (rclone over NFSv3), its core filer over WebDAV behind a line",
+    summary: "a caching edge filer (rclone over NFSv3), its core filer over WebDAV or S3 behind a line",
     options: &[
         "--rtt",
         "--cache-size",
         "--write-back",
+        "--core-protocol",
         "--without-edge",
         "--size",
     ],
@@ -39,7 +41,76 @@ pub(super) const DEFAULT_RTT: Duration = Duration::from_millis(150);
 /// Time after its last change at which a file is written to the core if none is given.
 const DEFAULT_WRITE_BACK: Duration = Duration::from_secs(5);
 
-const WEBDAV_PORT: u16 = 8080;
+/// Port of the core filer for the edge.
+const CORE_PORT: u16 = 8080;
+
+/// The key pair of S3. Only the bed's own network leads there.
+const S3_KEY: (&str, &str) = ("plimsoll", "plimsoll-testbed");
+
+/// Bucket of S3 that holds the core's files: a directory of this name.
+const BUCKET: &str = "files";
+
+/// What an edge speaks to its core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CoreProtocol {
+    Webdav,
+    S3,
+}
+
+impl CoreProtocol {
+    fn of(bed: &Bed) -> Result<Self, BedError> {
+        let value = bed.options.core_protocol.as_deref();
+        let name = BedOptions::choice("--core-protocol", value, &["webdav", "s3"])?;
+        Ok(match name {
+            "s3" => Self::S3,
+            _ => Self::Webdav,
+        })
+    }
+
+    /// Where the core's files are in the directory that it serves.
+    fn root(self) -> &'static str {
+        match self {
+            Self::Webdav => "",
+            Self::S3 => BUCKET,
+        }
+    }
+
+    fn role(self) -> &'static str {
+        match self {
+            Self::Webdav => "core filer, WebDAV",
+            Self::S3 => "core filer, S3",
+        }
+    }
+
+    /// The arguments of rclone that serve it.
+    fn serve(self, line: CommandLine) -> CommandLine {
+        match self {
+            Self::Webdav => line.args(["serve", "webdav", "--links"]),
+            Self::S3 => line
+                .args(["serve", "s3", "--links", "--auth-key"])
+                .arg(format!("{},{}", S3_KEY.0, S3_KEY.1)),
+        }
+    }
+
+    /// The edge's side: its remote `core` behind the line.
+    fn remote(self, line: CommandLine, at: SocketAddr) -> CommandLine {
+        let url = format!("http://{at}");
+        match self {
+            Self::Webdav => line
+                .env("RCLONE_CONFIG_CORE_TYPE", "webdav")
+                .env("RCLONE_CONFIG_CORE_URL", url)
+                .env("RCLONE_CONFIG_CORE_VENDOR", "rclone"),
+            // An object store has no directories but by markers, and workloads create empty ones.
+            Self::S3 => line
+                .env("RCLONE_CONFIG_CORE_TYPE", "s3")
+                .env("RCLONE_CONFIG_CORE_PROVIDER", "Rclone")
+                .env("RCLONE_CONFIG_CORE_ENDPOINT", url)
+                .env("RCLONE_CONFIG_CORE_ACCESS_KEY_ID", S3_KEY.0)
+                .env("RCLONE_CONFIG_CORE_SECRET_ACCESS_KEY", S3_KEY.1)
+                .env("RCLONE_CONFIG_CORE_DIRECTORY_MARKERS", "true"),
+        }
+    }
+}
 
 /// Time for which a core filer trusts its lists of directories: files also come by its other protocol.
 const CORE_DIR_CACHE: &str = "--dir-cache-time=1s";
@@ -50,13 +121,20 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
         let why = "--without-edge has no cache: --cache-size and --write-back do not apply";
         return Err(BedError::Usage(why.into()));
     }
+    if options.without_edge && options.core_protocol.is_some() {
+        let why = "--without-edge has the core's NFS only: --core-protocol does not apply";
+        return Err(BedError::Usage(why.into()));
+    }
+    let protocol = CoreProtocol::of(bed)?;
     let (with_edge, rtt) = (!options.without_edge, options.rtt.unwrap_or(DEFAULT_RTT));
-    let core = bed.limited_data("core")?;
+    let served = bed.limited_data("core")?;
+    let core = served.join(protocol.root());
+    std::fs::create_dir_all(&core).map_err(BedError::at(&core))?;
     let version = CommandLine::new("rclone").arg("version");
     bed.software("rclone", "core filer and edge filer", &version);
     let address = bed.address(1)?;
     if with_edge {
-        start_edge(bed, &core, address, rtt)?;
+        start_edge(bed, protocol, &served, address, rtt)?;
     }
     let (near, far) = start_core(bed, &core, address, rtt)?;
     bed.add_url("core", url(far));
@@ -65,25 +143,32 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Starts the core's WebDAV, the line to it, and the edge.
-fn start_edge(bed: &mut Bed, core: &Path, at_core: IpAddr, rtt: Duration) -> Result<(), BedError> {
-    let webdav = SocketAddr::new(at_core, WEBDAV_PORT);
-    let serve = rclone(bed)?
-        .args(["serve", "webdav", "--links", CORE_DIR_CACHE])
-        .arg(core)
-        .arg(format!("--addr={webdav}"));
-    bed.node("core", "core filer, WebDAV", Some(at_core))
-        .has_file_system(core);
-    bed.start_and_wait("core", serve, Ready::Listening(vec![webdav]))?;
-    let line = SocketAddr::new(bed.address(2)?, WEBDAV_PORT);
-    bed.add_line("line", line, webdav, rtt)?;
+/// Starts the core's service for the edge, the line to it, and the edge.
+fn start_edge(
+    bed: &mut Bed,
+    protocol: CoreProtocol,
+    served: &Path,
+    at_core: IpAddr,
+    rtt: Duration,
+) -> Result<(), BedError> {
+    let core = SocketAddr::new(at_core, CORE_PORT);
+    let serve = protocol
+        .serve(rclone(bed)?)
+        .arg(CORE_DIR_CACHE)
+        .arg(served)
+        .arg(format!("--addr={core}"));
+    bed.node("core", protocol.role(), Some(at_core))
+        .has_file_system(served);
+    bed.start_and_wait("core", serve, Ready::Listening(vec![core]))?;
+    let line = SocketAddr::new(bed.address(2)?, CORE_PORT);
+    bed.add_line("line", line, core, rtt)?;
     let cache = bed.limited_data("cache")?;
     let write_back = bed.options.write_back.unwrap_or(DEFAULT_WRITE_BACK);
-    let mut edge = rclone(bed)?
-        .env("RCLONE_CONFIG_CORE_TYPE", "webdav")
-        .env("RCLONE_CONFIG_CORE_URL", format!("http://{line}"))
-        .env("RCLONE_CONFIG_CORE_VENDOR", "rclone")
-        .args(["serve", "nfs", "core:", "--vfs-cache-mode=full"])
+    let mut edge = protocol
+        .remote(rclone(bed)?, line)
+        .args(["serve", "nfs"])
+        .arg(format!("core:{}", protocol.root()))
+        .arg("--vfs-cache-mode=full")
         .args(["--nfs-cache-type=disk", "--links"])
         .args(["--dir-cache-time=1h", "--cache-dir"])
         .arg(&cache)
@@ -158,14 +243,15 @@ fn rclone(bed: &Bed) -> Result<CommandLine, BedError> {
 /// How far the core is behind.
 fn status(bed: &mut Bed) -> KindStatus {
     let dir = |name: &str| bed.data(name).unwrap_or_default();
-    let core = dir("core");
+    let root = CoreProtocol::of(bed).map_or("", CoreProtocol::root);
+    let core = dir("core").join(root);
     let mut at_core = Vec::new();
     files(&core, &mut at_core);
     let mut lines = vec![format!("files at the core: {}", at_core.len())];
     if bed.options.without_edge {
         return KindStatus::of_lines(lines);
     }
-    let cached = CachedFiles::read(&dir("cache"));
+    let cached = CachedFiles::read(&dir("cache"), root);
     lines.push(format!(
         "files in the cache of the edge: {}",
         cached.files.len()
@@ -211,7 +297,8 @@ struct CachedFiles {
 }
 
 impl CachedFiles {
-    fn read(cache: &Path) -> Self {
+    /// `remote_root` is where the core's files begin in the edge's remote.
+    fn read(cache: &Path, remote_root: &str) -> Self {
         let root = cache.join("vfsMeta");
         let mut paths = Vec::new();
         files(&root, &mut paths);
@@ -220,7 +307,8 @@ impl CachedFiles {
             // The first directory is the name of the core as rclone makes it from its options.
             let mut below = path.strip_prefix(&root).ok()?.components();
             below.next()?;
-            Some((below.as_path().to_owned(), file))
+            let path = below.as_path().strip_prefix(remote_root).ok()?;
+            Some((path.to_owned(), file))
         };
         let files: Vec<_> = paths.iter().filter_map(|path| read(path)).collect();
         Self {

@@ -153,6 +153,9 @@ pub struct UpArgs {
     /// Time after its last change at which an edge writes a file to the core [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub write_back: Option<Duration>,
+    /// What an edge speaks to its core: webdav or s3 [default: webdav]
+    #[arg(long, value_name = "PROTOCOL")]
+    pub core_protocol: Option<String>,
     /// The core filer over the same line, without the edge
     #[arg(long)]
     pub without_edge: bool,
@@ -196,6 +199,7 @@ impl UpArgs {
             size: self.size,
             cache_size: self.cache_size,
             write_back: self.write_back,
+            core_protocol: self.core_protocol.clone(),
             without_edge: self.without_edge,
             file_system: self.file_system.clone(),
             machine: self.machine.clone(),

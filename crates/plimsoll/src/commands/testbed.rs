@@ -484,3 +484,36 @@ pub fn enter(target: &str) -> Result<(), CommandError> {
     });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::names_target;
+    use std::ffi::OsString;
+
+    #[test]
+    fn commands_that_name_their_target_are_known() {
+        let names = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            names_target(&words)
+        };
+        for line in [
+            "run fileserver --target null:",
+            "run fileserver --target=null:",
+            "md -i nfs3 -D 2",
+            "md -infs3",
+            "md --interface=posix",
+            "profile p.prof --filesystem a=/mnt/a",
+            "study nfs4-opens --nfs3 nfs3://h/e",
+            "study nfs4-opens --nfs4=nfs4://h/e",
+        ] {
+            assert!(names(line), "{line}");
+        }
+        for line in [
+            "run fileserver --time 2s",
+            "md -D 2",
+            "curve vda --interval=1s",
+        ] {
+            assert!(!names(line), "{line}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
-use plimsoll_results::{LoadCurve, Verdict};
+use plimsoll_results::{LoadCurve, Run, Verdict};
 use serde_json::Value;
 use std::path::Path;
 
@@ -332,6 +332,43 @@ fn published_reports_are_reported_as_they_are_imported() {
     }
 }
 
+/// A run is a curve of one point: its load is that of the business metric, or else its throughput.
+#[test]
+fn a_run_has_a_disclosure_of_its_own() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("sut.toml"), "[product]\nname = \"Box 7\"\n").unwrap();
+    let disclosed = |dir: &str, file: &str| {
+        let words = [dir, "--format=disclosure", "--sut=sut.toml", "-o", file];
+        report(&bench, &words).expect_code(0);
+        import(&bench, file)
+    };
+    let ended = measure(&bench, "run", &["--load=5", "--format=json"]);
+    let run: Run = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+    let back = disclosed(&only_results(&bench), "mix.txt");
+    let point = &back["points"][0];
+    assert_eq!(point["load"], 5.0);
+    assert_eq!(point["ops_per_s"], thousandths(run.summary.ops_per_s));
+    assert_eq!(point["latency_ms"], thousandths(run.summary.mean_ms));
+    assert_eq!(back["product"], "Box 7");
+    assert_eq!(back["unit"], "Users");
+    assert_eq!(back["ort_ms"], Value::Null);
+
+    std::fs::remove_dir_all(bench.path("results")).unwrap();
+    let without_metric = ["run", "randomread", "--set=filesize=1m", "--time=1s"];
+    let where_to = [
+        "--results=results",
+        "--clock=virtual",
+        EIGHT_SERVERS,
+        "--format=json",
+    ];
+    let ended = plimsoll(&bench, &[&without_metric[..], &where_to].concat());
+    let run: Run = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+    let back = disclosed(&only_results(&bench), "closed.txt");
+    assert_eq!(back["points"].as_array().map(Vec::len), Some(1));
+    assert_eq!(back["points"][0]["load"], run.summary.ops_per_s.round());
+    assert_eq!(back["peak"], run.summary.ops_per_s.round());
+}
+
 #[test]
 fn what_there_is_no_report_of_is_refused_by_name() {
     let bench = Bench::on_tmpfs();
@@ -341,14 +378,15 @@ fn what_there_is_no_report_of_is_refused_by_name() {
     std::fs::create_dir(bench.path("empty")).unwrap();
     std::fs::write(bench.path("prose.txt"), "no report\n").unwrap();
     std::fs::write(bench.path("bad.toml"), "[produkt]\n").unwrap();
+    std::fs::write(bench.path("sut.toml"), "[product]\nname = \"Box 7\"\n").unwrap();
     let refused = |args: &[&str], says: &str| {
         let text = report(&bench, args).refusal();
         assert!(text.contains(says), "{args:?}:\n{text}");
     };
     let disclosure = "--format=disclosure";
     refused(
-        &[&run, disclosure],
-        "is a run, and a disclosure report is made of a load curve",
+        &[&run, "--format=html", "--sut=sut.toml"],
+        "is a run, and the page of a disclosure is that of a load curve",
     );
     refused(
         &[&search, disclosure],
@@ -356,7 +394,7 @@ fn what_there_is_no_report_of_is_refused_by_name() {
     );
     refused(
         &[&run, &run, disclosure],
-        "made of one load curve, and 2 results were given",
+        "made of one load curve or run, and 2 results were given",
     );
     refused(
         &[&run, "--sut=bad.toml"],

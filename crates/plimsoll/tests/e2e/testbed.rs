@@ -188,6 +188,7 @@ fn a_bed_is_started_loaded_hurt_and_ended() {
     );
     let list = beds.testbed(&["list"]).expect_code(0).stdout;
     assert!(list.contains("\n  testbed:first  nfs, nfs4://"), "{list}");
+    assert!(list.contains("--software gluster (root): needs "), "{list}");
 
     assert_eq!(
         beds.testbed(&["down", "first"]).expect_code(0).stdout,

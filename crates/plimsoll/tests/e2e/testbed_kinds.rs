@@ -231,6 +231,29 @@ fn a_caching_edge_goes_on_after_faults() {
     bed.down();
 }
 
+/// Over S3 the core's files are objects of a bucket, in directories that have markers.
+#[test]
+fn an_edge_writes_back_to_an_object_store() {
+    needs_root!();
+    let options = ["--rtt=2ms", "--write-back=1s", "--core-protocol=s3"];
+    let Some(bed) = Bed::up("edge", &options) else {
+        return;
+    };
+    bed.md("-1");
+    bed.load();
+    bed.cut_and_heal("line");
+    bed.hurt(&["core"]);
+    bed.md("-2");
+    bed.done(&["testbed", "status", NAME, "--wait", "60s"]);
+    let data = bed.beds().join("data").join(NAME);
+    let at_core = bed.sh(&format!(
+        "find {}/core/files/md -type f | wc -l",
+        data.display()
+    ));
+    assert_ne!(at_core.trim(), "0");
+    bed.down();
+}
+
 #[test]
 fn a_core_without_its_edge_is_far_away() {
     needs_root!();

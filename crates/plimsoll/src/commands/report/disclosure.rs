@@ -1,20 +1,20 @@
-//! The full disclosure report of a load curve.
+//! The full disclosure report of a load curve, or of a run as its only point.
 
 use super::results::{LoadedResult, ResultKind};
 use crate::commands::sut;
 use crate::exit::CommandError;
 use plimsoll_disclosure::{Disclosure, DisclosureInput, Sut};
 use plimsoll_html::{RunData, page};
-use plimsoll_results::{LoadCurve, SUT_FILE};
+use plimsoll_results::SUT_FILE;
 use std::path::Path;
 
-/// The report of the only curve that was given; `description` is the file that describes the
+/// The report of the only curve or run that was given; `description` is the file that describes the
 /// system under test, without which the report says that nothing of it is stated.
 pub(super) fn disclosure(
     found: &[LoadedResult],
     description: Option<&Path>,
 ) -> Result<String, CommandError> {
-    Ok(of_curve(found, description)?.2.to_text())
+    Ok(of_only(found, description)?.1.to_text())
 }
 
 /// The page of the only curve that was given, with its disclosure.
@@ -22,43 +22,57 @@ pub(super) fn page(
     found: &[LoadedResult],
     description: Option<&Path>,
 ) -> Result<String, CommandError> {
-    let (name, curve, disclosure) = of_curve(found, description)?;
-    // There is only one.
-    let said = found.first().map(|f| f.annotations.clone());
-    let said = said.unwrap_or_default();
-    Ok(page::disclosed(name, curve, &said, &disclosure))
-}
-
-/// The only curve that was given, with its name and its disclosure.
-fn of_curve<'a>(
-    found: &'a [LoadedResult],
-    description: Option<&Path>,
-) -> Result<(&'a str, &'a LoadCurve, Disclosure), CommandError> {
-    let [only] = found else {
-        return Err(CommandError::usage(format!(
-            "a disclosure report is made of one load curve, and {} results were given",
-            found.len()
-        )));
-    };
+    let (only, disclosure) = of_only(found, description)?;
     let ResultKind::Measured(RunData::Curve { name, curve, .. }) = &only.what else {
         return Err(CommandError::usage(format!(
-            "{}, and a disclosure report is made of a load curve: `plimsoll curve` measures one",
+            "{}, and the page of a disclosure is that of a load curve: expected --format disclosure",
             only.shown()
         )));
     };
-    let sut = match description {
-        Some(file) => sut::read(file)?,
-        // A curve on a test bed has one.
-        None => match only.path.join(SUT_FILE) {
-            file if file.is_file() => sut::read(&file)?,
-            _ => Sut::default(),
-        },
+    Ok(page::disclosed(name, curve, &only.annotations, &disclosure))
+}
+
+/// The only curve or run that was given, and its disclosure.
+fn of_only<'a>(
+    found: &'a [LoadedResult],
+    description: Option<&Path>,
+) -> Result<(&'a LoadedResult, Disclosure), CommandError> {
+    let [only] = found else {
+        return Err(CommandError::usage(format!(
+            "a disclosure report is made of one load curve or run, and {} results were given",
+            found.len()
+        )));
     };
     let now = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
-    let report = DisclosureInput::of_curve(curve, sut, now).disclosure();
-    let report = report.map_err(|e| {
+    let described = description.map(sut::read).transpose()?;
+    let input = match &only.what {
+        ResultKind::Measured(RunData::Curve { curve, .. }) => {
+            let sut = match (described, only.path.join(SUT_FILE)) {
+                (Some(sut), _) => sut,
+                // A curve on a test bed has one.
+                (None, file) if file.is_file() => sut::read(&file)?,
+                (None, _) => Sut::default(),
+            };
+            DisclosureInput::of_curve(curve, sut, now)
+        }
+        ResultKind::Measured(RunData::Run(loaded)) => {
+            let run = &loaded.run;
+            let bed = run.target.testbed.as_ref();
+            let of_bed = || bed.map(|bed| Sut::of_test_bed(bed, &run.environment));
+            let sut = described.or_else(of_bed).unwrap_or_default();
+            DisclosureInput::of_run(run, sut, now)
+        }
+        _ => {
+            return Err(CommandError::usage(format!(
+                "{}, and a disclosure report is made of a load curve or a run: `plimsoll curve` measures \
+                 one",
+                only.shown()
+            )));
+        }
+    };
+    let report = input.disclosure().map_err(|e| {
         let path = only.path.display();
         CommandError::usage(format!("there is no disclosure report of {path}: {e}"))
     })?;
-    Ok((name, curve, report))
+    Ok((only, report))
 }
