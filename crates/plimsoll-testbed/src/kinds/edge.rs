@@ -330,19 +330,18 @@ impl CachedFiles {
     }
 
     /// How long after its last change each file was at the core: the time of the last change of its inode
-    /// there, less that of its contents at the edge. A file that came from the core has the time that it has
-    /// there, in whole seconds; one that was written at the edge has a time of its own.
+    /// there, less that of its contents at the edge. A file that was read from the core has the time at which
+    /// it got into the cache instead, which is after it was there.
     fn arrivals(&self, core: &Path) -> Option<String> {
-        let written = self.files.iter().filter(|(path, file)| {
-            !file.dirty && !is_link(path) && file.mod_time.subsec_nanosecond() != 0
-        });
+        let written = self.files.iter();
+        let written = written.filter(|(path, file)| !file.dirty && !is_link(path));
         let seconds = |(path, file): &(PathBuf, CachedFile)| {
             let there = core.join(path).symlink_metadata().ok()?;
             let nanoseconds = i32::try_from(there.ctime_nsec()).ok()?;
             let arrived = jiff::Timestamp::new(there.ctime(), nanoseconds).ok()?;
             Some(arrived.duration_since(file.mod_time).as_secs_f64())
         };
-        let mut all: Vec<f64> = written.filter_map(seconds).collect();
+        let mut all: Vec<f64> = written.filter_map(seconds).filter(|s| *s >= 0.0).collect();
         all.sort_by(f64::total_cmp);
         let (first, last) = (all.first()?, all.last()?);
         let median = all[all.len() / 2];

@@ -130,6 +130,10 @@ pub struct ReplicasStudyArgs {
     /// Number of servers that store data
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Target")]
     pub servers: u32,
+    /// Maximum time after the loss of a server until all copies are there again
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    #[arg(help_heading = "Load")]
+    pub wait: Duration,
     /// Number of load points of vda
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Load")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=100))]

@@ -342,6 +342,7 @@ fn copies_outlive_a_server() {
         "--points=2",
         "--max-load=2",
         "--time=1s",
+        "--wait=5s",
         "--results=results",
     ]);
     let ended = Ended::of(command);

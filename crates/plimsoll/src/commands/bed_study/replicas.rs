@@ -14,9 +14,6 @@ pub(super) const NAME: &str = "replicas";
 /// Length of a window of a load point if none is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 
-/// Seconds that a cluster may take to have all copies again.
-const HEAL_LIMIT_S: u64 = 60;
-
 /// The words that make files of `vda` small at its full rates: a stream has 32 MiB, and 20 MiB of small
 /// files beside them. What is measured is how many streams are written and read, not how many are kept.
 const VDA: [&str; 7] = [
@@ -92,13 +89,14 @@ fn on_bed(design: &mut StudyDesign, args: &ReplicasStudyArgs, software: &str, co
         design.unit();
         design.step("fileserver", &column, StudyAction::Measure(run));
         if copies > 1 {
-            hurt(design, &column, &target, window);
+            hurt(design, args, &column, &target);
         }
     }
 }
 
 /// The steps of a file server whose cluster loses a server for a while.
-fn hurt(design: &mut StudyDesign, column: &str, target: &str, window: Duration) {
+fn hurt(design: &mut StudyDesign, args: &ReplicasStudyArgs, column: &str, target: &str) {
+    let window = args.study.time.unwrap_or(DEFAULT_TIME);
     let mut run = words(&FILESERVER);
     run.extend(words(&["--time", &time(window * 4), target]));
     run.extend(words(&["--interval=100ms", "--on-error=count", "--verify"]));
@@ -109,5 +107,5 @@ fn hurt(design: &mut StudyDesign, column: &str, target: &str, window: Duration) 
     let status = |wait_s| StudyAction::Status { wait_s };
     design.step(group, &format!("{column}, before"), status(0));
     design.step(group, column, StudyAction::Measure(run));
-    design.step(group, &format!("{column}, after"), status(HEAL_LIMIT_S));
+    design.step(group, &format!("{column}, after"), status(args.wait.as_secs()));
 }
