@@ -10,7 +10,7 @@ use plimsoll_wan::{Link, Relay};
 use procfs::Current;
 use rustix::process::Signal;
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -325,19 +325,30 @@ fn fill(dir: &Path, given_up: impl Fn() -> bool) -> Result<(), BedError> {
     check_memory(dir)?;
     let path = dir.join(FILL_FILE);
     let mut file = File::create(&path).map_err(BedError::at(&path))?;
-    let mut chunk = vec![0xA5; 1 << 20];
-    while !chunk.is_empty() && !given_up() {
-        match file.write(&chunk) {
-            Ok(1..) => {}
-            // Smaller ones may still fit.
-            Ok(0) => chunk.truncate(chunk.len() / 2),
-            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
-                chunk.truncate(chunk.len() / 2)
-            }
-            Err(e) => return Err(BedError::at(&path)(e)),
+    // What a file system reserves for data that are not yet on the disk is free again once they are.
+    while write_until_full(&mut file, &given_up).map_err(BedError::at(&path))? > 0 {
+        match file.sync_all() {
+            Err(e) if e.kind() != ErrorKind::StorageFull => return Err(BedError::at(&path)(e)),
+            _ => {}
         }
     }
     Ok(())
+}
+
+/// Writes until not one byte more has room; returns the bytes written.
+fn write_until_full(file: &mut File, given_up: impl Fn() -> bool) -> std::io::Result<u64> {
+    let mut chunk = vec![0xA5; 1 << 20];
+    let mut written = 0;
+    while !chunk.is_empty() && !given_up() {
+        match file.write(&chunk) {
+            Ok(bytes @ 1..) => written += bytes as u64,
+            // Smaller ones may still fit.
+            Ok(0) => chunk.truncate(chunk.len() / 2),
+            Err(e) if e.kind() == ErrorKind::StorageFull => chunk.truncate(chunk.len() / 2),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(written)
 }
 
 /// Checks that a file system in memory can be filled without taking all of the machine's.
