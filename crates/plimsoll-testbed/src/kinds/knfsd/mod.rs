@@ -234,7 +234,9 @@ rpcbind -w; rpc.mountd -p @MOUNT@
 echo 3 > /proc/sys/fs/nfs/nlm_timeout; echo 1 > /proc/sys/fs/nfs/nlm_grace_period
 # The export is there before the server: until then it refuses clients of one that was restarted.
 exportfs -i -o rw,no_root_squash,insecure,no_subtree_check,sync,fsid=0 '*:/mnt/export' || exit 1
-rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace
+# An operation on a delegated file can hold its thread until the delegation is returned, up to 45 s. The
+# kernel's 8 threads are soon all held so, and none is left that could accept the return.
+rpc.nfsd -G 10 -L 10 64; echo Y > /proc/fs/nfsd/v4_end_grace
 echo @READY@
 while :; do sleep 1000; done
 "#;
