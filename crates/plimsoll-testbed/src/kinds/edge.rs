@@ -100,14 +100,14 @@ impl CoreProtocol {
                 .env("RCLONE_CONFIG_CORE_TYPE", "webdav")
                 .env("RCLONE_CONFIG_CORE_URL", url)
                 .env("RCLONE_CONFIG_CORE_VENDOR", "rclone"),
-            // An object store has no directories but by markers, and workloads create empty ones.
+            // Directories are at the core as soon as there is a file in them: rclone's S3 server refuses the
+            // markers of empty ones.
             Self::S3 => line
                 .env("RCLONE_CONFIG_CORE_TYPE", "s3")
                 .env("RCLONE_CONFIG_CORE_PROVIDER", "Rclone")
                 .env("RCLONE_CONFIG_CORE_ENDPOINT", url)
                 .env("RCLONE_CONFIG_CORE_ACCESS_KEY_ID", S3_KEY.0)
-                .env("RCLONE_CONFIG_CORE_SECRET_ACCESS_KEY", S3_KEY.1)
-                .env("RCLONE_CONFIG_CORE_DIRECTORY_MARKERS", "true"),
+                .env("RCLONE_CONFIG_CORE_SECRET_ACCESS_KEY", S3_KEY.1),
         }
     }
 }

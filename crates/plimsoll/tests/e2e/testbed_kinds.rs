@@ -231,7 +231,7 @@ fn a_caching_edge_goes_on_after_faults() {
     bed.down();
 }
 
-/// Over S3 the core's files are objects of a bucket, in directories that have markers.
+/// Over S3 the core's files are objects of a bucket.
 #[test]
 fn an_edge_writes_back_to_an_object_store() {
     needs_root!();

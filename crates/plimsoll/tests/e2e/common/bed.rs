@@ -228,8 +228,10 @@ impl Bed {
         for group in &traces.control_groups {
             assert!(!group.exists(), "{}", group.display());
         }
-        let devices = loop_devices();
-        assert!(!devices.contains(&root), "{devices}");
+        // The kernel detaches them after the last namespace with a mount of them has ended.
+        wait_until("the end of its loop devices", || {
+            !loop_devices().contains(&root)
+        });
         wait_until("the end of its processes", || {
             processes_with(&root).is_empty()
         });
