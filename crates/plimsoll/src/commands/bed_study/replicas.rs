@@ -107,5 +107,9 @@ fn hurt(design: &mut StudyDesign, args: &ReplicasStudyArgs, column: &str, target
     let status = |wait_s| StudyAction::Status { wait_s };
     design.step(group, &format!("{column}, before"), status(0));
     design.step(group, column, StudyAction::Measure(run));
-    design.step(group, &format!("{column}, after"), status(args.wait.as_secs()));
+    design.step(
+        group,
+        &format!("{column}, after"),
+        status(args.wait.as_secs()),
+    );
 }
