@@ -79,6 +79,9 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 	@scripts/setup-kernel
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
+# Most of the time tests wait: for windows, servers and time limits. Two run at a time on each processor.
+test test-root: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+
 # Where an ordinary user may make no namespaces, tests that need root's rights get them by `sudo -n`.
 test test-mpi: export PLIMSOLL_TEST_SUDO := 1
 
