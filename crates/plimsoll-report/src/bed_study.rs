@@ -242,10 +242,14 @@ fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
     if let Some(why) = &bed.unavailable {
         out.push_str(&format!("  not available: {why}\n"));
     }
-    for step in study.steps.iter().filter(|s| s.bed == bed.name) {
+    let steps = (1..).zip(&study.steps);
+    for (number, step) in steps.filter(|(_, s)| s.bed == bed.name) {
+        // Each in a directory of its own, as in the results of the study.
+        let results = format!("plimsoll-results/{}/step-{number}", bed.name);
         let command = match &step.action {
-            StudyAction::Prepare(words) | StudyAction::Measure(words) => {
-                format!("plimsoll {}", shell_words(words))
+            StudyAction::Prepare(words) => format!("plimsoll {}", shell_words(words)),
+            StudyAction::Measure(words) => {
+                format!("plimsoll {} --results {results}", shell_words(words))
             }
             StudyAction::Status { wait_s: 0 } => format!("plimsoll testbed status {}", bed.name),
             StudyAction::Status { wait_s } => {
@@ -255,11 +259,12 @@ fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
         };
         out.push_str(&format!("  {command}\n"));
         if let StudyAction::Measure(words) = &step.action
-            && let [command, workload, ..] = &words[..]
-            && command == "curve"
+            && let [command, ..] = &words[..]
+            && ["curve", "run"].contains(&command.as_str())
         {
-            let curve = format!("plimsoll-results/{workload}-curve-*");
-            out.push_str(&format!("  plimsoll report {curve} --format disclosure\n"));
+            out.push_str(&format!(
+                "  plimsoll report {results}/* --format disclosure\n"
+            ));
         }
     }
     out.push_str(&format!("plimsoll testbed down {}\n", bed.name));

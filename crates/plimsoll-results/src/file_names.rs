@@ -39,7 +39,7 @@ pub const ANNOTATIONS_FILE: &str = "annotations.json";
 /// Page that compares the results of a profile or of a study.
 pub const COMPARISON_FILE: &str = "comparison.html";
 
-/// End of the name of a disclosure report beside a curve, whose name it follows.
+/// End of the name of a disclosure report beside a curve or run, whose name it follows.
 pub const DISCLOSURE_SUFFIX: &str = "-disclosure.txt";
 
 /// File that describes the system under test.

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// Directory of a run that holds what each rank measured.
 const RANKS_DIR: &str = "ranks";
 
-/// What is to be taken away, looked at and not yet touched. While it lives nobody else begins to
-/// write to the results.
+/// What is to be taken away, looked at and not yet touched. While it lives no other process
+/// begins to write to the results.
 ///
 /// Directories within go before those around them, and of each the file that makes it results goes
 /// last: what is left of a removal that was interrupted can be removed.
@@ -190,8 +190,11 @@ impl Removal {
             let mut files = Vec::new();
             for (path, is_dir) in entries(&step)? {
                 let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
-                let of_curve = name.strip_suffix(DISCLOSURE_SUFFIX);
-                let of_curve = of_curve.is_some_and(|c| step.join(c).join(CURVE_FILE).is_file());
+                let disclosed = name.strip_suffix(DISCLOSURE_SUFFIX);
+                let is_disclosure = disclosed.is_some_and(|results| {
+                    let holds = |file| step.join(results).join(file).is_file();
+                    holds(CURVE_FILE) || holds(RUN_FILE)
+                });
                 match (is_dir, Kind::of(&path)) {
                     (true, Ok(Kind::Study)) => return Err(ResultsError::Foreign { path }),
                     (true, Ok(_)) => {
@@ -200,7 +203,7 @@ impl Removal {
                         self.parts.extend(within.parts);
                     }
                     (true, Err(_)) => self.unfinished(&path)?,
-                    (false, _) if of_curve => files.push(path),
+                    (false, _) if is_disclosure => files.push(path),
                     (false, _) => return Err(ResultsError::Foreign { path }),
                 }
             }

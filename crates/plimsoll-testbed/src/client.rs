@@ -441,7 +441,7 @@ impl TestBed {
 impl Drop for TestBed {
     fn drop(&mut self) {
         if self.bound.is_some() {
-            // Nobody is told: whoever ends it in order sees the error.
+            // What ends it in order reports the error.
             let _ = self.end_now();
         }
     }

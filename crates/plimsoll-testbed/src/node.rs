@@ -320,35 +320,55 @@ fn set_device(device: &str, is_up: bool) -> Result<(), BedError> {
     line.run(SETUP_TIMEOUT).map(drop)
 }
 
+/// Maximum number of times that a disk is found to have room again after it was full.
+const MAX_FILL_PASSES: u32 = 10;
+
+/// Bytes that are written before they must be on the disk.
+const FILL_SYNC_BYTES: u64 = 16 << 20;
+
 /// Writes a file until its file system is full.
 fn fill(dir: &Path, given_up: impl Fn() -> bool) -> Result<(), BedError> {
     check_memory(dir)?;
     let path = dir.join(FILL_FILE);
     let mut file = File::create(&path).map_err(BedError::at(&path))?;
     // What a file system reserves for data that are not yet on the disk is free again once they are.
-    while write_until_full(&mut file, &given_up).map_err(BedError::at(&path))? > 0 {
-        match file.sync_all() {
-            Err(e) if e.kind() != ErrorKind::StorageFull => return Err(BedError::at(&path)(e)),
-            _ => {}
+    for _ in 0..MAX_FILL_PASSES {
+        if write_until_full(&mut file, &given_up).map_err(BedError::at(&path))? == 0 {
+            break;
         }
     }
     Ok(())
 }
 
-/// Writes until not one byte more has room; returns the bytes written.
+/// Writes until not one byte more has room, and everything is on the disk; returns the bytes written.
 fn write_until_full(file: &mut File, given_up: impl Fn() -> bool) -> std::io::Result<u64> {
     let mut chunk = vec![0xA5; 1 << 20];
     let mut written = 0;
     while !chunk.is_empty() && !given_up() {
         match file.write(&chunk) {
-            Ok(bytes @ 1..) => written += bytes as u64,
+            Ok(bytes @ 1..) => {
+                written += bytes as u64;
+                // A slow disk keeps this process for this many only.
+                if written % FILL_SYNC_BYTES < bytes as u64 {
+                    sync(file)?;
+                }
+            }
             // Smaller ones may still fit.
             Ok(0) => chunk.truncate(chunk.len() / 2),
             Err(e) if e.kind() == ErrorKind::StorageFull => chunk.truncate(chunk.len() / 2),
             Err(e) => return Err(e),
         }
     }
+    sync(file)?;
     Ok(written)
+}
+
+/// Waits until a file is on the disk, as far as there is room.
+fn sync(file: &File) -> std::io::Result<()> {
+    match file.sync_all() {
+        Err(e) if e.kind() != ErrorKind::StorageFull => Err(e),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that a file system in memory can be filled without taking all of the machine's.

@@ -37,8 +37,11 @@ impl DisclosureInput {
     #[must_use]
     pub fn of_run(run: &Run, sut: Sut, date: String) -> Self {
         let mix = run.mix.as_ref();
-        let load = mix.map_or(run.summary.ops_per_s.round() as u64, |m| m.load);
-        let point = point(&CurvePoint::of(run, load, "")).filter(|_| run.summary.ops > 0);
+        let point = point(&CurvePoint::of(run, mix.map_or(0, |m| m.load), ""));
+        let mut point = point.filter(|_| run.summary.ops > 0);
+        if let (None, Some(point)) = (mix, &mut point) {
+            point.load = super::thousandths(point.ops_per_s);
+        }
         let metric = run.plan.metric.as_ref();
         Self {
             workload: run.workload.clone(),
@@ -103,6 +106,7 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
     let mut notes = vec![
         Measurement {
             started_at: &curve.started_at,
+            points: "each load point",
             warmup_s: curve.warmup_s,
             window_s: curve.measure_s,
             clock: curve.clock,
@@ -134,6 +138,7 @@ fn run_notes(run: &Run, sut: &Sut) -> Vec<String> {
     let mut notes = vec![
         Measurement {
             started_at: &run.started_at,
+            points: "the only load point",
             warmup_s: run.window_start_s,
             window_s: run.window_s,
             clock: run.clock,
@@ -157,6 +162,7 @@ fn run_notes(run: &Run, sut: &Sut) -> Vec<String> {
 /// What is said of every measurement.
 struct Measurement<'a> {
     started_at: &'a str,
+    points: &'a str,
     warmup_s: f64,
     window_s: f64,
     clock: ClockKind,
@@ -173,12 +179,13 @@ impl Measurement<'_> {
             ClockKind::Virtual => ", of virtual time: simulated, not measured",
         };
         format!(
-            "Measured from {} on: {} of warm-up and {} of measuring at each load point{clock}. Target \
+            "Measured from {} on: {} of warm-up and {} of measuring at {}{clock}. Target \
              {} ({}), {}, seed {}. Latencies are response times: from an operation's scheduled start \
              to its return.",
             self.started_at,
             length(self.warmup_s),
             length(self.window_s),
+            self.points,
             self.target.url,
             self.target.description,
             counted(u64::from(self.ranks), "process", "processes"),

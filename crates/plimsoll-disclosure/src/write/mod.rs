@@ -91,7 +91,10 @@ impl fmt::Display for NotDisclosable {
             Self::NoPoints => f.write_str("there are no load points to report"),
             Self::Points(e) => e.fmt(f),
             Self::OutOfRange { point } => {
-                write!(f, "load point {point} has a number that is not 0 to 1e15")
+                write!(
+                    f,
+                    "load point {point} has a load that is not above 0, or a number that is not 0 to 1e15"
+                )
             }
         }
     }

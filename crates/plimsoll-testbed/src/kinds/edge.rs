@@ -136,7 +136,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     if with_edge {
         start_edge(bed, protocol, &served, address, rtt)?;
     }
-    let (near, far) = start_core(bed, &core, address, rtt)?;
+    let (near, far) = start_core(bed, (&served, &core), address, rtt)?;
     bed.add_url("core", url(far));
     bed.add_url("core-near", url(near));
     bed.add_directory("core-files", core);
@@ -194,7 +194,7 @@ fn start_edge(
 /// Starts the core's NFS and a line to it; returns the address of both.
 fn start_core(
     bed: &mut Bed,
-    core: &Path,
+    (file_system, core): (&Path, &Path),
     address: IpAddr,
     rtt: Duration,
 ) -> Result<(SocketAddr, SocketAddr), BedError> {
@@ -208,7 +208,7 @@ fn start_core(
         .arg(&cache);
     let near = SocketAddr::new(address, NFS_PORT);
     bed.node("core-nfs", "core filer, NFSv3", Some(address))
-        .has_file_system(core);
+        .has_file_system(file_system);
     serve_nfs(bed, "core-nfs", serve, near)?;
     let far = SocketAddr::new(bed.address(2)?, NFS_PORT);
     bed.add_line("core-line", far, near, rtt)?;
@@ -243,7 +243,8 @@ fn rclone(bed: &Bed) -> Result<CommandLine, BedError> {
 /// How far the core is behind.
 fn status(bed: &mut Bed) -> KindStatus {
     let dir = |name: &str| bed.data(name).unwrap_or_default();
-    let root = CoreProtocol::of(bed).map_or("", CoreProtocol::root);
+    let protocol = CoreProtocol::of(bed).expect("it was checked when the bed was started");
+    let root = protocol.root();
     let core = dir("core").join(root);
     let mut at_core = Vec::new();
     files(&core, &mut at_core);
@@ -330,11 +331,12 @@ impl CachedFiles {
     }
 
     /// How long after its last change each file was at the core: the time of the last change of its inode
-    /// there, less that of its contents at the edge. A file that was read from the core has the time at which
-    /// it got into the cache instead, which is after it was there.
+    /// there, less that of its contents at the edge. A file that was read from the core instead has the time
+    /// that it has there, in whole seconds, or that at which it got into the cache again, after it was there.
     fn arrivals(&self, core: &Path) -> Option<String> {
-        let written = self.files.iter();
-        let written = written.filter(|(path, file)| !file.dirty && !is_link(path));
+        let written = self.files.iter().filter(|(path, file)| {
+            !file.dirty && !is_link(path) && file.mod_time.subsec_nanosecond() != 0
+        });
         let seconds = |(path, file): &(PathBuf, CachedFile)| {
             let there = core.join(path).symlink_metadata().ok()?;
             let nanoseconds = i32::try_from(there.ctime_nsec()).ok()?;
@@ -361,5 +363,44 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
             Ok(kind) if kind.is_file() => found.push(entry.path()),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of three files that are at the core, one was written at the edge three seconds before it was there.
+    #[test]
+    fn arrivals_are_of_files_that_were_written_at_the_edge() {
+        let core = tempfile::tempdir().unwrap();
+        let file = |name: &str, seconds_before: f64, is_whole: bool| {
+            std::fs::write(core.path().join(name), "data").unwrap();
+            let now = core.path().join(name).metadata().unwrap();
+            let nanoseconds = i32::try_from(now.ctime_nsec()).unwrap();
+            let there = jiff::Timestamp::new(now.ctime(), nanoseconds).unwrap();
+            let before = jiff::SignedDuration::from_secs_f64(seconds_before);
+            let mut mod_time = there - before;
+            if is_whole {
+                mod_time = jiff::Timestamp::from_second(mod_time.as_second()).unwrap();
+            } else if mod_time.subsec_nanosecond() == 0 {
+                mod_time += jiff::SignedDuration::from_nanos(1);
+            }
+            let dirty = false;
+            (PathBuf::from(name), CachedFile { mod_time, dirty })
+        };
+        let cached = CachedFiles {
+            files: vec![
+                file("written", 3.0, false),
+                file("read", 0.0, true),
+                file("read-again", -20.0, false),
+            ],
+            unread: 0,
+        };
+        assert_eq!(
+            cached.arrivals(core.path()).unwrap(),
+            "of 1 files, the time from the last change to the arrival at the core: 3.0 s to 3.0 s, \
+             median 3.0 s"
+        );
     }
 }

@@ -130,7 +130,7 @@ pub struct ReplicasStudyArgs {
     /// Number of servers that store data
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Target")]
     pub servers: u32,
-    /// Maximum time after the loss of a server until all copies are there again
+    /// Maximum time after the load until all copies are there again, in whole seconds; 0s does not wait
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
     #[arg(help_heading = "Load")]
     pub wait: Duration,

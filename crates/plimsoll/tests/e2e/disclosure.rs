@@ -2,6 +2,7 @@
 //! full disclosure report.
 
 use crate::common::{Bench, Ended};
+use crate::testbed::Beds;
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_results::{LoadCurve, Run, Verdict};
 use serde_json::Value;
@@ -367,6 +368,22 @@ fn a_run_has_a_disclosure_of_its_own() {
     assert_eq!(back["points"].as_array().map(Vec::len), Some(1));
     assert_eq!(back["points"][0]["load"], run.summary.ops_per_s.round());
     assert_eq!(back["peak"], run.summary.ops_per_s.round());
+}
+
+/// Without a description of the user's, that of a run on a test bed is what the run recorded of the bed.
+#[test]
+fn a_run_on_a_test_bed_is_disclosed_with_the_bed() {
+    let beds = Beds::new();
+    let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--"]);
+    with.args(["run", "fileserver", "--set=nfiles=20", "--set=nthreads=2"]);
+    with.args(["--time=1s", "--results=results"]);
+    Ended::of(with);
+    let dir = only_results(&beds.bench);
+    let words = ["report", &dir, "--format=disclosure"];
+    let text = Ended::of(beds.command(&words)).expect_code(0).stdout;
+    for stated in ["NFS-Ganesha", "one machine", "demonstration"] {
+        assert!(text.contains(stated), "{stated}:\n{text}");
+    }
 }
 
 #[test]

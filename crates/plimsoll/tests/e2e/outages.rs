@@ -32,6 +32,7 @@ fn a_run_goes_on_after_files_were_lost_with_a_server() {
         .map(|r| r.code.as_str())
         .collect();
     assert!(codes.contains(&"errors"), "{codes:?}");
+    assert_eq!(run.events.len(), 3);
     for event in &run.events {
         assert_eq!(event.state, EventState::Executed, "{event:?}");
     }

@@ -431,6 +431,14 @@ fn what_a_kind_does_not_take_is_refused_before_anything_starts() {
             "--cache-size does not apply",
         ),
         (
+            "edge --core-protocol=ftp",
+            "--core-protocol ftp: expected one of webdav, s3",
+        ),
+        (
+            "edge --without-edge --core-protocol=s3",
+            "--core-protocol does not apply",
+        ),
+        (
             "replicated --software=gluster --servers=3 --copies=2",
             "expected a multiple of --copies 2",
         ),

@@ -110,6 +110,6 @@ fn hurt(design: &mut StudyDesign, args: &ReplicasStudyArgs, column: &str, target
     design.step(
         group,
         &format!("{column}, after"),
-        status(args.wait.as_secs()),
+        status(args.wait.as_secs_f64().ceil() as u64),
     );
 }

@@ -211,8 +211,8 @@ impl StudyRunner {
         let state = self.state_of(status);
         let mut notes = Vec::new();
         match &made {
-            Some(made) if Kind::of(made).is_ok_and(|kind| kind == Kind::Curve) => {
-                if state != StepState::Interrupted {
+            Some(made) if Kind::of(made).is_ok_and(|k| [Kind::Curve, Kind::Run].contains(&k)) => {
+                if [StepState::Valid, StepState::Invalid].contains(&state) {
                     let why = self.disclose(made)?;
                     notes.extend(why.map(|why| format!("no disclosure report: {why}")));
                 }
@@ -234,12 +234,12 @@ impl StudyRunner {
         })
     }
 
-    /// Writes the full disclosure report of a curve beside it; returns why that failed.
-    fn disclose(&self, curve: &Path) -> Result<Option<String>, CommandError> {
-        let name = curve.file_name().unwrap_or_default().to_string_lossy();
-        let report = curve.with_file_name(format!("{name}{DISCLOSURE_SUFFIX}"));
+    /// Writes the full disclosure report of a curve or run beside it; returns why that failed.
+    fn disclose(&self, results: &Path) -> Result<Option<String>, CommandError> {
+        let name = results.file_name().unwrap_or_default().to_string_lossy();
+        let report = results.with_file_name(format!("{name}{DISCLOSURE_SUFFIX}"));
         let words = ["report", "--format=disclosure"].map(str::to_owned);
-        let paths = [curve, "--output".as_ref(), &report];
+        let paths = [results, "--output".as_ref(), &report];
         let (status, said) = self.command(&words, &paths)?;
         Ok(failure(status, said))
     }

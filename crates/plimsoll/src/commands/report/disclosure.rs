@@ -5,7 +5,7 @@ use crate::commands::sut;
 use crate::exit::CommandError;
 use plimsoll_disclosure::{Disclosure, DisclosureInput, Sut};
 use plimsoll_html::{RunData, page};
-use plimsoll_results::SUT_FILE;
+use plimsoll_results::{Run, SUT_FILE, Verdict};
 use std::path::Path;
 
 /// The report of the only curve or run that was given; `description` is the file that describes the
@@ -57,6 +57,7 @@ fn of_only<'a>(
         }
         ResultKind::Measured(RunData::Run(loaded)) => {
             let run = &loaded.run;
+            check(run, only)?;
             let bed = run.target.testbed.as_ref();
             let of_bed = || bed.map(|bed| Sut::of_test_bed(bed, &run.environment));
             let sut = described.or_else(of_bed).unwrap_or_default();
@@ -64,8 +65,8 @@ fn of_only<'a>(
         }
         _ => {
             return Err(CommandError::usage(format!(
-                "{}, and a disclosure report is made of a load curve or a run: `plimsoll curve` measures \
-                 one",
+                "{}, and a disclosure report is made of a load curve or a run: `plimsoll curve` and \
+                 `plimsoll run` measure them",
                 only.shown()
             )));
         }
@@ -75,4 +76,18 @@ fn of_only<'a>(
         CommandError::usage(format!("there is no disclosure report of {path}: {e}"))
     })?;
     Ok((only, report))
+}
+
+/// Refuses a run that measured nothing.
+fn check(run: &Run, result: &LoadedResult) -> Result<(), CommandError> {
+    let why = match run.validity.verdict {
+        Verdict::Failed => "the run failed",
+        Verdict::Interrupted => "the run was interrupted",
+        Verdict::Valid | Verdict::Invalid if run.summary.ops == 0 => "the run completed nothing",
+        Verdict::Valid | Verdict::Invalid => return Ok(()),
+    };
+    let path = result.path.display();
+    Err(CommandError::usage(format!(
+        "there is no disclosure report of {path}: {why}"
+    )))
 }
