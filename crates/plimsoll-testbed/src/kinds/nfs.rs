@@ -220,6 +220,7 @@ impl Ganesha {
         );
         let file = bed.write(&format!("{node}.conf"), &text)?;
         let pid_file = self.run_dir.join(format!("{node}.pid"));
+        let data = self.run_dir.parent().expect("it is in the data of the bed");
         let line = CommandLine::new("ganesha.nfsd")
             .arg("-F")
             .arg("-f")
@@ -227,6 +228,8 @@ impl Ganesha {
             .args(["-L", "STDOUT", "-p"])
             .arg(pid_file)
             .env("LD_PRELOAD", &self.library)
+            // A handle that is nowhere is not looked for in all of the machine's file system.
+            .env("PLIMSOLL_EXPORTS", data)
             .private(&self.run_dir, "/run");
         bed.start_and_wait(node, line, Ready::Logged("NFS SERVER INITIALIZED"))
     }
