@@ -3,7 +3,7 @@
 use super::{DisclosureInput, MeasuredPoint};
 use crate::sut::Sut;
 use plimsoll_measure::curve::PointVerdict;
-use plimsoll_plan::{Criteria, counted, show_duration};
+use plimsoll_plan::{Criteria, Note, counted, show_duration};
 use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Run, Target, Verdict};
 use std::time::Duration;
 
@@ -103,21 +103,18 @@ fn criteria(of_metric: Option<&Criteria>) -> Vec<String> {
 
 /// How the curve was measured, and what is not stated.
 fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
-    let mut notes = vec![
-        Measurement {
-            started_at: &curve.started_at,
-            points: "each load point",
-            warmup_s: curve.warmup_s,
-            window_s: curve.measure_s,
-            clock: curve.clock,
-            target: &curve.target,
-            ranks: curve.ranks,
-            seed: curve.seed,
-        }
-        .sentence(),
-    ];
+    let measured = Measurement {
+        started_at: &curve.started_at,
+        points: "each load point",
+        warmup_s: curve.warmup_s,
+        window_s: curve.measure_s,
+        clock: curve.clock,
+        target: &curve.target,
+        ranks: curve.ranks,
+        seed: curve.seed,
+    };
     let (done, all) = (curve.points.len(), curve.selection.loads.len());
-    if done < all {
+    let missing = (done < all).then(|| {
         let why = match curve.state {
             CurveState::Stopped => "a stop rule ended the curve",
             CurveState::Interrupted => "the user ended the curve",
@@ -126,37 +123,32 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
         };
         let reason = curve.stop_reason.as_ref();
         let reason = reason.map_or(String::new(), |r| format!(" ({})", r.text));
-        notes.push(format!("{done} of {all} load points: {why}{reason}."));
-    }
-    notes.extend(curve.notes.iter().map(|n| n.text.clone()));
-    notes.extend(not_stated(sut));
-    notes
+        format!("{done} of {all} load points: {why}{reason}.")
+    });
+    measured.notes(missing, &curve.notes, sut)
 }
 
 /// How the run was measured, what happened meanwhile, and what is not stated.
 fn run_notes(run: &Run, sut: &Sut) -> Vec<String> {
-    let mut notes = vec![
-        Measurement {
-            started_at: &run.started_at,
-            points: "the only load point",
-            warmup_s: run.window_start_s,
-            window_s: run.window_s,
-            clock: run.clock,
-            target: &run.target,
-            ranks: run.ranks,
-            seed: run.seed,
-        }
-        .sentence(),
-        "One run, not a load curve: how the system behaves at other loads is not known.".into(),
-    ];
-    if !run.events.is_empty() {
-        let event = |e: &plimsoll_results::RunEvent| format!("{} s: {}", e.at_s, e.action);
-        let events: Vec<String> = run.events.iter().map(event).collect();
-        notes.push(format!("Events during the run: {}.", events.join("; ")));
-    }
-    notes.extend(run.notes.iter().map(|n| n.text.clone()));
-    notes.extend(not_stated(sut));
-    notes
+    let measured = Measurement {
+        started_at: &run.started_at,
+        points: "the only load point",
+        warmup_s: run.window_start_s,
+        window_s: run.window_s,
+        clock: run.clock,
+        target: &run.target,
+        ranks: run.ranks,
+        seed: run.seed,
+    };
+    let only = "One run, not a load curve: how the system behaves at other loads is not known.";
+    let events = run.events.iter();
+    let events: Vec<String> = events
+        .map(|e| format!("{} s: {}", e.at_s, e.action))
+        .collect();
+    let happened =
+        (!events.is_empty()).then(|| format!("Events during the run: {}.", events.join("; ")));
+    let facts = [Some(only.to_owned()), happened];
+    measured.notes(facts.into_iter().flatten(), &run.notes, sut)
 }
 
 /// What is said of every measurement.
@@ -172,6 +164,20 @@ struct Measurement<'a> {
 }
 
 impl Measurement<'_> {
+    /// All paragraphs: how it was measured, other facts, the notes of the results, what is not stated.
+    fn notes(
+        &self,
+        facts: impl IntoIterator<Item = String>,
+        notes: &[Note],
+        sut: &Sut,
+    ) -> Vec<String> {
+        let mut all = vec![self.sentence()];
+        all.extend(facts);
+        all.extend(notes.iter().map(|n| n.text.clone()));
+        all.extend(not_stated(sut));
+        all
+    }
+
     fn sentence(&self) -> String {
         let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
         let clock = match self.clock {

@@ -1,10 +1,12 @@
 //! One worker's operations on an NFS target, whichever its version.
 
-use super::backend::{NfsBackend, PendingWrite};
+mod async_writes;
+
+use super::backend::NfsBackend;
 use super::cache::{Cache, CachedFile};
 use super::dir_handle_cache::{check, split};
 use super::handle::{InFlightWrite, NfsHandle};
-use super::open::{Open, Stability};
+use super::open::Stability;
 use super::transfer;
 use crate::error::OpError;
 use crate::session::{Session, modify_blocks};
@@ -17,7 +19,7 @@ use plimsoll_plan::Stream;
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 /// Maximum size of a buffer that is kept for the next operation, in bytes: each of thousands of
 /// workers has one.
@@ -150,46 +152,6 @@ impl<B: NfsBackend> NfsSession<B> {
         if cached.is_some_and(CachedFile::has_cached_before_open) {
             self.client.note_delegation_hit();
         }
-    }
-
-    /// Polls asynchronous writes, and moves those that have completed to `done`.
-    fn advance(&mut self, context: &mut Context<'_>) {
-        self.in_flight
-            .retain_mut(|q| match q.work.as_mut().poll(context) {
-                Poll::Pending => true,
-                Poll::Ready(result) => {
-                    self.done.push(AioDone {
-                        tag: q.tag,
-                        start: q.start,
-                        end: self.clock.now(),
-                        result,
-                    });
-                    false
-                }
-            });
-    }
-
-    /// Notes an asynchronous write that has begun.
-    fn queue(&mut self, tag: u32, start: Nanos, of: &Rc<Open<B::File>>, work: PendingWrite) {
-        self.in_flight.push(InFlightWrite {
-            tag,
-            start,
-            of: of.clone(),
-            work,
-        });
-    }
-
-    /// Waits for the asynchronous writes to a file.
-    async fn finish_writes(&mut self, of: &Rc<Open<B::File>>) {
-        poll_fn(|context| {
-            self.advance(context);
-            let waits = |q: &InFlightWrite<B::File>| Rc::ptr_eq(&q.of, of);
-            match self.in_flight.iter().any(waits) {
-                true => Poll::Pending,
-                false => Poll::Ready(()),
-            }
-        })
-        .await;
     }
 }
 

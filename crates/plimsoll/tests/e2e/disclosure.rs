@@ -366,8 +366,9 @@ fn a_run_has_a_disclosure_of_its_own() {
     let run: Run = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
     let back = disclosed(&only_results(&bench), "closed.txt");
     assert_eq!(back["points"].as_array().map(Vec::len), Some(1));
-    assert_eq!(back["points"][0]["load"], run.summary.ops_per_s.round());
-    assert_eq!(back["peak"], run.summary.ops_per_s.round());
+    let throughput = thousandths(run.summary.ops_per_s);
+    assert_eq!(back["points"][0]["load"], throughput);
+    assert_eq!(back["peak"], throughput);
 }
 
 /// Without a description of the user's, that of a run on a test bed is what the run recorded of the bed.

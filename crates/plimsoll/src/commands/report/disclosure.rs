@@ -73,7 +73,7 @@ fn of_only<'a>(
     };
     let report = input.disclosure().map_err(|e| {
         let path = only.path.display();
-        CommandError::usage(format!("there is no disclosure report of {path}: {e}"))
+        CommandError::usage(format!("{path} has no disclosure report: {e}"))
     })?;
     Ok((only, report))
 }
@@ -88,6 +88,6 @@ fn check(run: &Run, result: &LoadedResult) -> Result<(), CommandError> {
     };
     let path = result.path.display();
     Err(CommandError::usage(format!(
-        "there is no disclosure report of {path}: {why}"
+        "{path} has no disclosure report: {why}"
     )))
 }
