@@ -142,9 +142,10 @@ impl Bed {
         lines.map(|l| l.as_str().unwrap().to_owned()).collect()
     }
 
-    /// A valid run without errors, of which each operation has come to the system.
+    /// A valid run without errors, of which each operation has come to the system. Its end is a number of
+    /// operations: an emulated machine may do none within a second.
     pub fn load(&self) {
-        let words = ["run", "varmail", "--target=testbed:b", "--time=1s"];
+        let words = ["run", "varmail", "--target=testbed:b", "--ops=100"];
         let mut command = self.plimsoll(&words);
         command.args(["--set=nfiles=20", "--set=nthreads=2", "--format=json"]);
         command.args(["--results=results", "--dir=/w"]);
