@@ -22,6 +22,7 @@
 //! - `process` runs a server's process and waits until it is ready;
 //! - `relay` injects faults between a client and a server of version 4;
 //! - `viewer` is an independent client, to check and change files;
+//! - `page_cache` tells which pages of a file are in memory;
 //! - `needs_root` and `root_access` run a test as root.
 
 mod ganesha;
@@ -30,6 +31,7 @@ mod loopback;
 mod namespace;
 mod needs_root;
 mod nfs3_server;
+mod page_cache;
 mod process;
 mod rclone;
 mod relay;
@@ -44,6 +46,7 @@ pub use loopback::ClosedPort;
 #[doc(hidden)]
 pub use needs_root::is_run_as_root;
 pub use nfs3_server::Nfs3Server;
+pub use page_cache::is_cached;
 pub use rclone::Rclone;
 pub use relay::{Fault, FaultRelay, Garbage};
 pub use serve_nfs::ServeNfs;

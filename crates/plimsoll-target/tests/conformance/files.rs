@@ -5,28 +5,15 @@ use crate::support::{
 };
 use plimsoll_plan::Content;
 use plimsoll_target::{Attributes, EntryKind, OpError, OpenHow, OpenMode, Session, Target};
+use plimsoll_test_servers::is_cached;
 use rustix::fs::OFlags;
-use rustix::io::{Errno, ReadWriteFlags};
-use std::fs::File;
-use std::io::IoSliceMut;
+use rustix::io::Errno;
 use std::path::Path;
 use std::time::Duration;
 
 /// Bytes that tell where they are.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i / 251 + i) as u8 | 1).collect()
-}
-
-/// Whether the page at `offset` is in the page cache; `None` where the system does not say.
-fn cached(path: &Path, offset: u64) -> Option<bool> {
-    let file = File::open(path).unwrap();
-    let mut byte = [0];
-    let into = &mut [IoSliceMut::new(&mut byte)];
-    match rustix::io::preadv2(&file, into, offset, ReadWriteFlags::NOWAIT) {
-        Ok(_) => Some(true),
-        Err(Errno::AGAIN) => Some(false),
-        Err(_) => None,
-    }
 }
 
 /// Flags of this process's descriptor on `path`.
@@ -265,10 +252,10 @@ on_files! {
         s.write(&h, 0, 1 << 20).await.unwrap();
         let before = at.bytes("f");
         let local = at.local().filter(|dir| !in_memory(dir)).map(|dir| dir.join("f"));
-        let can_tell = local.filter(|f| cached(f, 0) == Some(true));
+        let written = local.inspect(|f| assert!(is_cached(f, 0).unwrap(), "it was written just now"));
         s.drop_cache(&h).await.unwrap();
-        if let Some(file) = can_tell {
-            assert_eq!(cached(&file, 0), Some(false), "still in the cache");
+        if let Some(file) = written {
+            assert!(!is_cached(&file, 0).unwrap(), "still in the cache");
         }
         assert_eq!(at.bytes("f"), before);
         s.close(h).await.unwrap();
@@ -366,9 +353,9 @@ on_files! {
             for page in 0..4 {
                 assert_eq!(s.read(&h, page * 4096, 4096).await.unwrap(), 4096);
             }
-            // Read-ahead completes a moment later; requesting it would cause it.
+            // Read-ahead completes a moment later.
             std::thread::sleep(Duration::from_millis(50));
-            *ahead = at.local().and_then(|dir| cached(&dir.join("f"), 5 * 4096));
+            *ahead = at.local().map(|dir| is_cached(&dir.join("f"), 5 * 4096).unwrap());
             s.close(h).await.unwrap();
         }
         if ahead[0] == Some(true) && !in_memory(at.dir) {

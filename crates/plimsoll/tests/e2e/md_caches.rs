@@ -2,9 +2,8 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_results::Run;
-use rustix::io::{Errno, ReadWriteFlags};
+use plimsoll_test_servers::is_cached;
 use std::collections::BTreeSet;
-use std::io::IoSliceMut;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,18 +20,6 @@ fn last_run(bench: &Bench) -> Run {
     bench.results().pop().unwrap().read().unwrap()
 }
 
-/// Whether the first page of a file is in the page cache.
-fn is_cached(path: &Path) -> bool {
-    let file = std::fs::File::open(path).unwrap();
-    let mut byte = [0];
-    let into = &mut [IoSliceMut::new(&mut byte)];
-    match rustix::io::preadv2(&file, into, 0, ReadWriteFlags::NOWAIT) {
-        Ok(_) => true,
-        Err(Errno::AGAIN) => false,
-        Err(e) => panic!("{} does not say what it caches: {e}", path.display()),
-    }
-}
-
 /// Objects of one set that are in the page cache, by their numbers.
 fn cached(bench: &Bench, set: &str) -> BTreeSet<u64> {
     let entries = std::fs::read_dir(bench.path("out").join(set)).unwrap();
@@ -41,7 +28,7 @@ fn cached(bench: &Bench, set: &str) -> BTreeSet<u64> {
         let name = path.file_name().unwrap().to_str().unwrap();
         name.strip_prefix("file-").unwrap().parse().unwrap()
     };
-    let cached = paths.iter().filter(|p| is_cached(p));
+    let cached = paths.iter().filter(|p| is_cached(p, 0).unwrap());
     cached.map(|p| number(p)).collect()
 }
 
