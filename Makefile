@@ -12,16 +12,21 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, what building with
 # them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
 # kernel's with a kernel that is a process, for both of which a library is built. An ordinary user's tests
-# are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, is a
-# package of Python's index, and is put into the source tree (scripts/setup-rclone). Test beds of the kind
+# are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, and
+# mdbook, which makes the book, are packages of Python's index, and are put into the source tree
+# (scripts/setup-program). Test beds of the kind
 # `replicated` are Ceph, GlusterFS and MooseFS, `local` makes file systems of three types, `smb` is Samba, and
-# `knfsd` can run in QEMU, with a kernel that is put into the source tree too (scripts/setup-kernel).
+# `knfsd` can run in QEMU, with a kernel that is put into the source tree too (scripts/setup-kernel). Runs on other
+# machines are tested with servers of ssh, which tests start. Packages are checked by lintian and installed in a bare
+# Debian 12 (scripts/setup-debian-root), and tables and the Python module are read with packages of Python's index
+# (scripts/setup-python).
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
 	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
 	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \
 	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \
 	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli \
-	xfsprogs btrfs-progs samba cifs-utils qemu-system-x86 busybox-static
+	xfsprogs btrfs-progs samba cifs-utils qemu-system-x86 busybox-static \
+	openssh-server openssh-client dpkg-dev lintian mmdebstrap debian-archive-keyring binutils
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -33,7 +38,8 @@ if [ ! -e $$policy ]; then
 fi
 apt-get update
 apt-get install --yes --no-install-recommends "$$@"
-# Nor are they to start with the machine: tests start servers of their own.
+# Nor are those that were missing to start with the machine: tests start servers of their own. A server that was
+# installed before stays as it is.
 for package do
 	case $$package in
 	rpcbind) units="rpcbind.socket rpcbind.service" ;;
@@ -45,6 +51,7 @@ for package do
 	ceph-mon|ceph-mgr|ceph-mds|ceph-fuse) units=$$package.target ;;
 	glusterfs-server) units="glusterd.service glustereventsd.service" ;;
 	samba) units="smbd.service nmbd.service samba-ad-dc.service" ;;
+	openssh-server) units="ssh.socket ssh.service" ;;
 	moosefs-master|moosefs-chunkserver) units=$$package.service ;;
 	*) continue ;;
 	esac
@@ -56,12 +63,12 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: help setup test test-mpi test-root audit bench install docs
+.PHONY: help setup test test-mpi test-root audit bench install dist docs book
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, NFS servers, cargo-deny
+setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, NFS servers, mdbook, cargo-deny
 	@command -v cargo >/dev/null || { echo "Rust is needed first: https://rustup.rs"; exit 1; }
 	@if command -v apt-get >/dev/null; then \
 		missing=$$(for p in $(PACKAGES); do \
@@ -70,13 +77,16 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 			echo "Packages are installed by root: install sudo, or run this as root. Missing:" $$missing; exit 1; }; \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs qemu-system-x86_64 busybox $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs sshd ssh qemu-system-x86_64 busybox objdump dpkg-deb dpkg-shlibdeps lintian mmdebstrap $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi
 	@scripts/setup-namespaces
-	@scripts/setup-rclone
+	@scripts/setup-program rclone
+	@scripts/setup-program mdbook
 	@scripts/setup-kernel
+	@scripts/setup-python
+	@scripts/setup-debian-root
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
 # Most of the time tests wait: for windows, servers and time limits. Two run at a time on each processor.
@@ -133,14 +143,19 @@ SHIPPED := $(TARGET)/shipping/plimsoll
 
 install: ## put the program, its manual and its completions below PREFIX (~/.local)
 	cargo build --locked --profile shipping -p plimsoll --features "$(FEATURES)"
-	scripts/install-program $(SHIPPED) $(PREFIX)/bin
-	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions \
-		$(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
-	$(SHIPPED) man --dir $(PREFIX)/share/man/man1
-	$(SHIPPED) completions bash > $(PREFIX)/share/bash-completion/completions/plimsoll
-	$(SHIPPED) completions zsh > $(PREFIX)/share/zsh/site-functions/_plimsoll
-	$(SHIPPED) completions fish > $(PREFIX)/share/fish/vendor_completions.d/plimsoll.fish
+	scripts/install-program "$(SHIPPED)" "$(PREFIX)/bin"
+	scripts/install-shared "$(SHIPPED)" "$(PREFIX)"
+
+dist: ## make the packages: Debian, Python, tarball, crates (docs/install.md)
+	@[ -z "$(FEATURES)" ] || { echo "FEATURES is for make install: packages have those that run everywhere."; exit 1; }
+	@scripts/make-dist "$(TARGET)"
 
 docs: ## build the API documentation
 	cargo doc --workspace --no-deps
 	@echo "Open target/doc/plimsoll/index.html"
+
+# The reference in it is written by the program, in the profile that tests have built already.
+book: ## make the book: tutorial, how-to, explanations, reference, with search
+	cargo build --locked -p plimsoll
+	scripts/book $(TARGET)/debug/plimsoll $(TARGET)/book
+	@echo "Open $(TARGET)/book/index.html"

@@ -56,6 +56,18 @@ impl Bench {
         Ok(dir)
     }
 
+    /// Creates a directory on a disk, beside the program: the suite's own is in memory. It is removed when
+    /// it is dropped.
+    pub(crate) fn dir_on_disk(&self) -> Result<tempfile::TempDir, BenchError> {
+        let exe = std::env::current_exe();
+        let exe = exe.map_err(|e| BenchError::io("find", Path::new("the program"), e))?;
+        let dir = exe.parent().unwrap_or(Path::new("."));
+        tempfile::Builder::new()
+            .prefix("plimsoll-benches-")
+            .tempdir_in(dir)
+            .map_err(|e| BenchError::io("create a directory in", dir, e))
+    }
+
     /// Directory of criterion's earlier measurements.
     pub(crate) fn history(&self) -> PathBuf {
         let target = std::env::current_exe().ok().and_then(|exe| {

@@ -13,6 +13,58 @@ pub(crate) fn version() -> Result<String, BenchError> {
     }
 }
 
+/// What fio measured of reads.
+pub(crate) struct Reads {
+    /// Operations per second.
+    pub(crate) per_second: f64,
+    /// Processor time of the job per operation in microseconds.
+    pub(crate) cpu_us: f64,
+}
+
+/// Reads of one thread of 4 KiB at random offsets of a file past the page cache through io_uring, with
+/// `depth` in flight for `seconds`, with fio's usual accounting.
+pub(crate) fn uring_reads(
+    file: &Path,
+    bytes: u64,
+    depth: u64,
+    seconds: f64,
+) -> Result<Reads, BenchError> {
+    let out = Command::new("fio")
+        .args(["--name=uring", "--ioengine=io_uring", "--rw=randread"])
+        .args(["--direct=1", "--bs=4k", "--norandommap", "--randrepeat=1"])
+        .args(["--readonly", "--time_based", "--output-format=json"])
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--size={bytes}"))
+        .arg(format!("--runtime={}ms", (seconds * 1e3).round().max(1.0)))
+        .arg(format!("--filename={}", file.display()))
+        .output()
+        .map_err(|_| BenchError::NoFio)?;
+    if !out.status.success() {
+        return Err(failed(&out.stderr));
+    }
+    let text = String::from_utf8_lossy(&out.stdout);
+    let per_second = parse(&text)?;
+    let cpu_percent = cpu_percent(&text)?;
+    Ok(Reads {
+        per_second,
+        cpu_us: cpu_percent * 1e4 / per_second,
+    })
+}
+
+/// Processor time of the job in percent of its length, from fio's JSON.
+fn cpu_percent(text: &str) -> Result<f64, BenchError> {
+    let json = text.find('{').map_or("", |at| &text[at..]);
+    let report: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+    let job = &report["jobs"][0];
+    match (job["usr_cpu"].as_f64(), job["sys_cpu"].as_f64()) {
+        (Some(user), Some(system)) => Ok(user + system),
+        _ => Err(BenchError::Program {
+            program: "fio",
+            reason: "it reports no processor time".into(),
+        }),
+    }
+}
+
 /// Operations per second of one thread that reads 4 KiB at random offsets of a file with `pread` for
 /// `seconds`, with fio's usual accounting.
 pub(crate) fn random_reads(file: &Path, bytes: u64, seconds: f64) -> Result<f64, BenchError> {

@@ -27,6 +27,13 @@ impl Load {
         self.seconds * 1e9 / self.ops as f64
     }
 
+    /// Processor time of the process per operation in the window, in microseconds.
+    pub(crate) fn cpu_us(&self) -> f64 {
+        let window = self.outcome.windows.last();
+        let process = window.and_then(|w| w.system.process.as_ref());
+        process.map_or(f64::NAN, |p| p.cpu_s() * 1e6 / self.ops as f64)
+    }
+
     /// Totals of the row with this name; zeros if there is none.
     pub(crate) fn row(&self, name: &str) -> OpTotals {
         let rows = self.outcome.windows.last().map(|w| &w.totals.rows);

@@ -12,6 +12,7 @@ pub(crate) mod pread;
 pub(crate) mod reactor;
 pub(crate) mod report;
 pub(crate) mod simulation;
+pub(crate) mod uring;
 pub(crate) mod waiting;
 pub(crate) mod wan;
 
@@ -26,6 +27,7 @@ type Entry = (&'static str, fn(&Bench) -> Result<Vec<Row>, BenchError>);
 pub(crate) const ALL: &[Entry] = &[
     ("overhead", overhead::measure),
     ("pread", pread::measure),
+    ("uring", uring::measure),
     ("stat", metadata::stat),
     ("open-close", metadata::open_close),
     ("create-delete", metadata::create_delete),

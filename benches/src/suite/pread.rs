@@ -63,7 +63,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 }
 
 /// Finds the file that the workload created: the only one of its size below `dir`.
-fn find_file(dir: &Path, bytes: u64) -> Result<PathBuf, BenchError> {
+pub(super) fn find_file(dir: &Path, bytes: u64) -> Result<PathBuf, BenchError> {
     let mut dirs = vec![dir.to_path_buf()];
     while let Some(dir) = dirs.pop() {
         let entries = std::fs::read_dir(&dir).map_err(|e| BenchError::io("list", &dir, e))?;

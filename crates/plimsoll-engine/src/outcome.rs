@@ -1,8 +1,9 @@
 //! The outcome of a run.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{ProcessCounts, RankStage, SimulatedWindow, WindowTotals};
+use plimsoll_measure::{HostCounts, ProcessCounts, RankStage, SimulatedWindow, WindowTotals};
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
+use plimsoll_ranks::StartSpread;
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,6 +18,9 @@ pub struct Outcome {
     pub own: Vec<WindowTotals>,
     /// Lanes of this process, at rank 0 of several ranks.
     pub own_lanes: usize,
+    /// How far apart the ranks started, in the load phase where that was most; at rank 0 of several
+    /// ranks.
+    pub starts: Option<StartSpread>,
     /// Stages of a pattern, in the order of their windows; only at rank 0.
     pub stages: Vec<StageOutcome>,
     /// Filesets, created or reused.
@@ -86,6 +90,8 @@ pub struct Window {
     pub system: SystemUse,
     /// Fraction of the processors that the run used, of the machine where it was largest.
     pub client_share: Option<f64>,
+    /// The machines of the ranks; at rank 0 of several ranks.
+    pub hosts: Vec<HostCounts>,
     /// Figures of the simulated system; none if the target is real.
     pub simulated: Option<SimulatedWindow>,
 }

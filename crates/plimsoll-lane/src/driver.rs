@@ -1,5 +1,6 @@
 //! The loop of a lane.
 
+use crate::completion_source::CompletionSource;
 use crate::state::{LaneState, Task};
 use plimsoll_measure::Nanos;
 use polling::Events;
@@ -268,8 +269,14 @@ impl<'a, 'f> Driver<'a, 'f> {
         Ok(())
     }
 
-    /// Polls descriptors now and then while workers are busy.
+    /// Polls descriptors now and then while workers are busy, and submits what they queued.
     fn poll_io_if_due(&mut self) {
+        if let Some(source) = self.state.completion_source() {
+            if source.is_due() {
+                self.take_completions(&*source, Some(Duration::ZERO));
+            }
+            return;
+        }
         if self.state.waker.poller_if_any().is_none() {
             return;
         }
@@ -280,8 +287,15 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Waits for descriptors or a wakeup; returns `false` at once if no worker waits for descriptors.
+    /// Waits for descriptors, completions or a wakeup; returns `false` at once if no worker waits for
+    /// descriptors or completions.
     fn poll_io(&mut self, timeout: Option<Duration>) -> bool {
+        if let Some(source) = self.state.completion_source() {
+            if timeout != Some(Duration::ZERO) || source.is_due() {
+                self.take_completions(&*source, timeout);
+            }
+            return true;
+        }
         let Some(poller) = self.state.waker.poller_if_any() else {
             return false;
         };
@@ -293,6 +307,16 @@ impl<'a, 'f> Driver<'a, 'f> {
             self.make_ready(task);
         }
         true
+    }
+
+    /// Makes the tasks ready whose operations have completed.
+    fn take_completions(&mut self, source: &dyn CompletionSource, timeout: Option<Duration>) {
+        let mut woken = std::mem::take(&mut self.woken);
+        source.turn(timeout, &mut woken);
+        for task in woken.drain(..) {
+            self.make_ready(task);
+        }
+        self.woken = woken;
     }
 }
 

@@ -1,5 +1,6 @@
 //! The handle of a lane, through which its workers get the time and wait.
 
+use crate::completion_source::CompletionSource;
 use crate::deadline::Deadline;
 use crate::driver::{Deadlock, Driver};
 use crate::state::{LaneKind, LaneState, Task};
@@ -7,8 +8,9 @@ use crate::timed_events::TimedEvents;
 use crate::waits::{FdWatch, Readable, Sleep, Timer, Yield};
 use plimsoll_measure::{Clock, Nanos};
 use std::any::Any;
+use std::convert::Infallible;
 use std::hint::black_box;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -178,20 +180,62 @@ impl Lane {
         assert!(before.is_none(), "a lane has one source of events");
     }
 
+    /// Waits for completions of `source` beside timers and wakeups, as long as it lives. Descriptors
+    /// cannot be watched then.
+    ///
+    /// # Panics
+    /// If the lane is not a reactor, or has another source.
+    pub fn attach_completions(&self, source: &Rc<impl CompletionSource + 'static>) {
+        assert_eq!(
+            self.state.kind,
+            LaneKind::Reactor,
+            "workers that wait for completions share a lane of real time"
+        );
+        let source: Rc<dyn CompletionSource> = source.clone();
+        let before = self.state.completions.replace(Some(Rc::downgrade(&source)));
+        assert!(
+            before.is_none_or(|before| before.strong_count() == 0),
+            "a lane has one source of completions"
+        );
+    }
+
+    /// A counter (eventfd) that becomes readable when another thread wakes the lane while it sleeps, for
+    /// a source of completions to watch; created by the first call.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn wakeup_counter(&self) -> std::io::Result<Arc<OwnedFd>> {
+        self.state.waker.counter()
+    }
+
     /// The value that the lane's workers share under a key that is the same for all of them, such as
     /// an address; made for the first of them, and dropped with the last.
     #[must_use]
     pub fn lane_shared<T: 'static>(&self, key: usize, make: impl FnOnce() -> Rc<T>) -> Rc<T> {
+        let made: Result<_, Infallible> = self.try_lane_shared(key, || Ok(make()));
+        let Ok(made) = made;
+        made
+    }
+
+    /// [`Lane::lane_shared`] of a value that cannot always be made.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn try_lane_shared<T: 'static, E>(
+        &self,
+        key: usize,
+        make: impl FnOnce() -> Result<Rc<T>, E>,
+    ) -> Result<Rc<T>, E> {
         let mut shared = self.state.shared_by_key.borrow_mut();
         shared.retain(|(_, value)| value.strong_count() > 0);
         let mut known = shared.iter().filter(|(k, _)| *k == key);
         if let Some(known) = known.find_map(|(_, value)| value.upgrade()?.downcast().ok()) {
-            return known;
+            return Ok(known);
         }
-        let made = make();
+        let made = make()?;
         let value: Rc<dyn Any> = made.clone();
         shared.push((key, Rc::downgrade(&value)));
-        made
+        Ok(made)
     }
 
     /// Drives the workers until all have ended.

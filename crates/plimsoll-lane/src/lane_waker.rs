@@ -1,6 +1,8 @@
 //! The side of a lane that other threads may use: waking a worker, waking the lane.
 
 use polling::Poller;
+use rustix::event::{EventfdFlags, eventfd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,6 +17,8 @@ pub(crate) struct LaneWaker {
     asleep: AtomicBool,
     thread: Thread,
     poller: OnceLock<Poller>,
+    /// What a source of completions watches instead of the poller.
+    counter: OnceLock<Arc<OwnedFd>>,
 }
 
 impl LaneWaker {
@@ -26,6 +30,7 @@ impl LaneWaker {
             asleep: AtomicBool::new(false),
             thread: std::thread::current(),
             poller: OnceLock::new(),
+            counter: OnceLock::new(),
         }
     }
 
@@ -48,6 +53,21 @@ impl LaneWaker {
         self.poller.get()
     }
 
+    /// A counter (eventfd) that becomes readable when the lane is woken while it sleeps; created by the
+    /// first call.
+    pub(crate) fn counter(&self) -> std::io::Result<Arc<OwnedFd>> {
+        if let Some(counter) = self.counter.get() {
+            return Ok(counter.clone());
+        }
+        let created = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        Ok(self.counter.get_or_init(|| created).clone())
+    }
+
+    /// Whether the lane waits for completions, and not for the poller.
+    pub(crate) fn has_counter(&self) -> bool {
+        self.counter.get().is_some()
+    }
+
     /// Wakes the lane, whatever it waits for.
     pub(crate) fn notify(&self) {
         // This store and the load of `asleep` must not pass each other, nor the lane's two in
@@ -55,9 +75,15 @@ impl LaneWaker {
         self.has_pending.store(true, SeqCst);
         fence(SeqCst);
         if self.asleep.load(Acquire) {
-            match self.poller.get() {
-                Some(poller) => poller.notify().expect("a poller can be woken"),
-                None => self.thread.unpark(),
+            match (self.counter.get(), self.poller.get()) {
+                (Some(counter), _) => {
+                    let written = rustix::io::write(counter, &1u64.to_ne_bytes());
+                    written.expect("a counter far below its maximum can be increased");
+                    // Its source may be gone, and the lane parked.
+                    self.thread.unpark();
+                }
+                (None, Some(poller)) => poller.notify().expect("a poller can be woken"),
+                (None, None) => self.thread.unpark(),
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The state of a lane, which its handle, its loop and its workers' waits share.
 
+use crate::completion_source::CompletionSource;
 use crate::deadline::Deadline;
 use crate::event_queue::EventQueue;
 use crate::lane_waker::LaneWaker;
@@ -46,6 +47,8 @@ pub(crate) struct LaneState {
     pub(crate) shared_by_key: RefCell<Vec<(usize, Weak<dyn Any>)>>,
     /// Events in virtual time that belong to no worker.
     pub(crate) timed_events: RefCell<Option<Rc<dyn TimedEvents>>>,
+    /// Operations that the system executes; the sessions of the workers own them.
+    pub(crate) completions: RefCell<Option<Weak<dyn CompletionSource>>>,
 }
 
 impl LaneState {
@@ -66,7 +69,14 @@ impl LaneState {
             background_tasks: RefCell::default(),
             shared_by_key: RefCell::default(),
             timed_events: RefCell::default(),
+            completions: RefCell::default(),
         }
+    }
+
+    /// The source of completions that is attached to the lane.
+    #[inline]
+    pub(crate) fn completion_source(&self) -> Option<Rc<dyn CompletionSource>> {
+        self.completions.borrow().as_ref()?.upgrade()
     }
 
     #[inline]

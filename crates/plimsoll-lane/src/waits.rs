@@ -142,6 +142,10 @@ impl<F: AsFd> FdWatch<F> {
     }
 
     fn arm(&mut self, event: Event, mode: PollMode) -> io::Result<()> {
+        assert!(
+            !self.lane.waker.has_counter(),
+            "a lane that waits for completions watches no descriptors"
+        );
         let poller = self.lane.waker.poller()?;
         let fd = self.fd.as_fd();
         if self.armed {

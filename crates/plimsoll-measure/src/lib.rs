@@ -25,6 +25,7 @@ mod counts;
 pub mod curve;
 mod event_effects;
 mod gaps;
+mod hosts;
 mod in_flight;
 mod interval;
 mod interval_buffer;
@@ -49,6 +50,7 @@ pub use event_effects::{
 pub use gaps::{
     BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
 };
+pub use hosts::HostCounts;
 pub use in_flight::{InFlight, InFlightAges, censored_quantile};
 pub use interval::Interval;
 pub use interval_buffer::RowSpec;

@@ -65,7 +65,10 @@ pub use pattern::{
     NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, RootHandling,
     Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
 };
-pub use plan::{CACHED_DATA, Note, Parameter, Plan, PlanError, Source, SourceKind, WorkDirSpec};
+pub use plan::{
+    CACHED_DATA, COMPLETION_DELAY, Note, Parameter, Plan, PlanError, Source, SourceKind,
+    WorkDirSpec,
+};
 pub use program::{FileRef, Io, LimitKind, Op, Program, Step, WorkerGroup};
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};

@@ -84,6 +84,8 @@ pub enum OpKind {
     Start,
     /// A procedure that the target called on a server.
     Rpc,
+    /// Time from the completion of an operation in a target's queue until its worker saw it.
+    CompletionDelay,
 }
 
 /// Classes of operation; only [`OpClass::Io`] and [`OpClass::Aio`] count in the summary.
@@ -119,7 +121,8 @@ impl OpKind {
             | Self::TestVariable
             | Self::Prepare
             | Self::Start
-            | Self::Rpc => OpClass::Other,
+            | Self::Rpc
+            | Self::CompletionDelay => OpClass::Other,
             _ => OpClass::Io,
         }
     }
@@ -130,10 +133,10 @@ impl OpKind {
         matches!(self.class(), OpClass::Io | OpClass::Aio)
     }
 
-    /// Whether it is an operation of the workload, not a procedure that serves one.
+    /// Whether it is an operation of the workload, not something that the target does for one.
     #[must_use]
     pub fn is_of_workload(self) -> bool {
-        self != Self::Rpc
+        !matches!(self, Self::Rpc | Self::CompletionDelay)
     }
 
     /// Whether it moves data from the target to the client.

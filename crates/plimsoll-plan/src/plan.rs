@@ -161,6 +161,9 @@ pub enum PlanError {
 /// read from the server.
 pub const CACHED_DATA: &str = "data cache hits";
 
+/// Name of the row of the times between the completion of an operation of a ring and its being seen.
+pub const COMPLETION_DELAY: &str = "completion delay";
+
 impl Plan {
     /// Adds a row to the results.
     pub fn add_row(
@@ -182,6 +185,12 @@ impl Plan {
         for name in names {
             self.add_row(name, OpKind::Rpc, None);
         }
+    }
+
+    /// Adds the row of the times until completions were seen, for a target that reports completions in a
+    /// queue.
+    pub fn add_completion_delay(&mut self) {
+        self.add_row(COMPLETION_DELAY, OpKind::CompletionDelay, None);
     }
 
     /// The stream of random choices with this name.
@@ -243,6 +252,19 @@ impl Plan {
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {
         self.groups.iter().find_map(|g| g.program.pattern())
+    }
+
+    /// Whether any transfers of the workload bypass the page cache.
+    #[must_use]
+    pub fn uses_direct_io(&self) -> bool {
+        self.groups.iter().any(|g| g.program.uses_direct_io())
+    }
+
+    /// Whether the times until completions were seen are recorded: the target reports them in a queue.
+    #[must_use]
+    pub fn has_completion_delay(&self) -> bool {
+        let is_delay = |o: &Operation| o.kind == OpKind::CompletionDelay;
+        self.operations.iter().any(is_delay)
     }
 
     /// Whether any worker may change the tree of this fileset.

@@ -344,6 +344,20 @@ impl Op {
 }
 
 impl Program {
+    /// Whether any of its transfers bypass the page cache.
+    #[must_use]
+    pub fn uses_direct_io(&self) -> bool {
+        match self {
+            Self::Sequence(_) => {
+                let mut direct = false;
+                self.for_each_op(&mut |_, _, op| direct |= op.file().is_some_and(|f| f.direct));
+                direct
+            }
+            Self::Mix(mix) => mix.flags.direct_percent > 0.0,
+            Self::Pattern(pattern) => pattern.direct,
+        }
+    }
+
     /// The pattern, if it is one.
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {

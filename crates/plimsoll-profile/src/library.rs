@@ -3,19 +3,10 @@
 
 /// Names and texts.
 const TEXTS: [(&str, &str); 4] = [
-    ("fileio", include_str!("../../../profiles/fileio.prof")),
-    (
-        "filemacro",
-        include_str!("../../../profiles/filemacro.prof"),
-    ),
-    (
-        "filemicro",
-        include_str!("../../../profiles/filemicro.prof"),
-    ),
-    (
-        "nfs4-opens",
-        include_str!("../../../profiles/nfs4-opens.prof"),
-    ),
+    ("fileio", include_str!("../profiles/fileio.prof")),
+    ("filemacro", include_str!("../profiles/filemacro.prof")),
+    ("filemicro", include_str!("../profiles/filemicro.prof")),
+    ("nfs4-opens", include_str!("../profiles/nfs4-opens.prof")),
 ];
 
 /// The text of the profile of this name.

@@ -3,12 +3,15 @@
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span, nearest};
 use std::sync::Arc;
 
+mod clients;
+
 /// A parsed profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     pub(crate) source: Arc<Source>,
     pub(crate) defaults: Vec<Entry>,
     pub(crate) configs: Vec<Config>,
+    pub(crate) clients: Option<clients::Clients>,
     /// Sentences about defects that are not errors, with their places.
     pub(crate) notes: Vec<String>,
 }
@@ -71,6 +74,7 @@ pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
     }
     let mut reader = Reader::new(text, 0);
     reader.blocks();
+    reader.share_client_dir();
     if reader.problems.is_empty() && reader.configs.is_empty() {
         let problem = Problem::of_text(
             0,
@@ -89,6 +93,7 @@ pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
                 .map(|(_, entries)| entries)
                 .unwrap_or_default(),
             configs: reader.configs,
+            clients: reader.clients,
         }),
         false => Err(Diagnostics::new(vec![source], reader.problems)),
     }
@@ -139,6 +144,7 @@ struct Reader<'a> {
     /// Span and entries of the block.
     defaults: Option<(Span, Vec<Entry>)>,
     configs: Vec<Config>,
+    clients: Option<clients::Clients>,
 }
 
 /// An error was added to the problems.
@@ -156,6 +162,7 @@ impl<'a> Reader<'a> {
             notes: Vec::new(),
             defaults: None,
             configs: Vec::new(),
+            clients: None,
         }
     }
 
@@ -274,7 +281,7 @@ impl<'a> Reader<'a> {
                 self.defaults = Some((span, entries));
             }
             "CONFIG" => self.config(span)?,
-            "MULTICLIENT" => self.clients(span)?,
+            "MULTICLIENT" => self.clients_block(span)?,
             _ => {
                 let problem = Problem::new(
                     span,
@@ -369,21 +376,6 @@ impl<'a> Reader<'a> {
             entries,
             is_listed,
         });
-    }
-
-    /// `MULTICLIENT { targetpath = /p; clients = a, b; }` of Filebench 1.4.
-    fn clients(&mut self, head: Span) -> Read<()> {
-        self.open("MULTICLIENT")?;
-        let entries = self.entries(Some(head))?;
-        let clients = entries.iter().find(|e| e.key == "clients");
-        let label = match clients.map(|e| e.values.len()) {
-            Some(n) if n > 1 => format!("this one names {n} of them"),
-            _ => "this asks for it".to_owned(),
-        };
-        let message = "running one profile on several machines is not supported yet";
-        let problem = Problem::new(head, message, label);
-        self.problem(problem.help("without this block the profile runs on this machine alone"));
-        Ok(())
     }
 
     fn open(&mut self, what: &str) -> Read<()> {

@@ -84,7 +84,7 @@ fn what_profiles_of_older_versions_hold_is_shown_with_its_place() {
     insta::assert_snapshot!(
         "machines",
         said(
-            "MULTICLIENT {\n  targetpath = /server;\n  clients = one, two, three;\n}\n\
+            "MULTICLIENT {\n  targetpath = /server, /other;\n  client = one, two, three;\n}\n\
              CONFIG read {\n  personality = randomread;\n}\n"
         )
     );

@@ -1,7 +1,7 @@
 //! Finds out which kind of ranks there are, and joins them.
 
 use crate::launcher::{self, LaunchInfo};
-use crate::{ConnectError, Ranks, Solo, local};
+use crate::{ConnectError, Ranks, Solo, local, member};
 use std::time::Duration;
 
 /// Maximum number of processes started on this machine.
@@ -10,15 +10,15 @@ pub const MAX_PROCESSES: u32 = 1024;
 /// Joins the ranks this process belongs to. Must be called once, early, by the thread that makes all
 /// calls, and before anything reads the standard input.
 ///
-/// The first of these applies: a process that another one started for its `processes` joins that
-/// one; processes that an MPI launcher started are joined by MPI; with `processes` of 2 and more,
+/// The first of these applies: a process with an [assignment](crate::accept_assignment), or that another
+/// one started for its `processes`, joins that one; processes that an MPI launcher started are joined by MPI; with `processes` of 2 and more,
 /// copies of this program are started with the same arguments; otherwise there is one rank.
 ///
 /// # Errors
 /// `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started
 /// several processes that MPI cannot join; the system cannot start processes.
 pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
-    if let Some(joined) = local::join() {
+    if let Some(joined) = member::join().or_else(local::join) {
         return joined;
     }
     let launch = launcher::find(|name| std::env::var(name).ok());
@@ -50,11 +50,39 @@ pub fn check_processes(processes: u32) -> Result<(), ConnectError> {
     }
 }
 
+/// Checks that no launcher has started this process together with others, for which `option` cannot be
+/// used.
+///
+/// # Errors
+/// One has.
+pub fn check_no_launcher(option: &str) -> Result<(), ConnectError> {
+    let launch = launcher::find(|name| std::env::var(name).ok());
+    match launch.filter(|l| l.size != Some(1)) {
+        None => Ok(()),
+        Some(launch) => Err(ConnectError::usage(format!(
+            "{option} cannot be used here: {} has started the ranks already",
+            launch.name
+        ))),
+    }
+}
+
+/// Whether a launcher has started this process together with others.
+pub fn is_launched() -> bool {
+    let launch = launcher::find(|name| std::env::var(name).ok());
+    launch.is_some_and(|l| l.size != Some(1))
+}
+
+/// Whether this process is a rank that has an assignment of another process, and has not joined yet.
+pub fn is_assigned_rank() -> bool {
+    member::is_pending()
+}
+
 /// Whether this process, of all that were started with the same arguments, is the one that reports
 /// what is wrong with them. May be called before [`connect`].
 pub fn is_reporting_rank() -> bool {
     let launch = launcher::find(|name| std::env::var(name).ok());
-    !local::is_spawned_rank() && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
+    let is_spawned = member::is_pending() || local::is_spawned_rank();
+    !is_spawned && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
 }
 
 /// Time that a process that reports nothing waits before it ends with an error.

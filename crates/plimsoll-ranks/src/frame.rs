@@ -39,10 +39,13 @@ pub enum Call {
     Max,
     Min,
     Sum,
+    Start,
+    Started,
+    Survivors,
 }
 
 impl Call {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 10] = [
         Self::Barrier,
         Self::Broadcast,
         Self::Reduce,
@@ -50,6 +53,9 @@ impl Call {
         Self::Max,
         Self::Min,
         Self::Sum,
+        Self::Start,
+        Self::Started,
+        Self::Survivors,
     ];
 
     /// The name of the method.

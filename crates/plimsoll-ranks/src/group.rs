@@ -13,7 +13,7 @@
 use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
 use crate::link::{Incoming, Link, PollRate};
 use crate::tree::TreePosition;
-use crate::{FAILURE_DRAIN_TIMEOUT, GroupStatus, RankError, Ranks};
+use crate::{FAILURE_DRAIN_TIMEOUT, GroupStatus, RankError, Ranks, StartSpread};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,7 +32,18 @@ pub struct TreeGroup<L: Link> {
     /// The ranks that the link numbers: the parent, then the children.
     neighbours: Vec<u32>,
     state: RefCell<GroupState>,
+    /// Whether rank 0 has workers, as the others do.
+    root_works: bool,
+    /// The name of the machine of this rank, if another one started it there.
+    host: Option<String>,
+    /// Returns whether this process is requested to stop.
+    stop_request: RefCell<Option<StopRequest>>,
+    /// The time that a frame takes to each child, as measured before the latest start.
+    delays: RefCell<Vec<Duration>>,
 }
+
+/// Returns whether this process is requested to stop.
+type StopRequest = Box<dyn Fn() -> bool>;
 
 #[derive(Default)]
 struct GroupState {
@@ -59,12 +70,16 @@ struct Neighbour {
     closes: bool,
     /// Its process has ended.
     gone: bool,
+    /// The connection to it is lost, so the end of its process will not be known.
+    lost: bool,
 }
 
 struct ReceivedPart {
     id: CallId,
     last: bool,
     payload: Vec<u8>,
+    /// When it came.
+    at: Instant,
 }
 
 impl<L: Link> TreeGroup<L> {
@@ -80,6 +95,26 @@ impl<L: Link> TreeGroup<L> {
             place,
             neighbours,
             state: RefCell::new(state),
+            root_works: true,
+            host: None,
+            stop_request: RefCell::new(None),
+            delays: RefCell::default(),
+        }
+    }
+
+    /// The same group, with ranks on several hosts: rank 0 has workers or only coordinates the others,
+    /// and this process is on `host`, `None` for the machine of rank 0.
+    pub fn on_hosts(mut self, root_works: bool, host: Option<String>) -> Self {
+        self.root_works = root_works;
+        self.host = host;
+        self
+    }
+
+    /// Passes on a request to stop that this process gets while it waits for others.
+    fn heed_stop_request(&self) {
+        let requested = self.stop_request.borrow().as_ref().is_some_and(|is| is());
+        if requested && !self.state.borrow().stop {
+            self.broadcast_stop();
         }
     }
 
@@ -119,6 +154,10 @@ impl<L: Link> TreeGroup<L> {
                     None => self.note_lost_neighbour(from, UNKNOWN_FRAME, false),
                 },
                 Incoming::Gone(reason) => self.note_lost_neighbour(from, &reason, true),
+                Incoming::Lost(reason) => {
+                    self.state.borrow_mut().heard[from].lost = true;
+                    self.note_lost_neighbour(from, &reason, false);
+                }
             }
         }
         any
@@ -127,7 +166,13 @@ impl<L: Link> TreeGroup<L> {
     fn handle_frame(&self, from: usize, frame: Frame) {
         match frame {
             Frame::Part { id, last, payload } => {
-                let part = ReceivedPart { id, last, payload };
+                let at = Instant::now();
+                let part = ReceivedPart {
+                    id,
+                    last,
+                    payload,
+                    at,
+                };
                 self.state.borrow_mut().heard[from].parts.push_back(part);
             }
             Frame::Stop => self.broadcast_stop(),
@@ -198,6 +243,7 @@ impl<L: Link> TreeGroup<L> {
         let mut quiet = begin;
         loop {
             let came = self.process_incoming();
+            self.heed_stop_request();
             if done() {
                 return true;
             }
@@ -233,6 +279,11 @@ impl<L: Link> TreeGroup<L> {
 
     /// Receives the value that a neighbour sends in this call.
     fn receive(&self, from: usize, id: CallId) -> Result<Vec<u8>, RankError> {
+        self.receive_timed(from, id).map(|(value, _)| value)
+    }
+
+    /// The same, with the instant at which it had come.
+    fn receive_timed(&self, from: usize, id: CallId) -> Result<(Vec<u8>, Instant), RankError> {
         let mut value = Vec::new();
         loop {
             let part = self.part(from)?;
@@ -253,7 +304,7 @@ impl<L: Link> TreeGroup<L> {
                 value.extend(part.payload);
             }
             if part.last {
-                return Ok(value);
+                return Ok((value, part.at));
             }
         }
     }
@@ -441,9 +492,47 @@ impl<L: Link> Ranks for TreeGroup<L> {
         self.all(Call::Sum, mine, u64::saturating_add)
     }
 
+    fn root_works(&self) -> bool {
+        self.root_works
+    }
+
+    fn others_wait(&self) -> bool {
+        let heard = &self.state.borrow().heard;
+        self.parent().is_none() && heard.iter().all(|n| !n.parts.is_empty())
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
+    fn pass_on_stop_request(&self, is_requested: Box<dyn Fn() -> bool>) {
+        *self.stop_request.borrow_mut() = Some(is_requested);
+    }
+
+    fn agree_on_start(&self) -> Result<Instant, RankError> {
+        self.start_instant()
+    }
+
+    fn report_start(&self, started: Instant) -> Result<Option<StartSpread>, RankError> {
+        self.start_spread(started)
+    }
+
     fn fail(&self, reason: &str) {
-        self.broadcast_failure(RankError::new(self.place.rank, reason));
+        let reason = match &self.host {
+            Some(host) => format!("host {host}: {reason}"),
+            None => reason.to_owned(),
+        };
+        self.broadcast_failure(RankError::new(self.place.rank, &reason));
         self.drain(PollRate::Fast);
+    }
+
+    fn reduce_survivors(
+        &self,
+        mine: Vec<u8>,
+        combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
+        limit: Duration,
+    ) -> Option<Vec<u8>> {
+        self.combine_survivors(mine, combine, limit)
     }
 
     fn wait_for_ends(&self, limit: Duration) -> bool {
@@ -451,8 +540,8 @@ impl<L: Link> Ranks for TreeGroup<L> {
             return self.neighbours.is_empty();
         }
         self.wait_until(PollRate::Slow, Some(limit), || {
-            self.state.borrow().heard.iter().all(|n| n.gone)
-        })
+            self.state.borrow().heard.iter().all(|n| n.gone || n.lost)
+        }) && self.state.borrow().heard.iter().all(|n| n.gone)
     }
 
     fn request_stop(&self) {
@@ -487,5 +576,7 @@ impl<L: Link> Drop for TreeGroup<L> {
     }
 }
 
+mod start;
+mod survivors;
 #[cfg(test)]
 mod tests;

@@ -5,33 +5,41 @@
 //!
 //! - [`Solo`]: one process;
 //! - local processes: the program starts copies of itself, joined to it by Unix sockets;
+//! - hosts ([`connect_hosts`]): processes that the program starts on other machines by `ssh`;
 //! - MPI (feature `mpi`): the processes that `mpiexec` or `srun` started.
 //!
-//! Local processes and MPI differ in how a frame gets to a neighbour (`Link`); everything above is
+//! Local processes, hosts and MPI differ in how a frame gets to a neighbour (`Link`); everything above is
 //! the same code (`TreeGroup`): collectives along a tree, failures that flood it, an orderly end.
 
 mod connect;
 mod connect_error;
 mod frame;
 mod group;
+mod handshake;
+mod hosts;
+mod keepalive;
 mod launcher;
 mod link;
 mod local;
+mod member;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod socket;
 mod solo;
+mod ssh;
 mod tree;
 
 pub use connect::{
-    MAX_PROCESSES, check_processes, connect, is_output_forwarded, is_reporting_rank, mpi_library,
-    wait_for_rank_0_report,
+    MAX_PROCESSES, check_processes, connect, is_assigned_rank, is_launched, is_output_forwarded,
+    is_reporting_rank, mpi_library, wait_for_rank_0_report,
 };
 pub use connect_error::ConnectError;
+pub use hosts::{Host, HostGroup, ProgramCopy, connect_hosts};
+pub use member::{RANK_COMMAND, accept_assignment};
 pub use solo::Solo;
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The processes that run one Plan together, as one of them sees them.
 ///
@@ -86,12 +94,51 @@ pub trait Ranks {
     /// The sum of the numbers of all ranks, at every rank; at most `u64::MAX`.
     fn sum(&self, mine: u64) -> Result<u64, RankError>;
 
+    /// Whether rank 0 has workers, as the others do; otherwise it only coordinates them.
+    fn root_works(&self) -> bool {
+        true
+    }
+
+    /// Whether all other ranks have made the next collective call, one that this one, rank 0, has not made
+    /// yet, and in which values go up the tree at once: a barrier, or the agreement on a number.
+    fn others_wait(&self) -> bool {
+        false
+    }
+
+    /// The name of this rank's machine, if it was started there by [`connect_hosts`] elsewhere.
+    fn host(&self) -> Option<&str> {
+        None
+    }
+
+    /// Calls `is_requested` while this rank waits for others in a collective call, and
+    /// [requests a stop](Self::request_stop) once it returns true.
+    fn pass_on_stop_request(&self, is_requested: Box<dyn Fn() -> bool>);
+
+    /// Agrees with all ranks on a moment, and returns the instant that is that moment here: a collective
+    /// call, a few round trips long. Clocks of ranks are not compared.
+    fn agree_on_start(&self) -> Result<Instant, RankError>;
+
+    /// Reports that this rank started at the instant, right after it: a collective call. Returns at
+    /// rank 0 how far the starts of all ranks lie apart.
+    fn report_start(&self, started: Instant) -> Result<Option<StartSpread>, RankError>;
+
     /// Informs all ranks that this one has failed, and why. Every later call of every rank returns
     /// that error, unless another rank failed before.
     ///
     /// The reason becomes one line of at most 2000 bytes. Returns when the neighbours in the tree
     /// have replied, or after [`FAILURE_DRAIN_TIMEOUT`].
     fn fail(&self, reason: &str);
+
+    /// After a failure, combines the bytes of the ranks that can still be reached, as
+    /// [`reduce`](Self::reduce) does. Rank 0 waits for those of others for at most `limit`, and gets the
+    /// result. `None` at other ranks, if there was no failure, and with MPI, which ends all ranks of a
+    /// group that has lost one.
+    fn reduce_survivors(
+        &self,
+        mine: Vec<u8>,
+        combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
+        limit: Duration,
+    ) -> Option<Vec<u8>>;
 
     /// After a failure, waits until the neighbours in the tree have ended, so that they change
     /// nothing any more, but at most for `limit`. Returns whether they have ended. MPI does not
@@ -120,6 +167,16 @@ pub enum GroupStatus {
     Stop,
     /// A rank, maybe this one, has failed.
     Failed(RankError),
+}
+
+/// How far apart the ranks started, by the arrivals of messages that they sent as they did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StartSpread {
+    /// Time between the first start and the last. Messages that take longer one way than the other
+    /// make it wrong by half the difference.
+    pub spread: Duration,
+    /// Longest round trip to a rank.
+    pub round_trip: Duration,
 }
 
 /// A rank that has failed, and why. Prints as one line.

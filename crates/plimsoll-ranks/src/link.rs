@@ -7,15 +7,19 @@ use std::time::{Duration, Instant};
 pub enum Incoming {
     /// A frame.
     Frame(Vec<u8>),
-    /// The neighbour is gone, and why; nothing more comes from it.
+    /// The neighbour's process has ended, and why; nothing more comes from it.
     Gone(String),
+    /// The connection to the neighbour is lost, and why; its process may still work for some
+    /// seconds.
+    Lost(String),
 }
 
 /// Frames to and from neighbours: in order, none lost, none duplicated, none invented.
 ///
 /// Neighbours are numbered as in [`TreePosition::neighbours`](crate::tree::TreePosition::neighbours).
 pub trait Link {
-    /// Whether [`Incoming::Gone`] is received from a neighbour whose process has ended.
+    /// Whether [`Incoming::Gone`] or [`Incoming::Lost`] is received from a neighbour whose process
+    /// has ended.
     const REPORTS_PEER_EXIT: bool;
     /// Whether an orderly [`Self::close`] must be called by all ranks or by none.
     const CLOSE_IS_COLLECTIVE: bool;

@@ -5,6 +5,7 @@
 //! finds its socket closed and ends; the system tells the parent why a copy ended.
 
 use crate::group::TreeGroup;
+use crate::link::Incoming;
 use crate::socket::SocketLink;
 use crate::tree::TreePosition;
 use crate::{ConnectError, FAILURE_DRAIN_TIMEOUT, Ranks};
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Rank of a copy and number of ranks, as `3/8`.
 const LOCAL_RANK_VARIABLE: &str = "PLIMSOLL_LOCAL_RANK";
 /// Time until the system reports how a process ended whose socket is closed.
-const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
+pub const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts `size - 1` copies of this program with the same arguments, and joins them.
 ///
@@ -50,7 +51,7 @@ pub fn start(size: u32) -> Result<Box<dyn Ranks>, ConnectError> {
     let dying = children.clone();
     let link = SocketLink::new(
         sockets,
-        Box::new(move |child| exit_description(&mut dying.borrow_mut()[child])),
+        Box::new(move |child| Incoming::Gone(exit_description(&mut dying.borrow_mut()[child]))),
         Box::new(move |in_order| reap(&mut children.borrow_mut(), in_order)),
     );
     let link = link.map_err(|e| ConnectError::failed(format!("cannot use a socket: {e}")))?;
@@ -107,7 +108,7 @@ fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     let link = SocketLink::new(
         vec![socket],
-        Box::new(|_| "died, or ended before the others".into()),
+        Box::new(|_| Incoming::Gone("died, or ended before the others".into())),
         Box::new(|_| {}),
     )?;
     Ok(Box::new(TreeGroup::new(
@@ -123,7 +124,8 @@ fn parse(text: &str) -> Option<(u32, u32)> {
     (0 < rank && rank < size).then_some((rank, size))
 }
 
-fn exit_description(child: &mut Child) -> String {
+/// Why a process closed its socket, as the end of a sentence.
+pub fn exit_description(child: &mut Child) -> String {
     let status = wait_for(child, EXIT_STATUS_TIMEOUT);
     match status {
         Some(status) => describe(status),
@@ -131,7 +133,8 @@ fn exit_description(child: &mut Child) -> String {
     }
 }
 
-fn describe(status: ExitStatus) -> String {
+/// How a process ended, as the end of a sentence.
+pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit code {code} before the others"),
         (None, Some(signal)) => format!("died (signal {signal})"),
@@ -140,7 +143,7 @@ fn describe(status: ExitStatus) -> String {
 }
 
 /// Waits until a child has ended, but not longer than `limit`.
-fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+pub fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let begin = Instant::now();
     loop {
         match child.try_wait() {

@@ -15,8 +15,8 @@ use std::time::Instant;
 /// A socket to each neighbour.
 pub struct SocketLink {
     peers: RefCell<Vec<Peer>>,
-    /// Returns why a neighbour's socket was closed. Called once for each.
-    close_reason: Box<dyn Fn(usize) -> String>,
+    /// Returns what became of a neighbour whose socket was closed. Called once for each.
+    close_reason: Box<dyn Fn(usize) -> Incoming>,
     /// Called when the link is closed, with whether that is in order.
     on_end: Box<dyn Fn(bool)>,
 }
@@ -34,12 +34,12 @@ struct Peer {
 }
 
 /// Bytes of the length before a frame.
-const LENGTH_PREFIX_BYTES: usize = 4;
+pub const LENGTH_PREFIX_BYTES: usize = 4;
 /// Maximum number of bytes queued for a neighbour: the part that is being sent, and what was posted.
 const MAX_QUEUED_BYTES: usize =
     LENGTH_PREFIX_BYTES + MAX_FRAME + MAX_POSTS * (LENGTH_PREFIX_BYTES + MAX_SHORT_FRAME);
 /// Minimum size of a read in bytes.
-const READ_CHUNK_BYTES: usize = 64 << 10;
+pub const READ_CHUNK_BYTES: usize = 64 << 10;
 /// Maximum time of a wait. Everything that matters wakes it earlier.
 const MAX_POLL_WAIT: Timespec = Timespec {
     tv_sec: 0,
@@ -47,14 +47,14 @@ const MAX_POLL_WAIT: Timespec = Timespec {
 };
 
 impl SocketLink {
-    /// Joins this process to its neighbours. `close_reason` returns why the socket of a neighbour
-    /// was closed; `on_end` is called when the link is closed, with whether that is in order.
+    /// Joins this process to its neighbours. `close_reason` returns what became of a neighbour whose
+    /// socket was closed: [`Incoming::Gone`] or [`Incoming::Lost`]; `on_end` is called when the link is closed, with whether that is in order.
     ///
     /// # Errors
     /// A socket cannot be made non-blocking.
     pub fn new(
         sockets: Vec<UnixStream>,
-        close_reason: Box<dyn Fn(usize) -> String>,
+        close_reason: Box<dyn Fn(usize) -> Incoming>,
         on_end: Box<dyn Fn(bool)>,
     ) -> io::Result<Self> {
         let peers = sockets.into_iter().map(Peer::new);
@@ -102,7 +102,7 @@ impl Link for SocketLink {
                 return Some((from, Incoming::Frame(frame)));
             }
         }
-        closed.map(|from| (from, Incoming::Gone((self.close_reason)(from))))
+        closed.map(|from| (from, (self.close_reason)(from)))
     }
 
     fn wait(&self, _since: Instant, _pace: PollRate) {

@@ -1,7 +1,8 @@
 //! A single process.
 
-use crate::{GroupStatus, RankError, Ranks};
+use crate::{GroupStatus, RankError, Ranks, StartSpread};
 use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
 
 /// One process alone: every collective call returns at once.
 #[derive(Debug, Default)]
@@ -66,6 +67,26 @@ impl Ranks for Solo {
 
     fn sum(&self, mine: u64) -> Result<u64, RankError> {
         self.unless_failed(mine)
+    }
+
+    fn reduce_survivors(
+        &self,
+        _mine: Vec<u8>,
+        _combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
+        _limit: Duration,
+    ) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn pass_on_stop_request(&self, _: Box<dyn Fn() -> bool>) {}
+
+    fn agree_on_start(&self) -> Result<Instant, RankError> {
+        self.unless_failed(Instant::now())
+    }
+
+    fn report_start(&self, _: Instant) -> Result<Option<StartSpread>, RankError> {
+        let (spread, round_trip) = (Duration::ZERO, Duration::ZERO);
+        self.unless_failed(Some(StartSpread { spread, round_trip }))
     }
 
     fn fail(&self, reason: &str) {

@@ -47,6 +47,46 @@ impl TreePosition {
         }
     }
 
+    /// The position of the first rank of a subtree below `parent`, among `size` ranks, when a rank has
+    /// at most `fan_out` children.
+    ///
+    /// # Panics
+    /// If the subtree is empty or beyond the ranks, or `fan_out` is 0.
+    pub fn of_subtree(subtree: Range<u32>, size: u32, parent: u32, fan_out: u32) -> Self {
+        assert!(
+            parent < subtree.start && subtree.start < subtree.end && subtree.end <= size,
+            "subtree {subtree:?} of {size} ranks below rank {parent}"
+        );
+        Self {
+            rank: subtree.start,
+            size,
+            parent: Some(parent),
+            children: split(subtree.start + 1..subtree.end, fan_out),
+        }
+    }
+
+    /// The position of rank 0 when the first `own` ranks are processes of its machine, of which it has at
+    /// most `fan_out` children, and each of `others` is the number of ranks of a host, of which the first
+    /// is a child.
+    ///
+    /// # Panics
+    /// If one of the numbers is 0.
+    pub fn of_root(own: u32, others: &[u32], fan_out: u32) -> Self {
+        assert!(own > 0 && others.iter().all(|n| *n > 0), "a host has ranks");
+        let mut children = split(1..own, fan_out);
+        let mut size = own;
+        for ranks in others {
+            children.push(size..size + ranks);
+            size += ranks;
+        }
+        Self {
+            rank: 0,
+            size,
+            parent: None,
+            children,
+        }
+    }
+
     /// The number of ranks in the subtree of this one, itself included.
     pub fn subtree_len(&self) -> u32 {
         self.children.last().map_or(1, |last| last.end - self.rank)
@@ -115,6 +155,29 @@ mod tests {
             }
             prop_assert!(depth <= size.ilog2());
         }
+    }
+
+    #[test]
+    fn every_rank_of_hosts_has_one_place() {
+        let root = TreePosition::of_root(3, &[1, 40, 2], 16);
+        assert_eq!((root.size, root.subtree_len()), (46, 46));
+        assert_eq!(root.neighbours(), [1, 2, 3, 4, 44]);
+        let mut places = vec![root];
+        let mut ranks = Vec::new();
+        while let Some(place) = places.pop() {
+            ranks.push(place.rank);
+            assert!(place.parent.is_none() || place.children.len() <= 16);
+            let below = |subtree: &Range<u32>| {
+                TreePosition::of_subtree(subtree.clone(), 46, place.rank, 16)
+            };
+            places.extend(place.children.iter().map(below));
+        }
+        ranks.sort_unstable();
+        assert!(ranks.into_iter().eq(0..46));
+        // The 39 other ranks of the host are on two levels.
+        let host = TreePosition::of_subtree(4..44, 46, 0, 16);
+        assert_eq!(host.children.len(), 16);
+        assert!(host.children.iter().any(|c| c.len() > 1));
     }
 
     #[test]

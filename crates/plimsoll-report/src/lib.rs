@@ -17,6 +17,7 @@ pub mod events;
 pub mod filebench;
 pub mod find;
 pub mod fit;
+pub mod hosts;
 pub mod live;
 pub mod markdown;
 pub mod operation_table;

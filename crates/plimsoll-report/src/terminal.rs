@@ -9,7 +9,7 @@ use crate::percentiles::{
 };
 use crate::table::Table;
 use crate::text::{Paint, list, paragraph, results_location, shorten};
-use crate::{events, simulation, stages, standstill, verification};
+use crate::{events, hosts, simulation, stages, standstill, verification};
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
@@ -53,6 +53,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         out.push_str(&table(operations, shown, layout));
     }
     procedures(&mut out, run, layout);
+    completion_delay(&mut out, run, layout);
     out.push('\n');
     if run.window_number > 0 {
         summary(&mut out, run, layout);
@@ -75,6 +76,12 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     }
     for example in verification::shown_examples(run) {
         paragraph(&mut out, "  ", &example, layout.columns());
+    }
+    if let Some(table) = hosts::table(run) {
+        table.render(&mut out, layout.columns(), Paint(layout.color));
+    }
+    if let Some(text) = hosts::starts(run) {
+        paragraph(&mut out, "starts: ", &text, layout.columns());
     }
     client(&mut out, run, layout);
     tail(&mut out, run, layout);
@@ -131,22 +138,48 @@ fn procedures(out: &mut String, run: &Run, layout: Layout) {
     }
 }
 
+/// How long completions of a ring waited until their workers saw them.
+fn completion_delay(out: &mut String, run: &Run, layout: Layout) {
+    if let Some(delay) = &run.completion_delay {
+        out.push('\n');
+        let head = ["until seen", "completions", "completions/s"];
+        out.push_str(&counts_and_times(
+            run,
+            head,
+            std::slice::from_ref(delay),
+            layout,
+        ));
+    }
+}
+
 /// Per procedure: calls and their latency, from the call to the reply.
 fn calls(run: &Run, layout: Layout) -> String {
+    let head = ["procedure", "calls", "calls/s"];
+    counts_and_times(run, head, &run.procedures, layout)
+}
+
+/// Counts, errors and latencies of what the target did for operations.
+fn counts_and_times(
+    run: &Run,
+    head: [&str; 3],
+    rows: &[OperationFigures],
+    layout: Layout,
+) -> String {
     let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
-    let mut head = ["procedure", "calls", "calls/s", "errors", "mean"]
+    let mut head: Vec<String> = head
+        .into_iter()
+        .chain(["errors", "mean"])
         .map(str::to_owned)
-        .to_vec();
+        .collect();
     head.extend(shown.iter().map(Percentile::to_string));
     head.push("max".into());
     let mut table = Table::new(&head);
-    let mut times: Vec<Vec<String>> = run
-        .procedures
+    let mut times: Vec<Vec<String>> = rows
         .iter()
         .map(|p| latency_cells(p, shown, PercentileKind::Latency, "-"))
         .collect();
     align_marked(&mut times.iter_mut().collect::<Vec<_>>());
-    for (p, times) in run.procedures.iter().zip(times) {
+    for (p, times) in rows.iter().zip(times) {
         let mut row = vec![
             p.name.clone(),
             Count(p.ops).to_string(),

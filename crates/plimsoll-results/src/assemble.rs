@@ -3,6 +3,7 @@
 use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::events::{self, RunEvent};
 use crate::hooks::CommandRun;
+use crate::hosts::{HostFigures, StartFigures};
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
@@ -15,8 +16,8 @@ use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    ClockKind, Gap, InFlightAges, IntervalSummary, Latency, Nanos, OpTotals, ProcessCounts,
-    RankStage, RankStall, SimulatedWindow, Stall, WindowTotals, WorkersDone,
+    ClockKind, Gap, HostCounts, InFlightAges, IntervalSummary, Latency, Nanos, OpTotals,
+    ProcessCounts, RankStage, RankStall, SimulatedWindow, Stall, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{
     Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset,
@@ -44,6 +45,10 @@ pub struct MeasuredRun {
     pub simulated: Vec<(u32, SimulatedWindow)>,
     /// Processes that ran the Plan together.
     pub ranks: u32,
+    /// The machines of the ranks, in each window.
+    pub hosts: Vec<Vec<HostCounts>>,
+    /// How far apart the ranks started.
+    pub starts: Option<StartFigures>,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
     pub stages: Vec<(u32, Vec<RankStage>)>,
     /// Requested percentiles, that tables are to show.
@@ -90,6 +95,8 @@ impl MeasuredRun {
             windows: vec![],
             simulated: vec![],
             ranks: 1,
+            hosts: vec![],
+            starts: None,
             stages: vec![],
             percentiles: None,
             processes: vec![],
@@ -138,9 +145,14 @@ impl Run {
         let mix = m.windows.last().and_then(|(totals, _)| {
             MixFigures::of(&m.plan, &m.processes, &totals.rows, last.window_s)
         });
+        let hosts = match m.plan.pattern() {
+            Some(_) => HostFigures::of_windows(&m.hosts),
+            None => HostFigures::of_windows(m.hosts.last().map_or(&[], std::slice::from_ref)),
+        };
         let validity = validate(&m, &last);
         let mut notes = m.plan.notes.clone();
         notes.extend(m.notes);
+        notes.extend(HostFigures::slow(&hosts).into_iter().map(Note::from));
         notes.extend(m.events.iter().filter_map(RunEvent::remark).map(Note::from));
         let events = RunEvent::judged(m.events, &m.windows, &m.summaries);
         let doubt = last.client_cache.and_then(|c| {
@@ -162,6 +174,7 @@ impl Run {
             summary: last.summary,
             operations: last.operations,
             procedures: last.procedures,
+            completion_delay: last.completion_delay,
             percentiles_shown: m.percentiles,
             program: Program::plimsoll(),
             target: m.target,
@@ -176,6 +189,8 @@ impl Run {
             client_cache: last.client_cache,
             earlier_windows: windows,
             ranks: m.ranks,
+            hosts,
+            starts: m.starts,
             stages,
             simulation: last.simulation,
             mix,
@@ -202,6 +217,7 @@ fn no_window() -> Window {
         summary: Summary::default(),
         operations: vec![],
         procedures: vec![],
+        completion_delay: None,
         first_done: None,
         last_done: None,
         system: SystemUse::default(),
@@ -318,7 +334,7 @@ fn operations(
     // Starts are not operations: their delays are in the figures of the mix.
     let rows = rows_of(plan, rows, gaps, |id, op, is_used| {
         let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
-        !matches!(op.kind, OpKind::Start | OpKind::Rpc) && (is_used || !hidden)
+        op.kind != OpKind::Start && op.kind.is_of_workload() && (is_used || !hidden)
     });
     rows.map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
         .collect()
@@ -337,6 +353,20 @@ fn procedures(
     });
     rows.map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
         .collect()
+}
+
+/// Figures of the times until completions of a ring were seen, if there were any.
+fn completion_delay(
+    plan: &Plan,
+    rows: &[OpTotals],
+    seconds: f64,
+    kept: &Percentiles,
+) -> Option<OperationFigures> {
+    let mut rows = rows_of(plan, rows, &[], |_, op, is_used| {
+        op.kind == OpKind::CompletionDelay && is_used
+    });
+    rows.next()
+        .map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
 }
 
 /// Rows of a window with their gaps. `is_wanted` gets whether a row has any operations.
@@ -421,6 +451,7 @@ fn window(
         summary,
         operations,
         procedures: procedures(plan, rows, gaps, seconds, kept),
+        completion_delay: completion_delay(plan, rows, seconds, kept),
         first_done,
         last_done,
         system: system.clone(),

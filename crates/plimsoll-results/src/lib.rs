@@ -37,6 +37,7 @@ mod file_names;
 mod find;
 mod histograms;
 mod hooks;
+mod hosts;
 mod intervals;
 mod kind;
 mod latency;
@@ -93,6 +94,7 @@ pub use histograms::{
     window_histograms,
 };
 pub use hooks::{CommandRun, HookTime, Hooks};
+pub use hosts::{HostFigures, StartFigures};
 pub use intervals::IntervalRow;
 pub use kind::Kind;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};

@@ -134,6 +134,7 @@ pub(crate) fn complete(
     let of_window = |windows: &[u32],
                      operations: &mut [OperationFigures],
                      procedures: &mut [OperationFigures],
+                     delay: &mut Option<OperationFigures>,
                      summary: &mut Summary| {
         let mut all = LogLatencies::default();
         for o in operations {
@@ -143,7 +144,7 @@ pub(crate) fn complete(
                 all.add(&times);
             }
         }
-        for p in procedures {
+        for p in procedures.iter_mut().chain(delay) {
             LogLatencies::of(&log, windows, p).complete(&mut p.percentiles, wanted);
         }
         all.complete(&mut summary.percentiles, wanted);
@@ -152,6 +153,7 @@ pub(crate) fn complete(
         &windows,
         &mut run.operations,
         &mut run.procedures,
+        &mut run.completion_delay,
         &mut run.summary,
     );
     for w in run.stages.iter_mut().map(|s| &mut s.window) {
@@ -160,6 +162,7 @@ pub(crate) fn complete(
             &number,
             &mut w.operations,
             &mut w.procedures,
+            &mut w.completion_delay,
             &mut w.summary,
         );
     }

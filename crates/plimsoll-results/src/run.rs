@@ -4,6 +4,7 @@ use crate::Environment;
 use crate::client_cache::ClientCache;
 use crate::events::RunEvent;
 use crate::hooks::CommandRun;
+use crate::hosts::{HostFigures, StartFigures};
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
@@ -40,6 +41,11 @@ pub struct Run {
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
     #[serde(default)]
     pub procedures: Vec<OperationFigures>,
+    /// With io_uring: times between the completion of an operation and its being seen by its worker, which
+    /// shows how busy the lanes were; null otherwise. They are upper bounds: an operation that had
+    /// completed before its lane looked may have done so at any time since the lane's last look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_delay: Option<OperationFigures>,
     /// Percentiles that tables show; null if no others were requested than the usual ones.
     #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
@@ -74,6 +80,12 @@ pub struct Run {
     pub earlier_windows: Vec<Window>,
     /// Ranks that ran the Plan together: processes, or the workers of a pattern in virtual time.
     pub ranks: u32,
+    /// What the ranks of each machine did, in the order of their ranks; empty if all are on one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostFigures>,
+    /// How far apart the ranks started; null if there is one, and in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<StartFigures>,
     /// Stages of a pattern, in order, each a window of its own; the figures of the run are all of
     /// them together, and its window is as long as all of theirs.
     pub stages: Vec<Stage>,
@@ -443,6 +455,11 @@ pub struct Window {
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
     #[serde(default)]
     pub procedures: Vec<OperationFigures>,
+    /// With io_uring: times between the completion of an operation and its being seen by its worker, which
+    /// shows how busy the lanes were; null otherwise. They are upper bounds: an operation that had
+    /// completed before its lane looked may have done so at any time since the lane's last look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_delay: Option<OperationFigures>,
     /// When the first worker finished its work; null unless there are several workers
     /// and each ended by itself.
     #[serde(default)]

@@ -130,6 +130,8 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         windows: vec![(totals, SystemUse::default())],
         simulated: vec![],
         ranks: 1,
+        hosts: vec![],
+        starts: None,
         stages: vec![],
         percentiles: None,
         processes: vec![process(half - 10), process(half + 10)],

@@ -205,6 +205,11 @@ impl ContentPool {
         }
     }
 
+    /// All bytes of the pool, of which every piece is a part.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The position of the piece of a step in the pool.
     #[inline]
     #[must_use]

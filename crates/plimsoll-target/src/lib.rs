@@ -11,6 +11,7 @@
 //! | `content`, `write_data`, `block_composer` | the bytes that writes store |
 //! | `verifying` | a target around another one, whose contents are verified |
 //! | `posix` | system calls: open files, names, asynchronous writes, operations of mixes |
+//! | `posix::uring` | the same through an io_uring of each lane |
 //! | `null` | nothing, or a fixed latency |
 //! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
 //! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
@@ -47,8 +48,8 @@ pub use error::OpError;
 pub use long_replies::LongReplies;
 pub use nfs::present_option_name;
 pub use registry::{
-    DEFAULT_TARGET, absolute, connect, is_local, is_remote, is_virtual, keeps_files, procedures,
-    scheme_of, takes_events, with_silence_limit,
+    DEFAULT_TARGET, absolute, can_use_uring, connect, is_local, is_remote, is_virtual, keeps_files,
+    procedures, scheme_of, takes_events, uring_unavailable, uses_uring, with_silence_limit,
 };
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};

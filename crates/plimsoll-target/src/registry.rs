@@ -25,6 +25,9 @@ macro_rules! targets {
         ) -> Result<V::Output, TargetError> {
             let url = &*testbed::resolved(url);
             let name = scheme_name(url);
+            if uses_uring(url) {
+                return Ok(visitor.visit(posix::uring::connect(url, place, purpose)?));
+            }
             $(if name == $module::SCHEME.name {
                 return Ok(visitor.visit($module::connect(url, place, purpose)?));
             })*
@@ -64,6 +67,25 @@ pub fn is_virtual(url: &str) -> bool {
 #[must_use]
 pub fn takes_events(url: &str) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.takes_events)
+}
+
+/// Whether the target of a URL makes its system calls through an io_uring.
+#[must_use]
+pub fn uses_uring(url: &str) -> bool {
+    let url = testbed::resolved(url);
+    scheme_name(&url) == posix::SCHEME.name && posix::uring::is_requested(&url)
+}
+
+/// Whether the target of a URL can make its system calls through an io_uring, on a machine that has it.
+#[must_use]
+pub fn can_use_uring(url: &str) -> bool {
+    scheme_name(&testbed::resolved(url)) == posix::SCHEME.name
+}
+
+/// Why io_uring cannot be used on this machine, as a part of a sentence; `None` if it can.
+#[must_use]
+pub fn uring_unavailable() -> Option<String> {
+    posix::uring::unavailable()
 }
 
 /// Names of the rows for the procedures that the target of a URL calls on a server.

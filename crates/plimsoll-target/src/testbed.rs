@@ -85,6 +85,8 @@ fn with_options(inner: &str, url: &str) -> String {
     match (options, inner.contains('?')) {
         ("", _) => inner.to_owned(),
         (options, true) => format!("{inner}&{options}"),
+        // A scheme alone.
+        (options, false) if !inner.contains(':') => format!("{inner}:?{options}"),
         (options, false) => format!("{inner}?{options}"),
     }
 }

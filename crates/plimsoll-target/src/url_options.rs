@@ -50,6 +50,11 @@ impl UrlOptions {
         Some(self.left.remove(at).1)
     }
 
+    /// A text.
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        self.take(name)
+    }
+
     /// A time of at most [`MAX_OPTION_DURATION`].
     pub(crate) fn duration(&mut self, name: &str) -> Result<Option<Duration>, TargetError> {
         let Some(value) = self.take(name) else {

@@ -208,6 +208,8 @@ pub(crate) struct FlowopInfo {
     pub(crate) row: OpKind,
     /// Attributes that it uses besides `name` and `iters`.
     pub(crate) uses: &'static [Key],
+    /// What it does.
+    pub(crate) meaning: &'static str,
 }
 
 /// Attributes of flowops that may open a file.
@@ -231,7 +233,7 @@ macro_rules! opens {
 }
 
 macro_rules! flowops {
-    ($($name:literal $kind:ident $row:ident $uses:expr;)*) => {
+    ($($name:literal $kind:ident $row:ident $uses:expr, $meaning:literal;)*) => {
         /// Kinds of flowop.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub(crate) enum FlowopKind {
@@ -245,45 +247,78 @@ macro_rules! flowops {
                 kind: FlowopKind::$kind,
                 row: OpKind::$row,
                 uses: $uses,
+                meaning: $meaning,
             }),*
         ];
     };
 }
 
-// Name, kind, kind of its row, attributes.
+// Name, kind, kind of its row, attributes, what it does.
 flowops! {
-    "read" Read Read opens![Key::IoSize, Key::Random, Key::WorkingSet];
-    "write" Write Write opens![Key::IoSize, Key::Random, Key::WorkingSet];
-    "aiowrite" AioWrite AioWrite opens![Key::IoSize, Key::Random, Key::WorkingSet];
-    "aiowait" AioWait AioWait &[];
-    "openfile" Open Open opens![];
-    "createfile" Create Create opens![];
-    "closefile" Close Close &[Key::Fd];
-    "readwholefile" ReadWhole ReadWhole opens![Key::IoSize];
-    "writewholefile" WriteWhole WriteWhole opens![Key::IoSize, Key::SrcFd];
-    "appendfile" Append Append opens![Key::IoSize];
-    "appendfilerand" AppendRand Append opens![Key::IoSize];
-    "deletefile" Delete Delete &[Key::Fileset, Key::Fd, Key::Indexed];
-    "statfile" Stat Stat &[Key::Fileset, Key::Fd, Key::Indexed];
-    "fsync" Fsync Fsync &[Key::Fd];
-    "fsyncset" FsyncSet FsyncSet &[Key::Fileset];
-    "makedir" MakeDir MakeDir &[Key::Fileset, Key::Indexed];
-    "removedir" RemoveDir RemoveDir &[Key::Fileset, Key::Indexed];
-    "listdir" ListDir ListDir &[Key::Fileset, Key::Indexed];
-    "semblock" SemBlock SemBlock &[Key::Value, Key::HighWater];
-    "sempost" SemPost SemPost &[Key::Value, Key::Target, Key::Blocking];
-    "block" Block Block &[];
-    "wakeup" Wakeup Wakeup &[Key::Target];
-    "hog" Hog Hog &[Key::Value];
-    "delay" Delay Delay &[Key::Value];
-    "eventlimit" EventLimit Limit &[];
-    "iopslimit" IopsLimit Limit &[Key::Target];
-    "opslimit" OpsLimit Limit &[Key::Target];
-    "bwlimit" BwLimit Limit &[Key::Target];
-    "finishoncount" FinishOnCount Finish &[Key::Value, Key::Target];
-    "finishonbytes" FinishOnBytes Finish &[Key::Value, Key::Target];
-    "print" Print Print &[Key::Value];
-    "testrandvar" TestRandVar TestVariable &[Key::Value];
+    "read" Read Read opens![Key::IoSize, Key::Random, Key::WorkingSet],
+        "one transfer from the file, at the next position or, with `random`, anywhere within the working set";
+    "write" Write Write opens![Key::IoSize, Key::Random, Key::WorkingSet],
+        "one transfer to the file, at the next position or, with `random`, anywhere within the working set";
+    "aiowrite" AioWrite AioWrite opens![Key::IoSize, Key::Random, Key::WorkingSet],
+        "queues one write, with `random`, which is required; its completion has a separate row";
+    "aiowait" AioWait AioWait &[],
+        "waits until half of the queued writes, at least one, have completed";
+    "openfile" Open Open opens![],
+        "opens the next existing file of the fileset in a closed slot";
+    "createfile" Create Create opens![],
+        "creates the next missing file of the fileset, and opens it in a closed slot";
+    "closefile" Close Close &[Key::Fd],
+        "closes the slot";
+    "readwholefile" ReadWhole ReadWhole opens![Key::IoSize],
+        "reads a file from start to end, `iosize` bytes at a time (0: all at once)";
+    "writewholefile" WriteWhole WriteWhole opens![Key::IoSize, Key::SrcFd],
+        "writes the planned size of the file, or that of the file in slot `srcfd`";
+    "appendfile" Append Append opens![Key::IoSize],
+        "writes `iosize` bytes at the end of the file";
+    "appendfilerand" AppendRand Append opens![Key::IoSize],
+        "writes 0 to `iosize` bytes at the end of the file";
+    "deletefile" Delete Delete &[Key::Fileset, Key::Fd, Key::Indexed],
+        "removes the file of the slot if `fd` is above 0, else the next existing one";
+    "statfile" Stat Stat &[Key::Fileset, Key::Fd, Key::Indexed],
+        "reads the attributes of the file of the slot if `fd` is above 0, else of the next existing one";
+    "fsync" Fsync Fsync &[Key::Fd],
+        "flushes the file of the slot";
+    "fsyncset" FsyncSet FsyncSet &[Key::Fileset],
+        "flushes every open file of the fileset";
+    "makedir" MakeDir MakeDir &[Key::Fileset, Key::Indexed],
+        "creates the next leaf directory";
+    "removedir" RemoveDir RemoveDir &[Key::Fileset, Key::Indexed],
+        "removes the next leaf directory";
+    "listdir" ListDir ListDir &[Key::Fileset, Key::Indexed],
+        "reads a directory";
+    "semblock" SemBlock SemBlock &[Key::Value, Key::HighWater],
+        "waits for `value` posts and takes them";
+    "sempost" SemPost SemPost &[Key::Value, Key::Target, Key::Blocking],
+        "posts `value` times to every semblock named `target`; with `blocking` it waits for room";
+    "block" Block Block &[],
+        "waits for a wakeup";
+    "wakeup" Wakeup Wakeup &[Key::Target],
+        "wakes every block named `target`";
+    "hog" Hog Hog &[Key::Value],
+        "does `value` stores to memory";
+    "delay" Delay Delay &[Key::Value],
+        "sleeps for `value`: `10ms`, `250us`, `1.5s`, `2m` (minutes); a number without a unit is seconds";
+    "eventlimit" EventLimit Limit &[],
+        "waits for one event of the event rate";
+    "iopslimit" IopsLimit Limit &[Key::Target],
+        "waits for as many events as transfers completed since the last call";
+    "opslimit" OpsLimit Limit &[Key::Target],
+        "waits for as many events as operations completed since the last call";
+    "bwlimit" BwLimit Limit &[Key::Target],
+        "waits for as many events as MiB were transferred since the last call";
+    "finishoncount" FinishOnCount Finish &[Key::Value, Key::Target],
+        "ends the thread when the operations of the run reach `value`";
+    "finishonbytes" FinishOnBytes Finish &[Key::Value, Key::Target],
+        "ends the thread when the bytes of the run reach `value`";
+    "print" Print Print &[Key::Value],
+        "prints `value`, a text";
+    "testrandvar" TestRandVar TestVariable &[Key::Value],
+        "draws a value of the random variable `value`; mean and deviation are reported at the end";
 }
 
 /// The flowop of this name.

@@ -9,6 +9,7 @@
 //! | modules | contents |
 //! | --- | --- |
 //! | `attributes` | the tables of attributes and flowops |
+//! | `reference` | the same tables for readers |
 //! | `lexer`, `parser`, `ast` | tokens, recursive descent, syntax tree |
 //! | `summary`, `variable_reads` | title, parameters and usage of a workload that is not lowered |
 //! | `lower` | the state of lowering; its errors and the finished Plan |
@@ -46,6 +47,7 @@ mod lexer;
 pub mod library;
 mod lower;
 mod parser;
+pub mod reference;
 mod summary;
 mod variable_reads;
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 macro_rules! texts {
     ($($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../workloads/", $name, ".f")))),*]
+        &[$(($name, include_str!(concat!("../workloads/", $name, ".f")))),*]
     };
 }
 

@@ -4,9 +4,13 @@ mod bed_study;
 mod events;
 mod examples;
 mod hooks;
+mod hosts;
+mod io;
+mod live;
 mod load_points;
 mod nfs;
 mod profile;
+mod ranks;
 mod renamed;
 mod results;
 mod results_management;
@@ -23,9 +27,12 @@ pub use bed_study::{
 };
 pub use events::EventArgs;
 pub use hooks::HookArgs;
+pub use hosts::{HostsCheckArgs, HostsCommand};
+pub use io::{Io, IoArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MeasurePointArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
+pub use ranks::{HostArgs, RankArgs, RankCommandArgs, SshArgs};
 pub use renamed::notes as notes_of_former_names;
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
@@ -94,6 +101,19 @@ pub enum Command {
     /// Measure metadata and small objects with many processes: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
+    /// Check other machines before a run on them
+    #[command(after_help = "\
+Examples:
+  plimsoll hosts check client[01-16] --dir /mnt/test
+  plimsoll hosts check --hosts-file hosts --ssh 'ssh -F my_config'
+
+Starts this program on each host by ssh, as --hosts of other commands does, and prints a line for each. \
+Exits with 1 if a host cannot be used.")]
+    #[command(subcommand)]
+    Hosts(HostsCommand),
+    /// Be a rank; started by `--hosts` on other machines
+    #[command(name = plimsoll_ranks::RANK_COMMAND, hide = true)]
+    Rank(RankCommandArgs),
     /// Run every configuration of a Filebench profile, on one or several file systems
     #[command(after_help = PROFILE_EXAMPLES)]
     Profile(Box<ProfileArgs>),
@@ -265,6 +285,18 @@ Examples:
         /// The shell
         shell: Shell,
     },
+    /// Write the reference as Markdown: commands, workloads, languages, and fields of results
+    #[command(after_help = "\
+Examples:
+  plimsoll reference --dir reference
+
+Writes one page per command and per document, from the definitions that the program itself uses. \
+Files that exist are not overwritten.")]
+    Reference {
+        /// Directory for the pages; it is created if it does not exist
+        #[arg(allow_hyphen_values = true, long, value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
     /// Print the manual page, or write the pages of all commands to a directory
     #[command(after_help = "\
 Examples:
@@ -299,6 +331,8 @@ pub struct MdArgs {
     #[arg(long, value_name = "KIND", value_enum, default_value_t)]
     #[arg(help_heading = "Engine")]
     pub clock: ClockArg,
+    #[command(flatten)]
+    pub io: IoArgs,
     #[command(flatten)]
     pub events: EventArgs,
     #[command(flatten)]
@@ -353,6 +387,9 @@ pub struct OutputArgs {
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+    /// Show runs in progress on the whole terminal: charts, operations, errors, this machine, events
+    #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
+    pub live: bool,
     #[command(flatten, next_help_heading = "Output")]
     pub percentiles: PercentilesArg,
     #[command(flatten)]
@@ -370,17 +407,6 @@ pub struct CleanupArgs {
     /// code is that of the result
     #[arg(long = "strict-cleanup", help_heading = "Behaviour")]
     pub strict: bool,
-}
-
-/// Processes that run something together.
-#[derive(Debug, Args)]
-pub struct RankArgs {
-    /// Start N processes on this machine that share the workers; mpiexec and srun start their own
-    #[arg(long, value_name = "N", help_heading = "Ranks")]
-    pub processes: Option<u32>,
-    /// Keep the results of each rank too, in the subdirectory `ranks` of the results
-    #[arg(long, help_heading = "Ranks")]
-    pub per_rank: bool,
 }
 
 /// Arguments of `clean`.

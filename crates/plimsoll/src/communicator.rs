@@ -1,8 +1,9 @@
 //! The communicator of the ranks of a command.
 
+use crate::cli::RankArgs;
 use crate::exit::{CommandError, Exit};
-use plimsoll_engine::{Event, Observer};
-use plimsoll_ranks::Ranks;
+use plimsoll_engine::{Event, Observer, Stop};
+use plimsoll_ranks::{ConnectError, Ranks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -19,9 +20,27 @@ impl Observer for SilentObserver {
 }
 
 impl Communicator {
-    /// Joins the ranks that a launcher or another process started, or starts `processes`.
-    pub fn join(processes: Option<u32>) -> Result<Self, CommandError> {
-        match plimsoll_ranks::connect(processes) {
+    /// Joins the ranks that a launcher or another process started, or starts those of the options.
+    pub fn join(args: &RankArgs) -> Result<Self, CommandError> {
+        let connected = match args.hosts.is_given() && !plimsoll_ranks::is_assigned_rank() {
+            true => {
+                let processes = args.processes.unwrap_or(1);
+                plimsoll_ranks::check_processes(processes).map_err(CommandError::usage)?;
+                let group = args.hosts.group(processes, !args.coordinator_only)?;
+                plimsoll_ranks::connect_hosts(&group)
+            }
+            false => plimsoll_ranks::connect(args.processes),
+        };
+        Self::of(connected)
+    }
+
+    /// Joins the ranks that a launcher started; alone if there is none.
+    pub fn join_launched() -> Result<Self, CommandError> {
+        Self::of(plimsoll_ranks::connect(None))
+    }
+
+    fn of(connected: Result<Box<dyn Ranks>, ConnectError>) -> Result<Self, CommandError> {
+        match connected {
             Ok(ranks) => Ok(Self { ranks }),
             Err(e) => {
                 let stopped = match e.is_usage() {
@@ -44,6 +63,18 @@ impl Communicator {
     /// The number of ranks.
     pub fn size(&self) -> u32 {
         self.ranks.size()
+    }
+
+    /// The number of ranks that have workers.
+    pub fn working(&self) -> u32 {
+        self.size() - u32::from(!self.ranks.root_works())
+    }
+
+    /// Passes a stop that is requested from this process on while it waits for other ranks.
+    pub fn pass_on(&self, stop: &Stop) {
+        let stop = stop.clone();
+        self.ranks
+            .pass_on_stop_request(Box::new(move || stop.is_requested()));
     }
 
     /// Whether this is rank 0, which reports.

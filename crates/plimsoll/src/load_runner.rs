@@ -12,7 +12,7 @@ use crate::results_writer::Written;
 use crate::run_context::{
     RunContext, environment, refuse_results_among_files, results_path_error, stop_on_interrupt,
 };
-use crate::{signals, system_text, workload};
+use crate::{io_choice, signals, system_text, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
 use plimsoll_results::{
@@ -56,7 +56,8 @@ impl LoadTestConfig {
     ) -> Result<Self, CommandError> {
         let mut plan = plan(name, how, criteria, max)?;
         workload::make_absolute(&mut plan, &how.target)?;
-        let (target, system) = workload::absolute_target(&how.target)?;
+        let target = io_choice::target_of(&how.target, &plan);
+        let (target, system) = workload::absolute_target(&target)?;
         Ok(Self {
             target,
             system,
@@ -306,10 +307,11 @@ pub fn run_on_all_ranks<W>(
     begin: impl FnOnce(&Communicator) -> Result<PreparedRun<W>, CommandError>,
     lead: impl FnOnce(&mut LoadRunner<'_>, W) -> Result<Exit, CommandError>,
 ) -> Result<Exit, CommandError> {
-    let communicator = Communicator::join(how.ranks.processes)?;
+    let communicator = Communicator::join(&how.ranks)?;
     let mut open = None;
     let config = communicator.run_on_root_and_broadcast(|| {
         let ready = begin(&communicator)?;
+        how.ranks.check_target(&ready.config.target)?;
         open = Some(ready.open);
         Ok(ready.config)
     })?;
@@ -549,7 +551,7 @@ fn plan(
         c.process_percent = criteria.min_process_rate.map_or(c.process_percent, percent);
         c.total_percent = criteria.min_total_rate.map_or(c.total_percent, percent);
     }
-    workload::adapt_to_target(&mut plan, how);
+    workload::adapt_to_target(&mut plan, how)?;
     Ok(plan)
 }
 

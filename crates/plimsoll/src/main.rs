@@ -11,7 +11,7 @@
 //!   (results), `hook` and `monitor` (commands of the user), `event` (what happens to the system under
 //!   test while it runs), `signals` (interrupts).
 //! - Input and output: `console`, `output_options`, `exit`, `new_file`,
-//!   `communicator` (ranks).
+//!   `communicator` (ranks), `hosts` (other machines).
 
 mod cli;
 mod commands;
@@ -20,6 +20,8 @@ mod console;
 mod event;
 mod exit;
 mod hook;
+mod hosts;
+mod io_choice;
 mod load_runner;
 mod measured_run;
 mod monitor;
@@ -38,14 +40,31 @@ use clap::error::Error;
 use cli::{Cli, Command};
 use console::Stream;
 use exit::{CommandError, Exit};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments = match arguments() {
+    let mut arguments = match arguments(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(e) => return explain(&e),
     };
-    let ready = arguments.command.enter_test_bed();
+    // Only rank 0 shows anything.
+    let is_assigned = matches!(arguments.command, Command::Rank(_));
+    if let Command::Rank(args) = &arguments.command {
+        match commands::rank::accept(args).map(self::arguments) {
+            Ok(Ok(assigned)) => arguments = assigned,
+            Ok(Err(e)) => return explain(&e),
+            Err(CommandError { exit, message }) => {
+                console::err(&message);
+                return exit.into();
+            }
+        }
+    }
+    let ready = match is_assigned {
+        true => Ok(()),
+        false => arguments.command.check_live(),
+    };
+    let ready = ready.and_then(|()| arguments.command.enter_test_bed());
     let done = match ready.and_then(|()| arguments.command.add_events()) {
         Err(e) => Err(e),
         Ok(()) => run(arguments.command),
@@ -70,7 +89,9 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::MeasurePoint(args) => commands::curve::measure_point(&args),
         Command::Find(args) => commands::find::run(&args),
         Command::Md(args) => commands::md::run(&args),
-        Command::Profile(args) => commands::profile::run(&args),
+        Command::Profile(args) => commands::profile::run(*args),
+        Command::Hosts(command) => commands::hosts::run(&command),
+        Command::Rank(_) => unreachable!("a rank executes the command of rank 0"),
         Command::Study(study) => commands::bed_study::run(study),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Populate(args) => commands::populate::run(&args),
@@ -93,6 +114,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Testbed(command) => commands::testbed::run(&command),
         Command::Schema { form } => commands::documents::schema(form),
         Command::Completions { shell } => commands::documents::completions(shell),
+        Command::Reference { dir } => commands::reference::run(&dir),
         Command::Man { dir } => commands::documents::man(dir.as_deref()),
     }
 }
@@ -103,9 +125,8 @@ fn lost_output() -> ExitCode {
     Exit::Failed.into()
 }
 
-/// Reads the command line.
-fn arguments() -> Result<Cli, Error> {
-    let given: Vec<_> = std::env::args_os().collect();
+/// Reads a command line.
+fn arguments(given: Vec<OsString>) -> Result<Cli, Error> {
     let mut definition = cli::definition().term_width(Stream::Out.help_width());
     let mut matches = definition.try_get_matches_from_mut(&given)?;
     if plimsoll_ranks::is_reporting_rank() {

@@ -3,7 +3,9 @@
 use plimsoll_engine::Outcome;
 use plimsoll_measure::WindowTotals;
 use plimsoll_plan::{Note, Plan};
-use plimsoll_results::{ClockKind, Environment, MeasuredRun, Percentiles, Target, VariableFigures};
+use plimsoll_results::{
+    ClockKind, Environment, MeasuredRun, Percentiles, StartFigures, Target, VariableFigures,
+};
 use std::time::SystemTime;
 
 /// Facts about a run besides its outcome.
@@ -32,6 +34,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
     let simulated = outcome.windows.iter();
     let simulated = simulated.filter_map(|w| Some((w.totals.number, w.simulated.clone()?)));
     let simulated = simulated.collect();
+    let hosts = outcome.windows.iter().map(|w| w.hosts.clone()).collect();
     let windows = outcome.windows.into_iter();
     let stages = outcome.stages.into_iter();
     let variables = outcome.variables.into_iter();
@@ -49,6 +52,11 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         windows: windows.map(|w| (w.totals, w.system)).collect(),
         simulated,
         ranks: metadata.ranks,
+        hosts,
+        starts: outcome.starts.map(|starts| StartFigures {
+            spread_ms: starts.spread.as_secs_f64() * 1e3,
+            round_trip_ms: starts.round_trip.as_secs_f64() * 1e3,
+        }),
         percentiles: metadata.percentiles,
         stages: stages.map(|s| (s.stage, s.ranks)).collect(),
         processes: outcome.processes,
@@ -81,6 +89,8 @@ pub fn own(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredR
     mine.lanes = lanes as u64;
     // The counters are those of all ranks.
     mine.environment.read_source = None;
+    mine.hosts = vec![];
+    mine.starts = None;
     // The intervals are those of all ranks.
     mine.summaries = vec![];
     for ((totals, _), own) in mine.windows.iter_mut().zip(own) {

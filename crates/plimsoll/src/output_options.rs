@@ -12,6 +12,8 @@ pub struct OutputOptions {
     pub format: Format,
     /// Whether nothing but the report and errors is printed.
     pub quiet: bool,
+    /// Whether runs in progress are shown on the whole terminal.
+    pub live: bool,
     /// Whether the results of each rank are kept too.
     pub per_rank: bool,
     /// Percentiles that tables show instead of the usual ones.
@@ -25,6 +27,7 @@ impl From<&OutputArgs> for OutputOptions {
         Self {
             format: args.format,
             quiet: args.quiet,
+            live: args.live,
             per_rank: args.ranks.per_rank,
             percentiles: args.percentiles.percentiles.clone(),
             cleanup: args.cleanup,

@@ -1,9 +1,12 @@
 //! The display of a run in progress, which also passes the series to the results.
 
+mod live_run;
+
 use crate::cli::Format;
 use crate::console::{self, Stream};
 use crate::event::EventRunner;
 use crate::hook::HookRunner;
+use crate::progress_display::live_run::LiveRunView;
 use crate::results_writer::{ResultsWriter, Written};
 use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -54,6 +57,10 @@ pub struct ProgressDisplay<'a> {
     rewrites: bool,
     bar: ProgressBar,
     last_line: Instant,
+    /// Whether the run is to be shown on the whole terminal.
+    wants_live: bool,
+    /// The whole terminal, from the start of the run to its end.
+    screen: Option<LiveRunView>,
     scribe: ResultsWriter<'a>,
     stop: Stop,
     /// Commands of the user around the phases.
@@ -92,6 +99,8 @@ impl<'a> ProgressDisplay<'a> {
             rewrites: voice != MessageSink::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
+            wants_live: false,
+            screen: None,
             scribe,
             stop,
             hooks: None,
@@ -106,6 +115,27 @@ impl<'a> ProgressDisplay<'a> {
     /// only the reason), and the start of the live line.
     pub fn set_title(&mut self, title: RunTitle) {
         (self.headline, self.label) = (title.opening_line, title.label);
+    }
+
+    /// Shows the run on the whole terminal, if it is wanted, instead of in a line.
+    pub fn show_live(&mut self, wanted: bool) {
+        self.wants_live = wanted;
+    }
+
+    /// Begins the display, when the run is no longer refused: prints the first line, and then shows the
+    /// screen if there is one.
+    fn begin(&mut self) {
+        let headline = self.headline.take();
+        if let Some(line) = &headline {
+            self.print_message(line);
+        }
+        if std::mem::take(&mut self.wants_live) {
+            let title = headline.unwrap_or_else(|| self.plan.name.clone());
+            match LiveRunView::show(&format!("{}{title}", self.label)) {
+                Ok(screen) => self.screen = Some(screen),
+                Err(e) => console::err(&format!("the screen cannot be shown: {e}\n")),
+            }
+        }
     }
 
     /// Runs these commands around the phases.
@@ -157,6 +187,7 @@ impl<'a> ProgressDisplay<'a> {
     /// Ends the display, and the results.
     pub fn end(mut self, outcome: Outcome) -> Written {
         self.bar.finish_and_clear();
+        self.screen = None;
         signals::note_removal(false);
         self.end_events();
         self.write(&outcome);
@@ -199,7 +230,9 @@ impl<'a> ProgressDisplay<'a> {
 
     /// Prints progress, except on a terminal, where the bar shows it.
     fn report_progress(&mut self, line: &str) {
-        if !self.rewrites && self.voice != MessageSink::Quiet {
+        if let Some(screen) = &self.screen {
+            screen.phase(line);
+        } else if !self.rewrites && self.voice != MessageSink::Quiet {
             self.last_line = Instant::now();
             console::err(&format!("{line}\n"));
         }
@@ -207,7 +240,7 @@ impl<'a> ProgressDisplay<'a> {
 
     /// Prints progress, unless the plan has stages, which are reported as they end.
     fn report_progress_unless_stages(&mut self, line: &str) {
-        if self.plan.pattern().is_none() {
+        if self.plan.pattern().is_none() || self.screen.is_some() {
             self.report_progress(line);
         }
     }
@@ -219,7 +252,7 @@ impl<'a> ProgressDisplay<'a> {
     /// Replaces the line that is rewritten.
     fn bar(&mut self, template: &str, length: Option<u64>) {
         self.bar.finish_and_clear();
-        if self.rewrites {
+        if self.rewrites && self.screen.is_none() {
             let style = ProgressStyle::with_template(template);
             let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
             self.bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
@@ -242,7 +275,10 @@ impl<'a> ProgressDisplay<'a> {
 
     fn populate_progress(&mut self, files: u64, bytes: u64) {
         self.bar.set_position(files);
-        if self.is_due() {
+        if let Some(screen) = &self.screen {
+            let (files, bytes) = (counted(files, "file", "files"), Bytes(bytes));
+            screen.phase(&format!("making files: {files}, {bytes} so far"));
+        } else if self.is_due() {
             self.report_progress(&format!(
                 "  {}, {} so far",
                 counted(files, "file", "files"),
@@ -265,6 +301,10 @@ impl<'a> ProgressDisplay<'a> {
 
     /// Shows the live line: always on a terminal, else every ten seconds.
     fn live(&mut self) {
+        if let Some(screen) = &self.screen {
+            screen.elapsed(self.moment.elapsed);
+            return;
+        }
         let line = format!("{}{}", self.label, live::line(&self.moment));
         if self.rewrites {
             self.message(&line);
@@ -283,10 +323,17 @@ impl<'a> ProgressDisplay<'a> {
             self.moment.ops_per_s = per_s(ops.saturating_sub(ops_then));
             self.moment.bytes_per_s = per_s(bytes.saturating_sub(bytes_then));
             self.mark = (elapsed, ops, bytes);
+            if let Some(screen) = &self.screen {
+                screen.rates(&self.moment);
+            }
         }
         if let Some(events) = &self.events {
             // In an outage, the next interval may come only with its end.
-            self.scribe.show_events(events.begun_so_far());
+            let begun = events.begun_so_far();
+            if let Some(screen) = &self.screen {
+                screen.events(&begun);
+            }
+            self.scribe.show_events(begun);
         }
         self.live();
     }
@@ -297,7 +344,9 @@ impl<'a> ProgressDisplay<'a> {
             Some(events) => {
                 let (marked, begun) = (events.add(interval), events.begun_so_far());
                 for action in marked.iter().flat_map(|(_, actions)| actions) {
-                    self.report_progress(&format!("event: {action}"));
+                    if self.screen.is_none() {
+                        self.report_progress(&format!("event: {action}"));
+                    }
                 }
                 // Before the rows, so that whoever has read these finds them.
                 self.scribe.show_events(begun);
@@ -321,6 +370,14 @@ impl<'a> ProgressDisplay<'a> {
             let paced = counted().any(|t| t.paced > 0);
             self.moment.latency_ms = Some(latency);
             self.moment.service_ms = if paced { times(|t| &t.service) } else { None };
+        }
+        if let Some(screen) = &mut self.screen {
+            screen.interval(
+                self.plan,
+                interval,
+                self.moment.elapsed,
+                self.moment.latency_ms,
+            );
         }
         let rows = self.plan.operations.iter().zip(&interval.rows);
         let errors = rows.filter(|(op, _)| op.kind.is_of_workload());
@@ -348,9 +405,7 @@ impl<'a> ProgressDisplay<'a> {
 
 impl Observer for ProgressDisplay<'_> {
     fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
-        if let Some(line) = self.headline.take() {
-            self.print_message(&line);
-        }
+        self.begin();
         self.command(HookTime::Before, phase, stopped)
     }
 
@@ -377,9 +432,7 @@ impl Observer for ProgressDisplay<'_> {
     }
 
     fn event(&mut self, event: Event<'_>) {
-        if let Some(line) = self.headline.take() {
-            self.print_message(&line);
-        }
+        self.begin();
         match event {
             Event::PopulateStart {
                 fileset,
@@ -397,6 +450,9 @@ impl Observer for ProgressDisplay<'_> {
                 }
                 self.bar("{wide_msg}", None);
                 self.mark = (Duration::ZERO, 0, 0);
+                if let Some(screen) = &mut self.screen {
+                    screen.start();
+                }
                 self.report_progress_unless_stages(&format!(
                     "{} started",
                     counted(workers, "worker", "workers")

@@ -9,7 +9,7 @@ use crate::monitor::{Monitor, MonitoredObserver, Phase};
 use crate::output_options::OutputOptions;
 use crate::progress_display::{ProgressDisplay, RunTitle};
 use crate::results_writer::{ResultsWriter, Written};
-use crate::{signals, workload};
+use crate::{hosts, signals, workload};
 use plimsoll_engine::{ClockKind, EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_results::{Document, Environment, Hooks, ReadSource, ResultsError, Run, RunWriter};
@@ -42,6 +42,7 @@ pub fn stop_on_interrupt(communicator: &Communicator) -> Result<Stop, CommandErr
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, communicator.is_root())
         .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    communicator.pass_on(&stop);
     Ok(stop)
 }
 
@@ -49,7 +50,7 @@ impl RunContext<'_> {
     /// The number of ranks of a run. Those of a pattern are workers of one process in virtual time.
     fn ranks(&self, plan: &Plan) -> u32 {
         plan.pattern()
-            .map_or(self.communicator.size(), |pattern| pattern.ranks)
+            .map_or(self.communicator.working(), |pattern| pattern.ranks)
     }
 
     /// The metadata of a run that begins now. Only rank 0 looks up the work directory, which it
@@ -77,6 +78,23 @@ impl RunContext<'_> {
     /// # Errors
     /// If a rank is lost.
     pub fn run_as_member(&self, plan: &Plan) -> Result<bool, CommandError> {
+        match hosts::place() {
+            None => self.run_as_member_here(plan),
+            Some(place) => {
+                let (plan, settings) = place.of_run(plan, self.settings);
+                let context = RunContext {
+                    settings: &settings,
+                    output: self.output.clone(),
+                    hooks: None,
+                    events: vec![],
+                    ..*self
+                };
+                context.run_as_member_here(&plan)
+            }
+        }
+    }
+
+    fn run_as_member_here(&self, plan: &Plan) -> Result<bool, CommandError> {
         let metadata = self.run_metadata(plan);
         let ranks = self.communicator.ranks();
         let ran =
@@ -119,8 +137,14 @@ impl RunContext<'_> {
         let drafted = events.as_ref().map(EventRunner::draft);
         let writer = ResultsWriter::begin(writer, metadata, each, drafted.unwrap_or_default())
             .map_err(self.results_error)?;
-        let OutputOptions { format, quiet, .. } = self.output;
+        let OutputOptions {
+            format,
+            quiet,
+            live,
+            ..
+        } = self.output;
         let mut display = ProgressDisplay::new(format, quiet, plan, writer, self.stop.clone());
+        display.show_live(live && self.settings.clock == ClockKind::Real);
         let (target, ranks) = (&self.settings.target, self.ranks(plan));
         let runner = |hooks| HookRunner::new(hooks, plan, target, ranks, facts);
         display.hook(self.hooks.as_ref().map(runner));

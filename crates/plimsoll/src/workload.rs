@@ -4,9 +4,10 @@ mod mix;
 mod netmist;
 mod wml;
 
-use crate::cli::{CommonRunArgs, WorkloadArgs};
+use crate::cli::{CommonRunArgs, Io, WorkloadArgs};
 use crate::console::Stream;
 use crate::exit::{CommandError, Exit};
+use crate::io_choice;
 use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::Settings;
 use plimsoll_plan::{
@@ -145,17 +146,29 @@ pub fn lower(found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, Comm
 /// The Plan that a command line asks for.
 pub fn plan(args: &WorkloadArgs) -> Result<Plan, CommandError> {
     let mut plan = lower(&find(&args.workload)?, &overrides(args))?;
-    adapt_to_target(&mut plan, &args.how);
+    adapt_to_target(&mut plan, &args.how)?;
     Ok(plan)
 }
 
 /// Adds to a Plan what depends on its target.
-pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) {
-    adapt_to(plan, how.dir.is_some(), &how.target);
+///
+/// # Errors
+/// If `--io` does not go with the target.
+pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) -> Result<(), CommandError> {
+    adapt_to(plan, how.dir.is_some(), &how.target, how.io.io)
 }
 
 /// Adds to a Plan what depends on this target; `has_dir`: the user named a directory.
-pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
+///
+/// # Errors
+/// If `io` does not go with the target.
+pub fn adapt_to(
+    plan: &mut Plan,
+    has_dir: bool,
+    target: &str,
+    io: Option<Io>,
+) -> Result<(), CommandError> {
+    io_choice::choose(io, target, plan)?;
     // A directory on a server that the user did not name belongs to this run only.
     plan.work_dir.temporary |= !has_dir && has_own_root(target);
     plan.add_procedures(plimsoll_target::procedures(target));
@@ -169,6 +182,7 @@ pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
                 .to_owned(),
         ));
     }
+    Ok(())
 }
 
 /// Whether the files of a target are below a root of its own, where paths of this machine have no
@@ -198,10 +212,10 @@ pub fn absolute_target(target: &str) -> Result<(String, Option<String>), Command
     Ok((target, system))
 }
 
-/// The settings of the engine.
-pub fn settings(args: &CommonRunArgs) -> Settings {
+/// The settings of the engine for a Plan.
+pub fn settings(args: &CommonRunArgs, plan: &Plan) -> Settings {
     Settings {
-        target: args.target.clone(),
+        target: io_choice::target_of(&args.target, plan),
         clock: args.clock(),
         lanes: args.lanes.map(|n| n as usize),
         interval: args.interval,

@@ -7,7 +7,7 @@ use crate::worker::{FileCursors, LimiterUsage, Worker, WorkerContext, worker_nam
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{InFlight, Recorder, RowSpec};
-use plimsoll_plan::{Cold, Failure, OpKind, Plan};
+use plimsoll_plan::{Cold, Failure, Plan};
 use plimsoll_target::{ContentPool, DataSet, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -106,10 +106,11 @@ fn paced_rows(shared: &RunState) -> BTreeSet<u32> {
     programs.flat_map(|p| p.rows.iter().copied()).collect()
 }
 
-/// Rows and names of the procedures that the target calls on a server.
+/// Rows and names of what the target records: procedures that it calls on a server, and the times until
+/// completions are seen.
 fn procedures(plan: &Plan) -> impl Iterator<Item = (u32, &str)> {
     let rows = (0..).zip(&plan.operations);
-    rows.filter(|(_, o)| o.kind == OpKind::Rpc)
+    rows.filter(|(_, o)| !o.kind.is_of_workload())
         .map(|(row, o)| (row, o.name.as_str()))
 }
 

@@ -185,7 +185,8 @@ impl<'a> LoadPhase<'a> {
             ClockKind::Virtual => LaneKind::Virtual,
             ClockKind::Real => spec.setup_pool.target.lane_kind(),
         };
-        let all = workers(plan, team.rank(), team.size());
+        let rank = team.worker_rank();
+        let all = rank.map_or(vec![], |rank| workers(plan, rank, team.worker_ranks()));
         let (gate, bell) = (Arc::default(), Arc::default());
         // Dropped windows have numbers too.
         let windows = outcome.windows.last().map_or(0, |w| w.totals.number);
@@ -227,16 +228,20 @@ impl<'a> LoadPhase<'a> {
         self.gate.open();
     }
 
-    /// Opens the gate and executes the script from `at` until the workers are stopped; returns the
-    /// position of the next phase.
+    /// Opens the gate, at the instant `start` of several ranks, and executes the script from `at` until
+    /// the workers are stopped; returns the position of the next phase.
     pub(crate) fn run(
         &mut self,
         at: usize,
+        start: Option<Instant>,
         observer: &mut dyn Observer,
     ) -> Result<usize, EngineError> {
         let script = &self.plan.script;
         let lanes = self.collector.lanes().len();
-        self.cursor = self.shared.clock.now();
+        let until = start.map_or(Duration::ZERO, |at| {
+            at.saturating_duration_since(Instant::now())
+        });
+        self.cursor = self.shared.clock.now() + until.as_nanos() as Nanos;
         self.shared.started.store(self.cursor, Relaxed);
         self.schedule(&script[at..]);
         observer.event(Event::Started {
@@ -245,7 +250,13 @@ impl<'a> LoadPhase<'a> {
             clock: &self.shared.clock,
             at: self.shared.started.load(Relaxed),
         });
+        if let Some(start) = start {
+            std::thread::sleep(start.saturating_duration_since(Instant::now()));
+        }
         self.gate.open();
+        if start.is_some() {
+            self.report_start();
+        }
         let mut at = at;
         while at < script.len() {
             match &script[at] {
@@ -271,6 +282,18 @@ impl<'a> LoadPhase<'a> {
         }
         self.end(observer);
         Ok(at)
+    }
+
+    /// Compares the start of this rank with those of the others. A rank that is lost is noticed when they
+    /// are polled.
+    fn report_start(&mut self) {
+        let spread = self.team.report_start(Instant::now()).ok().flatten();
+        let largest = &mut self.outcome.starts;
+        if let Some(spread) = spread
+            && largest.is_none_or(|largest| largest.spread < spread.spread)
+        {
+            *largest = Some(spread);
+        }
     }
 
     fn phase(
@@ -368,8 +391,12 @@ impl<'a> LoadPhase<'a> {
 
     /// Whether the workers have all ended or are about to.
     fn is_over(&self) -> bool {
-        self.collector.lanes().iter().all(|l| l.ended())
-            || self.shared.clock.now() >= self.shared.deadline.at()
+        let have_ended = match self.all.is_empty() {
+            // Rank 0 that only coordinates the others.
+            true => self.team.others_wait(),
+            false => self.collector.lanes().iter().all(|l| l.ended()),
+        };
+        have_ended || self.shared.clock.now() >= self.shared.deadline.at()
     }
 
     fn wait(&mut self, until: Until, snapshots: Option<Snapshots>, observer: &mut dyn Observer) {

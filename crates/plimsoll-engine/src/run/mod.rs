@@ -332,7 +332,7 @@ pub fn run_ranks(
         }
     };
     let ledger = plan.options.verify;
-    let ledger = ledger.then(|| verification::ledger(plan, &layouts, team.size()));
+    let ledger = ledger.then(|| verification::ledger(plan, &layouts, team.worker_ranks()));
     let visitor = Runner {
         ledger,
         plan,
@@ -382,9 +382,9 @@ fn layouts(
         plan.check().map_err(EngineError::refused)?;
         return Ok((preflight::layouts(plan)?, vec![], vec![]));
     }
-    let mut look = preflight::look(plan, settings, team.size())?;
+    let mut look = preflight::look(plan, settings, team.worker_ranks())?;
     look.refusals
-        .extend(rank_partition::refusals(plan, settings, team.size()));
+        .extend(rank_partition::refusals(plan, settings, team));
     match look.refusals.is_empty() {
         true => Ok((look.layouts, look.long_replies, look.notes)),
         false => Err(EngineError::Refused(look.refusals.join("\n"))),

@@ -7,9 +7,10 @@ use plimsoll_measure::ClockKind;
 use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
 
 /// Why a Plan cannot be distributed over this number of ranks.
-pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<String> {
+pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) -> Vec<String> {
+    let ranks = team.worker_ranks();
     let mut refusals = Vec::new();
-    if ranks > 1 && settings.clock == ClockKind::Virtual {
+    if !team.is_alone() && settings.clock == ClockKind::Virtual {
         let refusal = match plan.pattern() {
             Some(_) => {
                 "in virtual time all ranks run in one process: use --processes N without a launcher"
@@ -113,8 +114,9 @@ pub(super) fn part(plan: &Plan, id: FilesetId, team: &RankTeam<'_>) -> RankPart 
         RankPart::ALL_ENTRIES
     } else {
         RankPart {
-            rank: team.rank(),
-            ranks: team.size(),
+            // Without workers nothing is chosen.
+            rank: team.worker_rank().unwrap_or_default(),
+            ranks: team.worker_ranks(),
         }
     }
 }

@@ -20,7 +20,7 @@ use plimsoll_measure::{Clock, ClockKind};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
 use plimsoll_target::{Ledger, LongReplies, Target, Visitor};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A run, as one of its ranks executes it.
 pub(super) struct Runner<'a> {
@@ -154,7 +154,8 @@ impl Runner<'_> {
                 self.plan.work_dir.dir.display()
             )));
         }
-        let refusals = preflight::of_member(pool, self.plan, self.settings, self.team.size());
+        let refusals =
+            preflight::of_member(pool, self.plan, self.settings, self.team.worker_ranks());
         match refusals.is_empty() {
             true => Ok(()),
             false => Err(EngineError::Refused(refusals.join("\n"))),
@@ -371,20 +372,42 @@ impl Runner<'_> {
                 return Err(e);
             }
         };
-        let ran = segment.run(at + 1, self.observer);
-        let (intervals, local) = segment.into_local()?;
+        let ran = match self.start_instant() {
+            Ok(start) => segment.run(at + 1, start, self.observer),
+            Err(e) => {
+                segment.abandon();
+                return Err(e);
+            }
+        };
+        let (intervals, local) = segment.into_local();
+        let mut merged = MergedPhase::of(intervals);
+        let local = match local {
+            Ok(local) => local,
+            Err(e) => {
+                self.team
+                    .merge_survivors(self.plan, outcome, windows, &mut merged);
+                self.report_intervals(&merged);
+                return Err(e);
+            }
+        };
         if let (Some(local), Cold::Files, Some(before)) =
             (&local, self.plan.options.drop_caches, self.states.clone())
             && pool.target.keeps_files()
         {
-            let [rank] = &local.ranks[..] else {
-                unreachable!("a target with files runs in real time, with one rank in each process")
-            };
-            self.past.push(PastStage {
-                stage: local.stage,
-                before,
-                rounds: rank.rounds,
-            });
+            match &local.ranks[..] {
+                [rank] => self.past.push(PastStage {
+                    stage: local.stage,
+                    before,
+                    rounds: rank.rounds,
+                }),
+                [] => assert!(
+                    self.team.worker_rank().is_none(),
+                    "every rank has one worker"
+                ),
+                _ => unreachable!(
+                    "a target with files runs in real time, with one rank in each process"
+                ),
+            }
         }
         LongReplies::add(&mut outcome.long_replies, pool.target.take_long_replies());
         for (number, simulated) in pool.target.take_simulated_windows() {
@@ -393,16 +416,37 @@ impl Runner<'_> {
                 window.simulated = Some(simulated);
             }
         }
-        let merged = self.team.merge(
+        let done = self.team.merge(
             self.plan,
             outcome,
             windows,
-            intervals,
             local,
             &mut self.states,
-        )?;
+            &mut merged,
+        );
+        if let Err(e) = done {
+            self.report_intervals(&merged);
+            return Err(e);
+        }
         self.report_event(stage, outcome, &merged);
         self.team.agree_on_outcome(ran)
+    }
+
+    /// The instant at which all ranks start their workers; `None` for one rank.
+    fn start_instant(&self) -> Result<Option<Instant>, EngineError> {
+        match self.team.is_alone() {
+            true => Ok(None),
+            false => self.team.agree_on_start().map(Some),
+        }
+    }
+
+    /// Reports the intervals of all ranks.
+    fn report_intervals(&mut self, merged: &MergedPhase) {
+        if self.team.is_root() {
+            for interval in &merged.intervals {
+                self.observer.event(Event::Interval(interval));
+            }
+        }
     }
 
     /// Reports events that are known only when all ranks have ended.
@@ -410,9 +454,7 @@ impl Runner<'_> {
         if !self.team.is_root() {
             return;
         }
-        for interval in &merged.intervals {
-            self.observer.event(Event::Interval(interval));
-        }
+        self.report_intervals(merged);
         let Some(stage) = stage else { return };
         for (rank, rows) in &merged.samples {
             for (row, samples) in rows.iter().enumerate().filter(|(_, s)| !s.is_empty()) {
@@ -485,10 +527,14 @@ impl Runner<'_> {
             Cold::No => Ok(()),
             Cold::System => cold::drop_system(),
             Cold::Files => {
+                // Rank 0 that only coordinates the others has not read or written any.
+                let Some(rank) = self.team.worker_rank() else {
+                    return Ok(());
+                };
                 let begin = || RankStates::new(pattern);
                 let dropped = cold::PatternFiles {
                     pattern,
-                    rank: self.team.rank(),
+                    rank,
                     past: &self.past,
                     now: &self.states.clone().unwrap_or_else(begin),
                 }
@@ -507,9 +553,9 @@ fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &RankTeam<'_>) {
     let plimsoll_plan::Until::Elapsed { time } = until else {
         return;
     };
-    let end = std::time::Instant::now() + time;
+    let end = Instant::now() + time;
     while !team.is_stopped(stop) {
-        let left = end.saturating_duration_since(std::time::Instant::now());
+        let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
         }

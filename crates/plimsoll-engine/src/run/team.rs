@@ -1,18 +1,18 @@
 //! The ranks of a run: an error of one is an error of all, and their measurements become one result.
 
+mod merge;
 mod report;
 
-use super::{EngineError, Stop};
+use super::{EngineError, Stop, host};
 use crate::outcome::{Outcome, RanOut, StageOutcome};
 use crate::stage_state::{RankStates, Sample};
 use plimsoll_measure::{Interval, RankStage};
 use plimsoll_plan::{Failure, Pattern, Plan, Samples, StageProgress, StageWork};
-use plimsoll_ranks::{GroupStatus, RankError, Ranks};
-use report::RankReport;
+use plimsoll_ranks::{GroupStatus, RankError, Ranks, StartSpread};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::cell::Cell;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The ranks of a run.
 pub(crate) struct RankTeam<'a> {
@@ -76,6 +76,60 @@ impl<'a> RankTeam<'a> {
         self.ranks.size()
     }
 
+    /// The number of this rank among those that have workers; `None` for rank 0 if it only coordinates
+    /// the others.
+    pub(crate) fn worker_rank(&self) -> Option<u32> {
+        match self.ranks.root_works() {
+            true => Some(self.rank()),
+            false => self.rank().checked_sub(1),
+        }
+    }
+
+    /// Whether rank 0 has workers.
+    pub(crate) fn root_works(&self) -> bool {
+        self.ranks.root_works()
+    }
+
+    /// Whether all other ranks wait for this one, rank 0, in a collective call.
+    pub(crate) fn others_wait(&self) -> bool {
+        self.ranks.others_wait()
+    }
+
+    /// The number of ranks that have workers.
+    pub(crate) fn worker_ranks(&self) -> u32 {
+        self.size() - u32::from(!self.ranks.root_works())
+    }
+
+    /// The name of this rank's machine in results.
+    pub(crate) fn host(&self) -> String {
+        match self.ranks.host() {
+            Some(host) => host.to_owned(),
+            None => host::name(),
+        }
+    }
+
+    /// An error of this rank with the name of its machine, if that is another than rank 0's.
+    fn of_host(&self, e: &EngineError) -> EngineError {
+        match self.ranks.host() {
+            Some(host) => e.clone().map(|text| format!("host {host}: {text}")),
+            None => e.clone(),
+        }
+    }
+
+    /// The instant at which this rank starts its workers, at about the same time as the others.
+    pub(crate) fn agree_on_start(&self) -> Result<Instant, EngineError> {
+        self.ranks.agree_on_start().map_err(lost)
+    }
+
+    /// Reports that this rank started its workers at the instant. Returns at rank 0 how far the starts lie
+    /// apart.
+    pub(crate) fn report_start(
+        &self,
+        started: Instant,
+    ) -> Result<Option<StartSpread>, EngineError> {
+        self.ranks.report_start(started).map_err(lost)
+    }
+
     pub(crate) fn is_root(&self) -> bool {
         self.rank() == 0
     }
@@ -93,7 +147,10 @@ impl<'a> RankTeam<'a> {
         if self.is_alone() {
             return result;
         }
-        let mine = result.as_ref().err().map(|e| (self.rank(), e.clone()));
+        let mine = result
+            .as_ref()
+            .err()
+            .map(|e| (self.rank(), self.of_host(e)));
         let mut first = |mine: Vec<u8>, theirs: Vec<u8>| {
             if precedence(&theirs) > precedence(&mine) {
                 theirs
@@ -153,7 +210,10 @@ impl<'a> RankTeam<'a> {
 
     /// This rank's part of `total` numbers.
     pub(crate) fn portion(&self, total: u64) -> Range<u64> {
-        portion(total, self.rank(), self.size())
+        match self.worker_rank() {
+            Some(rank) => portion(total, rank, self.worker_ranks()),
+            None => 0..0,
+        }
     }
 
     /// Whether `mine` is true at any rank.
@@ -193,84 +253,8 @@ impl<'a> RankTeam<'a> {
 
     /// This rank's part of a number if worker i belongs to rank i modulo the ranks.
     pub(crate) fn share_of(&self, total: u64) -> u64 {
-        share(total, self.rank(), self.size())
-    }
-
-    /// Merges the results of all ranks in a load phase at rank 0; the others keep their own. Every
-    /// rank learns whether the run continues. `windows` is the number of windows of earlier phases.
-    pub(crate) fn merge(
-        &self,
-        plan: &Plan,
-        outcome: &mut Outcome,
-        windows: usize,
-        intervals: Vec<Interval>,
-        stage: Option<LocalStageResult>,
-        states: &mut Option<RankStates>,
-    ) -> Result<MergedPhase, EngineError> {
-        self.is_stop_stale.set(true);
-        let mut merged = MergedPhase {
-            intervals,
-            samples: Vec::new(),
-            ranks: Vec::new(),
-        };
-        if !self.is_alone() {
-            self.merge_reports(plan, outcome, windows, &mut merged)?;
-        }
-        let decided = match stage {
-            Some(stage) => self.merge_stage(plan, outcome, stage, states, &mut merged)?,
-            None => None,
-        };
-        if !self.is_alone() {
-            self.share_verdict(outcome, decided, states)?;
-        }
-        Ok(merged)
-    }
-
-    /// Replaces the outcome of rank 0 by that of all ranks.
-    fn merge_reports(
-        &self,
-        plan: &Plan,
-        outcome: &mut Outcome,
-        windows: usize,
-        merged: &mut MergedPhase,
-    ) -> Result<(), EngineError> {
-        let intervals = std::mem::take(&mut merged.intervals);
-        let report = RankReport::of(self.rank(), outcome, windows, intervals);
-        let Some(mut all) = self.reduce_reports(report)? else {
-            return Ok(());
-        };
-        let counted = plan.operations.iter().map(|o| o.kind.counts());
-        all.find_stalls(&Vec::from_iter(counted));
-        let intervals = std::mem::take(&mut all.intervals);
-        merged.intervals = intervals.into_values().collect();
-        all.apply_to(outcome, windows);
-        Ok(())
-    }
-
-    /// The reports of all ranks as one, at rank 0.
-    fn reduce_reports(&self, report: RankReport) -> Result<Option<RankReport>, EngineError> {
-        let mut broken = None;
-        let mut combine = |mine: Vec<u8>, theirs: Vec<u8>| match (
-            unpack::<RankReport>(&mine),
-            unpack::<RankReport>(&theirs),
-        ) {
-            (Ok(mut mine), Ok(theirs)) => {
-                mine.add(theirs);
-                pack(&mine)
-            }
-            (Err(e), _) | (_, Err(e)) => {
-                broken = Some(e);
-                mine
-            }
-        };
-        let all = self
-            .ranks
-            .reduce(pack(&report), &mut combine)
-            .map_err(lost)?;
-        match broken {
-            Some(e) => Err(e),
-            None => all.map(|all| unpack(&all)).transpose(),
-        }
+        let rank = self.worker_rank();
+        rank.map_or(0, |rank| share(total, rank, self.worker_ranks()))
     }
 
     /// The values of all ranks in rank order, at rank 0.
@@ -359,6 +343,7 @@ impl<'a> RankTeam<'a> {
 }
 
 /// The results of a load phase that are not in the outcome.
+#[derive(Default)]
 pub(crate) struct MergedPhase {
     pub(crate) intervals: Vec<Interval>,
     /// The results of a stage in rank order; only at rank 0.

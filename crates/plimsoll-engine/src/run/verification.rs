@@ -210,6 +210,10 @@ impl Runner<'_> {
     }
 
     fn read_again<T: Target>(&mut self, pool: &SetupPool<T>, ledger: &Ledger) -> Verification {
+        // Rank 0 that only coordinates the others has no part of the files.
+        let Some(rank) = self.team.worker_rank() else {
+            return Verification::default();
+        };
         let begun = Instant::now();
         let pool = SetupPool {
             target: pool.target.clone(),
@@ -217,7 +221,7 @@ impl Runner<'_> {
             stop: pool.stop.clone(),
             silence: Some(MAX_SERVER_SILENCE),
         };
-        let ranks = self.team.size();
+        let ranks = self.team.worker_ranks();
         let filesets = (0..).map(FilesetId).zip(&self.layouts).map(|(id, layout)| {
             let files = u64::from(layout.files());
             FilesToRead {
@@ -231,7 +235,7 @@ impl Runner<'_> {
             plan: self.plan,
             ledger,
             explain: &move |e| target.explain(e),
-            rank: self.team.rank(),
+            rank,
             ranks,
             filesets: filesets.collect(),
             buffers: Mutex::default(),

@@ -25,6 +25,7 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
     let operations = html! {
         (tables::operations(run))
         (tables::procedures(run))
+        (tables::completion_delay(run))
         (tables::errors(run))
     };
     html! {
@@ -45,6 +46,9 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
             }
             @if !run.operations.is_empty() {
                 (style.section("operations", "Operations", &operations))
+            }
+            @if !run.hosts.is_empty() {
+                (style.section("hosts", "Hosts", &tables::hosts(run)))
             }
             @if let Some(simulation) = tables::simulation(run) {
                 (style.section("system", "Simulated system", &simulation))

@@ -7,7 +7,9 @@ use plimsoll_report::operation_table::{OperationTable, latency_cells};
 use plimsoll_report::percentiles::{
     BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, bounded,
 };
-use plimsoll_report::{events, inline, mib_per_s, points, rate, simulation, stages};
+use plimsoll_report::{
+    events, hosts as host_table, inline, mib_per_s, points, rate, simulation, stages,
+};
 use plimsoll_results::{
     CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures,
     SimulationFigures, Stage,
@@ -31,6 +33,14 @@ pub(crate) fn table(caption: &str, head: &[impl AsRef<str>], rows: &[Vec<String>
                 }
             }
         }
+    }
+}
+
+/// The machines of a run of several, and how far apart their ranks started.
+pub(super) fn hosts(run: &Run) -> Markup {
+    html! {
+        (table("Hosts", &host_table::COLUMNS, &host_table::rows(run)))
+        @if let Some(starts) = host_table::starts(run) { p.about { (starts) "." } }
     }
 }
 
@@ -71,6 +81,15 @@ pub(crate) fn procedures(run: &Run) -> Markup {
         return html! {};
     }
     figures(run, "Procedures called on the server", &run.procedures)
+}
+
+/// A table of the times until completions of a ring were seen; nothing without one.
+pub(crate) fn completion_delay(run: &Run) -> Markup {
+    let Some(delay) = &run.completion_delay else {
+        return html! {};
+    };
+    let caption = "Time between the completion of an operation and its being seen (at most)";
+    figures(run, caption, std::slice::from_ref(delay))
 }
 
 fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup {

@@ -431,8 +431,24 @@ fn what_a_profile_cannot_ask_for_is_refused_at_its_place() {
             "a configuration has one function",
         ),
         (
-            format!("MULTICLIENT {{ targetpath = /p; clients = a, b, c; }} {READ} }}"),
-            "running one profile on several machines is not supported yet",
+            format!("MULTICLIENT {{ targetpath = /p; }} {READ} }}"),
+            "MULTICLIENT names no clients",
+        ),
+        (
+            format!("MULTICLIENT {{ clients = a; client = b; }} {READ} }}"),
+            "MULTICLIENT has no key `client`",
+        ),
+        (
+            format!("MULTICLIENT {{ clients = a; targetpath = /p, /q; }} {READ} }}"),
+            "`targetpath` is one directory",
+        ),
+        (
+            format!("MULTICLIENT {{ clients = a; }} MULTICLIENT {{ clients = b; }} {READ} }}"),
+            "there are two MULTICLIENT blocks",
+        ),
+        (
+            format!("MULTICLIENT {{ clients = a; targetpath = /p; }} {READ} dir = /q; }}"),
+            "`targetpath` stands for one directory, and `dir` is several",
         ),
         (
             "CONFIG { function = generic; }".into(),

@@ -45,8 +45,11 @@ fn run_over<L: Link, T: Send>(
                 let place = TreePosition::new(rank, size, fan_out);
                 let take = |n: &u32| sockets.lock().unwrap().remove(&(rank, *n)).unwrap();
                 let sockets = place.neighbours().iter().map(take).collect();
-                let sockets =
-                    SocketLink::new(sockets, Box::new(|_| "gone".into()), Box::new(|_| {}));
+                let sockets = SocketLink::new(
+                    sockets,
+                    Box::new(|_| Incoming::Gone("gone".into())),
+                    Box::new(|_| {}),
+                );
                 body(&TreeGroup::new(place, link(sockets.unwrap())))
             })
         };

@@ -1,20 +1,17 @@
 //! Asynchronous writes by a pool of threads that all workers of a target share.
 
+use super::thread_pool::{PoolJob, ThreadPool, lock, wait};
 use crate::error::OpError;
 use crate::session_types::AioDone;
 use crate::write_data::DetachedData;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
-use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Poll, Waker};
 
-/// Maximum number of threads of the pool, and so of writes in progress.
-const MAX_AIO_THREADS: usize = 32;
-
-struct AioRequest {
+pub(super) struct AioRequest {
     /// Keeps the file open, even if the worker drops it before the write completes.
     file: Arc<OwnedFd>,
     offset: u64,
@@ -26,26 +23,8 @@ struct AioRequest {
     to: Arc<Completions>,
 }
 
-#[derive(Default)]
-struct AioQueueState {
-    queue: VecDeque<AioRequest>,
-    idle: usize,
-    threads: usize,
-    /// Threads end when the queue is empty.
-    closed: bool,
-}
-
-/// The pool; its threads are started as they are needed and end when the pool is dropped.
-#[derive(Default)]
-pub(super) struct AioThreadPool {
-    shared: Arc<AioPoolShared>,
-}
-
-#[derive(Default)]
-struct AioPoolShared {
-    jobs: Mutex<AioQueueState>,
-    changed: Condvar,
-}
+/// The pool; all workers of a target share it.
+pub(super) type AioThreadPool = ThreadPool<AioRequest>;
 
 /// The results of one worker's writes.
 #[derive(Default)]
@@ -78,64 +57,9 @@ impl CompletedAio {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+impl PoolJob for AioRequest {
+    const THREAD: &'static str = "aio";
 
-fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    let woken = condition.wait(guard);
-    woken.unwrap_or_else(PoisonError::into_inner)
-}
-
-impl AioThreadPool {
-    fn submit(&self, job: AioRequest) -> Result<(), Errno> {
-        let mut jobs = lock(&self.shared.jobs);
-        if jobs.idle <= jobs.queue.len() && jobs.threads < MAX_AIO_THREADS {
-            let shared = self.shared.clone();
-            let started = std::thread::Builder::new()
-                .name(format!("aio-{}", jobs.threads))
-                .spawn(move || shared.run_worker_thread());
-            match started {
-                Ok(_) => jobs.threads += 1,
-                // Without a thread the write would never complete.
-                Err(_) if jobs.threads == 0 => return Err(Errno::AGAIN),
-                Err(_) => {}
-            }
-        }
-        jobs.queue.push_back(job);
-        drop(jobs);
-        self.shared.changed.notify_one();
-        Ok(())
-    }
-}
-
-impl Drop for AioThreadPool {
-    fn drop(&mut self) {
-        lock(&self.shared.jobs).closed = true;
-        self.shared.changed.notify_all();
-    }
-}
-
-impl AioPoolShared {
-    fn run_worker_thread(&self) {
-        let mut jobs = lock(&self.jobs);
-        loop {
-            if let Some(job) = jobs.queue.pop_front() {
-                drop(jobs);
-                job.run();
-                jobs = lock(&self.jobs);
-            } else if jobs.closed {
-                return;
-            } else {
-                jobs.idle += 1;
-                jobs = wait(&self.changed, jobs);
-                jobs.idle -= 1;
-            }
-        }
-    }
-}
-
-impl AioRequest {
     fn run(self) {
         let result = self.write();
         let end = self.clock.now();
@@ -157,7 +81,9 @@ impl AioRequest {
             waker.wake();
         }
     }
+}
 
+impl AioRequest {
     fn active(&self) -> InFlightAio {
         InFlightAio {
             fd: self.file.as_raw_fd(),

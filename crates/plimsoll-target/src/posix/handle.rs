@@ -21,21 +21,7 @@ impl PosixHandle {
     /// Opens the file of a name below a directory.
     #[inline(always)]
     pub(super) fn open(root: &OwnedFd, name: &LocatedPath, how: OpenHow) -> Result<Self, OpError> {
-        let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        flags |= match how.mode {
-            OpenMode::Read => OFlags::RDONLY,
-            OpenMode::Write => OFlags::WRONLY,
-            OpenMode::ReadWrite => OFlags::RDWR,
-        };
-        flags.set(OFlags::CREATE, how.create);
-        flags.set(OFlags::TRUNC, how.truncate);
-        flags.set(OFlags::DIRECT, how.direct);
-        flags.set(OFlags::DSYNC, how.dsync);
-        let mode = if how.create {
-            Mode::from_raw_mode(0o666)
-        } else {
-            Mode::empty()
-        };
+        let (flags, mode) = flags_and_mode(how);
         let fd = loop {
             match rustix::fs::openat2(root, name.get(), flags, mode, name.resolve_flags()) {
                 // The kernel gives up when a rename elsewhere races with the lookup.
@@ -60,30 +46,51 @@ impl PosixHandle {
         let fd = Arc::new(rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)?);
         Ok(self.shared.get_or_init(|| fd).clone())
     }
+}
 
-    /// Locks a range for writing, waiting while another open file has a part of it, and unlocks it.
-    ///
-    /// The lock belongs to the open file (`F_OFD_SETLKW`): a lock of the process would exclude no
-    /// other worker, and closing any descriptor of the file would drop it.
-    pub(super) fn lock_and_unlock(&self, offset: u64, len: u64) -> Result<(), OpError> {
-        let signed = |n: u64| i64::try_from(n).map_err(|_| Errno::OVERFLOW);
-        let (l_start, l_len) = (signed(offset)?, signed(len)?);
-        for kind in [libc::F_WRLCK, libc::F_UNLCK] {
-            let range = libc::flock {
-                l_type: kind as libc::c_short,
-                l_whence: libc::SEEK_SET as libc::c_short,
-                l_start,
-                l_len,
-                l_pid: 0,
-            };
-            loop {
-                match nix::fcntl::fcntl(&self.fd, FcntlArg::F_OFD_SETLKW(&range)) {
-                    Ok(_) => break,
-                    Err(nix::errno::Errno::EINTR) => {}
-                    Err(e) => return Err(e.into()),
-                }
+/// The flags of an open, and the permissions of a file that it creates.
+#[inline(always)]
+pub(super) fn flags_and_mode(how: OpenHow) -> (OFlags, Mode) {
+    let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    flags |= match how.mode {
+        OpenMode::Read => OFlags::RDONLY,
+        OpenMode::Write => OFlags::WRONLY,
+        OpenMode::ReadWrite => OFlags::RDWR,
+    };
+    flags.set(OFlags::CREATE, how.create);
+    flags.set(OFlags::TRUNC, how.truncate);
+    flags.set(OFlags::DIRECT, how.direct);
+    flags.set(OFlags::DSYNC, how.dsync);
+    let mode = if how.create {
+        Mode::from_raw_mode(0o666)
+    } else {
+        Mode::empty()
+    };
+    (flags, mode)
+}
+
+/// Locks a range for writing, waiting while another open file has a part of it, and unlocks it.
+///
+/// The lock belongs to the open file (`F_OFD_SETLKW`): a lock of the process would exclude no
+/// other worker, and closing any descriptor of the file would drop it.
+pub(super) fn lock_and_unlock(file: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
+    let signed = |n: u64| i64::try_from(n).map_err(|_| Errno::OVERFLOW);
+    let (l_start, l_len) = (signed(offset)?, signed(len)?);
+    for kind in [libc::F_WRLCK, libc::F_UNLCK] {
+        let range = libc::flock {
+            l_type: kind as libc::c_short,
+            l_whence: libc::SEEK_SET as libc::c_short,
+            l_start,
+            l_len,
+            l_pid: 0,
+        };
+        loop {
+            match nix::fcntl::fcntl(file, FcntlArg::F_OFD_SETLKW(&range)) {
+                Ok(_) => break,
+                Err(nix::errno::Errno::EINTR) => {}
+                Err(e) => return Err(e.into()),
             }
         }
-        Ok(())
     }
+    Ok(())
 }

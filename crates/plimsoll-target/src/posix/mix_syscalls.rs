@@ -1,11 +1,12 @@
 //! System calls besides plain transfers: the operations of mixes, and replacing small files.
 
-use super::handle::PosixHandle;
+use super::calls::SystemCalls;
 use super::names::BENEATH;
-use super::session::PosixSession;
 use crate::error::OpError;
+use crate::session_types::{Attributes, EntryKind, ListTotals};
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags};
+use nix::unistd::{PathconfVar, fpathconf};
+use rustix::fs::{Access, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -16,9 +17,9 @@ fn name_of_descriptor(fd: &OwnedFd) -> Result<CString, OpError> {
     Ok(CString::new(name).map_err(|_| Errno::INVAL)?)
 }
 
-impl PosixSession {
+impl SystemCalls {
     /// Creates or replaces a small file.
-    pub(super) fn make_or_replace(&mut self, bytes: &[u8]) -> Result<(), OpError> {
+    pub(crate) fn make_or_replace(&mut self, bytes: &[u8]) -> Result<(), OpError> {
         // Written beside and renamed, so that a crash leaves the old one or the new one whole.
         let (parent, name) = self.open_parent()?;
         let mut beside = name.to_bytes().to_vec();
@@ -55,7 +56,7 @@ impl PosixSession {
 
     /// `chmod` follows a link at the end of its path, so the file is opened first, by a descriptor
     /// that is only a reference to it.
-    pub(super) fn set_mode(&self, mode: u32) -> Result<(), OpError> {
+    pub(crate) fn set_mode(&self, mode: u32) -> Result<(), OpError> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = rustix::fs::openat2(&self.root, self.name(), flags, Mode::empty(), BENEATH)?;
         let mode = Mode::from_raw_mode(mode & 0o777);
@@ -63,23 +64,105 @@ impl PosixSession {
         Ok(rustix::fs::chmodat(CWD, &*name, mode, AtFlags::empty())?)
     }
 
+    /// Opens the directory of the name, reads it to its end and closes it.
+    pub(crate) fn list_located(&mut self) -> Result<ListTotals, OpError> {
+        let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut listed = ListTotals::default();
+        self.read_dir(fd.as_fd(), |_, _, record| {
+            listed.entries += 1;
+            listed.bytes += record as u64;
+        })?;
+        Ok(listed)
+    }
+
+    /// Attributes of the name.
+    #[inline(always)]
+    pub(crate) fn stat_located(&self) -> Result<Attributes, OpError> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let found = rustix::fs::statat(&self.root, self.name(), flags)?;
+        Ok(attributes(&found))
+    }
+
+    /// Checks that the name may be read and written.
+    pub(crate) fn access_located(&self) -> Result<(), OpError> {
+        let how = Access::READ_OK | Access::WRITE_OK;
+        // A link is checked itself.
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rustix::fs::accessat(&self.root, self.name(), how, flags)?)
+    }
+
+    pub(crate) fn request_space(&self) -> Result<(), OpError> {
+        rustix::fs::fstatfs(&self.root)?;
+        Ok(())
+    }
+
+    pub(crate) fn request_name_length(&self) -> Result<(), OpError> {
+        fpathconf(&self.root, PathconfVar::NAME_MAX)?;
+        Ok(())
+    }
+
+    /// Names and kinds of the directory's entries.
+    pub(crate) fn located_entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
+        let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut all = Vec::new();
+        self.read_dir(fd.as_fd(), |name, kind, _| {
+            all.push((name.to_bytes().to_vec(), kind))
+        })?;
+        let mut out = Vec::with_capacity(all.len());
+        for (name, kind) in all {
+            // Some file systems do not return the kind of an entry.
+            let kind = if kind == FileType::Unknown {
+                let s = rustix::fs::statat(&fd, &name[..], AtFlags::SYMLINK_NOFOLLOW)?;
+                FileType::from_raw_mode(s.st_mode)
+            } else {
+                kind
+            };
+            out.push((name, kind_of(kind)));
+        }
+        Ok(out)
+    }
+
+    /// Contents of a small file.
+    pub(crate) fn located_contents(&self) -> Result<Vec<u8>, OpError> {
+        let fd = self.open_beneath(OFlags::RDONLY)?;
+        let mut out = Vec::new();
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            match rustix::io::pread(&fd, &mut piece[..], out.len() as u64)? {
+                0 => return Ok(out),
+                n => out.extend_from_slice(&piece[..n]),
+            }
+        }
+    }
+
+    /// Removes a file or an empty directory that is reached without a symbolic link.
+    pub(crate) fn remove_located(&self, kind: EntryKind) -> Result<(), OpError> {
+        let (parent, name) = self.open_parent()?;
+        let flags = if kind == EntryKind::Dir {
+            AtFlags::REMOVEDIR
+        } else {
+            AtFlags::empty()
+        };
+        Ok(rustix::fs::unlinkat(&parent, &*name, flags)?)
+    }
+
     /// Reads up to `len` bytes of one file, changes them, and writes them to the same place of
     /// another; returns the number of bytes.
-    pub(super) fn copy_through_buffer(
+    pub(crate) fn copy_through_buffer(
         &mut self,
-        from: &PosixHandle,
-        to: &PosixHandle,
+        from: &OwnedFd,
+        to: &OwnedFd,
         (offset, len): (u64, u64),
         change: impl FnOnce(&mut [u8]),
     ) -> Result<u64, OpError> {
         let room = self.buffer_range(size(len)?)?;
         let bytes = &mut self.buffer[room];
         let read = fill(bytes, |rest, done| {
-            rustix::io::pread(&from.fd, rest, offset + done)
+            rustix::io::pread(from, rest, offset + done)
         })?;
         change(&mut bytes[..read]);
         write_all(&bytes[..read], |rest, done| {
-            rustix::io::pwrite(&to.fd, rest, offset + done)
+            rustix::io::pwrite(to, rest, offset + done)
         })?;
         Ok(read as u64)
     }
@@ -87,14 +170,14 @@ impl PosixSession {
     /// Reads a mapping by having the kernel copy it to a file in memory: a missing page (the file was
     /// truncated meanwhile, or the storage failed) is then an error of this call, where touching it
     /// would end the process with `SIGBUS`. The page faults are those of any access.
-    pub(super) fn read_mapped(
+    pub(crate) fn read_mapped(
         &mut self,
-        file: &PosixHandle,
+        file: &OwnedFd,
         offset: u64,
         len: u64,
     ) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, len)?;
-        let map = window.options().map_raw_read_only(&file.fd)?;
+        let map = window.options().map_raw_read_only(file)?;
         let sink = self.mapping_sink()?;
         window.for_each_piece(&map, |at, piece, _| {
             // SAFETY: `at` is the start of `piece` bytes of a mapping that lives until after the
@@ -105,14 +188,14 @@ impl PosixSession {
     }
 
     /// [`read_mapped`](Self::read_mapped) into these bytes.
-    pub(super) fn read_mapped_bytes(
+    pub(crate) fn read_mapped_bytes(
         &mut self,
-        file: &PosixHandle,
+        file: &OwnedFd,
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, bytes.len() as u64)?;
-        let map = window.options().map_raw_read_only(&file.fd)?;
+        let map = window.options().map_raw_read_only(file)?;
         let sink = self.mapping_sink()?;
         window.for_each_piece(&map, |at, piece, done| {
             // SAFETY: as in `read_mapped`.
@@ -128,15 +211,15 @@ impl PosixSession {
     }
 
     /// Writes these bytes to a mapping, as [`write_mapped`](Self::write_mapped) does.
-    pub(super) fn write_mapped_bytes(
+    pub(crate) fn write_mapped_bytes(
         &mut self,
-        file: &PosixHandle,
+        file: &OwnedFd,
         offset: u64,
         bytes: &[u8],
         flush: bool,
     ) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, bytes.len() as u64)?;
-        let map = window.options().map_raw(&file.fd)?;
+        let map = window.options().map_raw(file)?;
         let source = rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?;
         write_all(bytes, |rest, at| rustix::io::pwrite(&source, rest, at))?;
         window.for_each_piece(&map, |at, piece, done| {
@@ -150,15 +233,15 @@ impl PosixSession {
     }
 
     /// Writes a mapping by having the kernel copy to it, for the same reason as reading.
-    pub(super) fn write_mapped(
+    pub(crate) fn write_mapped(
         &mut self,
-        file: &PosixHandle,
+        file: &OwnedFd,
         offset: u64,
         len: u64,
         flush: bool,
     ) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, len)?;
-        let map = window.options().map_raw(&file.fd)?;
+        let map = window.options().map_raw(file)?;
         let composed = self.sink_of_composed(window.len)?;
         // All sessions share the file with the pool's bytes.
         let pool = self.source.pool().clone();
@@ -211,6 +294,23 @@ impl PosixSession {
     }
 }
 
+pub(crate) fn kind_of(kind: FileType) -> EntryKind {
+    match kind {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Dir,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
+    }
+}
+
+#[inline]
+pub(crate) fn attributes(s: &rustix::fs::Stat) -> Attributes {
+    Attributes {
+        kind: kind_of(FileType::from_raw_mode(s.st_mode)),
+        size: s.st_size as u64,
+    }
+}
+
 fn size(len: u64) -> Result<usize, Errno> {
     usize::try_from(len).map_err(|_| Errno::NOMEM)
 }
@@ -232,7 +332,7 @@ fn fill(
     Ok(done)
 }
 
-pub(super) fn write_all(
+pub(crate) fn write_all(
     bytes: &[u8],
     mut write: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {

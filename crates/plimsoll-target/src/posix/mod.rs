@@ -1,19 +1,21 @@
 //! Files in a directory, through system calls relative to it.
 
 mod aio;
+mod calls;
 mod direct;
 mod handle;
 mod mix_syscalls;
 mod names;
 mod operations;
 mod session;
+mod thread_pool;
+pub(crate) mod uring;
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
 use crate::session_types::{DirectIo, SessionSpec, Space};
-use crate::url_options::UrlOptions;
 use crate::verifying::{Ledger, VerifyingTarget};
 use aio::AioThreadPool;
 use plimsoll_lane::{Lane, LaneKind};
@@ -24,10 +26,11 @@ use session::PosixSession;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use uring::IoOptions;
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "posix",
-    form: "posix",
+    form: "posix or posix:?io=uring",
     storage: FileStorage::Local,
     is_virtual: false,
     takes_events: false,
@@ -56,8 +59,13 @@ pub(crate) fn connect(
     place: &WorkDirSpec,
     purpose: Purpose,
 ) -> Result<Posix, TargetError> {
-    let options = UrlOptions::parse(SCHEME.name, url)?;
-    options.finish("none: the directory is given by --dir")?;
+    let options = IoOptions::parse(url)?;
+    debug_assert!(!options.uring, "a ring is another target");
+    open_work_dir(place, purpose)
+}
+
+/// Opens the work directory of either kind of target.
+fn open_work_dir(place: &WorkDirSpec, purpose: Purpose) -> Result<Posix, TargetError> {
     let path = match place.dir.as_os_str().is_empty() {
         true => Path::new("."),
         false => &place.dir,

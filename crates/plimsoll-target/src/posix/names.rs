@@ -18,6 +18,10 @@ const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
 /// Nanoseconds for which a directory that was found in the work directory is taken to be still there.
 const PARENT_CHECK_VALID_NS: Nanos = 1_000_000;
 
+/// The flags with which a directory is opened to check it.
+pub(super) const PARENT_FLAGS: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
 /// Directories that are remembered to have been found: workers often return to a few. A power of
 /// two, which `slot_of` counts on.
 const CHECKED_DIRS: usize = 64;
@@ -126,22 +130,33 @@ impl CheckedParents {
     /// Checks the directory that holds `name`, unless that was done just now.
     #[inline(always)]
     pub(super) fn check(&mut self, root: &OwnedFd, lane: &Lane, name: &CStr) -> Result<(), Errno> {
-        let path = name.to_bytes();
-        // A name in the work directory itself has no component that could be a link.
-        let Some(slash) = path.iter().rposition(|b| *b == b'/') else {
+        let now = lane.now();
+        let Some(parent) = self.unchecked(name, now) else {
             return Ok(());
         };
-        let (parent, now) = (&path[..slash], lane.now());
+        rustix::fs::openat2(root, parent, PARENT_FLAGS, Mode::empty(), BENEATH)?;
+        self.note(parent, now);
+        Ok(())
+    }
+
+    /// The directory that holds `name`, unless it was found just now.
+    #[inline(always)]
+    pub(super) fn unchecked<'n>(&self, name: &'n CStr, now: Nanos) -> Option<&'n [u8]> {
+        let path = name.to_bytes();
+        // A name in the work directory itself has no component that could be a link.
+        let slash = path.iter().rposition(|b| *b == b'/')?;
+        let parent = &path[..slash];
+        let found = &self.0[slot_of(parent)];
+        let is_valid = found.path == parent && now < found.at + PARENT_CHECK_VALID_NS;
+        (!is_valid).then_some(parent)
+    }
+
+    /// Notes that a directory was found in the work directory.
+    pub(super) fn note(&mut self, parent: &[u8], now: Nanos) {
         let found = &mut self.0[slot_of(parent)];
-        if found.path == parent && now < found.at + PARENT_CHECK_VALID_NS {
-            return Ok(());
-        }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::openat2(root, parent, flags, Mode::empty(), BENEATH)?;
         found.path.clear();
         found.path.extend_from_slice(parent);
         found.at = now;
-        Ok(())
     }
 }
 

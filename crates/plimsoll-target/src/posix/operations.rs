@@ -1,45 +1,27 @@
 //! The operations of a worker as system calls.
 
-use super::handle::PosixHandle;
-use super::mix_syscalls::write_all;
+use super::handle::{PosixHandle, lock_and_unlock};
+use super::mix_syscalls::{attributes, write_all};
 use super::session::PosixSession;
 use crate::error::OpError;
 use crate::session::{Session, modify_blocks};
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow};
 use memmap2::MmapMut;
-use nix::unistd::{PathconfVar, fpathconf};
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Stream;
-use rustix::fs::{Access, Advice, AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, Mode};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io::IoSlice;
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
-
-fn kind_of(kind: FileType) -> EntryKind {
-    match kind {
-        FileType::RegularFile => EntryKind::File,
-        FileType::Directory => EntryKind::Dir,
-        FileType::Symlink => EntryKind::Link,
-        _ => EntryKind::Other,
-    }
-}
-
-#[inline]
-fn attributes(s: &rustix::fs::Stat) -> Attributes {
-    Attributes {
-        kind: kind_of(FileType::from_raw_mode(s.st_mode)),
-        size: s.st_size as u64,
-    }
-}
+use std::os::fd::{AsRawFd, IntoRawFd};
 
 impl Session for PosixSession {
     type Handle = PosixHandle;
 
     #[inline]
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.name.locate(push);
+        self.calls.name.locate(push);
     }
 
     #[inline]
@@ -49,7 +31,7 @@ impl Session for PosixSession {
         push_dir: impl FnOnce(&mut Vec<u8>),
         push_name: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.name.locate_in(dir, push_dir, push_name);
+        self.calls.name.locate_in(dir, push_dir, push_name);
     }
 
     #[inline]
@@ -60,16 +42,16 @@ impl Session for PosixSession {
     #[inline]
     fn reserve(&mut self, len: u64) -> Result<(), OpError> {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
-        Ok(self.reserve_buffer(len)?)
+        Ok(self.calls.reserve_buffer(len)?)
     }
 
     #[inline(always)]
     fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.source.prepare(len)?)
+        Ok(self.calls.source.prepare(len)?)
     }
 
     fn begin_content(&mut self, stream: Stream) {
-        self.source.restart(stream);
+        self.calls.source.restart(stream);
     }
 
     #[inline]
@@ -119,7 +101,7 @@ impl Session for PosixSession {
 
     #[inline]
     async fn append(&mut self, handle: &PosixHandle, len: u64) -> Result<(), OpError> {
-        self.write_with(len, |bytes, _| {
+        self.calls.write_with(len, |bytes, _| {
             rustix::io::pwritev2(
                 &handle.fd,
                 &[IoSlice::new(bytes)],
@@ -161,8 +143,8 @@ impl Session for PosixSession {
     #[inline]
     async fn make_dir(&mut self) -> Result<(), OpError> {
         Ok(rustix::fs::mkdirat(
-            &self.root,
-            self.name(),
+            &self.calls.root,
+            self.calls.name(),
             Mode::from_raw_mode(0o777),
         )?)
     }
@@ -170,56 +152,45 @@ impl Session for PosixSession {
     #[inline]
     async fn remove_dir(&mut self) -> Result<(), OpError> {
         Ok(rustix::fs::unlinkat(
-            &self.root,
-            self.name(),
+            &self.calls.root,
+            self.calls.name(),
             AtFlags::REMOVEDIR,
         )?)
     }
 
     async fn list(&mut self) -> Result<ListTotals, OpError> {
-        let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let mut listed = ListTotals::default();
-        self.read_dir(fd.as_fd(), |_, _, record| {
-            listed.entries += 1;
-            listed.bytes += record as u64;
-        })?;
-        Ok(listed)
+        self.calls.list_located()
     }
 
     fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second.locate(push);
+        self.calls.second.locate(push);
     }
 
     async fn check_second_parent(&mut self) -> Result<(), OpError> {
         Ok(self
             .parents
-            .check(&self.root, &self.lane, self.second.get())?)
+            .check(&self.calls.root, &self.lane, self.calls.second.get())?)
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        let (root, to) = (&self.root, self.second.get());
-        Ok(rustix::fs::renameat(root, self.name(), root, to)?)
+        let (root, to) = (&self.calls.root, self.calls.second.get());
+        Ok(rustix::fs::renameat(root, self.calls.name(), root, to)?)
     }
 
     async fn access(&mut self) -> Result<(), OpError> {
-        let how = Access::READ_OK | Access::WRITE_OK;
-        // A link is checked itself.
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(rustix::fs::accessat(&self.root, self.name(), how, flags)?)
+        self.calls.access_located()
     }
 
     async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        self.set_mode(mode)
+        self.calls.set_mode(mode)
     }
 
     async fn statfs(&mut self) -> Result<(), OpError> {
-        rustix::fs::fstatfs(&self.root)?;
-        Ok(())
+        self.calls.request_space()
     }
 
     async fn pathconf(&mut self) -> Result<(), OpError> {
-        fpathconf(&self.root, PathconfVar::NAME_MAX)?;
-        Ok(())
+        self.calls.request_name_length()
     }
 
     async fn truncate(&mut self, handle: &PosixHandle, len: u64) -> Result<(), OpError> {
@@ -227,7 +198,7 @@ impl Session for PosixSession {
     }
 
     async fn lock(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
-        handle.lock_and_unlock(offset, len)
+        lock_and_unlock(&handle.fd, offset, len)
     }
 
     async fn write_stable(
@@ -236,7 +207,7 @@ impl Session for PosixSession {
         offset: Option<u64>,
         len: u64,
     ) -> Result<(), OpError> {
-        self.write_with(len, |bytes, done| {
+        self.calls.write_with(len, |bytes, done| {
             let at_end = ReadWriteFlags::DSYNC | ReadWriteFlags::APPEND;
             let (at, flags) = match offset {
                 Some(offset) => (offset + done, ReadWriteFlags::DSYNC),
@@ -252,7 +223,9 @@ impl Session for PosixSession {
         offset: u64,
         len: u64,
     ) -> Result<u64, OpError> {
-        let read = self.copy_through_buffer(handle, handle, (offset, len), modify_blocks)?;
+        let read =
+            self.calls
+                .copy_through_buffer(&handle.fd, &handle.fd, (offset, len), modify_blocks)?;
         Ok(2 * read)
     }
 
@@ -263,7 +236,8 @@ impl Session for PosixSession {
         offset: u64,
         len: u64,
     ) -> Result<u64, OpError> {
-        self.copy_through_buffer(from, to, (offset, len), |_| ())
+        self.calls
+            .copy_through_buffer(&from.fd, &to.fd, (offset, len), |_| ())
     }
 
     async fn map_read(
@@ -272,7 +246,7 @@ impl Session for PosixSession {
         offset: u64,
         len: u64,
     ) -> Result<(), OpError> {
-        self.read_mapped(handle, offset, len)
+        self.calls.read_mapped(&handle.fd, offset, len)
     }
 
     async fn map_write(
@@ -282,7 +256,7 @@ impl Session for PosixSession {
         len: u64,
         flush: bool,
     ) -> Result<(), OpError> {
-        self.write_mapped(handle, offset, len, flush)
+        self.calls.write_mapped(&handle.fd, offset, len, flush)
     }
 
     async fn write_bytes_stable(
@@ -304,7 +278,7 @@ impl Session for PosixSession {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<(), OpError> {
-        self.read_mapped_bytes(handle, offset, bytes)
+        self.calls.read_mapped_bytes(&handle.fd, offset, bytes)
     }
 
     async fn map_write_bytes(
@@ -314,7 +288,8 @@ impl Session for PosixSession {
         bytes: &[u8],
         flush: bool,
     ) -> Result<(), OpError> {
-        self.write_mapped_bytes(handle, offset, bytes, flush)
+        self.calls
+            .write_mapped_bytes(&handle.fd, offset, bytes, flush)
     }
 
     #[inline(always)]
@@ -353,7 +328,7 @@ impl Session for PosixSession {
 
     #[inline(always)]
     fn open_now(&mut self, how: OpenHow) -> Result<PosixHandle, OpError> {
-        PosixHandle::open(&self.root, &self.name, how)
+        PosixHandle::open(&self.calls.root, &self.calls.name, how)
     }
 
     #[inline(always)]
@@ -367,9 +342,9 @@ impl Session for PosixSession {
 
     #[inline(always)]
     fn read_now(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<u64, OpError> {
-        let room = self.buffer_range(len as usize)?;
+        let room = self.calls.buffer_range(len as usize)?;
         loop {
-            match rustix::io::pread(&handle.fd, &mut self.buffer[room.clone()], offset) {
+            match rustix::io::pread(&handle.fd, &mut self.calls.buffer[room.clone()], offset) {
                 Err(Errno::INTR) => {}
                 other => return Ok(other? as u64),
             }
@@ -378,26 +353,21 @@ impl Session for PosixSession {
 
     #[inline(always)]
     fn write_now(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
-        self.write_with(len, |bytes, done| {
+        self.calls.write_with(len, |bytes, done| {
             rustix::io::pwrite(&handle.fd, bytes, offset + done)
         })
     }
 
     #[inline(always)]
     fn stat_now(&mut self) -> Result<Attributes, OpError> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(attributes(&rustix::fs::statat(
-            &self.root,
-            self.name(),
-            flags,
-        )?))
+        self.calls.stat_located()
     }
 
     #[inline(always)]
     fn unlink_now(&mut self) -> Result<(), OpError> {
         Ok(rustix::fs::unlinkat(
-            &self.root,
-            self.name(),
+            &self.calls.root,
+            self.calls.name(),
             AtFlags::empty(),
         )?)
     }
@@ -406,12 +376,12 @@ impl Session for PosixSession {
     fn check_parent_now(&mut self) -> Result<(), OpError> {
         Ok(self
             .parents
-            .check(&self.root, &self.lane, self.name.get())?)
+            .check(&self.calls.root, &self.lane, self.calls.name.get())?)
     }
 
     #[inline]
     fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.source.prepare_detached(len)?)
+        Ok(self.calls.source.prepare_detached(len)?)
     }
 
     fn aio_write(
@@ -422,7 +392,7 @@ impl Session for PosixSession {
         tag: u32,
     ) -> Result<(), OpError> {
         let file = handle.shared()?;
-        let content = self.source.take_detached(len)?;
+        let content = self.calls.source.take_detached(len)?;
         self.queue.push(file, offset, len, tag, content)
     }
 
@@ -435,7 +405,7 @@ impl Session for PosixSession {
         tag: u32,
     ) -> Result<(), OpError> {
         let file = handle.shared()?;
-        let content = self.source.detached_bytes(bytes);
+        let content = self.calls.source.detached_bytes(bytes);
         self.queue.push(file, offset, len as u64, tag, content)
     }
 
@@ -456,48 +426,18 @@ impl Session for PosixSession {
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
-        let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let mut all = Vec::new();
-        self.read_dir(fd.as_fd(), |name, kind, _| {
-            all.push((name.to_bytes().to_vec(), kind))
-        })?;
-        let mut out = Vec::with_capacity(all.len());
-        for (name, kind) in all {
-            // Some file systems do not return the kind of an entry.
-            let kind = if kind == FileType::Unknown {
-                let s = rustix::fs::statat(&fd, &name[..], AtFlags::SYMLINK_NOFOLLOW)?;
-                FileType::from_raw_mode(s.st_mode)
-            } else {
-                kind
-            };
-            out.push((name, kind_of(kind)));
-        }
-        Ok(out)
+        self.calls.located_entries()
     }
 
     async fn get(&mut self) -> Result<Vec<u8>, OpError> {
-        let fd = self.open_beneath(OFlags::RDONLY)?;
-        let mut out = Vec::new();
-        let mut piece = vec![0; 64 << 10];
-        loop {
-            match rustix::io::pread(&fd, &mut piece[..], out.len() as u64)? {
-                0 => return Ok(out),
-                n => out.extend_from_slice(&piece[..n]),
-            }
-        }
+        self.calls.located_contents()
     }
 
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError> {
-        self.make_or_replace(bytes)
+        self.calls.make_or_replace(bytes)
     }
 
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError> {
-        let (parent, name) = self.open_parent()?;
-        let flags = if kind == EntryKind::Dir {
-            AtFlags::REMOVEDIR
-        } else {
-            AtFlags::empty()
-        };
-        Ok(rustix::fs::unlinkat(&parent, &*name, flags)?)
+        self.calls.remove_located(kind)
     }
 }

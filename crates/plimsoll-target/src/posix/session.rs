@@ -1,40 +1,17 @@
-//! One worker's state: names, buffers, and the helpers of its system calls.
+//! One worker's state.
 
 use super::aio::{AioThreadPool, SessionAioQueue};
-use super::names::{BENEATH, CheckedParents, LocatedPath};
+use super::calls::SystemCalls;
+use super::names::CheckedParents;
 use crate::error::OpError;
 use crate::session_types::SessionSpec;
-use crate::write_data::WriteData;
-use memmap2::MmapMut;
 use plimsoll_lane::Lane;
-use rustix::fs::{FileType, Mode, OFlags, RawDir};
-use rustix::io::Errno;
-use std::ffi::{CStr, CString};
-use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Bytes of a directory that one system call reads.
-const DIR_BUFFER: usize = 32 << 10;
-
-/// Bytes that reads are aligned to in the buffer, for direct I/O.
-const ALIGNMENT: usize = 4096;
-
 pub(crate) struct PosixSession {
-    pub(super) root: Arc<OwnedFd>,
+    pub(super) calls: SystemCalls,
     pub(super) lane: Lane,
-    /// The name that operations work on.
-    pub(super) name: LocatedPath,
-    /// The second name of operations that take two.
-    pub(super) second: LocatedPath,
-    pub(super) buffer: MmapMut,
-    /// A file that takes what is read from mappings; created by the first.
-    pub(super) sink: Option<OwnedFd>,
-    /// The position of the next read in the buffer.
-    at: usize,
-    /// The bytes of writes.
-    pub(super) source: WriteData,
-    dir_buffer: Vec<MaybeUninit<u8>>,
     pub(super) parents: Box<CheckedParents>,
     pub(super) queue: SessionAioQueue,
 }
@@ -46,109 +23,11 @@ impl PosixSession {
         lane: &Lane,
         spec: &SessionSpec,
     ) -> Result<Self, OpError> {
-        let len = usize::try_from(spec.buffer.max(ALIGNMENT as u64)).map_err(|_| Errno::NOMEM)?;
         Ok(Self {
-            root,
+            calls: SystemCalls::new(root, spec)?,
             lane: lane.clone(),
-            name: LocatedPath::default(),
-            second: LocatedPath::default(),
-            sink: None,
-            buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
-            at: 0,
-            source: WriteData::new(&spec.content, spec.number)?,
-            dir_buffer: Vec::new(),
             parents: Box::default(),
             queue: SessionAioQueue::new(pool, spec.clock.clone()),
         })
-    }
-
-    #[inline(always)]
-    pub(super) fn name(&self) -> &CStr {
-        self.name.get()
-    }
-
-    /// The part of the buffer for the next `len` bytes.
-    #[inline(always)]
-    pub(super) fn buffer_range(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
-        self.reserve_buffer(len)?;
-        if self.at + len > self.buffer.len() {
-            self.at = 0;
-        }
-        let begin = self.at;
-        self.at += len.next_multiple_of(ALIGNMENT);
-        debug_assert!(
-            begin + len <= self.buffer.len(),
-            "a read exceeds the buffer"
-        );
-        Ok(begin..begin + len)
-    }
-
-    /// Makes the buffer at least `len` bytes long: only the first transfer of its size enlarges it.
-    #[inline(always)]
-    pub(super) fn reserve_buffer(&mut self, len: usize) -> Result<(), Errno> {
-        if len > self.buffer.len() {
-            self.buffer = MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?;
-            self.at = 0;
-        }
-        Ok(())
-    }
-
-    pub(super) fn open_beneath(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        rustix::fs::openat2(&self.root, self.name(), flags, Mode::empty(), BENEATH)
-    }
-
-    /// The parent of the located name, and the last component of the path.
-    pub(super) fn open_parent(&self) -> Result<(OwnedFd, CString), Errno> {
-        let path = self.name().to_bytes();
-        let (parent, name) = match path.iter().rposition(|b| *b == b'/') {
-            Some(i) => (&path[..i], &path[i + 1..]),
-            None => (&b"."[..], path),
-        };
-        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = rustix::fs::openat2(&self.root, parent, flags, Mode::empty(), BENEATH)?;
-        Ok((parent, name))
-    }
-
-    /// Writes `len` bytes of the session's content by `call`, which is given bytes and the number of
-    /// those before them.
-    #[inline(always)]
-    pub(super) fn write_with(
-        &mut self,
-        len: u64,
-        mut call: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
-    ) -> Result<(), OpError> {
-        let mut done = 0;
-        while done < len {
-            let bytes = self.source.next_chunk(len - done)?;
-            match call(bytes, done) {
-                Ok(0) => return Err(Errno::IO.into()),
-                Ok(n) => done += n as u64,
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a directory: `visit` is given the name, kind and record length of each entry.
-    pub(super) fn read_dir(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        mut visit: impl FnMut(&CStr, FileType, usize),
-    ) -> Result<(), Errno> {
-        self.dir_buffer.resize(DIR_BUFFER, MaybeUninit::uninit());
-        let mut dir = RawDir::new(fd, &mut self.dir_buffer);
-        while let Some(entry) = dir.next() {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name != c"." && name != c".." {
-                // A record holds two numbers, a length, a type and the name, padded to eight.
-                let record = (19 + name.count_bytes() + 1).next_multiple_of(8);
-                visit(name, entry.file_type(), record);
-            }
-        }
-        Ok(())
     }
 }

@@ -106,7 +106,7 @@ fn unknown_schemes() {
 fn unknown_options() {
     says(
         "posix:?direct=1",
-        "target `posix`: unknown option `direct`: expected none: the directory is given by --dir",
+        "target `posix`: unknown option `direct`: expected io, depth or pool; the directory is given by --dir",
     );
     says(
         "posix:/mnt",

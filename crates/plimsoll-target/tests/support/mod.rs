@@ -291,6 +291,24 @@ pub fn check(url: &'static str, place: Place, case: impl Case) {
     check_in(url, dir.path(), None, case);
 }
 
+/// Runs a case through io_uring with more options; on a machine without it, asserts that the target is
+/// refused with the reason.
+pub fn check_uring(options: &str, place: Place, case: impl Case) {
+    let (url, dir) = (format!("posix:?io=uring{options}"), place.make());
+    let Some(why) = plimsoll_target::uring_unavailable() else {
+        return check_in(&url, dir.path(), None, case);
+    };
+    struct Unreached;
+    impl Visitor for Unreached {
+        type Output = ();
+        fn visit<T: Target>(self, _: T) {}
+    }
+    let place = self::place(dir.path());
+    let refused = connect(&url, &place, Purpose::Load, Unreached).unwrap_err();
+    let said = format!("target `posix`: io=uring: {why}; io=sync (--io sync) needs none");
+    assert_eq!(refused.to_string(), said);
+}
+
 /// Runs a case on a target that keeps no files; without `kind`, on the lane it asks for.
 pub fn check_null(url: &'static str, kind: Option<LaneKind>, case: impl Case) {
     let dir = Place::Memory.make();
@@ -502,6 +520,22 @@ macro_rules! one_case {
             #[test]
             fn posix_on_disk() {
                 $crate::support::check("posix", $crate::support::Place::Disk, This);
+            }
+
+            #[test]
+            fn uring_in_memory() {
+                $crate::support::check_uring("", $crate::support::Place::Memory, This);
+            }
+
+            #[test]
+            fn uring_on_disk() {
+                $crate::support::check_uring("&depth=2", $crate::support::Place::Disk, This);
+            }
+
+            #[test]
+            fn uring_with_all_in_the_pool() {
+                let all = "&pool=open+stat+delete+rename+mkdir+rmdir+truncate+fsync";
+                $crate::support::check_uring(all, $crate::support::Place::Memory, This);
             }
 
             $($more)*

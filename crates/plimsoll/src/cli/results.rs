@@ -36,7 +36,7 @@ pub struct ReportArgs {
     /// one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
-    /// Output file instead of standard output; for images, a directory
+    /// Output file instead of standard output; for images and parquet, a directory
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
 }
@@ -92,6 +92,8 @@ pub enum ReportFormat {
     Disclosure,
     /// A line for each operation, load point, or run of a search
     Csv,
+    /// Tables of operations, intervals and histograms for DuckDB, Spark and pandas, a file each
+    Parquet,
     /// Tables for issues and wikis
     Markdown,
     /// A page with charts, in one file

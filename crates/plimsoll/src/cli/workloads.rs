@@ -4,7 +4,7 @@ use super::values::{
     ColdKind, CpuList, ErrorPolicy, Quit, cpu_list, duration, interval, lanes, load, ops_limit,
     rate, scale, seed, setting, window,
 };
-use super::{EventArgs, Format};
+use super::{EventArgs, Format, IoArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit};
@@ -125,6 +125,8 @@ pub struct CommonRunArgs {
         help_heading = "Engine"
     )]
     pub clock: ClockArg,
+    #[command(flatten)]
+    pub io: IoArgs,
     /// Threads that drive the workers, for targets that do not need one per worker
     #[arg(long, value_name = "N", value_parser = lanes)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]

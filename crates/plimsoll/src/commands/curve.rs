@@ -22,7 +22,7 @@ use points::{Fate, PointEnd, Points};
 pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
-        |communicator| setup::ready(args, communicator.size()),
+        |communicator| setup::ready(args, communicator.working()),
         |runner, writer| run_as_root(runner, writer, process_count(args.jobs)),
     )
 }
@@ -43,7 +43,7 @@ fn run_as_root(
     runner.prepare(&mut writer).map_err(CommandError::failed)?;
     let points = Points::new(runner, &writer, jobs);
     let curve = writer.document();
-    let headline = setup::headline(curve, runner.config, runner.communicator.size(), &points);
+    let headline = setup::headline(curve, runner.config, runner.communicator.working(), &points);
     runner.output.print_message(&headline);
     for point in &curve.points {
         runner.output.print_message(&line_before(point));

@@ -19,7 +19,12 @@ pub fn completions(shell: Shell) -> Result<Exit, CommandError> {
 
 /// Prints a JSON schema.
 pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
-    print(&match form {
+    print(&schema_text(form))
+}
+
+/// A JSON schema as text.
+pub fn schema_text(form: SchemaForm) -> String {
+    match form {
         SchemaForm::Run => results::schema::<Run>(),
         SchemaForm::Curve => results::schema::<LoadCurve>(),
         SchemaForm::Find => results::schema::<LoadSearch>(),
@@ -30,7 +35,7 @@ pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
         SchemaForm::Mix => plimsoll_mix::schema(),
         SchemaForm::System => plimsoll_sim::schema(),
-    })
+    }
 }
 
 /// Prints the manual page, or writes those of all commands to a directory.

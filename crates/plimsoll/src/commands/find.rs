@@ -13,7 +13,7 @@ use plimsoll_results::{Document, FindWriter, LoadSearch, Reason, ResultsError, V
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
-        |communicator| setup::ready(args, communicator.size()),
+        |communicator| setup::ready(args, communicator.working()),
         run_as_root,
     )
 }
@@ -40,7 +40,7 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Ex
     runner.runs = writer.document().runs.len() as u64;
     runner.prepare(&mut writer).map_err(CommandError::failed)?;
     let search = writer.document();
-    let headline = setup::headline(search, runner.config, runner.communicator.size());
+    let headline = setup::headline(search, runner.config, runner.communicator.working());
     runner.output.print_message(&headline);
     for (number, run) in (1..).zip(&search.runs) {
         let line = plimsoll_report::find::line(&search.metric, number, run);

@@ -34,7 +34,7 @@ struct FreeSystem {
 
 /// Fits the figures, writes the system and prints the report.
 pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
-    let communicator = Communicator::join(None)?;
+    let communicator = Communicator::join_launched()?;
     if communicator.size() > 1 {
         return Err(CommandError::usage(
             "fit runs in one process: --jobs runs several points at once",

@@ -7,6 +7,7 @@ use crate::console::{self, Stream};
 use crate::event::EventSpec;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
+use crate::io_choice;
 use crate::measured_run::RunMetadata;
 use crate::output_options::OutputOptions;
 use crate::progress_display::ProgressDisplay;
@@ -36,13 +37,14 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     }
     if args.dry_run {
         let (options, _) = options(args)?;
-        let plan = plan(args, &options, args.ranks.processes.unwrap_or(1))?;
-        return super::plan::show(&plan, &settings(args, &options), args.format);
+        let plan = plan(args, &options, args.ranks.working()?)?;
+        return super::plan::show(&plan, &settings_of(args, &options, &plan), args.format);
     }
     let (communicator, ranks) = join(args)?;
     let mut tools = None;
     let plan = communicator.run_on_root_and_broadcast(|| {
         let (options, _) = options(args)?;
+        args.ranks.check_target(&options.target)?;
         let plan = plan(args, &options, ranks)?;
         args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
@@ -52,11 +54,12 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     let (options, events) = options(args)?;
     let context = RunContext {
         communicator: &communicator,
-        settings: &settings(args, &options),
+        settings: &settings_of(args, &options, &plan),
         stop: &stop_on_interrupt(&communicator)?,
         output: OutputOptions {
             format: args.format,
             quiet: options.quiet,
+            live: false,
             per_rank: args.ranks.per_rank,
             percentiles: args.percentiles.percentiles.clone(),
             cleanup: args.cleanup,
@@ -80,6 +83,14 @@ fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
     Ok((options, events))
 }
 
+/// The settings of the engine for a Plan.
+fn settings_of(args: &MdArgs, options: &Options, plan: &Plan) -> Settings {
+    Settings {
+        target: io_choice::target_of(&options.target, plan),
+        ..settings(args, options)
+    }
+}
+
 fn settings(args: &MdArgs, options: &Options) -> Settings {
     Settings {
         target: options.target.clone(),
@@ -94,14 +105,19 @@ fn join(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
     // Rank 0 reports what is wrong with the options.
     let options = Options::new(&args.md);
     let clock = options.map_or(ClockKind::Real, |o| settings(args, &o).clock);
-    let processes = args.ranks.processes;
     match clock {
         ClockKind::Real => {
-            let communicator = Communicator::join(processes)?;
-            let ranks = communicator.size();
+            let communicator = Communicator::join(&args.ranks)?;
+            let ranks = communicator.working();
             Ok((communicator, ranks))
         }
-        ClockKind::Virtual => Ok((Communicator::join(None)?, processes.unwrap_or(1))),
+        ClockKind::Virtual if args.ranks.hosts.is_given() => Err(CommandError::usage(
+            "--hosts: in virtual time all ranks run in one process: use --processes N",
+        )),
+        ClockKind::Virtual => Ok((
+            Communicator::join_launched()?,
+            args.ranks.processes.unwrap_or(1),
+        )),
     }
 }
 
@@ -131,6 +147,7 @@ fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandErr
     };
     let mut plan =
         plimsoll_md::lower(options, ranks, position.as_ref()).map_err(CommandError::usage)?;
+    io_choice::choose(args.io.io, &options.target, &mut plan)?;
     plan.add_procedures(plimsoll_target::procedures(&options.target));
     let dir = &mut plan.work_dir.dir;
     *dir = plimsoll_target::testbed::below_base(&options.target, dir);
@@ -180,7 +197,7 @@ fn is_empty(plan: &Plan, options: &Options) -> bool {
         && matches!(&options.pattern, PatternOptions::Workbench(w) if w.phases.precreate);
     let root = options.place.dir.join(options.place.root.as_str());
     let entries = std::fs::read_dir(root).map(|mut entries| entries.next().is_none());
-    makes_root && options.target == plimsoll_target::DEFAULT_TARGET && entries.unwrap_or(false)
+    makes_root && plimsoll_target::can_use_uring(&options.target) && entries.unwrap_or(false)
 }
 
 fn run_as_root(

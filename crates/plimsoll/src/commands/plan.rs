@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Prints the Plan; the reasons to refuse it, if there are any, go to standard error.
 pub fn run(args: &PlanArgs) -> Result<Exit, CommandError> {
     let plan = workload::plan(&args.workload)?;
-    show(&plan, &workload::settings(&args.workload.how), args.format)
+    let settings = workload::settings(&args.workload.how, &plan);
+    show(&plan, &settings, args.format)
 }
 
 /// Prints a Plan and what it takes; the reasons to refuse it end the command.

@@ -13,7 +13,7 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
     refuse_options_of_runs(args)?;
     let mut plan = workload::plan(&args.workload)?;
     keep_population(&mut plan)?;
-    let settings = workload::settings(&args.workload.how);
+    let settings = workload::settings(&args.workload.how, &plan);
     if !plimsoll_target::keeps_files(&settings.target) {
         return Err(CommandError::usage(format!(
             "--target {}: it keeps no files",
@@ -21,7 +21,7 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
         )));
     }
     // A signal stops it; what was created is listed in the marker.
-    let stop = stop_on_interrupt(&Communicator::join(None)?)?;
+    let stop = stop_on_interrupt(&Communicator::join_launched()?)?;
     let mut observer = PopulateObserver {
         is_quiet: args.quiet,
     };

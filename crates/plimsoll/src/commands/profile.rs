@@ -1,6 +1,7 @@
 //! `profile`: runs every configuration of a Filebench profile.
 
 mod catalog;
+mod clients;
 mod distinct;
 mod list;
 mod setup;
@@ -28,14 +29,17 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 /// Makes the runs, writes the results and prints the report.
-pub fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
+pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     if args.print_source {
-        return super::print(&setup::text(args)?);
+        return super::print(&setup::text(&args)?);
     }
+    clients::add(&mut args)?;
+    let args = &args;
     if args.dry_run {
         return list::run(args);
     }
-    let communicator = Communicator::join(args.manner.ranks.processes)?;
+    args.manner.ranks.check_target(&args.how.target)?;
+    let communicator = Communicator::join(&args.manner.ranks)?;
     let stop = stop_on_interrupt(&communicator)?;
     let runs = ProfileRunner {
         communicator: &communicator,
@@ -231,7 +235,7 @@ impl ProfileRunner<'_> {
             configuration: Some(format!("{} on {}", case.name, case.filesystem)),
         };
         let label = format!("{} on {}  ", case.name, case.filesystem);
-        let headline = run::headline(&config.plan, &settings, self.communicator.size());
+        let headline = run::headline(&config.plan, &settings, self.communicator.working());
         let title = RunTitle {
             label: label.clone(),
             opening_line: Some(format!("{label}{headline}")),

@@ -1,6 +1,7 @@
 //! `report`: prints results, or converts them to another format.
 
 mod disclosure;
+mod parquet;
 mod picture;
 mod results;
 
@@ -43,15 +44,19 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         true => recovered(&args.results)?,
         false => args.results.clone(),
     };
+    let output = args.output.as_deref();
+    if args.format == ReportFormat::Parquet {
+        return parquet::write(&recovered, output);
+    }
     let found = recovered.iter().map(|p| LoadedResult::read(p, percentiles));
     let found: Vec<Vec<LoadedResult>> = found.collect::<Result<_, _>>()?;
     let found: Vec<LoadedResult> = found.into_iter().flatten().collect();
-    let output = args.output.as_deref();
     let text = match args.format {
         ReportFormat::Text => text(&found, args),
         ReportFormat::Json => json(&found)?,
         ReportFormat::Disclosure => disclosure::disclosure(&found, args.sut.as_deref())?,
         ReportFormat::Csv => csv(&subjects(found, "csv", percentiles)?)?,
+        ReportFormat::Parquet => unreachable!("tables are written above, of the files themselves"),
         ReportFormat::Markdown => markdown(&subjects(found, "markdown", percentiles)?),
         ReportFormat::Html if args.sut.is_some() => disclosure::page(&found, args.sut.as_deref())?,
         ReportFormat::Html => match &found[..] {

@@ -22,7 +22,8 @@ use std::path::Path;
 
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
-    let communicator = Communicator::join(args.manner.ranks.processes)?;
+    args.manner.ranks.check_target(&args.workload.how.target)?;
+    let communicator = Communicator::join(&args.manner.ranks)?;
     let hooks = || args.manner.hooks.hooks(args.workload.how.allow_commands);
     let plan = communicator.run_on_root_and_broadcast(|| {
         hooks()?;
@@ -30,7 +31,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     })?;
     let context = RunContext {
         communicator: &communicator,
-        settings: &workload::settings(&args.workload.how),
+        settings: &workload::settings(&args.workload.how, &plan),
         stop: &stop_on_interrupt(&communicator)?,
         output: (&args.manner).into(),
         hooks: hooks()?,
@@ -65,7 +66,7 @@ fn run_once(
         opening_line: Some(headline(
             plan,
             context.settings,
-            context.communicator.size(),
+            context.communicator.working(),
         )),
     };
     let written =

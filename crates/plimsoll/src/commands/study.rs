@@ -56,7 +56,7 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
         ));
     }
     let on = ways_to_server(&args)?;
-    profile::run(&ProfileArgs {
+    profile::run(ProfileArgs {
         file: Some(NFS4_OPENS.into()),
         print_source: false,
         how: args.how,

@@ -3,6 +3,7 @@
 use crate::common::{Bench, Ended, signal};
 use plimsoll_testbed::STATE_DIR_VARIABLE;
 use rustix::process::Signal;
+use std::cmp::Reverse;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,11 +18,29 @@ const NOT_RUN: &str = "<!-- not run -->";
 /// What the lines begin with that are run: the program, and what makes files for it.
 const RUN: [&str; 3] = ["plimsoll ", "mkdir ", "echo "];
 
-/// Calls of the program that one block of a document shows.
+/// What a page says at its top whose blocks build on each other: they are run in one directory.
+const ONE_DIRECTORY: &str = "<!-- one directory -->";
+
+/// What comes before a block that is the text of a file, around its name.
+const FILE: (&str, &str) = ("<!-- file: ", " -->");
+
+/// What comes before a block with lines that the call before it prints, in this order. Others may be
+/// between them.
+const PRINTED: &str = "<!-- printed -->";
+
+/// What a reader does.
+enum Step {
+    /// Writes a file.
+    Write { name: String, text: String },
+    /// Calls a program, which prints these lines.
+    Call { call: String, prints: Vec<String> },
+}
+
+/// What one block of a document shows, or all blocks of a page that build on each other.
 struct Block {
     /// File and line.
     place: String,
-    calls: Vec<String>,
+    steps: Vec<Step>,
 }
 
 fn documents() -> Vec<PathBuf> {
@@ -39,32 +58,30 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-fn blocks(document: &Path) -> Vec<Block> {
-    let text = std::fs::read_to_string(document).unwrap();
-    let name = document.file_name().unwrap().to_string_lossy();
+/// A block of code as it stands.
+struct Code<'t> {
+    /// The line before it that is not empty, and its own first line.
+    before: &'t str,
+    fence: &'t str,
+    place: String,
+    lines: Vec<&'t str>,
+}
+
+fn codes<'t>(name: &str, text: &'t str) -> Vec<Code<'t>> {
     let mut found = Vec::new();
-    let mut open: Option<Block> = None;
+    let mut open: Option<Code> = None;
     let mut before = "";
     for (number, line) in (1..).zip(text.lines()) {
         match &mut open {
             Some(_) if line.trim() == "```" => found.extend(open.take()),
-            Some(block) => {
-                let line = line.trim().trim_start_matches("$ ");
-                match block.calls.last_mut() {
-                    Some(call) if call.ends_with('\\') => {
-                        call.pop();
-                        call.push_str(line);
-                    }
-                    _ if RUN.iter().any(|r| line.starts_with(r)) => {
-                        block.calls.push(line.to_owned())
-                    }
-                    _ => {}
-                }
-            }
-            None if line.trim() == "```sh" && before != NOT_RUN => {
-                let place = format!("{name}:{number}");
-                let calls = Vec::new();
-                open = Some(Block { place, calls });
+            Some(code) => code.lines.push(line),
+            None if line.trim().starts_with("```") => {
+                open = Some(Code {
+                    before,
+                    fence: line.trim(),
+                    place: format!("{name}:{number}"),
+                    lines: Vec::new(),
+                });
             }
             None => {}
         }
@@ -74,6 +91,67 @@ fn blocks(document: &Path) -> Vec<Block> {
     }
     assert!(open.is_none(), "{name} has a block without an end");
     found
+}
+
+fn calls(lines: &[&str]) -> Vec<Step> {
+    let mut calls: Vec<String> = Vec::new();
+    for line in lines {
+        let line = line.trim().trim_start_matches("$ ");
+        match calls.last_mut() {
+            Some(call) if call.ends_with('\\') => {
+                call.pop();
+                call.push_str(line);
+            }
+            _ if RUN.iter().any(|r| line.starts_with(r)) => calls.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    let step = |call| {
+        let prints = Vec::new();
+        Step::Call { call, prints }
+    };
+    calls.into_iter().map(step).collect()
+}
+
+fn blocks(document: &Path) -> Vec<Block> {
+    let text = std::fs::read_to_string(document).unwrap();
+    let name = document.file_name().unwrap().to_string_lossy();
+    let is_one = text.lines().any(|l| l == ONE_DIRECTORY);
+    let mut found: Vec<Block> = Vec::new();
+    for code in codes(&name, &text) {
+        let file = code.before.strip_prefix(FILE.0);
+        let file = file.and_then(|f| f.strip_suffix(FILE.1));
+        let steps = if let Some(name) = file {
+            let (name, text) = (name.to_owned(), code.lines.join("\n") + "\n");
+            vec![Step::Write { name, text }]
+        } else if code.before == PRINTED {
+            let last = found.last_mut().and_then(|b| b.steps.last_mut());
+            let Some(Step::Call { prints, .. }) = last else {
+                panic!("{}: no call is before it", code.place)
+            };
+            let lines = code.lines.iter().map(|l| l.trim_end().to_owned());
+            *prints = lines.filter(|l| !l.is_empty()).collect();
+            continue;
+        } else if code.fence == "```sh" && code.before != NOT_RUN {
+            calls(&code.lines)
+        } else {
+            continue;
+        };
+        match found.last_mut().filter(|_| is_one) {
+            Some(page) => page.steps.extend(steps),
+            None => found.push(Block {
+                place: code.place,
+                steps,
+            }),
+        }
+    }
+    found
+}
+
+/// The first of these lines that is not printed after the ones before it.
+fn missing<'l>(lines: &'l [String], printed: &str) -> Option<&'l String> {
+    let mut printed = printed.lines();
+    lines.iter().find(|l| !printed.any(|p| p.trim_end() == **l))
 }
 
 /// Where the calls of a block run, and the servers that they start.
@@ -116,19 +194,41 @@ impl Shell {
         shell
     }
 
-    /// Runs a call to its end; what is wrong with that, if anything is.
-    fn run(&mut self, call: &str) -> Option<String> {
+    /// Does a step; what is wrong with that, if anything is.
+    fn step(&mut self, step: &Step) -> Option<String> {
+        match step {
+            Step::Write { name, text } => {
+                std::fs::write(self.bench.root().join(name), text).unwrap();
+                None
+            }
+            Step::Call { call, prints } => self.run(call, prints),
+        }
+    }
+
+    /// Runs a call to its end.
+    fn run(&mut self, call: &str, prints: &[String]) -> Option<String> {
         let ports = self.ports.iter();
         let call = ports.fold(call.to_owned(), |call, (from, to)| call.replace(from, to));
         if let Some(server) = call.strip_suffix('&') {
             return self.start(server);
         }
         let ended = Ended::of(self.command(&call));
-        let (code, said) = (ended.code, ended.stderr);
+        let (code, said) = (ended.code, &ended.stderr);
         // Whether an outage is too long for a valid result depends on the machine.
         let has_outage = call.contains("testbed") && call.contains("--event");
-        let ends_well = code == Some(0) || (has_outage && code == Some(3));
-        (!ends_well).then(|| format!("`{call}` ended with {code:?}\n{said}"))
+        // So does whether a load of a disk is sustained.
+        let is_model = call.contains("--clock virtual") || call.contains("sim:");
+        let has_load = call.contains("--load ") || call.contains("--max-load ");
+        let of_machine = has_load && !is_model;
+        let ends_well = code == Some(0) || ((has_outage || of_machine) && code == Some(3));
+        if !ends_well {
+            return Some(format!("`{call}` ended with {code:?}\n{said}"));
+        }
+        let line = missing(prints, &ended.stdout)?;
+        Some(format!(
+            "`{call}` does not print `{line}` there:\n{}",
+            ended.stdout
+        ))
     }
 
     /// Starts a server that goes on until the block has ended, at a port that is free.
@@ -179,10 +279,10 @@ impl Shell {
     }
 }
 
-/// Runs the calls of a block one after the other in a directory of their own.
+/// Does the steps of a block one after the other in a directory of their own.
 fn check(block: &Block) -> Vec<String> {
     let mut shell = Shell::new();
-    let mut wrong: Vec<String> = block.calls.iter().filter_map(|c| shell.run(c)).collect();
+    let mut wrong: Vec<String> = block.steps.iter().filter_map(|s| shell.step(s)).collect();
     wrong.extend(shell.end());
     let at = |wrong| format!("{}: {wrong}", block.place);
     wrong.into_iter().map(at).collect()
@@ -190,8 +290,10 @@ fn check(block: &Block) -> Vec<String> {
 
 #[test]
 fn every_command_in_the_documents_ends_well() {
-    let blocks: Vec<Block> = documents().iter().flat_map(|d| blocks(d)).collect();
-    let calls: usize = blocks.iter().map(|b| b.calls.len()).sum();
+    let mut blocks: Vec<Block> = documents().iter().flat_map(|d| blocks(d)).collect();
+    // What takes longest begins first.
+    blocks.sort_by_key(|b| Reverse(b.steps.len()));
+    let calls: usize = blocks.iter().map(|b| b.steps.len()).sum();
     assert!(calls > 10, "only {calls} commands were found");
     // Most of them wait for a time to pass.
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -207,4 +309,12 @@ fn every_command_in_the_documents_ends_well() {
     });
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn lines_are_printed_in_their_order() {
+    let lines = ["a", "c"].map(String::from);
+    assert_eq!(missing(&lines, "a\nb\nc  \n"), None);
+    assert_eq!(missing(&lines, "c\na\n"), Some(&lines[1]));
+    assert_eq!(missing(&lines, "a b\nc\n"), Some(&lines[0]));
 }

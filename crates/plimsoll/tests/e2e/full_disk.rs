@@ -145,6 +145,28 @@ fn a_disk_that_fills_up_ends_the_run_with_its_results() {
 }
 
 #[test]
+fn a_disk_that_fills_up_ends_a_run_through_io_uring_too() {
+    needs_root!();
+    if plimsoll_target::uring_unavailable().is_some() {
+        // Its refusal is tested beside io_uring's other tests.
+        return;
+    }
+    let small = Small::new("size=2m");
+    let workload = small.bench.workload(GROWS);
+    let run = small
+        .bench
+        .run_in_work(&workload, &["--io=uring"])
+        .result(1);
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    let failure = run.failure.clone().unwrap();
+    assert!(failure.error.contains("ENOSPC"), "{}", failure.error);
+    let appends = row(&run, "grow:append");
+    assert!((110..=128).contains(&appends.ops), "{}", appends.ops);
+    assert_eq!(appends.error_codes["ENOSPC"], 1);
+    assert_eq!(small.left(), (0, 0));
+}
+
+#[test]
 fn a_full_disk_can_be_counted_instead() {
     needs_root!();
     let small = Small::new("size=1m");

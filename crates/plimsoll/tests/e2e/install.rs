@@ -20,7 +20,7 @@ fn done(command: &mut Command) -> Output {
 
 /// How a package is compiled into a program.
 #[derive(Debug, Clone, PartialEq)]
-struct Compiled {
+pub struct Compiled {
     level: String,
     lto: String,
     units: u64,
@@ -29,7 +29,7 @@ struct Compiled {
 
 /// How the libraries and programs are compiled that `package` consists of, by name and version;
 /// what only runs while others are compiled is left out.
-fn compiled(profile: &str, package: &str) -> BTreeMap<String, Compiled> {
+pub fn compiled(profile: &str, package: &str) -> BTreeMap<String, Compiled> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root());
     cargo.args(["build", "--locked", "--offline", "--profile", profile]);

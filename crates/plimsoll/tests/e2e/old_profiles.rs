@@ -249,15 +249,24 @@ fn a_profile_with_nothing_left_to_run_is_refused() {
 }
 
 #[test]
-fn several_machines_are_refused_with_the_reason() {
-    let text = "MULTICLIENT {\n\ttargetpath = /server;\n\tclients = one, two, three;\n}\n\
-                CONFIG f { personality = randomread; }\n";
-    let said = profile(&bench(text), &["--dry-run"]).refusal();
+fn clients_of_a_profile_are_checked_before_any_is_reached() {
+    let run = "CONFIG f { personality = randomread; }\n";
+    let said = |text: &str, more: &[&str]| profile(&bench(&format!("{text}{run}")), more).refusal();
+    let clients = said("MULTICLIENT {\n\tclients = one, two*0;\n}\n", &[]);
+    let place = "old.prof:2:12";
     assert!(
-        said.contains("running one profile on several machines is not supported yet")
-            && said.contains("old.prof:1:1"),
-        "{said}"
+        clients.contains("the clients are no hosts: ") && clients.contains(place),
+        "{clients}"
     );
+    let twice = said("MULTICLIENT { clients = one, one; }\n", &[]);
+    assert!(twice.contains("the host one is given twice"), "{twice}");
+    // What would be run is listed without them.
+    let text = format!("MULTICLIENT {{ targetpath = ./shared; clients = one, two; }}\n{run}");
+    let bench = bench(&text);
+    let results = planned(&bench, &[]);
+    let note = "the clients of MULTICLIENT share the workers of each run";
+    assert!(results.notes.iter().any(|n| n.starts_with(note)));
+    assert_eq!(results.cases[0].plan.work_dir.dir, bench.path("shared"));
 }
 
 #[test]

@@ -26,7 +26,8 @@ fn everything(mmap: bool) -> String {
     )
 }
 
-fn mix(bench: &Bench, mmap: bool) -> String {
+/// The file of that mix.
+pub fn mix(bench: &Bench, mmap: bool) -> String {
     let path = bench.path("everything.toml");
     std::fs::write(&path, everything(mmap)).unwrap();
     path.to_str().unwrap().to_owned()

@@ -34,6 +34,11 @@ impl Line {
         }
     }
 
+    /// The process of the line.
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).unwrap()
+    }
+
     /// Ends it by Ctrl-C; returns what it said then.
     pub fn end(mut self) -> String {
         signal(self.child.id() as i32, Signal::INT);

@@ -52,15 +52,33 @@ impl LoadPhase<'_> {
         self.all_ended = self.shared.clock.now();
     }
 
-    /// The results of this process: intervals that were not reported, and its part of a stage.
+    /// Lets rank 0 know that the workers have ended, if it only coordinates those of the others.
+    fn meet_coordinator(&mut self) {
+        if self.team.root_works() {
+            return;
+        }
+        // At the end of a stage all have met.
+        if self.shared.stage.is_none()
+            && let Err(e) = self.team.barrier()
+        {
+            self.trouble.get_or_insert(e);
+        }
+        if self.team.is_root() {
+            // It may have been requested while this rank waited.
+            self.heed_stop();
+        }
+    }
+
+    /// The results of this process: intervals that were not reported, and its part of a stage, or the error
+    /// of a rank that was lost.
     pub(crate) fn into_local(
         self,
-    ) -> Result<(Vec<Interval>, Option<LocalStageResult>), EngineError> {
+    ) -> (Vec<Interval>, Result<Option<LocalStageResult>, EngineError>) {
         if let Some(e) = self.trouble {
-            return Err(e);
+            return (self.intervals, Err(e));
         }
         let Some(run) = self.shared.stage.as_ref() else {
-            return Ok((self.intervals, None));
+            return (self.intervals, Ok(None));
         };
         let mut local = LocalStageResult {
             stage: run.stage,
@@ -78,7 +96,7 @@ impl LoadPhase<'_> {
             local.ranks.push(self.rank_stage(run, rank, &done));
         }
         self.check_sums(run, &local.ranks);
-        Ok((self.intervals, Some(local)))
+        (self.intervals, Ok(Some(local)))
     }
 
     /// The results of a rank of this process.
@@ -171,6 +189,7 @@ impl LoadPhase<'_> {
             client_share: Host::of_this_process(Vec::from_iter(used_s))
                 .cpu_share(0, system.seconds),
             system,
+            hosts: vec![],
             simulated: None,
         });
     }
@@ -218,6 +237,7 @@ impl LoadPhase<'_> {
             self.await_lanes(observer);
         }
         self.rendezvous();
+        self.meet_coordinator();
         if self.open.is_some() {
             self.watch_window(observer);
             self.shared.window.close(self.cursor);

@@ -1,13 +1,26 @@
 //! The report of a rank on a load phase, and the merging of two reports.
 
-use crate::outcome::{DrawnVariable, Outcome, RanOut};
+use crate::outcome::{DrawnVariable, Outcome, RanOut, Window};
 use crate::run::host::{self, Hosts};
 use plimsoll_measure::system::ProcessUse;
-use plimsoll_measure::{GapWatch, Interval, OpTotals, ProcessCounts, RankStall, WindowTotals};
+use plimsoll_measure::{
+    GapWatch, HostCounts, Interval, OpTotals, ProcessCounts, RankStall, WindowTotals,
+};
 use plimsoll_plan::Failure;
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The part of a Plan that a rank has.
+#[derive(Clone, Copy)]
+pub(super) struct RankPartOfPlan<'a> {
+    /// The name of its machine.
+    pub(super) host: &'a str,
+    /// Its workers.
+    pub(super) workers: u64,
+    /// Which rows of the Plan are operations of the summary.
+    pub(super) counted: &'a [bool],
+}
 
 /// The report of a rank on a load phase.
 #[derive(Serialize, Deserialize, Default)]
@@ -16,6 +29,8 @@ pub(super) struct RankReport {
     /// Resources used by the rank's process in each window.
     pub(super) processes_used: Vec<ProcessUse>,
     pub(super) hosts: Hosts,
+    /// The machines of the ranks in each window, as results name them.
+    pub(super) host_counts: Vec<Vec<HostCounts>>,
     /// Intervals by window and number in it.
     pub(super) intervals: BTreeMap<(u32, u64), Interval>,
     pub(super) failure: Option<(u32, Failure)>,
@@ -37,7 +52,19 @@ impl RankReport {
         outcome: &mut Outcome,
         windows: usize,
         intervals: Vec<Interval>,
+        part: RankPartOfPlan<'_>,
     ) -> Self {
+        let counts = |w: &Window| match part.workers {
+            // Rank 0 that only coordinates the others.
+            0 => vec![],
+            n => vec![HostCounts::of_rank(
+                part.host,
+                n,
+                &w.totals.rows,
+                part.counted,
+                &w.system,
+            )],
+        };
         let new = outcome.windows[windows..].iter();
         let used = new.clone().map(|w| w.system.process.clone());
         let used: Vec<ProcessUse> = used.map(Option::unwrap_or_default).collect();
@@ -47,6 +74,7 @@ impl RankReport {
                 used.iter().map(ProcessUse::cpu_s).collect(),
                 new.clone().map(|w| w.system.nfs_mounts.clone()).collect(),
             ),
+            host_counts: new.clone().map(counts).collect(),
             windows: new.map(|w| Self::window_of(rank, &w.totals)).collect(),
             processes_used: used,
             intervals: intervals.collect(),
@@ -92,6 +120,7 @@ impl RankReport {
                 (process.user_s, process.system_s) = (sum.user_s, sum.system_s);
                 process.storage_read_bytes = sum.storage_read_bytes;
             }
+            window.hosts = self.host_counts[i].clone();
             window.system.nfs_mounts = host::mounted(&self.hosts, i);
             window.client_share = host::busiest(&self.hosts, i, window.system.seconds);
         }
@@ -151,6 +180,12 @@ impl RankReport {
             }
         }
         host::add(&mut self.hosts, other.hosts);
+        for (i, theirs) in other.host_counts.into_iter().enumerate() {
+            match self.host_counts.get_mut(i) {
+                None => self.host_counts.push(theirs),
+                Some(mine) => HostCounts::add_all(mine, &theirs),
+            }
+        }
         for (key, theirs) in other.intervals {
             match self.intervals.get_mut(&key) {
                 None => drop(self.intervals.insert(key, theirs)),

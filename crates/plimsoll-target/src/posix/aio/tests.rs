@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ContentPool;
+use crate::posix::thread_pool::MAX_POOL_THREADS;
 use crate::write_data::WriteData;
 use plimsoll_lane::{Deadline, LaneKind, Task};
 use plimsoll_plan::{Content, Stream};
@@ -90,7 +91,7 @@ fn eight_workers_miss_no_write_and_no_wake() {
         let jobs = lock(&pool.shared.jobs);
         assert!(jobs.queue.is_empty());
         assert!(
-            (1..=MAX_AIO_THREADS).contains(&jobs.threads),
+            (1..=MAX_POOL_THREADS).contains(&jobs.threads),
             "{} threads",
             jobs.threads
         );
@@ -141,7 +142,7 @@ fn never_more_threads_than_the_most() {
         let mut queue = SessionAioQueue::new(pool.clone(), clock.clone());
         assert_eq!(threads(), 0, "a thread that no write needed");
         let file = file();
-        for tag in 0..5 * MAX_AIO_THREADS as u32 {
+        for tag in 0..5 * MAX_POOL_THREADS as u32 {
             queue
                 .push(
                     file.clone(),
@@ -151,13 +152,13 @@ fn never_more_threads_than_the_most() {
                     content.take_detached(1 << 20).unwrap(),
                 )
                 .unwrap();
-            assert!(threads() <= MAX_AIO_THREADS);
+            assert!(threads() <= MAX_POOL_THREADS);
         }
         assert!(threads() > 1, "one write at a time");
         queue.drain(file.as_raw_fd());
         assert_eq!(
             lock(&queue.completions.state).done.len(),
-            5 * MAX_AIO_THREADS
+            5 * MAX_POOL_THREADS
         );
     });
 }

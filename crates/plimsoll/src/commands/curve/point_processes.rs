@@ -166,7 +166,7 @@ pub fn measure_point(args: &MeasurePointArgs) -> Result<Exit, CommandError> {
         let text = "a point is measured by itself only in virtual time";
         return Err(CommandError::usage(text));
     }
-    let communicator = Communicator::join(None)?;
+    let communicator = Communicator::join_launched()?;
     let stop = Stop::default();
     signals::stop_at_end_of_input(&stop)
         .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
@@ -177,6 +177,7 @@ pub fn measure_point(args: &MeasurePointArgs) -> Result<Exit, CommandError> {
         output: OutputOptions {
             format: Format::Json,
             quiet: true,
+            live: false,
             per_rank: args.per_rank,
             percentiles: curve.percentiles_shown.clone(),
             cleanup: CleanupArgs { strict: false },

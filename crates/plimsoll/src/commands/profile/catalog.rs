@@ -2,6 +2,7 @@
 
 use crate::cli::ProfileArgs;
 use crate::exit::{CommandError, Exit};
+use crate::io_choice;
 use crate::workload::{self, ParsedWorkload, WorkloadSource};
 use plimsoll_diagnostics::nearest;
 use plimsoll_plan::{OpKind, Parameter};
@@ -157,7 +158,10 @@ impl WorkloadCatalog {
         overrides.rate = case.event_rate;
         let plan = read.reading.lower(&read.found, &overrides);
         let mut plan = plan.map_err(|s| of_case(s, case, profile))?;
-        workload::adapt_to(&mut plan, dir.is_some(), target);
+        workload::adapt_to(&mut plan, dir.is_some(), target, args.how.io.io)
+            .map_err(|e| of_case(e, case, profile))?;
+        let target = io_choice::target_of(target, &plan);
+        let target = target.as_str();
         if case.event_rate.is_some() && !plan.operations.iter().any(|o| o.kind == OpKind::Limit) {
             self.note(format!(
                 "{}: the workload {} has no limiter, such as eventlimit, so that the event rate has no \

@@ -2,6 +2,7 @@
 //! that is resumed.
 
 use super::catalog::WorkloadCatalog;
+use super::clients;
 use super::distinct;
 use crate::cli::{FileSystem, ProfileArgs};
 use crate::communicator::Communicator;
@@ -37,7 +38,7 @@ pub(super) fn open(
         let before = ProfileDir::at(dir).read().map_err(CommandError::usage)?;
         let mut writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
         let begun = writer.document().ranks;
-        check_resume(&writer, before.missing() > 0, begun, communicator.size())?;
+        check_resume(&writer, before.missing() > 0, begun, communicator.working())?;
         let results = writer.document();
         for case in results.cases.iter().filter(|case| case.is_missing()) {
             super::events(results, case).map_err(CommandError::usage)?;
@@ -56,7 +57,7 @@ pub(super) fn open(
         refuse_results_among_files(&ready.root, &case.plan, &ready.settings(case))?;
     }
     let results = ProfileResults {
-        ranks: communicator.size(),
+        ranks: communicator.working(),
         hooks,
         ..ready.results
     };
@@ -86,7 +87,7 @@ fn add_fingerprints(writer: &mut ProfileWriter) -> Result<(), CommandError> {
 }
 
 /// Name or path of the profile.
-fn file(args: &ProfileArgs) -> &Path {
+pub(super) fn file(args: &ProfileArgs) -> &Path {
     let file = args.file.as_deref();
     file.expect("clap requires it without --resume")
 }
@@ -135,6 +136,7 @@ impl PreparedProfile {
         let cases = cases.collect::<Result<Vec<_>, _>>()?;
         distinct::check_places(&cases)?;
         listed.notes.extend(shelf.notes.take());
+        listed.notes.extend(clients::note(&profile, args));
         let root = match (&args.results, &listed.stats) {
             (Some(results), _) => results.clone(),
             (None, Some(stats)) => PathBuf::from(stats),

@@ -51,23 +51,15 @@ impl LoadedResult {
         path: &Path,
         percentiles: Option<&Percentiles>,
     ) -> Result<Vec<Self>, CommandError> {
-        let name = path.file_name().and_then(|n| n.to_str());
-        let is_file = path.is_file();
-        let dir =
-            match name {
-                Some(
-                    RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE | PROFILE_FILE | STUDY_FILE,
-                ) if is_file => path.parent().filter(|p| !p.as_os_str().is_empty()),
-                _ if is_file && percentiles.is_some() => {
-                    return Err(CommandError::usage(format!(
-                        "{}: a published report has no percentiles",
-                        path.display()
-                    )));
-                }
-                _ if is_file => return published(path).map(|found| vec![found]),
-                _ => Some(path),
-            };
-        let dir = dir.unwrap_or(Path::new("."));
+        let Some(dir) = results_dir(path) else {
+            if percentiles.is_some() {
+                return Err(CommandError::usage(format!(
+                    "{}: a published report has no percentiles",
+                    path.display()
+                )));
+            }
+            return published(path).map(|found| vec![found]);
+        };
         let said = Annotations::read(dir).map_err(CommandError::usage)?;
         let repeats = RepeatsDir::at(dir);
         if repeats.exists() {
@@ -150,8 +142,24 @@ impl LoadedResult {
     }
 }
 
+/// The results directory that is meant by a path, which may name a file of results in it; none if the path
+/// is that of another file.
+pub(super) fn results_dir(path: &Path) -> Option<&Path> {
+    if !path.is_file() {
+        return Some(path);
+    }
+    let name = path.file_name().and_then(|n| n.to_str());
+    match name {
+        Some(RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE | PROFILE_FILE | STUDY_FILE) => {
+            let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+            Some(parent.unwrap_or(Path::new(".")))
+        }
+        _ => None,
+    }
+}
+
 /// Why there are no results in a directory; what killed runs left there may become some.
-fn unreadable(dir: &Path, e: &ResultsError) -> CommandError {
+pub(super) fn unreadable(dir: &Path, e: &ResultsError) -> CommandError {
     if AbandonedRun::at(dir).is_some() {
         return CommandError::usage(format!(
             "{}: the run was killed; --recover recovers its results",

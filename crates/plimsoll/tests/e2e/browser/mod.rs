@@ -8,7 +8,8 @@ mod window;
 use crate::common::Bench;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use window::{Theme, Window};
+use window::Theme;
+pub use window::Window;
 
 /// One operation that reads and one that does not.
 const WORKLOAD: &str = "define fileset name=s,path=files,entries=40,size=8k,dirwidth=8,prealloc

@@ -4,8 +4,10 @@
 pub mod bed;
 pub mod load_tests;
 pub mod pty;
+pub mod python;
 pub mod schema;
 pub mod served;
+pub mod sshd;
 
 use plimsoll_results::{OperationFigures, Run, RunDir};
 use rustix::process::{Pid, Signal, kill_process};

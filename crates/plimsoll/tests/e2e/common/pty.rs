@@ -16,7 +16,7 @@ pub enum OnTerminal {
 }
 
 /// Variables that have a say in what a terminal is written.
-const VARIABLES: [&str; 11] = [
+pub const VARIABLES: [&str; 11] = [
     "NO_COLOR",
     "CLICOLOR",
     "CLICOLOR_FORCE",

@@ -1,0 +1,132 @@
+//! Random reads of a file on a disk through io_uring, past the page cache, beside fio's `io_uring`.
+
+use super::pread::find_file;
+use crate::bench::Bench;
+use crate::error::{BenchError, plausible};
+use crate::fio;
+use crate::load::{BenchConditions, run};
+use crate::rounds::{Contender, Figures, interleave};
+use crate::table::{Goal, Row, Unit};
+use std::cell::RefCell;
+use std::path::Path;
+
+const BLOCK: u64 = 4096;
+
+/// Operations in flight, each by a worker of its own.
+const DEPTHS: [u64; 3] = [1, 16, 64];
+
+/// Workers that are compared with those of the last depth, and in a quick run.
+const MANY: (u64, u64) = (5000, 100);
+
+/// A workload of workers that share a thread.
+fn workload(workers: u64, bytes: u64) -> String {
+    format!(
+        "define file name=file, path=/bench, size={bytes}, prealloc
+         define process name=p {{ thread name=t, memsize=4k, instances={workers} {{
+           flowop read name=op, filename=file, iosize=4k, random, directio }} }}
+         run 1"
+    )
+}
+
+/// The files of one size and where they are.
+struct Place<'a> {
+    dir: &'a Path,
+    bytes: u64,
+    how: BenchConditions<'a>,
+}
+
+impl Place<'_> {
+    /// Reads per second of so many workers on one lane, and processor time per read in microseconds.
+    fn reads(&self, workers: u64) -> Result<(f64, f64), BenchError> {
+        let load = run(&workload(workers, self.bytes), self.dir, &self.how)?;
+        let row = load.row("op");
+        plausible("uring", row.bytes == row.ops * BLOCK, || {
+            format!("{} reads moved {} bytes", row.ops, row.bytes)
+        })?;
+        Ok((load.ops_per_s(), load.cpu_us()))
+    }
+}
+
+pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    if let Some(why) = plimsoll_target::uring_unavailable() {
+        eprintln!("  not measured: {why}");
+        return Ok(vec![]);
+    }
+    let dir = bench.dir_on_disk()?;
+    let place = Place {
+        dir: dir.path(),
+        bytes: bench.pick(1 << 30, 4 << 20),
+        how: BenchConditions {
+            keep: true,
+            lanes: Some(1),
+            ..BenchConditions::new("posix:?io=uring", bench.time(2000))
+        },
+    };
+    // The first run creates the file that all read, and is not counted.
+    place.reads(1)?;
+    let file = &find_file(place.dir, place.bytes)?;
+    let mut rows = Vec::new();
+    for depth in DEPTHS {
+        rows.extend(beside_fio(bench, &place, file, depth)?);
+    }
+    let [.., few] = DEPTHS;
+    let many = bench.pick(MANY.0, MANY.1);
+    let contenders: Vec<Contender<'_>> = vec![
+        Box::new(|| Ok(place.reads(many)?.0)),
+        Box::new(|| Ok(place.reads(few)?.0)),
+    ];
+    let figures = interleave(bench.rounds(), contenders)?;
+    rows.push(Row::with_reference(
+        format!(
+            "4 KiB random direct reads on a disk, {many} workers, 1 lane: operations per second"
+        ),
+        Unit::PerSecond,
+        &figures[0],
+        &format!("{few} workers"),
+        &figures[1],
+        Goal::AtLeast(0.95),
+    ));
+    Ok(rows)
+}
+
+/// Rates and processor times of workers and of fio, in turn.
+fn beside_fio(
+    bench: &Bench,
+    place: &Place<'_>,
+    file: &Path,
+    depth: u64,
+) -> Result<[Row; 2], BenchError> {
+    let (our_cpu, their_cpu) = (RefCell::new(vec![]), RefCell::new(vec![]));
+    let ours = || {
+        let (rate, cpu) = place.reads(depth)?;
+        our_cpu.borrow_mut().push(cpu);
+        Ok(rate)
+    };
+    let theirs = || {
+        let seconds = place.how.time.as_secs_f64();
+        let reads = fio::uring_reads(file, place.bytes, depth, seconds)?;
+        their_cpu.borrow_mut().push(reads.cpu_us);
+        Ok(reads.per_second)
+    };
+    let rates = interleave(bench.rounds(), vec![Box::new(ours), Box::new(theirs)])?;
+    let cpu = [our_cpu, their_cpu].map(|cpu| Figures::new(cpu.into_inner()));
+    let what = format!("4 KiB random direct reads on a disk, depth {depth}, 1 lane");
+    let row = |of: &str, unit, [ours, theirs]: [&Figures; 2], goal| {
+        let what = format!("{what}: {of}");
+        Row::with_reference(what, unit, ours, "fio, io_uring", theirs, goal)
+    };
+    Ok([
+        row(
+            "operations per second",
+            Unit::PerSecond,
+            [&rates[0], &rates[1]],
+            Goal::AtLeast(1.0),
+        ),
+        row(
+            "processor time per operation",
+            Unit::Microseconds,
+            [&cpu[0], &cpu[1]],
+            Goal::AtMost(1.0),
+        ),
+    ])
+}

@@ -1,0 +1,177 @@
+//! The results of all ranks in a load phase, or of those that are left.
+
+use super::report::{RankPartOfPlan, RankReport};
+use super::{LocalStageResult, MergedPhase, RankTeam, lost, pack, unpack};
+use crate::outcome::Outcome;
+use crate::run::EngineError;
+use crate::stage_state::RankStates;
+use plimsoll_measure::Interval;
+use plimsoll_plan::Plan;
+use std::time::Duration;
+
+/// How long rank 0 waits for what the others have measured after one was lost. A silent host is noticed
+/// after 6 s, and the run should end within 10.
+const SURVIVORS_TIMEOUT: Duration = Duration::from_secs(3);
+
+impl MergedPhase {
+    /// The intervals of this rank.
+    pub(crate) fn of(intervals: Vec<Interval>) -> Self {
+        Self {
+            intervals,
+            ..Self::default()
+        }
+    }
+}
+
+impl RankTeam<'_> {
+    /// Merges the results of all ranks in a load phase at rank 0; the others keep their own. Every
+    /// rank learns whether the run continues. `windows` is the number of windows of earlier phases, and
+    /// `merged` has the intervals of this rank.
+    ///
+    /// # Errors
+    /// A rank was lost: then rank 0 has the results of those that are left.
+    pub(crate) fn merge(
+        &self,
+        plan: &Plan,
+        outcome: &mut Outcome,
+        windows: usize,
+        stage: Option<LocalStageResult>,
+        states: &mut Option<RankStates>,
+        merged: &mut MergedPhase,
+    ) -> Result<(), EngineError> {
+        self.is_stop_stale.set(true);
+        if self.is_alone() {
+            return match stage {
+                Some(stage) => self
+                    .merge_stage(plan, outcome, stage, states, merged)
+                    .map(drop),
+                None => Ok(()),
+            };
+        }
+        let report = self.report(plan, outcome, windows, merged);
+        let mut has_all = false;
+        let done = self.reduce_reports(report.clone()).and_then(|all| {
+            if let Some(all) = all {
+                has_all = true;
+                all.merge_into(plan, outcome, windows, merged);
+            }
+            let decided = match stage {
+                Some(stage) => self.merge_stage(plan, outcome, stage, states, merged)?,
+                None => None,
+            };
+            self.share_verdict(outcome, decided, states)
+        });
+        if done.is_err() && !has_all {
+            self.merge_survivors_of(report, plan, outcome, windows, merged);
+        }
+        done
+    }
+
+    /// Replaces the outcome of rank 0 by that of the ranks that are left after one was lost.
+    pub(crate) fn merge_survivors(
+        &self,
+        plan: &Plan,
+        outcome: &mut Outcome,
+        windows: usize,
+        merged: &mut MergedPhase,
+    ) {
+        let report = self.report(plan, outcome, windows, merged);
+        self.merge_survivors_of(report, plan, outcome, windows, merged);
+    }
+
+    fn merge_survivors_of(
+        &self,
+        report: Vec<u8>,
+        plan: &Plan,
+        outcome: &mut Outcome,
+        windows: usize,
+        merged: &mut MergedPhase,
+    ) {
+        let mut combine = combine_reports(|_| ());
+        let timeout = SURVIVORS_TIMEOUT;
+        let own = report.clone();
+        let all = self.ranks.reduce_survivors(report, &mut combine, timeout);
+        // Its own outcome at least is what it was: the report took parts of it.
+        let all = all.or_else(|| self.is_root().then_some(own));
+        let Some(Ok(all)) = all.map(|all| unpack::<RankReport>(&all)) else {
+            return;
+        };
+        // The failure is that of the rank that was lost, which all the others report.
+        let failure = outcome.failure.take();
+        let last = all.host_counts.last();
+        let ranks = last.map(|hosts| hosts.iter().map(|h| h.ranks).sum::<u32>());
+        all.merge_into(plan, outcome, windows, merged);
+        outcome.failure = failure;
+        if let Some(ranks) = ranks {
+            outcome.notes.push(format!(
+                "the results are those of {ranks} of {} ranks: the others were lost",
+                self.worker_ranks()
+            ));
+        }
+    }
+
+    /// The packed report of this rank; takes the intervals.
+    fn report(
+        &self,
+        plan: &Plan,
+        outcome: &mut Outcome,
+        windows: usize,
+        merged: &mut MergedPhase,
+    ) -> Vec<u8> {
+        let part = RankPartOfPlan {
+            host: &self.host(),
+            workers: self.share_of(plan.workers()),
+            counted: &counted(plan),
+        };
+        let intervals = std::mem::take(&mut merged.intervals);
+        let report = RankReport::of(self.rank(), outcome, windows, intervals, part);
+        pack(&report)
+    }
+
+    /// The reports of all ranks as one, at rank 0.
+    fn reduce_reports(&self, report: Vec<u8>) -> Result<Option<RankReport>, EngineError> {
+        let mut broken = None;
+        let mut combine = combine_reports(|e| broken = Some(e));
+        let all = self.ranks.reduce(report, &mut combine).map_err(lost)?;
+        drop(combine);
+        match broken {
+            Some(e) => Err(e),
+            None => all.map(|all| unpack(&all)).transpose(),
+        }
+    }
+}
+
+impl RankReport {
+    /// Replaces the outcome of rank 0 by that of the ranks whose report this is.
+    fn merge_into(
+        mut self,
+        plan: &Plan,
+        outcome: &mut Outcome,
+        windows: usize,
+        merged: &mut MergedPhase,
+    ) {
+        self.find_stalls(&counted(plan));
+        let intervals = std::mem::take(&mut self.intervals);
+        merged.intervals = intervals.into_values().collect();
+        self.apply_to(outcome, windows);
+    }
+}
+
+/// Which rows of the Plan are operations of the summary.
+fn counted(plan: &Plan) -> Vec<bool> {
+    plan.operations.iter().map(|o| o.kind.counts()).collect()
+}
+
+/// Adds a packed report to another; one that is unreadable is left out.
+fn combine_reports(mut broken: impl FnMut(EngineError)) -> impl FnMut(Vec<u8>, Vec<u8>) -> Vec<u8> {
+    move |mine, theirs| match (unpack::<RankReport>(&mine), unpack(&theirs)) {
+        (Ok(mut sum), Ok(theirs)) => {
+            sum.add(theirs);
+            pack(&sum)
+        }
+        (Err(e), _) | (_, Err(e)) => {
+            broken(e);
+            mine
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What the ranks of each machine did in a window.
+
+use crate::OpTotals;
+use crate::system::SystemUse;
+use serde::{Deserialize, Serialize};
+
+/// Counts of the ranks of one machine in a window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostCounts {
+    /// Its name.
+    pub host: String,
+    /// Its ranks that have workers.
+    pub ranks: u32,
+    /// Their workers.
+    pub workers: u64,
+    /// Length of the window in seconds; that of the rank where it was longest.
+    pub seconds: f64,
+    /// Operations that succeeded, of the rows that count.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Latencies in `latency_ns`.
+    pub samples: u64,
+    /// Sum of the latencies in nanoseconds.
+    pub latency_ns: u64,
+    /// Maximum latency in nanoseconds.
+    pub max_latency_ns: u64,
+    /// Processor time of the ranks in seconds.
+    pub cpu_s: f64,
+    /// Busy fraction of all processors of the machine, 0 to 1.
+    pub machine_busy: Option<f64>,
+    /// Bytes that its network interfaces received, without the loopback.
+    pub received_bytes: Option<u64>,
+    /// Bytes that they sent.
+    pub sent_bytes: Option<u64>,
+}
+
+impl HostCounts {
+    /// The counts of a rank with these totals; `counted`: which rows are operations of the summary.
+    #[must_use]
+    pub fn of_rank(
+        host: &str,
+        workers: u64,
+        rows: &[OpTotals],
+        counted: &[bool],
+        system: &SystemUse,
+    ) -> Self {
+        let networks = system.networks.as_ref();
+        let traffic = |of: fn(&crate::system::NetworkUse) -> u64| {
+            let all = networks?.iter().filter(|(name, _)| *name != "lo");
+            Some(all.map(|(_, n)| of(n)).sum())
+        };
+        let mut counts = Self {
+            host: host.into(),
+            ranks: 1,
+            workers,
+            seconds: system.seconds,
+            cpu_s: system.process.as_ref().map_or(0.0, |p| p.cpu_s()),
+            machine_busy: system.machine.as_ref().map(|m| m.busy_share),
+            received_bytes: traffic(|n| n.received_bytes),
+            sent_bytes: traffic(|n| n.sent_bytes),
+            ..Self::default()
+        };
+        for (row, _) in rows.iter().zip(counted).filter(|(_, counted)| **counted) {
+            counts.ops += row.ops;
+            counts.bytes += row.bytes;
+            counts.errors += row.errors.values().sum::<u64>();
+            counts.samples += row.latency().count();
+            counts.latency_ns += row.latency().sum();
+            counts.max_latency_ns = counts.max_latency_ns.max(row.latency().max());
+        }
+        counts
+    }
+
+    /// Adds other ranks of the same machine in the same window.
+    fn add_ranks(&mut self, other: &Self) {
+        self.add_operations(other);
+        self.ranks += other.ranks;
+        self.workers += other.workers;
+        self.seconds = self.seconds.max(other.seconds);
+        // Counters of the machine are the same for all of its ranks, but for microseconds.
+        self.machine_busy = larger(self.machine_busy, other.machine_busy, f64::max);
+        self.received_bytes = larger(self.received_bytes, other.received_bytes, u64::max);
+        self.sent_bytes = larger(self.sent_bytes, other.sent_bytes, u64::max);
+    }
+
+    /// Adds the same ranks in another window.
+    fn add_window(&mut self, other: &Self) {
+        self.add_operations(other);
+        let both = self.seconds + other.seconds;
+        self.machine_busy = self
+            .machine_busy
+            .zip(other.machine_busy)
+            .map(|(mine, theirs)| match both > 0.0 {
+                true => (mine * self.seconds + theirs * other.seconds) / both,
+                false => mine,
+            });
+        self.seconds = both;
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+        self.received_bytes = sum(self.received_bytes, other.received_bytes);
+        self.sent_bytes = sum(self.sent_bytes, other.sent_bytes);
+    }
+
+    fn add_operations(&mut self, other: &Self) {
+        self.ops += other.ops;
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.samples += other.samples;
+        self.latency_ns += other.latency_ns;
+        self.max_latency_ns = self.max_latency_ns.max(other.max_latency_ns);
+        self.cpu_s += other.cpu_s;
+    }
+
+    /// Adds the machines of other ranks in the same window; new ones are appended.
+    pub fn add_all(all: &mut Vec<Self>, others: &[Self]) {
+        Self::join(all, others, Self::add_ranks);
+    }
+
+    /// The machines in all of these windows together.
+    #[must_use]
+    pub fn of_windows(windows: &[Vec<Self>]) -> Vec<Self> {
+        let mut all = Vec::new();
+        for window in windows {
+            Self::join(&mut all, window, Self::add_window);
+        }
+        all
+    }
+
+    fn join(all: &mut Vec<Self>, others: &[Self], add: fn(&mut Self, &Self)) {
+        for theirs in others {
+            match all.iter_mut().find(|mine| mine.host == theirs.host) {
+                Some(mine) => add(mine, theirs),
+                None => all.push(theirs.clone()),
+            }
+        }
+    }
+}
+
+fn larger<T>(a: Option<T>, b: Option<T>, max: fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(max(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, ops: u64, received: u64) -> HostCounts {
+        HostCounts {
+            host: name.into(),
+            ranks: 1,
+            workers: 4,
+            seconds: 2.0,
+            ops,
+            cpu_s: 0.5,
+            machine_busy: Some(0.5),
+            received_bytes: Some(received),
+            ..HostCounts::default()
+        }
+    }
+
+    #[test]
+    fn ranks_of_a_machine_add_up_and_its_counters_do_not() {
+        let mut all = vec![host("a", 10, 1000)];
+        HostCounts::add_all(&mut all, &[host("b", 5, 7), host("a", 20, 1003)]);
+        let of = |at: usize| (&*all[at].host, all[at].ranks, all[at].workers, all[at].ops);
+        assert_eq!((of(0), of(1)), (("a", 2, 8, 30), ("b", 1, 4, 5)));
+        assert_eq!((all[0].received_bytes, all[0].seconds), (Some(1003), 2.0));
+        assert_eq!((all[0].cpu_s, all[0].machine_busy), (1.0, Some(0.5)));
+    }
+
+    #[test]
+    fn windows_add_up_in_time() {
+        let sum = HostCounts::of_windows(&[vec![host("a", 10, 1)], vec![host("a", 30, 2)]]);
+        assert_eq!(sum.len(), 1);
+        assert_eq!((sum[0].ops, sum[0].ranks, sum[0].workers), (40, 1, 4));
+        assert_eq!((sum[0].seconds, sum[0].received_bytes), (4.0, Some(3)));
+        assert_eq!(sum[0].machine_busy, Some(0.5));
+    }
+}

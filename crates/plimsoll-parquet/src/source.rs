@@ -1,0 +1,151 @@
+//! The runs of results of any kind.
+
+use crate::ParquetError;
+use plimsoll_diagnostics::foreign;
+use plimsoll_results::{
+    CurveDir, FindDir, Kind, ProfileDir, RepeatsDir, ResultsError, RunDir, StudyDir,
+};
+use std::path::{Path, PathBuf};
+
+/// Where the results of a run are, and what they are a part of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunSource {
+    /// The results directory of the run.
+    pub path: PathBuf,
+    /// Name of the results directory that it is in; its own if that is of one run.
+    pub results: String,
+    /// Kind of these results, such as `curve`.
+    pub kind: String,
+    /// Its directory below them; `.` if they are of one run.
+    pub run_path: String,
+    /// Load of a curve or a search.
+    pub load: Option<u64>,
+    /// Unit of the load, such as `streams`.
+    pub load_metric: Option<String>,
+    /// File system of a profile.
+    pub profile_filesystem: Option<String>,
+    /// Case of a profile.
+    pub profile_case: Option<String>,
+    /// Place in a study.
+    pub study: Option<StudyPlace>,
+}
+
+/// Place of a step in a study.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StudyPlace {
+    /// The test bed.
+    pub bed: String,
+    /// What is compared.
+    pub group: String,
+    /// What differs within the group.
+    pub column: String,
+}
+
+impl RunSource {
+    fn at(&self, path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    fn with_load(&self, path: &Path, load: u64, metric: &str) -> Self {
+        Self {
+            load: Some(load),
+            load_metric: Some(escaped(metric)),
+            ..self.at(path)
+        }
+    }
+}
+
+fn escaped(text: &str) -> String {
+    foreign::escaped(text).into_owned()
+}
+
+/// The runs in a results directory, in their order.
+///
+/// # Errors
+/// If it holds no results, none of a run, or such that cannot be read.
+pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = whole.file_name().unwrap_or(whole.as_os_str());
+    let root = RunSource {
+        results: escaped(&name.to_string_lossy()),
+        kind: Kind::of(path)?.to_string(),
+        ..RunSource::default()
+    };
+    let mut found = Vec::new();
+    collect(path, &root, &mut found)?;
+    for source in &mut found {
+        let below = source.path.strip_prefix(path).unwrap_or(&source.path);
+        source.run_path = match below.as_os_str().is_empty() {
+            true => ".".to_owned(),
+            false => escaped(&below.to_string_lossy()),
+        };
+    }
+    match found.is_empty() {
+        true => Err(ParquetError::NoRun {
+            path: path.to_owned(),
+        }),
+        false => Ok(found),
+    }
+}
+
+/// Adds the runs of a results directory that is a part of the results of `outer`.
+fn collect(path: &Path, outer: &RunSource, found: &mut Vec<RunSource>) -> Result<(), ResultsError> {
+    match Kind::of(path)? {
+        Kind::Run => found.push(outer.at(path)),
+        Kind::Repeats => {
+            let runs = RepeatsDir::at(path).runs()?;
+            found.extend(runs.iter().map(|r: &RunDir| outer.at(r.path())));
+        }
+        Kind::Curve => {
+            let dir = CurveDir::at(path);
+            let curve = dir.read()?;
+            found.extend(curve.points.iter().map(|point| {
+                let run = dir.run(point);
+                outer.with_load(run.path(), point.load, &curve.metric)
+            }));
+        }
+        Kind::Search => {
+            let dir = FindDir::at(path);
+            let search = dir.read()?;
+            found.extend(search.runs.iter().map(|r| {
+                let run = dir.run(r);
+                outer.with_load(run.path(), r.point.load, &search.metric)
+            }));
+        }
+        Kind::Profile => {
+            let dir = ProfileDir::at(path);
+            for case in &dir.read()?.cases {
+                let Some(results) = dir.results(case) else {
+                    continue;
+                };
+                let of_case = RunSource {
+                    profile_filesystem: Some(escaped(&case.filesystem)),
+                    profile_case: Some(escaped(&case.name)),
+                    ..outer.clone()
+                };
+                collect(&results, &of_case, found)?;
+            }
+        }
+        Kind::Study => {
+            let dir = StudyDir::at(path);
+            for step in &dir.read()?.steps {
+                let Some(results) = dir.results(step) else {
+                    continue;
+                };
+                let of_step = RunSource {
+                    study: Some(StudyPlace {
+                        bed: escaped(&step.bed),
+                        group: escaped(&step.group),
+                        column: escaped(&step.column),
+                    }),
+                    ..outer.clone()
+                };
+                collect(&results, &of_step, found)?;
+            }
+        }
+    }
+    Ok(())
+}

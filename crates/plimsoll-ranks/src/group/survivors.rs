@@ -1,0 +1,76 @@
+//! What the ranks that are left have measured when one has failed.
+//!
+//! After a failure there are no collective calls: a rank may be gone, or at another place of the program.
+//! So each rank that has something sends it to its parent once, unrequested, and waits for nothing but the
+//! values of its children, which it does without if they are gone or late.
+
+use super::TreeGroup;
+use crate::frame::{Call, CallId, MAX_PAYLOAD, encode_part};
+use crate::link::{Link, PollRate};
+use std::time::{Duration, Instant};
+
+/// The call of these values. Ranks may have made different numbers of calls.
+const SURVIVORS: CallId = CallId {
+    call: Call::Survivors,
+    number: 0,
+};
+
+impl<L: Link> TreeGroup<L> {
+    /// Combines the values of this rank and of those below that arrive in time; returns the result at rank 0.
+    pub(super) fn combine_survivors(
+        &self,
+        mine: Vec<u8>,
+        combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
+        limit: Duration,
+    ) -> Option<Vec<u8>> {
+        if self.check().is_ok() || !L::REPORTS_PEER_EXIT {
+            return None;
+        }
+        // A rank gives up its children before its parent gives it up.
+        let limit = match self.parent() {
+            None => limit,
+            Some(_) => limit / 2,
+        };
+        let deadline = Instant::now() + limit;
+        let mut value = mine;
+        for child in self.children() {
+            if let Some(theirs) = self.survivor_value(child, deadline) {
+                value = combine(value, theirs);
+            }
+        }
+        let Some(parent) = self.parent() else {
+            return Some(value);
+        };
+        let mut rest = &value[..];
+        loop {
+            let (now, later) = rest.split_at(rest.len().min(MAX_PAYLOAD));
+            let frame = encode_part(SURVIVORS, later.is_empty(), now);
+            self.link.send(parent, frame, &mut || {
+                self.process_incoming();
+            });
+            if later.is_empty() {
+                return None;
+            }
+            rest = later;
+        }
+    }
+
+    /// The value of a child; `None` if it is gone, or the value has not come by the deadline.
+    fn survivor_value(&self, child: usize, deadline: Instant) -> Option<Vec<u8>> {
+        let is_complete = || {
+            let parts = &self.state.borrow().heard[child].parts;
+            parts.iter().any(|part| part.id == SURVIVORS && part.last)
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.wait_until(PollRate::Fast, Some(left), || {
+            is_complete() || self.state.borrow().heard[child].ended
+        });
+        if !is_complete() {
+            return None;
+        }
+        // Those of earlier calls are of no use any more.
+        let parts = std::mem::take(&mut self.state.borrow_mut().heard[child].parts);
+        let parts = parts.into_iter().filter(|part| part.id == SURVIVORS);
+        Some(parts.flat_map(|part| part.payload).collect())
+    }
+}

@@ -1,0 +1,172 @@
+//! What a rank and the process that started it say before frames.
+//!
+//! The rank writes a line, its [`Hello`], before anything else. The other process replies with an
+//! [`Assignment`], preceded by its length. The line is text, so that it can be read whatever the
+//! version of the other side.
+
+use std::ops::Range;
+
+/// Version of everything after the first line: assignments, frames and heartbeats.
+pub const PROTOCOL: u32 = 1;
+/// The beginning of the first line.
+const GREETING: &str = "plimsoll-rank ";
+/// Maximum length of the first line, and of what is read of something else, in bytes.
+pub const MAX_HELLO: usize = 4096;
+/// Maximum length of an assignment in bytes.
+pub const MAX_ASSIGNMENT: usize = 16 << 20;
+
+/// The first line of a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// Version of the program.
+    pub version: String,
+    /// Its [`PROTOCOL`].
+    pub protocol: u32,
+    /// Checksum of the program's file, if it is requested.
+    pub checksum: Option<String>,
+}
+
+impl Hello {
+    /// The line.
+    pub fn encode(&self) -> String {
+        let checksum = self.checksum.as_deref().unwrap_or("-");
+        format!("{GREETING}{} {} {checksum}\n", self.version, self.protocol)
+    }
+
+    /// Parses a line without its end.
+    pub fn decode(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix(GREETING)?.split(' ');
+        let (version, protocol) = (words.next()?, words.next()?.parse().ok()?);
+        let checksum = words.next().filter(|word| *word != "-");
+        Some(Self {
+            version: version.into(),
+            protocol,
+            checksum: checksum.map(Into::into),
+        })
+    }
+
+    /// Whether bytes may be the beginning of the line.
+    pub fn may_begin(bytes: &[u8]) -> bool {
+        let len = bytes.len().min(GREETING.len());
+        bytes[..len] == GREETING.as_bytes()[..len]
+    }
+}
+
+/// The part of a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The ranks of its subtree; the first is its own.
+    pub ranks: Range<u32>,
+    /// The number of all ranks.
+    pub size: u32,
+    /// The rank that started it.
+    pub parent: u32,
+    /// Whether rank 0 has workers.
+    pub root_works: bool,
+    /// The name of its machine; empty for that of rank 0.
+    pub host: String,
+    /// Bytes for the program.
+    pub payload: Vec<u8>,
+}
+
+impl Assignment {
+    /// The bytes to send: numbers are little-endian.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(25 + self.host.len() + self.payload.len());
+        let numbers = [self.ranks.start, self.ranks.end, self.size, self.parent];
+        for number in numbers {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.push(u8::from(self.root_works));
+        bytes.extend((self.host.len() as u32).to_le_bytes());
+        bytes.extend(self.host.as_bytes());
+        bytes.extend(&self.payload);
+        bytes
+    }
+
+    /// Parses received bytes; `None` for what no process of this protocol sends.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (numbers, rest) = bytes.split_first_chunk::<16>()?;
+        let number = |at: usize| {
+            let (numbers, _) = numbers.as_chunks::<4>();
+            u32::from_le_bytes(numbers[at])
+        };
+        let (root_works, rest) = match rest.split_first()? {
+            (0, rest) => (false, rest),
+            (1, rest) => (true, rest),
+            _ => return None,
+        };
+        let (len, rest) = rest.split_first_chunk::<4>()?;
+        let (host, payload) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        let (ranks, size, parent) = (number(0)..number(1), number(2), number(3));
+        let is_sound = parent < ranks.start && ranks.start < ranks.end && ranks.end <= size;
+        is_sound.then_some(Self {
+            ranks,
+            size,
+            parent,
+            root_works,
+            host: std::str::from_utf8(host).ok()?.to_owned(),
+            payload: payload.to_vec(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn assignments_survive_a_round_trip(
+            numbers in [0u32..9, 1u32..9, 1u32..9, 0u32..9],
+            root_works: bool,
+            host in "[a-z@ü]{0,9}",
+            payload in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let first = numbers[0] + 1;
+            let end = first + numbers[1];
+            let sent = Assignment {
+                ranks: first..end,
+                size: end + numbers[3],
+                parent: numbers[0],
+                root_works,
+                host,
+                payload,
+            };
+            prop_assert_eq!(Assignment::decode(&sent.encode()), Some(sent));
+        }
+
+        #[test]
+        fn anything_can_be_decoded(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Some(assignment) = Assignment::decode(&bytes) {
+                prop_assert_eq!(assignment.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn a_hello_survives_a_round_trip(
+            version in "[0-9]\\.[0-9]{1,3}\\.[0-9]",
+            protocol: u32,
+            checksum in prop::option::of("[0-9a-f]{64}"),
+        ) {
+            let hello = Hello { version, protocol, checksum };
+            let line = hello.encode();
+            prop_assert!((0..line.len()).all(|n| Hello::may_begin(&line.as_bytes()[..n])));
+            prop_assert_eq!(Hello::decode(line.trim_end()), Some(hello));
+        }
+    }
+
+    #[test]
+    fn other_lines_are_no_hello() {
+        for text in [
+            "Welcome to a",
+            "plimsoll-rank",
+            "plimsoll-rank 1",
+            "plimsoll-rank 1 x",
+        ] {
+            assert_eq!(Hello::decode(text), None, "{text}");
+        }
+        assert!(!Hello::may_begin(b"Welcome"));
+    }
+}

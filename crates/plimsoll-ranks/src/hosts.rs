@@ -1,0 +1,289 @@
+//! Ranks on other machines.
+//!
+//! Rank 0 has one `ssh` to each host, whatever the number of ranks there: the first rank of a host starts
+//! the others, at most [`FAN_OUT`] of them, and those the rest. So a host gets one connection (a server
+//! of `ssh` refuses many at a time), combines the values of its ranks, and needs no key to another host.
+
+use crate::group::TreeGroup;
+use crate::handshake::{Assignment, MAX_HELLO};
+use crate::keepalive::{Keepalive, Loss, Wire};
+use crate::link::Incoming;
+use crate::local::exit_description;
+use crate::member::{RANK_COMMAND, start_children};
+use crate::socket::SocketLink;
+use crate::ssh::Remote;
+use crate::tree::TreePosition;
+use crate::{ConnectError, FAILURE_DRAIN_TIMEOUT, Ranks, connect};
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+
+/// Maximum number of processes that a rank starts on its own machine.
+pub const FAN_OUT: u32 = 16;
+
+/// Ranks on this machine and on others.
+#[derive(Debug, Clone)]
+pub struct HostGroup {
+    /// The command `ssh` with options, as a shell reads it.
+    pub ssh: String,
+    /// The other machines, in the order of their ranks.
+    pub hosts: Vec<Host>,
+    /// Ranks on this machine, rank 0 included.
+    pub processes: u32,
+    /// Whether rank 0 has workers.
+    pub root_works: bool,
+    /// Version of this program, which that on the hosts must have too.
+    pub version: String,
+    /// Bytes for the other ranks of this machine.
+    pub payload: Vec<u8>,
+    /// The program, if it is sent to the hosts.
+    pub copy: Option<ProgramCopy>,
+}
+
+/// Another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Its name in messages and results.
+    pub name: String,
+    /// What `ssh` connects to: `host` or `user@host`.
+    pub destination: String,
+    /// The port of its server of `ssh`, if it is not the usual one.
+    pub port: Option<u16>,
+    /// Ranks there, at least 1.
+    pub ranks: u32,
+    /// The program there: a path, or a name that is looked for as a shell does.
+    pub program: String,
+    /// Bytes for the program.
+    pub payload: Vec<u8>,
+}
+
+/// A program to send.
+#[derive(Debug, Clone)]
+pub struct ProgramCopy {
+    /// Its file.
+    pub bytes: Arc<[u8]>,
+    /// SHA-256 of the file, in hexadecimal digits.
+    pub checksum: String,
+}
+
+/// Starts this program on the hosts, and joins the processes.
+///
+/// # Errors
+/// A launcher has started this process; there are too many ranks; the command `ssh` is not found; what went wrong on each host on which
+/// the program could not be started, a line for each. Nothing runs there then.
+pub fn connect_hosts(group: &HostGroup) -> Result<Box<dyn Ranks>, ConnectError> {
+    connect::check_no_launcher("--hosts")?;
+    let ranks: Vec<u32> = group.hosts.iter().map(|h| h.ranks).collect();
+    let size = ranks
+        .iter()
+        .fold(group.processes, |sum, n| sum.saturating_add(*n));
+    if size > connect::MAX_PROCESSES {
+        return Err(ConnectError::usage(format!(
+            "--hosts: {size} ranks are more than {}",
+            connect::MAX_PROCESSES
+        )));
+    }
+    crate::ssh::check_command(&group.ssh)?;
+    let place = TreePosition::of_root(group.processes, &ranks, FAN_OUT);
+    let own = place.children.len() - ranks.len();
+    let remotes = greet_all(group)?;
+    let failed = |e: io::Error| ConnectError::failed(format!("cannot use a socket: {e}"));
+    let mut peers = Peers::default();
+    let local = TreePosition {
+        children: place.children[..own].to_vec(),
+        ..place.clone()
+    };
+    let assignment = |ranks: Range<u32>, host: String, payload: Vec<u8>| Assignment {
+        ranks,
+        size,
+        parent: 0,
+        root_works: group.root_works,
+        host,
+        payload,
+    };
+    let mine = assignment(1..2, String::new(), group.payload.clone());
+    start_children(&local, &mine, &mut peers).map_err(ConnectError::failed)?;
+    let each = remotes
+        .into_iter()
+        .zip(&group.hosts)
+        .zip(&place.children[own..]);
+    for ((mut remote, host), ranks) in each {
+        let part = assignment(ranks.clone(), host.name.clone(), host.payload.clone());
+        remote.assign(&part).map_err(ConnectError::failed)?;
+        let socket = remote.socket().map_err(failed)?;
+        let wire = Wire {
+            input: OwnedFd::from(socket.try_clone().map_err(failed)?),
+            output: OwnedFd::from(socket),
+        };
+        peers
+            .push(Peer::Remote(remote), wire, |_| ())
+            .map_err(failed)?;
+    }
+    let group =
+        TreeGroup::new(place, peers.into_link().map_err(failed)?).on_hosts(group.root_works, None);
+    Ok(Box::new(group))
+}
+
+/// Starts the program on all hosts at the same time.
+fn greet_all(group: &HostGroup) -> Result<Vec<Remote>, ConnectError> {
+    let greeted: Vec<Result<Remote, String>> = thread::scope(|scope| {
+        let start = |host| {
+            scope.spawn(move || {
+                let mut remote = Remote::start(group, host)?;
+                remote.greet(group)?;
+                Ok(remote)
+            })
+        };
+        let threads: Vec<_> = group.hosts.iter().map(start).collect();
+        let joined = threads.into_iter().map(|t| t.join());
+        joined
+            .map(|r| r.expect("greeting a host does not panic"))
+            .collect()
+    });
+    let (mut remotes, mut errors) = (Vec::new(), Vec::new());
+    for result in greeted {
+        match result {
+            Ok(remote) => remotes.push(remote),
+            Err(error) => errors.push(error),
+        }
+    }
+    match errors.is_empty() {
+        true => Ok(remotes),
+        false => Err(ConnectError::failed(errors.join("\n"))),
+    }
+}
+
+/// A process at the other end of a wire.
+pub enum Peer {
+    /// The one that started this one.
+    Parent,
+    /// A process of this machine that this one started.
+    Local(LocalChild),
+    /// The program on another machine.
+    Remote(Remote),
+}
+
+/// A process of this machine that this one started.
+pub struct LocalChild {
+    child: Child,
+    /// The name of this machine; empty for that of rank 0.
+    host: String,
+}
+
+impl LocalChild {
+    /// Starts this program as another rank; its standard input and output are the socket.
+    pub fn start(host: &str) -> io::Result<(Self, UnixStream)> {
+        let (mine, theirs) = UnixStream::pair()?;
+        let theirs = OwnedFd::from(theirs);
+        // The file of this process, even if it has been replaced or removed.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("plimsoll").arg(RANK_COMMAND);
+        command.stdin(theirs.try_clone()?).stdout(theirs);
+        // An interrupt of the terminal is for rank 0, which ends the others in order.
+        let child = command.process_group(0).spawn()?;
+        let host = host.to_owned();
+        Ok((Self { child, host }, mine))
+    }
+
+    /// Reads the first line of the process, which is this program too.
+    pub fn expect_hello(&self, mut socket: &UnixStream) -> io::Result<()> {
+        let mut byte = [0];
+        for _ in 0..MAX_HELLO {
+            socket.read_exact(&mut byte)?;
+            if byte == *b"\n" {
+                return Ok(());
+            }
+        }
+        Err(io::Error::other("its first line is too long"))
+    }
+
+    fn close_reason(&mut self) -> Incoming {
+        let reason = exit_description(&mut self.child);
+        Incoming::Gone(match self.host.as_str() {
+            "" => reason,
+            host => format!("host {host}: {reason}"),
+        })
+    }
+
+    /// Waits for the end of the process, and ends it if that takes too long.
+    fn end(&mut self) {
+        if crate::local::wait_for(&mut self.child, FAILURE_DRAIN_TIMEOUT).is_none() {
+            // It may have ended this instant.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Peer {
+    fn close_reason(&mut self, loss: Option<Loss>) -> Incoming {
+        match self {
+            Self::Parent if loss == Some(Loss::Silent) => Incoming::Lost(
+                "nothing was heard from it: the network is cut, or it is down".into(),
+            ),
+            Self::Parent => Incoming::Gone("died, or ended before the others".into()),
+            Self::Local(child) => child.close_reason(),
+            Self::Remote(remote) => remote.close_reason(loss),
+        }
+    }
+
+    fn end(&mut self) {
+        match self {
+            Self::Parent => {}
+            Self::Local(child) => child.end(),
+            Self::Remote(remote) => remote.end(),
+        }
+    }
+}
+
+/// The processes at the other ends of this one's wires, in the order of the neighbours.
+#[derive(Default)]
+pub struct Peers {
+    peers: Vec<(Peer, Keepalive)>,
+    sockets: Vec<UnixStream>,
+}
+
+impl Peers {
+    /// Adds a process; `on_loss` is called in another thread when nothing more comes from it.
+    pub fn push(
+        &mut self,
+        peer: Peer,
+        wire: Wire,
+        on_loss: impl FnOnce(Loss) + Send + 'static,
+    ) -> io::Result<()> {
+        let (keepalive, socket) = Keepalive::start(wire, on_loss)?;
+        self.peers.push((peer, keepalive));
+        self.sockets.push(socket);
+        Ok(())
+    }
+
+    /// The number of processes.
+    pub fn len(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// The link to them, which ends them when it is closed.
+    pub fn into_link(self) -> io::Result<SocketLink> {
+        let peers = Rc::new(RefCell::new(self.peers));
+        let closing = peers.clone();
+        SocketLink::new(
+            self.sockets,
+            Box::new(move |at| {
+                let (peer, keepalive) = &mut closing.borrow_mut()[at];
+                peer.close_reason(keepalive.loss())
+            }),
+            Box::new(move |_| {
+                let mut peers = peers.borrow_mut();
+                peers.iter().for_each(|(_, keepalive)| keepalive.finish());
+                peers.iter_mut().for_each(|(peer, _)| peer.end());
+            }),
+        )
+    }
+}

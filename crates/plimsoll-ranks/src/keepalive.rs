@@ -1,0 +1,402 @@
+//! Frames over a byte stream that may fall silent: the standard input and output of `ssh`.
+//!
+//! A thread of each side passes frames between the stream and a Unix socket of this process, which
+//! [`SocketLink`](crate::socket::SocketLink) uses like that of a process started here. It sends a
+//! heartbeat, an empty frame, every [`HEARTBEAT_INTERVAL`], whatever the other threads do, and
+//! takes those of the other side out. So a side that hears nothing for [`SILENCE_TIMEOUT`] knows that
+//! the connection is cut or the machine is down, without a clock in common.
+
+use crate::socket::{LENGTH_PREFIX_BYTES, READ_CHUNK_BYTES};
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio, read, write};
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two heartbeats.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+/// Time without a byte from the other side after which it counts as lost.
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(6);
+/// Maximum time in which the last frames are passed on.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A heartbeat: the length prefix of an empty frame.
+const HEARTBEAT: [u8; LENGTH_PREFIX_BYTES] = [0; LENGTH_PREFIX_BYTES];
+
+/// The two directions of a stream to another machine or process.
+pub struct Wire {
+    /// What the other side sends.
+    pub input: OwnedFd,
+    /// What it receives.
+    pub output: OwnedFd,
+}
+
+/// Why nothing more comes from the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// It has closed the stream, or its process has ended.
+    Closed,
+    /// Nothing came for [`SILENCE_TIMEOUT`].
+    Silent,
+}
+
+/// The thread of a stream.
+pub struct Keepalive {
+    socket: UnixStream,
+    ended: Receiver<()>,
+    loss: Arc<OnceLock<Loss>>,
+}
+
+impl Keepalive {
+    /// Starts the thread. Returns also the socket with the frames of the other side. `on_loss` is
+    /// called in the thread when nothing more comes, after what came before has been passed on.
+    ///
+    /// # Errors
+    /// The system has no socket or thread for it, or the stream cannot be made non-blocking.
+    pub fn start(
+        wire: Wire,
+        on_loss: impl FnOnce(Loss) + Send + 'static,
+    ) -> io::Result<(Self, UnixStream)> {
+        let (theirs, inner) = UnixStream::pair()?;
+        inner.set_nonblocking(true)?;
+        ioctl_fionbio(&wire.input, true)?;
+        ioctl_fionbio(&wire.output, true)?;
+        let socket = inner.try_clone()?;
+        let (end, ended): (SyncSender<()>, _) = sync_channel(1);
+        let loss = Arc::new(OnceLock::new());
+        let reported = loss.clone();
+        let work = move || {
+            let lost = Exchange::new(&wire, &inner).run();
+            if let Some(loss) = lost {
+                let _ = reported.set(loss);
+            }
+            // Nothing more is passed on in either direction.
+            let _ = inner.shutdown(Shutdown::Both);
+            drop(wire);
+            let _ = end.send(());
+            if let Some(loss) = lost {
+                on_loss(loss);
+            }
+        };
+        let builder = thread::Builder::new().name("keepalive".into());
+        builder.spawn(work)?;
+        Ok((
+            Self {
+                socket,
+                ended,
+                loss,
+            },
+            theirs,
+        ))
+    }
+
+    /// Why nothing more comes, if that is so.
+    pub fn loss(&self) -> Option<Loss> {
+        self.loss.get().copied()
+    }
+
+    /// Passes on the frames that were sent and closes the stream, in at most [`FLUSH_TIMEOUT`].
+    pub fn finish(&self) {
+        let _ = self.socket.shutdown(Shutdown::Read);
+        if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(FLUSH_TIMEOUT) {
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// The work of the thread.
+struct Exchange<'a> {
+    wire: &'a Wire,
+    inner: &'a UnixStream,
+    /// Frames from the other side, without heartbeats.
+    received: Vec<u8>,
+    received_frames: FrameScanner,
+    /// Frames to the other side, and heartbeats.
+    sent: Vec<u8>,
+    sent_frames: FrameScanner,
+    /// When something last came, or could have come without being read.
+    heard: Instant,
+    next_heartbeat: Instant,
+}
+
+impl<'a> Exchange<'a> {
+    fn new(wire: &'a Wire, inner: &'a UnixStream) -> Self {
+        let now = Instant::now();
+        Self {
+            wire,
+            inner,
+            received: Vec::new(),
+            received_frames: FrameScanner::default(),
+            sent: Vec::new(),
+            sent_frames: FrameScanner::default(),
+            heard: now,
+            next_heartbeat: now,
+        }
+    }
+
+    /// Passes frames on until one side ends; `None` if it is this one.
+    fn run(mut self) -> Option<Loss> {
+        let mut is_ending = false;
+        let mut end = Instant::now();
+        loop {
+            if self.flush_received().is_err() {
+                self.received.clear();
+            }
+            // What cannot be sent is noticed by reading.
+            if self.flush_sent().is_err() {
+                self.sent.clear();
+            }
+            if is_ending && (self.sent.is_empty() || Instant::now() >= end) {
+                return None;
+            }
+            self.add_heartbeat();
+            let (wire_ready, inner_ready) = self.wait(is_ending);
+            if wire_ready {
+                match fill(
+                    &self.wire.input,
+                    &mut self.received,
+                    &mut self.received_frames,
+                ) {
+                    Ok(true) => self.heard = Instant::now(),
+                    Ok(false) => {}
+                    Err(()) => {
+                        self.pass_on_the_rest();
+                        return Some(Loss::Closed);
+                    }
+                }
+            } else if self.received.is_empty() {
+                if self.heard.elapsed() >= SILENCE_TIMEOUT {
+                    return Some(Loss::Silent);
+                }
+            } else {
+                // Nothing is read until the rank has taken what came.
+                self.heard = Instant::now();
+            }
+            if inner_ready
+                && !is_ending
+                && fill(&self.inner, &mut self.sent, &mut self.sent_frames).is_err()
+            {
+                is_ending = true;
+                end = Instant::now() + FLUSH_TIMEOUT;
+            }
+        }
+    }
+
+    fn add_heartbeat(&mut self) {
+        let now = Instant::now();
+        if self.sent.is_empty() && self.sent_frames.at_boundary() && now >= self.next_heartbeat {
+            self.sent.extend(HEARTBEAT);
+            self.next_heartbeat = now + HEARTBEAT_INTERVAL;
+        }
+    }
+
+    /// Waits until something can be done; returns whether the stream and the socket can be read.
+    fn wait(&self, is_ending: bool) -> (bool, bool) {
+        let until_heartbeat = self
+            .next_heartbeat
+            .saturating_duration_since(Instant::now());
+        let limit = until_heartbeat
+            .max(Duration::from_millis(1))
+            .min(HEARTBEAT_INTERVAL);
+        let limit = Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: i64::from(limit.subsec_nanos()),
+        };
+        let when = |flag, condition| if condition { flag } else { PollFlags::empty() };
+        let (is_read, can_send) = (self.received.is_empty(), self.sent.is_empty());
+        let takes = can_send && !is_ending;
+        let inner = when(PollFlags::IN, takes) | when(PollFlags::OUT, !is_read);
+        let mut fds = Vec::with_capacity(3);
+        // Without a flag it would be ready for ever once the rank has ended.
+        if !inner.is_empty() {
+            fds.push(PollFd::new(&self.inner, inner));
+        }
+        let inner_at = (takes && !inner.is_empty()).then_some(0);
+        let mut wire_at = None;
+        if is_read {
+            wire_at = Some(fds.len());
+            fds.push(PollFd::new(&self.wire.input, PollFlags::IN));
+        }
+        if !can_send {
+            fds.push(PollFd::new(&self.wire.output, PollFlags::OUT));
+        }
+        // After an interruption nothing is ready.
+        if poll(&mut fds, Some(&limit)).is_err() {
+            return (false, false);
+        }
+        let readable = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
+        let ready = |at: usize| fds[at].revents().intersects(readable);
+        (wire_at.is_some_and(ready), inner_at.is_some_and(ready))
+    }
+
+    fn flush_received(&mut self) -> Result<(), Errno> {
+        flush(self.inner, &mut self.received)
+    }
+
+    fn flush_sent(&mut self) -> Result<(), Errno> {
+        flush(&self.wire.output, &mut self.sent)
+    }
+
+    /// Passes on what the other side sent before it ended.
+    fn pass_on_the_rest(&mut self) {
+        let begin = Instant::now();
+        while !self.received.is_empty()
+            && begin.elapsed() < FLUSH_TIMEOUT
+            && self.flush_received().is_ok()
+        {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Reads what there is, up to [`READ_CHUNK_BYTES`]; returns whether there was anything.
+fn fill(from: &impl AsFd, to: &mut Vec<u8>, frames: &mut FrameScanner) -> Result<bool, ()> {
+    let mut bytes = Vec::with_capacity(READ_CHUNK_BYTES);
+    match read(from, spare_capacity(&mut bytes)) {
+        Ok(0) => Err(()),
+        Ok(_) => {
+            frames.strip(&bytes, to);
+            Ok(true)
+        }
+        Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+        Err(_) => Err(()),
+    }
+}
+
+/// Writes as much as the other end takes.
+fn flush(to: &impl AsFd, bytes: &mut Vec<u8>) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match write(to, bytes) {
+            Ok(written) => drop(bytes.drain(..written)),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Finds the boundaries of frames in a stream of bytes.
+#[derive(Debug, Default)]
+struct FrameScanner {
+    /// The bytes of a length prefix that is not complete.
+    prefix: Vec<u8>,
+    /// Bytes of the current frame that are to come.
+    left: usize,
+}
+
+impl FrameScanner {
+    /// Whether a frame may begin here.
+    fn at_boundary(&self) -> bool {
+        self.prefix.is_empty() && self.left == 0
+    }
+
+    /// Appends the frames in `bytes` to `frames`, without those that are empty.
+    fn strip(&mut self, mut bytes: &[u8], frames: &mut Vec<u8>) {
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let (frame, rest) = bytes.split_at(self.left.min(bytes.len()));
+                frames.extend(frame);
+                self.left -= frame.len();
+                bytes = rest;
+                continue;
+            }
+            let missing = LENGTH_PREFIX_BYTES - self.prefix.len();
+            let (prefix, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.prefix.extend(prefix);
+            bytes = rest;
+            if let Ok(prefix) = <[u8; LENGTH_PREFIX_BYTES]>::try_from(self.prefix.as_slice()) {
+                self.prefix.clear();
+                self.left = u32::from_le_bytes(prefix) as usize;
+                if self.left > 0 {
+                    frames.extend(prefix);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::{Read, Write};
+
+    fn encoded(frames: &[Vec<u8>]) -> Vec<u8> {
+        let each = frames.iter().map(|f| {
+            let mut bytes = (f.len() as u32).to_le_bytes().to_vec();
+            bytes.extend(f);
+            bytes
+        });
+        each.collect::<Vec<_>>().concat()
+    }
+
+    proptest! {
+        #[test]
+        fn heartbeats_are_taken_out_wherever_the_stream_is_cut(
+            frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..20),
+            pieces in prop::collection::vec(1usize..9, 1..30),
+        ) {
+            let stream = encoded(&frames);
+            let full: Vec<Vec<u8>> = frames.into_iter().filter(|f| !f.is_empty()).collect();
+            let (mut scanner, mut stripped) = (FrameScanner::default(), Vec::new());
+            let (mut rest, mut sizes) = (&stream[..], pieces.iter().cycle());
+            while !rest.is_empty() {
+                let size = (*sizes.next().unwrap()).min(rest.len());
+                scanner.strip(&rest[..size], &mut stripped);
+                rest = &rest[size..];
+            }
+            prop_assert!(scanner.at_boundary());
+            prop_assert_eq!(stripped, encoded(&full));
+        }
+    }
+
+    fn wire(socket: &UnixStream) -> Wire {
+        Wire {
+            input: socket.try_clone().unwrap().into(),
+            output: socket.try_clone().unwrap().into(),
+        }
+    }
+
+    #[test]
+    fn frames_pass_both_ways_until_one_side_ends() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let (left, mut left_socket) = Keepalive::start(wire(&a), |_| ()).unwrap();
+        let (right, mut right_socket) = Keepalive::start(wire(&b), |_| ()).unwrap();
+        drop((a, b));
+        let sent = encoded(&[vec![7; 300_000], vec![1]]);
+        let copy = sent.clone();
+        let writer = thread::spawn(move || {
+            left_socket.write_all(&copy).unwrap();
+            left_socket
+        });
+        let mut received = vec![0; sent.len()];
+        right_socket.read_exact(&mut received).unwrap();
+        assert_eq!(received, sent);
+        right_socket.write_all(&encoded(&[vec![3]])).unwrap();
+        right.finish();
+        assert_eq!(right.loss(), None);
+        let mut left_socket = writer.join().unwrap();
+        received.clear();
+        left_socket.read_to_end(&mut received).unwrap();
+        assert_eq!(received, encoded(&[vec![3]]));
+        assert_eq!(left.loss(), Some(Loss::Closed));
+    }
+
+    #[test]
+    fn a_side_that_says_nothing_is_lost() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let (lost, is_lost) = sync_channel(1);
+        let (left, _socket) =
+            Keepalive::start(wire(&a), move |loss| lost.send(loss).unwrap()).unwrap();
+        let loss = is_lost.recv_timeout(SILENCE_TIMEOUT * 5).unwrap();
+        assert_eq!((loss, left.loss()), (Loss::Silent, Some(Loss::Silent)));
+        drop(b);
+    }
+}

@@ -1,0 +1,465 @@
+//! The program on another machine, started by the user's `ssh`.
+
+use crate::handshake::{Assignment, Hello, MAX_HELLO, PROTOCOL};
+use crate::hosts::{Host, HostGroup, ProgramCopy};
+use crate::keepalive::Loss;
+use crate::link::Incoming;
+use crate::local::{EXIT_STATUS_TIMEOUT, wait_for};
+use crate::member::RANK_COMMAND;
+use crate::ConnectError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time within which the program must run on a host, without that of sending it.
+const START_TIMEOUT: Duration = Duration::from_secs(9);
+/// What `ssh` itself gives up before, in seconds.
+const CONNECT_TIMEOUT_S: u32 = 8;
+/// Time in which the program arrives on a host; a cut line would keep the receiver for longer.
+const RECEIVE_TIMEOUT_S: u32 = 900;
+/// Maximum time without progress while the program is sent, and for its start then.
+const COPY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for the rest of what a login shell prints.
+const BANNER_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time in which the last lines of an `ssh` that has ended arrive.
+const LAST_LINES_TIMEOUT: Duration = Duration::from_millis(300);
+/// Time in which an `ssh` ends whose program has ended.
+const SSH_END_TIMEOUT: Duration = Duration::from_secs(3);
+/// Number of lines of standard error that are kept.
+const KEPT_LINES: usize = 20;
+/// Lines of standard error in an error message.
+const SHOWN_LINES: usize = 3;
+/// Exit code of `ssh` for its own failures.
+const SSH_FAILURE: i32 = 255;
+/// Exit code of a shell that has not found a program.
+const NOT_FOUND: i32 = 127;
+/// Shells report a signal as this number plus its own.
+const SIGNAL_BASE: i32 = 128;
+
+/// Looks for the command that connects to hosts, as a shell reads it.
+///
+/// # Errors
+/// It is not found.
+pub fn check_command(ssh: &str) -> Result<(), ConnectError> {
+    let script = format!("first() {{ command -v -- \"$1\"; }}; first {ssh}");
+    let found = Command::new("/bin/sh")
+        .args(["-c", &script])
+        .stdin(Stdio::null())
+        .output();
+    match found {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(_) => Err(ConnectError::usage(format!(
+            "`{ssh}` was not found, which connects to hosts: install it (Debian: openssh-client), or \
+             name another with --ssh"
+        ))),
+        Err(e) => Err(ConnectError::failed(format!("cannot start /bin/sh: {e}"))),
+    }
+}
+
+/// The program on a host, and the `ssh` that connects to it.
+pub struct Remote {
+    name: String,
+    program: String,
+    child: Child,
+    /// Standard input and output of the program there.
+    socket: UnixStream,
+    stderr: StderrTail,
+}
+
+impl Remote {
+    /// Starts `ssh`. It is in a process group of its own, since an interrupt of the terminal is for this
+    /// process, which ends the others in order.
+    pub fn start(group: &HostGroup, host: &Host) -> Result<Self, String> {
+        let failed = |e: io::Error| format!("host {}: cannot start ssh: {e}", host.name);
+        let (socket, theirs) = UnixStream::pair().map_err(failed)?;
+        let theirs = OwnedFd::from(theirs);
+        let mut command = Command::new("/bin/sh");
+        // The command may have options and quotes, as rsync's --rsh.
+        command.args(["-c", &format!("exec {} \"$@\"", group.ssh), "ssh"]);
+        command.args(["-T", "-o", "BatchMode=yes"]);
+        command.args(["-o", &format!("ConnectTimeout={CONNECT_TIMEOUT_S}")]);
+        command.args(["-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2"]);
+        if let Some(port) = host.port {
+            command.args(["-p", &port.to_string()]);
+        }
+        command.args(["--", &host.destination]);
+        command.arg(remote_command(&host.program, group.copy.as_ref()));
+        let mut child = command
+            .stdin(theirs.try_clone().map_err(failed)?)
+            .stdout(theirs)
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let stderr = child.stderr.take().expect("standard error is a pipe");
+        Ok(Self {
+            name: host.name.clone(),
+            program: host.program.clone(),
+            child,
+            socket,
+            stderr: StderrTail::read(stderr),
+        })
+    }
+
+    /// Sends the program, if it is to be sent, and reads the first line of the one that runs there.
+    pub fn greet(&mut self, group: &HostGroup) -> Result<(), String> {
+        if let Some(copy) = &group.copy {
+            self.send_program(copy)?;
+        }
+        let timeout = match group.copy {
+            // The other side still receives and checks it.
+            Some(_) => COPY_TIMEOUT,
+            None => START_TIMEOUT,
+        };
+        let hello = self.read_hello(timeout)?;
+        let Self { name, .. } = self;
+        if hello.version != group.version {
+            return Err(format!(
+                "host {name}: plimsoll there is version {}, and this one is {}: install the same, or \
+                 send this one with --copy-binary",
+                hello.version, group.version
+            ));
+        }
+        if hello.protocol != PROTOCOL {
+            return Err(format!(
+                "host {name}: plimsoll there has version {} of the ranks' protocol, and this one has \
+                 {PROTOCOL}: install the same, or send this one with --copy-binary",
+                hello.protocol
+            ));
+        }
+        match &group.copy {
+            Some(copy) if hello.checksum.as_ref() != Some(&copy.checksum) => Err(format!(
+                "host {name}: the program that arrived there is not the one that was sent: its SHA-256 is \
+                 {} and not {}",
+                hello.checksum.as_deref().unwrap_or("unknown"),
+                copy.checksum
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends the program its part.
+    pub fn assign(&mut self, assignment: &Assignment) -> Result<(), String> {
+        let sent = crate::member::send_assignment(&self.socket, assignment);
+        sent.map_err(|_| self.early_end())
+    }
+
+    /// A second descriptor of its standard input and output.
+    pub fn socket(&self) -> io::Result<UnixStream> {
+        self.socket.try_clone()
+    }
+
+    fn send_program(&mut self, copy: &ProgramCopy) -> Result<(), String> {
+        let timeout = self.socket.set_write_timeout(Some(COPY_TIMEOUT));
+        timeout.map_err(|e| format!("host {}: {e}", self.name))?;
+        match self.socket.write_all(&copy.bytes) {
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(format!(
+                "host {}: no part of the program could be sent for {} s",
+                self.name,
+                COPY_TIMEOUT.as_secs()
+            )),
+            Err(_) => Err(self.early_end()),
+        }
+    }
+
+    fn read_hello(&mut self, timeout: Duration) -> Result<Hello, String> {
+        let deadline = Instant::now() + timeout;
+        let mut bytes = Vec::new();
+        loop {
+            if !Hello::may_begin(&bytes) {
+                return Err(self.banner(bytes));
+            }
+            if let Some(end) = bytes.iter().position(|b| *b == b'\n') {
+                let line = String::from_utf8_lossy(&bytes[..end]).into_owned();
+                return Hello::decode(&line).ok_or_else(|| self.banner(bytes));
+            }
+            if bytes.len() > MAX_HELLO {
+                return Err(self.banner(bytes));
+            }
+            match self.read_until(deadline, &mut bytes) {
+                Ok(true) => {}
+                Ok(false) => return Err(self.early_end()),
+                Err(()) => return Err(self.too_slow(timeout)),
+            }
+        }
+    }
+
+    /// Reads what there is; returns `false` at the end.
+    ///
+    /// # Errors
+    /// Nothing comes until the deadline.
+    fn read_until(&self, deadline: Instant, bytes: &mut Vec<u8>) -> Result<bool, ()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => return Err(()),
+            Ok(_) => {}
+            // It is called again.
+            Err(_) => return Ok(true),
+        }
+        let mut chunk = [0; MAX_HELLO];
+        match (&self.socket).read(&mut chunk) {
+            Ok(0) | Err(_) => Ok(false),
+            Ok(n) => {
+                bytes.extend(&chunk[..n]);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The error of something on standard output that is not the program's first line.
+    fn banner(&self, mut bytes: Vec<u8>) -> String {
+        let deadline = Instant::now() + BANNER_TIMEOUT;
+        while bytes.len() < MAX_HELLO && !bytes.contains(&b'\n') {
+            if !matches!(self.read_until(deadline, &mut bytes), Ok(true)) {
+                break;
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+        format!(
+            "host {}: it printed `{}` before the program started: a login shell must print nothing to \
+             standard output unless it is interactive",
+            self.name,
+            lines.next().unwrap_or_default()
+        )
+    }
+
+    fn too_slow(&mut self, timeout: Duration) -> String {
+        self.kill();
+        let last = self.stderr.last_lines(SHOWN_LINES);
+        format!(
+            "host {}: plimsoll did not start there within {} s{}",
+            self.name,
+            timeout.as_secs(),
+            suffix(&last)
+        )
+    }
+
+    /// The error of an `ssh` that ended before the program's first line.
+    fn early_end(&mut self) -> String {
+        let status = wait_for(&mut self.child, EXIT_STATUS_TIMEOUT);
+        self.stderr.await_end();
+        let name = &self.name;
+        match status.and_then(|s| s.code()) {
+            Some(SSH_FAILURE) => {
+                let last = self.stderr.last_lines(1);
+                format!("host {name}: cannot be reached by ssh{}", suffix(&last))
+            }
+            Some(NOT_FOUND) => format!(
+                "host {name}: `{}` was not found there: install it, name it with --remote-program, or \
+                 send this one with --copy-binary",
+                self.program
+            ),
+            code => {
+                let last = self.stderr.last_lines(SHOWN_LINES);
+                let how = match code {
+                    Some(code) => end_of(code),
+                    None => "ended".into(),
+                };
+                format!("host {name}: the program there {how}{}", suffix(&last))
+            }
+        }
+    }
+
+    /// What became of the program of a connection that was lost.
+    pub fn close_reason(&mut self, loss: Option<Loss>) -> Incoming {
+        let name = self.name.clone();
+        if loss == Some(Loss::Silent) {
+            // Its connection would hold it for longer.
+            self.kill();
+            let seconds = crate::keepalive::SILENCE_TIMEOUT.as_secs();
+            return Incoming::Lost(format!(
+                "host {name}: nothing was heard from it for {seconds} s: the network is cut, or the \
+                 machine is down"
+            ));
+        }
+        let status = wait_for(&mut self.child, EXIT_STATUS_TIMEOUT);
+        self.stderr.await_end();
+        let last = self.stderr.last_lines(SHOWN_LINES);
+        match status.and_then(|s| s.code()) {
+            Some(SSH_FAILURE) => {
+                let last = self.stderr.last_lines(1);
+                Incoming::Lost(format!(
+                    "host {name}: the connection was lost{}",
+                    suffix(&last)
+                ))
+            }
+            Some(code) => {
+                let how = end_of(code);
+                Incoming::Gone(format!(
+                    "host {name}: {how} before the others{}",
+                    suffix(&last)
+                ))
+            }
+            None => {
+                let signal = status.and_then(|s| s.signal());
+                let how = match signal {
+                    Some(signal) => format!("its ssh died (signal {signal})"),
+                    None => "closed its connection".into(),
+                };
+                Incoming::Lost(format!("host {name}: {how}{}", suffix(&last)))
+            }
+        }
+    }
+
+    /// Waits for the end of `ssh`, and ends it if that takes too long.
+    pub fn end(&mut self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        if wait_for(&mut self.child, SSH_END_TIMEOUT).is_none() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    /// Ends `ssh` and the processes that it started here.
+    fn kill(&self) {
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let group = group.expect("a process has an identifier");
+        // It may have ended this instant.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            self.end();
+        }
+    }
+}
+
+/// How a program ended with this exit code of the shell that ran it.
+fn end_of(code: i32) -> String {
+    match code - SIGNAL_BASE {
+        signal @ 1..=64 => format!("died (signal {signal})"),
+        _ => format!("ended with exit code {code}"),
+    }
+}
+
+/// What was printed, as the end of a sentence.
+fn suffix(lines: &str) -> String {
+    match lines {
+        "" => String::new(),
+        lines => format!(": {lines}"),
+    }
+}
+
+/// The command for the login shell of a host. It works in every shell: one word for `sh`. The shell stays, so
+/// that its exit code tells a program that was killed from a connection that was lost.
+fn remote_command(program: &str, copy: Option<&ProgramCopy>) -> String {
+    let script = match copy {
+        None => format!(
+            "PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; {} {RANK_COMMAND}; exit $?",
+            quoted(program)
+        ),
+        // The program removes itself as soon as it runs; the trap is for one that never does.
+        Some(copy) => format!(
+            "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/plimsoll-XXXXXXXX\") || exit 1; \
+             trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; \
+             timeout {RECEIVE_TIMEOUT_S} head -c {length} >\"$d/plimsoll\" && \
+             [ \"$(wc -c <\"$d/plimsoll\")\" -eq {length} ] && chmod 700 \"$d/plimsoll\" && \
+             \"$d/plimsoll\" {RANK_COMMAND} --copied; exit $?",
+            length = copy.bytes.len()
+        ),
+    };
+    format!("exec /bin/sh -c {}", quoted(&script))
+}
+
+/// A word for any shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The last lines that a program has written to standard error.
+struct StderrTail {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    reader: Option<thread::JoinHandle<()>>,
+}
+
+impl StderrTail {
+    fn read(stderr: ChildStderr) -> Self {
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = lines.clone();
+        let read = move || {
+            let mut stderr = BufReader::new(stderr);
+            let mut line = Vec::new();
+            while stderr.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                let text = String::from_utf8_lossy(&line).trim().to_owned();
+                line.clear();
+                if !text.is_empty() {
+                    let mut kept = lock(&kept);
+                    kept.push_back(text);
+                    if kept.len() > KEPT_LINES {
+                        kept.pop_front();
+                    }
+                }
+            }
+        };
+        let reader = thread::Builder::new().name("stderr".into()).spawn(read);
+        Self {
+            lines,
+            reader: reader.ok(),
+        }
+    }
+
+    /// Waits until all is read. A process that ssh leaves behind (ControlPersist) may hold it open.
+    fn await_end(&self) {
+        let begin = Instant::now();
+        let reader = self.reader.as_ref();
+        while reader.is_some_and(|r| !r.is_finished()) && begin.elapsed() < LAST_LINES_TIMEOUT {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn last_lines(&self, count: usize) -> String {
+        let lines = lock(&self.lines);
+        let from = lines.len().saturating_sub(count);
+        let last: Vec<&str> = lines.iter().skip(from).map(String::as_str).collect();
+        last.join("; ")
+    }
+}
+
+fn lock(lines: &Mutex<VecDeque<String>>) -> MutexGuard<'_, VecDeque<String>> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_reaches_the_program_through_any_quotes() {
+        let command = remote_command("/opt/it's a test/plimsoll", None);
+        // What a login shell does, with a program that prints its arguments.
+        let script = command.replace("exec /bin/sh", "exec printf '%s\\n'");
+        let output = Command::new("/bin/sh")
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let expected = "PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; \
+                        '/opt/it'\\''s a test/plimsoll' rank; exit $?";
+        assert_eq!(printed, format!("-c\n{expected}\n"));
+    }
+
+    #[test]
+    fn exit_codes_of_shells_are_signals_too() {
+        assert_eq!(end_of(1), "ended with exit code 1");
+        assert_eq!(end_of(137), "died (signal 9)");
+        assert_eq!(end_of(255), "ended with exit code 255");
+    }
+}

@@ -1,0 +1,197 @@
+//! The machines of a run: what the ranks of each did, and which one is slow.
+
+use plimsoll_measure::HostCounts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A machine whose workers complete less than this fraction of what those of the others do is slow.
+const SLOW_FRACTION: f64 = 0.8;
+/// A machine whose mean latency is more than this multiple of that of the others is slow.
+const SLOW_LATENCY: f64 = 1.5;
+/// Median number of operations of the other machines below which a machine is not called slow.
+const MIN_OPS: f64 = 100.0;
+/// Length of a window below which none is called slow, in seconds.
+const MIN_WINDOW_S: f64 = 1.0;
+
+/// What the ranks of a machine did in the measured window, or in all stages of a pattern.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFigures {
+    /// Its name: as it was given with --hosts, else its own.
+    pub host: String,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Their workers.
+    pub workers: u64,
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Operations per second.
+    pub ops_per_s: f64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Mean latency in milliseconds; 0 without operations.
+    pub mean_ms: f64,
+    /// Maximum latency in milliseconds.
+    pub max_ms: f64,
+    /// Processor time of the ranks in seconds.
+    pub cpu_s: f64,
+    /// Busy fraction of all processors of the machine, from 0 to 1; null if it is not known.
+    pub machine_busy: Option<f64>,
+    /// Bytes that its network interfaces received, without the loopback; null if it is not known.
+    pub received_bytes: Option<u64>,
+    /// Bytes that they sent; null if it is not known.
+    pub sent_bytes: Option<u64>,
+}
+
+/// How far apart the ranks started, without comparing clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StartFigures {
+    /// Time between the first start and the last in milliseconds; of several load phases, the largest.
+    /// If messages take longer one way than the other, it is wrong by half of the difference.
+    pub spread_ms: f64,
+    /// Longest round trip between rank 0 and another rank in milliseconds.
+    pub round_trip_ms: f64,
+}
+
+impl HostFigures {
+    fn of(counts: &HostCounts) -> Self {
+        let ms = |ns: f64| ns / 1e6;
+        Self {
+            host: counts.host.clone(),
+            ranks: counts.ranks,
+            workers: counts.workers,
+            ops: counts.ops,
+            ops_per_s: match counts.seconds > 0.0 {
+                true => counts.ops as f64 / counts.seconds,
+                false => 0.0,
+            },
+            bytes: counts.bytes,
+            errors: counts.errors,
+            mean_ms: match counts.samples {
+                0 => 0.0,
+                n => ms(counts.latency_ns as f64 / n as f64),
+            },
+            max_ms: ms(counts.max_latency_ns as f64),
+            cpu_s: counts.cpu_s,
+            machine_busy: counts.machine_busy,
+            received_bytes: counts.received_bytes,
+            sent_bytes: counts.sent_bytes,
+        }
+    }
+
+    /// The machines of the windows together; empty if there is only one.
+    #[must_use]
+    pub fn of_windows(windows: &[Vec<HostCounts>]) -> Vec<Self> {
+        let all = HostCounts::of_windows(windows);
+        match all.len() {
+            0 | 1 => vec![],
+            _ => all.iter().map(Self::of).collect(),
+        }
+    }
+
+    /// A warning of the machine that is slower than the others, as a sentence.
+    #[must_use]
+    pub fn slow(hosts: &[Self]) -> Option<String> {
+        let is_short = |h: &Self| (h.ops as f64) < MIN_WINDOW_S * h.ops_per_s;
+        if hosts.len() < 2 || hosts.iter().any(is_short) {
+            return None;
+        }
+        let of_others = |at: usize, value: &dyn Fn(&Self) -> f64| {
+            let others = hosts.iter().enumerate().filter(|(i, _)| *i != at);
+            let mut values: Vec<f64> = others.map(|(_, h)| value(h)).collect();
+            values.sort_by(f64::total_cmp);
+            let middle = values.len() / 2;
+            match values.len() % 2 {
+                0 => (values[middle - 1] + values[middle]) / 2.0,
+                _ => values[middle],
+            }
+        };
+        let per_worker = |h: &Self| h.ops_per_s / h.workers as f64;
+        let judge = |(at, host): (usize, &Self)| {
+            if of_others(at, &|h| h.ops as f64) < MIN_OPS {
+                return None;
+            }
+            let rate = of_others(at, &per_worker);
+            let mean = of_others(at, &|h| h.mean_ms);
+            let (is_behind, is_late) = (
+                per_worker(host) < SLOW_FRACTION * rate,
+                host.mean_ms > SLOW_LATENCY * mean,
+            );
+            let is_late = is_late && host.ops as f64 >= MIN_OPS;
+            (is_behind || is_late).then(|| {
+                let text = format!(
+                    "host {} is slower than the others: {:.1} operations per second and worker, mean \
+                     latency {:.3} ms; the medians of the others are {rate:.1} and {mean:.3} ms",
+                    host.host,
+                    per_worker(host),
+                    host.mean_ms
+                );
+                let deficit = (rate / per_worker(host)).max(host.mean_ms / mean);
+                (deficit, text)
+            })
+        };
+        let slow = hosts.iter().enumerate().filter_map(judge);
+        let slowest = slow.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        slowest.map(|(_, text)| text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, ops: u64, mean_ms: u64) -> HostCounts {
+        HostCounts {
+            host: name.into(),
+            ranks: 2,
+            workers: 4,
+            seconds: 2.0,
+            ops,
+            samples: ops,
+            latency_ns: ops * mean_ms * 1_000_000,
+            max_latency_ns: 9_000_000,
+            ..HostCounts::default()
+        }
+    }
+
+    #[test]
+    fn figures_follow_from_counts() {
+        let windows = [vec![host("a", 400, 3), host("b", 400, 3)]];
+        let hosts = HostFigures::of_windows(&windows);
+        assert_eq!(hosts.len(), 2);
+        assert_eq!(
+            (hosts[0].ops_per_s, hosts[0].mean_ms, hosts[0].max_ms),
+            (200.0, 3.0, 9.0)
+        );
+        assert_eq!(HostFigures::slow(&hosts), None);
+        assert_eq!(HostFigures::of_windows(&[vec![host("a", 1, 1)]]), vec![]);
+    }
+
+    #[test]
+    fn the_slow_host_is_named() {
+        let slow =
+            |hosts: &[HostCounts]| HostFigures::slow(&HostFigures::of_windows(&[hosts.to_vec()]));
+        // One completes less, or takes longer at the same rate.
+        for hosts in [
+            [host("a", 1000, 3), host("b", 700, 3), host("c", 1000, 3)],
+            [host("a", 1000, 3), host("b", 1000, 5), host("c", 1000, 3)],
+        ] {
+            let warning = slow(&hosts).unwrap();
+            assert!(warning.starts_with("host b is slower"), "{warning}");
+        }
+        assert_eq!(slow(&[host("a", 900, 3), host("b", 1000, 3)]), None);
+        // However little it does: its rate is that of a slow one, but its latency may be chance.
+        for ops in [0, 1, 50] {
+            let warning = slow(&[host("a", 1000, 3), host("b", ops, 3), host("c", 1000, 3)]);
+            assert!(warning.unwrap().starts_with("host b is slower"));
+        }
+        assert_eq!(slow(&[host("a", 90, 3), host("b", 50, 3)]), None);
+        assert_eq!(slow(&[host("a", 100, 3), host("b", 90, 30)]), None);
+        let short = |name, ops| HostCounts {
+            seconds: 0.5,
+            ..host(name, ops, 3)
+        };
+        assert_eq!(slow(&[short("a", 1000), short("b", 500)]), None);
+    }
+}

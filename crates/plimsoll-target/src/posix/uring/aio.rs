@@ -1,0 +1,212 @@
+//! Asynchronous writes of a worker on its lane's ring.
+
+use super::call::RingCall;
+use super::file::{RingFile, check_offset};
+use super::ring::Ring;
+use crate::error::OpError;
+use crate::session_types::AioDone;
+use crate::write_data::DetachedData;
+use plimsoll_lane::{Lane, Stopped};
+use plimsoll_measure::Nanos;
+use rustix::io::Errno;
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// A write of some operations one after the other: a long one takes several.
+type WriteFuture = Pin<Box<dyn Future<Output = Result<u64, OpError>>>>;
+
+/// A write that has not completed.
+struct ActiveWrite {
+    write: WriteFuture,
+    has_begun: bool,
+    file: Arc<RingFile>,
+    tag: u32,
+    start: Nanos,
+    number: u64,
+}
+
+#[derive(Default)]
+struct AioState {
+    done: Vec<AioDone>,
+    active: Vec<ActiveWrite>,
+    waker: Option<Waker>,
+}
+
+impl AioState {
+    /// Continues a write; ready when it has completed, or is gone.
+    fn proceed(&mut self, number: u64, lane: &Lane, context: &mut Context<'_>) -> Poll<()> {
+        let Some(at) = self.active.iter().position(|w| w.number == number) else {
+            return Poll::Ready(());
+        };
+        let active = &mut self.active[at];
+        active.has_begun = true;
+        let Poll::Ready(result) = active.write.as_mut().poll(context) else {
+            return Poll::Pending;
+        };
+        let end = lane.now();
+        // Before the write is reported, so that a file is no longer open when its close returns.
+        let ActiveWrite { tag, start, .. } = self.active.swap_remove(at);
+        self.done.push(AioDone {
+            tag,
+            start,
+            end,
+            result,
+        });
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+        Poll::Ready(())
+    }
+}
+
+/// The asynchronous writes of a worker.
+pub(super) struct AioWrites {
+    lane: Lane,
+    ring: Rc<Ring>,
+    state: Rc<RefCell<AioState>>,
+    /// Queued and not yet taken.
+    pending: usize,
+    queued: u64,
+}
+
+/// A write to be queued.
+pub(super) struct AioWrite {
+    pub(super) file: Arc<RingFile>,
+    pub(super) offset: u64,
+    pub(super) len: usize,
+    pub(super) tag: u32,
+    pub(super) data: DetachedData,
+}
+
+impl AioWrites {
+    pub(super) fn new(lane: &Lane, ring: Rc<Ring>) -> Self {
+        Self {
+            lane: lane.clone(),
+            ring,
+            state: Rc::default(),
+            pending: 0,
+            queued: 0,
+        }
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.pending
+    }
+
+    /// Tag and start of each write that has not completed.
+    pub(super) fn under_way(&self) -> Vec<(u32, Nanos)> {
+        let state = self.state.borrow();
+        state.active.iter().map(|w| (w.tag, w.start)).collect()
+    }
+
+    /// Queues a write, which a task beside the workers continues when its operations complete.
+    pub(super) fn push(&mut self, write: AioWrite) {
+        let number = self.queued;
+        self.queued += 1;
+        self.pending += 1;
+        let (file, tag) = (write.file.clone(), write.tag);
+        self.state.borrow_mut().active.push(ActiveWrite {
+            start: self.lane.now(),
+            write: Box::pin(write_all(self.ring.clone(), write)),
+            has_begun: false,
+            file,
+            tag,
+            number,
+        });
+        let (state, lane) = (self.state.clone(), self.lane.clone());
+        self.lane.spawn_background(Box::pin(poll_fn(move |context| {
+            state.borrow_mut().proceed(number, &lane, context)
+        })));
+    }
+
+    /// As [`Session::aio_take`](crate::Session::aio_take).
+    pub(super) async fn take(
+        &mut self,
+        count: usize,
+        done: &mut Vec<AioDone>,
+    ) -> Result<(), Stopped> {
+        let count = count.min(self.pending);
+        let waited = poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if state.done.len() >= count {
+                return Poll::Ready(Ok(()));
+            }
+            if self.lane.now() >= self.lane.deadline() {
+                return Poll::Ready(Err(Stopped));
+            }
+            state.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+        // Completed writes are taken also when the wait ended early.
+        let mut state = self.state.borrow_mut();
+        self.pending -= state.done.len();
+        done.append(&mut state.done);
+        waited
+    }
+
+    /// Waits until no write of a file is in progress.
+    pub(super) async fn drain(&self, file: &Arc<RingFile>) {
+        if self.pending == 0 {
+            return;
+        }
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if !state.active.iter().any(|w| Arc::ptr_eq(&w.file, file)) {
+                return Poll::Ready(());
+            }
+            state.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Discards writes that have not begun.
+    pub(super) fn abandon(&mut self) {
+        let active = &mut self.state.borrow_mut().active;
+        let before = active.len();
+        active.retain(|write| write.has_begun);
+        self.pending -= before - active.len();
+    }
+}
+
+impl Drop for AioWrites {
+    /// Completes the writes: when the worker is gone, nothing may write to its files any more.
+    fn drop(&mut self) {
+        let context = &mut Context::from_waker(Waker::noop());
+        loop {
+            let mut state = self.state.borrow_mut();
+            let numbers: Vec<u64> = state.active.iter().map(|w| w.number).collect();
+            for number in numbers {
+                let _ = state.proceed(number, &self.lane, context);
+            }
+            if state.active.is_empty() {
+                return;
+            }
+            drop(state);
+            self.ring.wait_beside_lane();
+        }
+    }
+}
+
+async fn write_all(ring: Rc<Ring>, write: AioWrite) -> Result<u64, OpError> {
+    let mut data = Box::new(write.data);
+    let mut done = 0;
+    while done < write.len {
+        let offset = check_offset(write.offset.saturating_add(done as u64))?;
+        let call = RingCall::write_detached(data, &write.file, (done, write.len), offset);
+        let (result, held) = ring.start(call).await;
+        data = held.into_data();
+        match result {
+            Ok(0) => return Err(Errno::IO.into()),
+            Ok(n) => done += n as usize,
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(done as u64)
+}

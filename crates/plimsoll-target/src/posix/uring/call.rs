@@ -1,0 +1,361 @@
+//! Operations for a ring, together with everything that the kernel reads and writes for them.
+//!
+//! An entry contains addresses. Those of a [`RingCall`] point into what the call holds, whose memory does not
+//! move when it is moved: names, buffers and contents are on the heap or mapped. The constructors here are
+//! the only places that make such entries. A ring keeps what a call holds until the kernel has reported its
+//! completion, whether or not a worker still waits for it.
+
+use super::file::{FileName, RingFile};
+use crate::error::OpError;
+use crate::posix::calls::SystemCalls;
+use crate::posix::handle::flags_and_mode;
+use crate::posix::names::{BENEATH, PARENT_FLAGS};
+use crate::session_types::{Attributes, EntryKind, OpenHow};
+use crate::write_data::DetachedData;
+use io_uring::{opcode, squeue, types};
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+use std::ffi::CString;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::sync::Arc;
+
+/// Maximum bytes of a transfer (`MAX_RW_COUNT` of the kernel); a longer one is cut short, as by `pread`.
+const MAX_TRANSFER_BYTES: usize = 0x7fff_f000;
+
+/// What the operations of a worker work on.
+pub(super) struct RingCalls {
+    pub(super) calls: SystemCalls,
+    /// The attributes that the last operation requested.
+    attributes: Box<libc::statx>,
+    how: Box<types::OpenHow>,
+    /// A directory that is checked.
+    parent: CString,
+    /// Registered memory.
+    pub(super) buffer: Option<Registered>,
+    pub(super) pool: Option<Registered>,
+}
+
+/// Memory that is registered under an index.
+#[derive(Clone, Copy)]
+pub(super) struct Registered {
+    pub(super) index: u16,
+    pub(super) begin: usize,
+    pub(super) len: usize,
+}
+
+impl Registered {
+    fn index_of(this: Option<Self>, begin: *const u8, len: usize) -> Option<u16> {
+        let this = this?;
+        let is_inside =
+            begin as usize >= this.begin && begin as usize + len <= this.begin + this.len;
+        is_inside.then_some(this.index)
+    }
+}
+
+/// What the kernel uses while an operation is in flight.
+pub(super) enum Held {
+    Nothing,
+    /// The state of a worker, and a file.
+    Calls {
+        calls: Box<RingCalls>,
+        _file: Option<Arc<RingFile>>,
+    },
+    /// The bytes of an asynchronous write, and the file.
+    Data {
+        data: Box<DetachedData>,
+        _file: Arc<RingFile>,
+    },
+    /// A file that is registered.
+    Registration {
+        file: Arc<RingFile>,
+        _descriptor: Box<i32>,
+        index: u32,
+    },
+}
+
+impl Held {
+    pub(super) fn into_calls(self) -> Box<RingCalls> {
+        match self {
+            Self::Calls { calls, .. } => calls,
+            _ => unreachable!("an operation returns what it was given"),
+        }
+    }
+
+    pub(super) fn into_data(self) -> Box<DetachedData> {
+        match self {
+            Self::Data { data, .. } => data,
+            _ => unreachable!("an operation returns what it was given"),
+        }
+    }
+}
+
+/// An operation.
+pub(super) struct RingCall {
+    held: Held,
+    entry: squeue::Entry,
+}
+
+/// The bytes of a write.
+pub(super) enum Source {
+    /// A part of the worker's buffer.
+    Buffer(Range<usize>),
+    /// The next bytes of the worker's content, at most this number.
+    Content(u64),
+}
+
+/// The place of a write, and how it is done.
+#[derive(Clone, Copy)]
+pub(super) struct WriteHow {
+    pub(super) offset: u64,
+    /// Flags as those of `pwritev2`.
+    pub(super) flags: i32,
+}
+
+impl RingCalls {
+    pub(super) fn new(calls: SystemCalls) -> Self {
+        Self {
+            calls,
+            // SAFETY: all zeros is a value of this structure of numbers.
+            attributes: Box::new(unsafe { std::mem::zeroed() }),
+            how: Box::new(types::OpenHow::new()),
+            parent: CString::default(),
+            buffer: None,
+            pool: None,
+        }
+    }
+
+    /// The attributes that an operation has just read.
+    pub(super) fn attributes(&self) -> Attributes {
+        let mode = u32::from(self.attributes.stx_mode);
+        Attributes {
+            kind: match FileType::from_raw_mode(mode) {
+                FileType::RegularFile => EntryKind::File,
+                FileType::Directory => EntryKind::Dir,
+                FileType::Symlink => EntryKind::Link,
+                _ => EntryKind::Other,
+            },
+            size: self.attributes.stx_size,
+        }
+    }
+
+    fn root(&self) -> types::Fd {
+        types::Fd(self.calls.root.as_raw_fd())
+    }
+}
+
+/// Makes an entry name a file as it is known to the ring.
+fn on(file: &RingFile, entry: impl FnOnce(types::Fd) -> squeue::Entry) -> squeue::Entry {
+    match file.name() {
+        FileName::Descriptor(fd) => entry(types::Fd(fd)),
+        FileName::Registered(index) => {
+            entry(types::Fd(index as i32)).flags(squeue::Flags::FIXED_FILE)
+        }
+    }
+}
+
+fn transfer_len(len: usize) -> u32 {
+    len.min(MAX_TRANSFER_BYTES) as u32
+}
+
+/// A write of memory, which is named by its index if it is registered.
+fn write_entry(file: &RingFile, bytes: &[u8], index: Option<u16>, how: WriteHow) -> squeue::Entry {
+    let len = transfer_len(bytes.len());
+    on(file, |fd| match index {
+        Some(index) => opcode::WriteFixed::new(fd, bytes.as_ptr(), len, index)
+            .offset(how.offset)
+            .rw_flags(how.flags)
+            .build(),
+        None => opcode::Write::new(fd, bytes.as_ptr(), len)
+            .offset(how.offset)
+            .rw_flags(how.flags)
+            .build(),
+    })
+}
+
+impl RingCall {
+    pub(super) fn into_parts(self) -> (Held, squeue::Entry) {
+        (self.held, self.entry)
+    }
+
+    fn of(calls: Box<RingCalls>, file: Option<&Arc<RingFile>>, entry: squeue::Entry) -> Self {
+        Self {
+            held: Held::Calls {
+                calls,
+                _file: file.cloned(),
+            },
+            entry,
+        }
+    }
+
+    /// Reads into a part of the worker's buffer.
+    #[inline]
+    pub(super) fn read(
+        mut calls: Box<RingCalls>,
+        file: &Arc<RingFile>,
+        room: Range<usize>,
+        offset: u64,
+    ) -> Self {
+        let registered = calls.buffer;
+        let room = &mut calls.calls.buffer[room];
+        let len = transfer_len(room.len());
+        let begin = room.as_mut_ptr();
+        let entry = on(file, |fd| {
+            match Registered::index_of(registered, begin, len as usize) {
+                Some(index) => opcode::ReadFixed::new(fd, begin, len, index)
+                    .offset(offset)
+                    .build(),
+                None => opcode::Read::new(fd, begin, len).offset(offset).build(),
+            }
+        });
+        Self::of(calls, Some(file), entry)
+    }
+
+    /// Writes bytes of the worker.
+    ///
+    /// # Errors
+    /// `ENOMEM` if they cannot be composed, with what the call would have held.
+    #[inline]
+    pub(super) fn write(
+        mut calls: Box<RingCalls>,
+        file: &Arc<RingFile>,
+        source: Source,
+        how: WriteHow,
+    ) -> Result<Self, (Errno, Box<RingCalls>)> {
+        let (buffer, pool) = (calls.buffer, calls.pool);
+        let (bytes, registered) = match source {
+            Source::Buffer(part) => (&calls.calls.buffer[part], buffer),
+            Source::Content(max) => match calls.calls.source.next_chunk(max) {
+                Ok(bytes) => (bytes, pool),
+                Err(e) => return Err((e, calls)),
+            },
+        };
+        let index = Registered::index_of(registered, bytes.as_ptr(), bytes.len());
+        let entry = write_entry(file, bytes, index, how);
+        Ok(Self::of(calls, Some(file), entry))
+    }
+
+    /// Writes a piece of the bytes of an asynchronous write of `len`, from `done` on.
+    pub(super) fn write_detached(
+        data: Box<DetachedData>,
+        file: &Arc<RingFile>,
+        (done, len): (usize, usize),
+        offset: u64,
+    ) -> Self {
+        let how = WriteHow { offset, flags: 0 };
+        let entry = write_entry(file, data.piece(done, len), None, how);
+        Self {
+            held: Held::Data {
+                data,
+                _file: file.clone(),
+            },
+            entry,
+        }
+    }
+
+    /// Flushes a file; its data alone if `data_only` is set.
+    pub(super) fn fsync(calls: Box<RingCalls>, file: &Arc<RingFile>, data_only: bool) -> Self {
+        let flags = match data_only {
+            true => types::FsyncFlags::DATASYNC,
+            false => types::FsyncFlags::empty(),
+        };
+        let entry = on(file, |fd| opcode::Fsync::new(fd).flags(flags).build());
+        Self::of(calls, Some(file), entry)
+    }
+
+    /// Gives advice on all of a file, such as `POSIX_FADV_RANDOM`.
+    pub(super) fn advise(calls: Box<RingCalls>, file: &Arc<RingFile>, advice: i32) -> Self {
+        let entry = on(file, |fd| opcode::Fadvise::new(fd, 0, advice).build());
+        Self::of(calls, Some(file), entry)
+    }
+
+    pub(super) fn truncate(calls: Box<RingCalls>, file: &Arc<RingFile>, len: u64) -> Self {
+        let entry = on(file, |fd| opcode::Ftruncate::new(fd, len).build());
+        Self::of(calls, Some(file), entry)
+    }
+
+    /// Opens the located file.
+    pub(super) fn open(mut calls: Box<RingCalls>, how: OpenHow) -> Self {
+        let (flags, mode) = flags_and_mode(how);
+        let resolve = calls.calls.name.resolve_flags();
+        *calls.how = types::OpenHow::new()
+            .flags(u64::from(flags.bits()))
+            .mode(u64::from(mode.bits()))
+            .resolve(resolve.bits());
+        let name = calls.calls.name().as_ptr();
+        let entry = opcode::OpenAt2::new(calls.root(), name, &raw const *calls.how);
+        Self::of(calls, None, entry.build())
+    }
+
+    /// Opens a directory only to see that it is in the work directory.
+    pub(super) fn open_parent(mut calls: Box<RingCalls>, parent: CString) -> Self {
+        calls.parent = parent;
+        *calls.how = types::OpenHow::new()
+            .flags(u64::from(PARENT_FLAGS.bits()))
+            .resolve(BENEATH.bits());
+        let parent = calls.parent.as_ptr();
+        let entry = opcode::OpenAt2::new(calls.root(), parent, &raw const *calls.how);
+        Self::of(calls, None, entry.build())
+    }
+
+    /// Closes a descriptor, also if no worker waits for it.
+    pub(super) fn close(calls: Box<RingCalls>, fd: OwnedFd) -> Self {
+        let entry = opcode::Close::new(types::Fd(fd.into_raw_fd())).build();
+        Self::of(calls, None, entry)
+    }
+
+    /// Reads the attributes of the located name.
+    pub(super) fn stat(mut calls: Box<RingCalls>) -> Self {
+        let (root, into) = (calls.root(), (&raw mut *calls.attributes).cast());
+        let entry = opcode::Statx::new(root, calls.calls.name().as_ptr(), into)
+            .flags(AtFlags::SYMLINK_NOFOLLOW.bits() as i32)
+            .mask(libc::STATX_BASIC_STATS)
+            .build();
+        Self::of(calls, None, entry)
+    }
+
+    /// Reads the attributes of an open file.
+    pub(super) fn stat_file(mut calls: Box<RingCalls>, file: &Arc<RingFile>) -> Self {
+        let into = (&raw mut *calls.attributes).cast();
+        let fd = types::Fd(file.fd.as_raw_fd());
+        let entry = opcode::Statx::new(fd, c"".as_ptr(), into)
+            .flags(AtFlags::EMPTY_PATH.bits() as i32)
+            .mask(libc::STATX_BASIC_STATS)
+            .build();
+        Self::of(calls, Some(file), entry)
+    }
+
+    /// Removes the located file, or directory.
+    pub(super) fn unlink(calls: Box<RingCalls>, flags: AtFlags) -> Self {
+        let entry = opcode::UnlinkAt::new(calls.root(), calls.calls.name().as_ptr())
+            .flags(flags.bits() as i32)
+            .build();
+        Self::of(calls, None, entry)
+    }
+
+    pub(super) fn make_dir(calls: Box<RingCalls>) -> Self {
+        let entry = opcode::MkDirAt::new(calls.root(), calls.calls.name().as_ptr())
+            .mode(0o777)
+            .build();
+        Self::of(calls, None, entry)
+    }
+
+    /// Renames the located name to the second name.
+    pub(super) fn rename(calls: Box<RingCalls>) -> Self {
+        let root = calls.root();
+        let (from, to) = (
+            calls.calls.name().as_ptr(),
+            calls.calls.second.get().as_ptr(),
+        );
+        let entry = opcode::RenameAt::new(root, from, root, to).build();
+        Self::of(calls, None, entry)
+    }
+}
+
+/// The descriptor that an open returned.
+pub(super) fn opened(result: Result<u32, Errno>) -> Result<OwnedFd, OpError> {
+    use std::os::fd::FromRawFd;
+    let fd = result?;
+    // SAFETY: the kernel has just created the descriptor, and nothing else has its number.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}

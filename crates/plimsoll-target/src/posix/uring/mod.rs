@@ -1,0 +1,222 @@
+//! Files in a directory, through an io_uring on each lane: many workers share a thread.
+//!
+//! | modules | contents |
+//! | --- | --- |
+//! | `kernel` | what the running kernel offers, and why it offers no ring |
+//! | `options` | the options of the URL |
+//! | `call` | operations with all the memory that the kernel uses for them |
+//! | `slots`, `ring` | the operations in flight, and the ring of a lane |
+//! | `file` | open files, which may be registered with the ring |
+//! | `session`, `operations`, `aio` | the operations of a worker, on the ring or in the pool of threads |
+
+mod aio;
+mod call;
+mod file;
+mod kernel;
+mod operations;
+mod options;
+mod ring;
+mod session;
+mod slots;
+
+use super::{Posix, SCHEME};
+use crate::connect::{Purpose, TargetError};
+use crate::error::OpError;
+use crate::posix::calls::SystemCalls;
+use crate::posix::thread_pool::ThreadPool;
+use crate::session::Target;
+use crate::session_types::{DirectIo, SessionSpec, Space};
+use crate::verifying::{Ledger, VerifyingTarget};
+use kernel::Kernel;
+pub(super) use options::IoOptions;
+use options::PoolOperation;
+use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_plan::{COMPLETION_DELAY, OpKind, WorkDirSpec};
+use ring::{Ring, RingSpec};
+use session::{PoolCall, PoolOperations, UringSession};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Operations that a lane has in the kernel where the device does not say what it queues.
+const DEFAULT_DEPTH: u32 = 1024;
+
+/// Operations for which there is nothing in a ring.
+const WITHOUT_RING: [&str; 8] = [
+    "access",
+    "chmod",
+    "list",
+    "lock",
+    "mapped reads",
+    "mapped writes",
+    "pathconf",
+    "statfs",
+];
+
+/// A work directory whose files are accessed through rings.
+pub(crate) struct UringPosix {
+    posix: Posix,
+    kernel: Kernel,
+    depth: u32,
+    pool: Arc<ThreadPool<PoolCall>>,
+    pooled: PoolOperations,
+}
+
+/// Whether the URL of a `posix` target asks for a ring; `false` if its options cannot be read.
+#[must_use]
+pub(crate) fn is_requested(url: &str) -> bool {
+    IoOptions::parse(url).is_ok_and(|options| options.uring)
+}
+
+/// Why no ring can be used on this machine; `None` if one can.
+#[must_use]
+pub(crate) fn unavailable() -> Option<String> {
+    Kernel::probe().err()
+}
+
+/// Opens the work directory as `posix` does, if the kernel has io_uring.
+pub(crate) fn connect(
+    url: &str,
+    place: &WorkDirSpec,
+    purpose: Purpose,
+) -> Result<UringPosix, TargetError> {
+    let options = IoOptions::parse(url)?;
+    let kernel = Kernel::probe().map_err(|why| {
+        let hint = "io=sync (--io sync) needs none";
+        TargetError::of(SCHEME.name, format!("io=uring: {why}; {hint}"))
+    })?;
+    let posix = super::open_work_dir(place, purpose)?;
+    let mut pooled = options
+        .pool
+        .iter()
+        .fold(PoolOperations::default(), |p, o| p.with(*o));
+    if !kernel.makes_dirs {
+        pooled = pooled.with(PoolOperation::MakeDir);
+    }
+    if !kernel.truncates {
+        pooled = pooled.with(PoolOperation::Truncate);
+    }
+    Ok(UringPosix {
+        depth: options
+            .depth
+            .or_else(|| device_queue(&posix.root))
+            .unwrap_or(DEFAULT_DEPTH),
+        posix,
+        kernel,
+        pool: Arc::default(),
+        pooled,
+    })
+}
+
+/// Requests that the block device of a directory queues (`nr_requests`). More of them would each block
+/// a thread of the kernel.
+fn device_queue(dir: &OwnedFd) -> Option<u32> {
+    let device = rustix::fs::fstat(dir).ok()?.st_dev;
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let base = format!("/sys/dev/block/{major}:{minor}");
+    // A partition has the queue of its disk.
+    let read = |path: String| std::fs::read_to_string(path).ok();
+    let text = read(format!("{base}/queue/nr_requests"))
+        .or_else(|| read(format!("{base}/../queue/nr_requests")))?;
+    let requests: u32 = text.trim().parse().ok()?;
+    Some(requests.clamp(1, DEFAULT_DEPTH))
+}
+
+impl UringPosix {
+    /// Names of the operations that threads execute.
+    fn pooled_names(&self) -> Vec<&'static str> {
+        let chosen = PoolOperation::ALL.into_iter();
+        let chosen = chosen
+            .filter(|o| self.pooled.has(*o))
+            .map(PoolOperation::name);
+        chosen.chain(WITHOUT_RING).collect()
+    }
+}
+
+impl Target for UringPosix {
+    type Session = UringSession;
+    type Verifying = VerifyingTarget<Self>;
+
+    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
+        VerifyingTarget::new(self, ledger)
+    }
+
+    fn describe(&self) -> String {
+        let registered = match self.kernel.registers {
+            true => ", registered files and buffers",
+            false => "",
+        };
+        format!(
+            "{}, io_uring ({}{registered}, at most {} operations of a lane in the kernel); threads \
+             execute {}",
+            self.posix.describe(),
+            self.kernel.setup.flags(),
+            self.depth,
+            self.pooled_names().join(", ")
+        )
+    }
+
+    fn takes_descriptors(&self) -> bool {
+        self.posix.takes_descriptors()
+    }
+
+    fn lane_kind(&self) -> LaneKind {
+        LaneKind::Reactor
+    }
+
+    fn exists(&self) -> bool {
+        self.posix.exists()
+    }
+
+    fn created_work_dir(&self) -> bool {
+        self.posix.created_work_dir()
+    }
+
+    fn remove_work_dir(&self) -> Result<(), OpError> {
+        self.posix.remove_work_dir()
+    }
+
+    fn writable(&self) -> Result<(), OpError> {
+        self.posix.writable()
+    }
+
+    fn space(&self) -> Result<Option<Space>, OpError> {
+        self.posix.space()
+    }
+
+    fn uncacheable_reason(&self) -> Option<&'static str> {
+        self.posix.uncacheable_reason()
+    }
+
+    fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
+        self.posix.unsupported_reason(kind)
+    }
+
+    fn direct_io(&self) -> DirectIo {
+        self.posix.direct_io()
+    }
+
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<UringSession, OpError> {
+        let key = Arc::as_ptr(&self.pool) as usize;
+        let ring = lane.try_lane_shared(key, || -> Result<_, OpError> {
+            let rows = spec.rpc.as_ref();
+            let delays = rows.and_then(|rows| Some((rows.clone(), rows.row(COMPLETION_DELAY)?)));
+            let ring = Rc::new(Ring::new(&RingSpec {
+                kernel: self.kernel,
+                depth: self.depth,
+                delays,
+                lane,
+            })?);
+            lane.attach_completions(&ring);
+            Ok(ring)
+        })?;
+        let calls = SystemCalls::new(self.posix.root.clone(), spec)?;
+        Ok(UringSession::new(
+            lane,
+            ring,
+            calls,
+            self.pool.clone(),
+            self.pooled,
+        ))
+    }
+}

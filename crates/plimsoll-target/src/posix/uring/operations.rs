@@ -1,0 +1,529 @@
+//! The operations of a worker on a ring, and those for which there is nothing in a ring.
+
+use super::aio::AioWrite;
+use super::call::{RingCall, WriteHow, opened};
+use super::file::{RingFile, check_offset};
+use super::options::PoolOperation;
+use super::session::UringSession;
+use crate::error::OpError;
+use crate::posix::handle::{PosixHandle, lock_and_unlock};
+use crate::posix::mix_syscalls::attributes;
+use crate::session::{Session, modify_blocks};
+use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow};
+use memmap2::MmapMut;
+use plimsoll_lane::Stopped;
+use plimsoll_measure::Nanos;
+use plimsoll_plan::Stream;
+use rustix::fs::{AtFlags, Mode};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::ffi::CString;
+use std::sync::Arc;
+
+/// Flags of a write that is on stable storage when it completes.
+const DSYNC: i32 = ReadWriteFlags::DSYNC.bits() as i32;
+
+/// Flags of a write at the end of a file.
+const APPEND: i32 = ReadWriteFlags::APPEND.bits() as i32;
+
+fn size(len: u64) -> Result<usize, Errno> {
+    usize::try_from(len).map_err(|_| Errno::NOMEM)
+}
+
+impl UringSession {
+    /// Checks the directory of the located name, or of the second one.
+    async fn check_parent_of(&mut self, second: bool) -> Result<(), OpError> {
+        let now = self.lane.now();
+        let name = match second {
+            false => self.located().name(),
+            true => self.located().second.get(),
+        };
+        let Some(parent) = self.parents.unchecked(name, now) else {
+            return Ok(());
+        };
+        let parent = CString::new(parent).map_err(|_| Errno::INVAL)?;
+        let path = parent.clone();
+        let found = self
+            .operate(|calls| RingCall::open_parent(calls, path))
+            .await;
+        // Closing a reference to a directory does not block.
+        drop(opened(found)?);
+        self.parents.note(parent.as_bytes(), now);
+        Ok(())
+    }
+
+    /// Reads a part of a file to the buffer as far as there are bytes; returns where they are.
+    async fn fill_buffer(
+        &mut self,
+        file: &Arc<RingFile>,
+        offset: u64,
+        len: usize,
+    ) -> Result<std::ops::Range<usize>, OpError> {
+        check_offset(offset)?;
+        self.reserve_buffer(len)?;
+        let room = self.calls().calls.buffer_range(len)?;
+        self.count_transfer(file);
+        let mut done = 0;
+        while done < len {
+            let (rest, at) = (room.start + done..room.end, offset + done as u64);
+            match self
+                .operate(|calls| RingCall::read(calls, file, rest, at))
+                .await
+            {
+                Ok(0) => break,
+                Ok(n) => done += n as usize,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(room.start..room.start + done)
+    }
+
+    /// Copies these bytes to the buffer and writes them.
+    async fn write_copied(
+        &mut self,
+        file: &Arc<RingFile>,
+        how: WriteHow,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        self.reserve_buffer(bytes.len())?;
+        let room = self.calls().calls.buffer_range(bytes.len())?;
+        self.calls().calls.buffer[room.clone()].copy_from_slice(bytes);
+        self.write_buffer(file, how, room).await
+    }
+
+    async fn unlink_with(&mut self, how: PoolOperation, flags: AtFlags) -> Result<(), OpError> {
+        if self.pooled.has(how) {
+            return self
+                .in_pool(move |c| Ok(rustix::fs::unlinkat(&c.root, c.name(), flags)?))
+                .await;
+        }
+        self.operate(|calls| RingCall::unlink(calls, flags)).await?;
+        Ok(())
+    }
+}
+
+impl Session for UringSession {
+    type Handle = Arc<RingFile>;
+
+    #[inline]
+    fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.calls().calls.name.locate(push);
+    }
+
+    #[inline]
+    fn locate_in(
+        &mut self,
+        dir: u64,
+        push_dir: impl FnOnce(&mut Vec<u8>),
+        push_name: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.calls().calls.name.locate_in(dir, push_dir, push_name);
+    }
+
+    fn reserve(&mut self, len: u64) -> Result<(), OpError> {
+        Ok(self.reserve_buffer(size(len)?)?)
+    }
+
+    #[inline]
+    fn compose(&mut self, len: u64) -> Result<(), OpError> {
+        self.register_content();
+        Ok(self.calls().calls.source.prepare(len)?)
+    }
+
+    fn begin_content(&mut self, stream: Stream) {
+        self.calls().calls.source.restart(stream);
+    }
+
+    async fn check_parent(&mut self) -> Result<(), OpError> {
+        self.check_parent_of(false).await
+    }
+
+    async fn open(&mut self, how: OpenHow) -> Result<Arc<RingFile>, OpError> {
+        if self.pooled.has(PoolOperation::Open) {
+            let opened = self.in_pool(move |c| PosixHandle::open(&c.root, &c.name, how));
+            return Ok(Arc::new(RingFile::new(opened.await?.fd)));
+        }
+        let fd = loop {
+            match self.operate(|calls| RingCall::open(calls, how)).await {
+                // The kernel gives up when a rename elsewhere races with the lookup.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                other => break opened(other)?,
+            }
+        };
+        let file = Arc::new(RingFile::new(fd));
+        if how.no_read_ahead {
+            let random = libc::POSIX_FADV_RANDOM;
+            self.operate(|calls| RingCall::advise(calls, &file, random))
+                .await?;
+        }
+        Ok(file)
+    }
+
+    async fn close(&mut self, handle: Arc<RingFile>) -> Result<(), OpError> {
+        self.aio.drain(&handle).await;
+        self.ring.unregister_file(&handle);
+        // An operation that nothing waits for may still share it, and closes it with its end.
+        if let Ok(file) = Arc::try_unwrap(handle) {
+            self.operate(|calls| RingCall::close(calls, file.fd))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn read(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
+        let read = self.read_into_buffer(handle, offset, size(len)?).await?;
+        Ok(read.len() as u64)
+    }
+
+    async fn write(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), OpError> {
+        let how = WriteHow { offset, flags: 0 };
+        self.write_content(handle, how, len, true).await
+    }
+
+    async fn read_bytes(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<u64, OpError> {
+        // Not into the caller's memory, which may be gone before an operation that was given up is.
+        let read = self.read_into_buffer(handle, offset, bytes.len()).await?;
+        let len = read.len();
+        bytes[..len].copy_from_slice(&self.calls().calls.buffer[read]);
+        Ok(len as u64)
+    }
+
+    async fn write_bytes(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        let how = WriteHow { offset, flags: 0 };
+        self.write_copied(handle, how, bytes).await
+    }
+
+    async fn append(&mut self, handle: &Arc<RingFile>, len: u64) -> Result<(), OpError> {
+        let how = WriteHow {
+            offset: 0,
+            flags: APPEND,
+        };
+        self.write_content(handle, how, len, false).await
+    }
+
+    async fn fsync(&mut self, handle: &Arc<RingFile>) -> Result<(), OpError> {
+        if self.pooled.has(PoolOperation::Fsync) {
+            return self
+                .in_pool_on(handle, |_, file| Ok(rustix::fs::fsync(file)?))
+                .await;
+        }
+        self.operate(|calls| RingCall::fsync(calls, handle, false))
+            .await?;
+        Ok(())
+    }
+
+    async fn stat_handle(&mut self, handle: &Arc<RingFile>) -> Result<Attributes, OpError> {
+        if self.pooled.has(PoolOperation::Stat) {
+            return self
+                .in_pool_on(handle, |_, file| Ok(attributes(&rustix::fs::fstat(file)?)))
+                .await;
+        }
+        self.operate(|calls| RingCall::stat_file(calls, handle))
+            .await?;
+        Ok(self.calls().attributes())
+    }
+
+    async fn drop_cache(&mut self, handle: &Arc<RingFile>) -> Result<(), OpError> {
+        // Dirty pages are not dropped, so they are written first.
+        self.operate(|calls| RingCall::fsync(calls, handle, true))
+            .await?;
+        // As without a ring: the second call finds pages that another processor held for a moment.
+        for _ in 0..2 {
+            let unneeded = libc::POSIX_FADV_DONTNEED;
+            self.operate(|calls| RingCall::advise(calls, handle, unneeded))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn stat(&mut self) -> Result<Attributes, OpError> {
+        if self.pooled.has(PoolOperation::Stat) {
+            return self.in_pool(|c| c.stat_located()).await;
+        }
+        self.operate(RingCall::stat).await?;
+        Ok(self.calls().attributes())
+    }
+
+    async fn unlink(&mut self) -> Result<(), OpError> {
+        self.unlink_with(PoolOperation::Delete, AtFlags::empty())
+            .await
+    }
+
+    async fn make_dir(&mut self) -> Result<(), OpError> {
+        if self.pooled.has(PoolOperation::MakeDir) {
+            let mode = Mode::from_raw_mode(0o777);
+            return self
+                .in_pool(move |c| Ok(rustix::fs::mkdirat(&c.root, c.name(), mode)?))
+                .await;
+        }
+        self.operate(RingCall::make_dir).await?;
+        Ok(())
+    }
+
+    async fn remove_dir(&mut self) -> Result<(), OpError> {
+        self.unlink_with(PoolOperation::RemoveDir, AtFlags::REMOVEDIR)
+            .await
+    }
+
+    async fn list(&mut self) -> Result<ListTotals, OpError> {
+        self.in_pool(|c| c.list_located()).await
+    }
+
+    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.calls().calls.second.locate(push);
+    }
+
+    async fn check_second_parent(&mut self) -> Result<(), OpError> {
+        self.check_parent_of(true).await
+    }
+
+    async fn rename(&mut self) -> Result<(), OpError> {
+        if self.pooled.has(PoolOperation::Rename) {
+            return self
+                .in_pool(|c| {
+                    let (root, to) = (&c.root, c.second.get());
+                    Ok(rustix::fs::renameat(root, c.name(), root, to)?)
+                })
+                .await;
+        }
+        self.operate(RingCall::rename).await?;
+        Ok(())
+    }
+
+    async fn access(&mut self) -> Result<(), OpError> {
+        self.in_pool(|c| c.access_located()).await
+    }
+
+    async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
+        self.in_pool(move |c| c.set_mode(mode)).await
+    }
+
+    async fn statfs(&mut self) -> Result<(), OpError> {
+        self.in_pool(|c| c.request_space()).await
+    }
+
+    async fn pathconf(&mut self) -> Result<(), OpError> {
+        self.in_pool(|c| c.request_name_length()).await
+    }
+
+    async fn truncate(&mut self, handle: &Arc<RingFile>, len: u64) -> Result<(), OpError> {
+        if self.pooled.has(PoolOperation::Truncate) {
+            return self
+                .in_pool_on(handle, move |_, file| Ok(rustix::fs::ftruncate(file, len)?))
+                .await;
+        }
+        self.operate(|calls| RingCall::truncate(calls, handle, len))
+            .await?;
+        Ok(())
+    }
+
+    async fn lock(&mut self, handle: &Arc<RingFile>, offset: u64, len: u64) -> Result<(), OpError> {
+        self.in_pool_on(handle, move |_, file| lock_and_unlock(file, offset, len))
+            .await
+    }
+
+    async fn write_stable(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: Option<u64>,
+        len: u64,
+    ) -> Result<(), OpError> {
+        let how = WriteHow {
+            offset: offset.unwrap_or(0),
+            flags: match offset {
+                Some(_) => DSYNC,
+                None => DSYNC | APPEND,
+            },
+        };
+        self.write_content(handle, how, len, offset.is_some()).await
+    }
+
+    async fn modify(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
+        let read = self.fill_buffer(handle, offset, size(len)?).await?;
+        modify_blocks(&mut self.calls().calls.buffer[read.clone()]);
+        let bytes = read.len() as u64;
+        let how = WriteHow { offset, flags: 0 };
+        self.write_buffer(handle, how, read).await?;
+        Ok(2 * bytes)
+    }
+
+    async fn copy(
+        &mut self,
+        from: &Arc<RingFile>,
+        to: &Arc<RingFile>,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
+        let read = self.fill_buffer(from, offset, size(len)?).await?;
+        let bytes = read.len() as u64;
+        let how = WriteHow { offset, flags: 0 };
+        self.write_buffer(to, how, read).await?;
+        Ok(bytes)
+    }
+
+    async fn map_read(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), OpError> {
+        self.in_pool_on(handle, move |c, file| c.read_mapped(file, offset, len))
+            .await
+    }
+
+    async fn map_write(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        len: u64,
+        flush: bool,
+    ) -> Result<(), OpError> {
+        self.in_pool_on(handle, move |c, file| {
+            c.write_mapped(file, offset, len, flush)
+        })
+        .await
+    }
+
+    async fn write_bytes_stable(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        let how = WriteHow {
+            offset,
+            flags: DSYNC,
+        };
+        self.write_copied(handle, how, bytes).await
+    }
+
+    async fn map_read_bytes(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), OpError> {
+        let len = bytes.len();
+        let read = self.in_pool_on(handle, move |c, file| {
+            let mut read = vec![0; len];
+            c.read_mapped_bytes(file, offset, &mut read)?;
+            Ok(read)
+        });
+        bytes.copy_from_slice(&read.await?);
+        Ok(())
+    }
+
+    async fn map_write_bytes(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        bytes: &[u8],
+        flush: bool,
+    ) -> Result<(), OpError> {
+        let bytes = bytes.to_vec();
+        self.in_pool_on(handle, move |c, file| {
+            c.write_mapped_bytes(file, offset, &bytes, flush)
+        })
+        .await
+    }
+
+    #[inline]
+    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
+        Ok(self.calls().calls.source.prepare_detached(len)?)
+    }
+
+    fn aio_write(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        len: u64,
+        tag: u32,
+    ) -> Result<(), OpError> {
+        let write = AioWrite {
+            file: handle.clone(),
+            offset,
+            len: size(len)?,
+            tag,
+            data: self.calls().calls.source.take_detached(len)?,
+        };
+        self.aio.push(write);
+        Ok(())
+    }
+
+    fn aio_write_bytes(
+        &mut self,
+        handle: &Arc<RingFile>,
+        offset: u64,
+        bytes: MmapMut,
+        len: usize,
+        tag: u32,
+    ) -> Result<(), OpError> {
+        let write = AioWrite {
+            file: handle.clone(),
+            offset,
+            len,
+            tag,
+            data: self.calls().calls.source.detached_bytes(bytes),
+        };
+        self.aio.push(write);
+        Ok(())
+    }
+
+    fn aio_pending(&self) -> usize {
+        self.aio.pending()
+    }
+
+    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+        self.aio.under_way()
+    }
+
+    async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
+        self.aio.take(count, done).await
+    }
+
+    fn aio_abandon(&mut self) {
+        self.aio.abandon();
+    }
+
+    async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
+        self.in_pool(|c| c.located_entries()).await
+    }
+
+    async fn get(&mut self) -> Result<Vec<u8>, OpError> {
+        self.in_pool(|c| c.located_contents()).await
+    }
+
+    async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError> {
+        let bytes = bytes.to_vec();
+        self.in_pool(move |c| c.make_or_replace(&bytes)).await
+    }
+
+    async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError> {
+        self.in_pool(move |c| c.remove_located(kind)).await
+    }
+}

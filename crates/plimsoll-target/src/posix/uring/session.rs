@@ -1,0 +1,316 @@
+//! One worker's state on a ring, and how it executes an operation: on the ring, or in the pool.
+
+use super::aio::AioWrites;
+use super::call::{Registered, RingCall, RingCalls, Source, WriteHow};
+use super::file::{RingFile, check_offset};
+use super::options::PoolOperation;
+use super::ring::Ring;
+use crate::error::OpError;
+use crate::posix::calls::SystemCalls;
+use crate::posix::names::CheckedParents;
+use crate::posix::thread_pool::{PoolJob, ThreadPool, lock};
+use plimsoll_lane::Lane;
+use rustix::io::Errno;
+use std::future::poll_fn;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+
+/// Bytes of a worker's buffer up to which it is registered: registered memory is locked.
+const MAX_REGISTERED_BYTES: usize = 1 << 20;
+
+/// System calls of a worker that a thread of the pool makes.
+pub(super) struct PoolCall(Box<dyn FnOnce() + Send>);
+
+impl PoolJob for PoolCall {
+    const THREAD: &'static str = "uring-pool";
+
+    fn run(self) {
+        (self.0)();
+    }
+}
+
+/// The operations that the pool executes although a ring has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct PoolOperations(u16);
+
+impl PoolOperations {
+    pub(super) fn with(self, operation: PoolOperation) -> Self {
+        Self(self.0 | 1 << operation as u16)
+    }
+
+    #[inline]
+    pub(super) fn has(self, operation: PoolOperation) -> bool {
+        self.0 & 1 << operation as u16 != 0
+    }
+}
+
+pub(crate) struct UringSession {
+    pub(super) lane: Lane,
+    pub(super) ring: Rc<Ring>,
+    /// `None` while an operation is in flight.
+    calls: Option<Box<RingCalls>>,
+    pub(super) parents: Box<CheckedParents>,
+    pub(super) aio: AioWrites,
+    pool: Arc<ThreadPool<PoolCall>>,
+    pub(super) pooled: PoolOperations,
+    has_registered_content: bool,
+}
+
+/// Whether the pool has done its work.
+struct PoolReply<R> {
+    done: Option<(Box<RingCalls>, Result<R, OpError>)>,
+    waker: Option<Waker>,
+}
+
+impl UringSession {
+    pub(super) fn new(
+        lane: &Lane,
+        ring: Rc<Ring>,
+        calls: SystemCalls,
+        pool: Arc<ThreadPool<PoolCall>>,
+        pooled: PoolOperations,
+    ) -> Self {
+        let mut session = Self {
+            lane: lane.clone(),
+            aio: AioWrites::new(lane, ring.clone()),
+            ring,
+            calls: Some(Box::new(RingCalls::new(calls))),
+            parents: Box::default(),
+            pool,
+            pooled,
+            has_registered_content: false,
+        };
+        session.register_buffer();
+        session
+    }
+
+    /// What the worker's operations work on.
+    #[inline]
+    pub(super) fn calls(&mut self) -> &mut RingCalls {
+        self.calls
+            .as_mut()
+            .expect("a worker has one operation at a time")
+    }
+
+    /// What is located.
+    pub(super) fn located(&self) -> &SystemCalls {
+        let calls = self.calls.as_ref();
+        &calls.expect("a worker has one operation at a time").calls
+    }
+
+    /// Makes the buffer at least `len` bytes long.
+    pub(super) fn reserve_buffer(&mut self, len: usize) -> Result<(), Errno> {
+        let before = self.calls().calls.buffer.as_ptr();
+        self.calls().calls.reserve_buffer(len)?;
+        if self.calls().calls.buffer.as_ptr() != before {
+            self.register_buffer();
+        }
+        Ok(())
+    }
+
+    /// Registers the buffer, unless it is so large that too much memory would be locked.
+    fn register_buffer(&mut self) {
+        let ring = self.ring.clone();
+        let calls = self.calls();
+        if let Some(old) = calls.buffer.take() {
+            ring.forget_memory(old.index);
+        }
+        let (begin, len) = (calls.calls.buffer.as_mut_ptr(), calls.calls.buffer.len());
+        if len <= MAX_REGISTERED_BYTES {
+            calls.buffer = ring.register_memory(begin, len).map(|index| Registered {
+                index,
+                begin: begin as usize,
+                len,
+            });
+        }
+    }
+
+    /// Executes an operation on the ring.
+    #[inline]
+    pub(super) async fn operate(
+        &mut self,
+        call: impl FnOnce(Box<RingCalls>) -> RingCall,
+    ) -> Result<u32, Errno> {
+        let calls = self.calls.take();
+        let calls = calls.expect("a worker has one operation at a time");
+        let (result, held) = self.ring.start(call(calls)).await;
+        self.calls = Some(held.into_calls());
+        result
+    }
+
+    /// Counts a transfer of a file, which is registered when it has had some.
+    #[inline]
+    pub(super) fn count_transfer(&self, file: &Arc<RingFile>) {
+        if file.count_transfer() {
+            self.ring.register_file(file);
+        }
+    }
+
+    /// Reads up to `len` bytes into the buffer; returns where they are.
+    pub(super) async fn read_into_buffer(
+        &mut self,
+        file: &Arc<RingFile>,
+        offset: u64,
+        len: usize,
+    ) -> Result<std::ops::Range<usize>, OpError> {
+        check_offset(offset)?;
+        self.reserve_buffer(len)?;
+        let room = self.calls().calls.buffer_range(len)?;
+        self.count_transfer(file);
+        loop {
+            let piece = room.clone();
+            match self
+                .operate(|calls| RingCall::read(calls, file, piece, offset))
+                .await
+            {
+                Err(Errno::INTR) => {}
+                other => return Ok(room.start..room.start + other? as usize),
+            }
+        }
+    }
+
+    /// Writes `len` bytes of the worker's content.
+    pub(super) async fn write_content(
+        &mut self,
+        file: &Arc<RingFile>,
+        how: WriteHow,
+        len: u64,
+        moves_on: bool,
+    ) -> Result<(), OpError> {
+        let mut done = 0;
+        while done < len {
+            let mut how = how;
+            how.offset += if moves_on { done } else { 0 };
+            match self
+                .write_once(file, Source::Content(len - done), how)
+                .await
+            {
+                Ok(0) => return Err(Errno::IO.into()),
+                Ok(n) => done += u64::from(n),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of a part of the buffer.
+    pub(super) async fn write_buffer(
+        &mut self,
+        file: &Arc<RingFile>,
+        how: WriteHow,
+        part: std::ops::Range<usize>,
+    ) -> Result<(), OpError> {
+        let (mut begin, mut how) = (part.start, how);
+        while begin < part.end {
+            match self
+                .write_once(file, Source::Buffer(begin..part.end), how)
+                .await
+            {
+                Ok(0) => return Err(Errno::IO.into()),
+                Ok(n) => {
+                    begin += n as usize;
+                    how.offset += u64::from(n);
+                }
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    async fn write_once(
+        &mut self,
+        file: &Arc<RingFile>,
+        source: Source,
+        how: WriteHow,
+    ) -> Result<u32, Errno> {
+        check_offset(how.offset)?;
+        self.count_transfer(file);
+        let calls = self.calls.take();
+        let calls = calls.expect("a worker has one operation at a time");
+        let call = match RingCall::write(calls, file, source, how) {
+            Ok(call) => call,
+            Err((e, calls)) => {
+                self.calls = Some(calls);
+                return Err(e);
+            }
+        };
+        let (result, held) = self.ring.start(call).await;
+        self.calls = Some(held.into_calls());
+        result
+    }
+
+    /// Has the bytes of the pool of contents registered, by the first worker of the lane that writes.
+    pub(super) fn register_content(&mut self) {
+        if self.has_registered_content {
+            return;
+        }
+        self.has_registered_content = true;
+        let pool = self.calls().calls.source.pool().clone();
+        if !pool.is_composed() {
+            self.calls().pool = self.ring.register_content(&pool);
+        }
+    }
+
+    /// Has a thread of the pool make system calls.
+    pub(super) async fn in_pool<R: Send + 'static>(
+        &mut self,
+        call: impl FnOnce(&mut SystemCalls) -> Result<R, OpError> + Send + 'static,
+    ) -> Result<R, OpError> {
+        let calls = self.calls.take();
+        let mut calls = calls.expect("a worker has one operation at a time");
+        let reply = Arc::new(Mutex::new(PoolReply {
+            done: None,
+            waker: None,
+        }));
+        let to = reply.clone();
+        let job = PoolCall(Box::new(move || {
+            let result = call(&mut calls.calls);
+            let mut reply = lock(&to);
+            reply.done = Some((calls, result));
+            if let Some(waker) = reply.waker.take() {
+                drop(reply);
+                waker.wake();
+            }
+        }));
+        // Without a thread the job, and the worker's state with it, is lost: the run ends.
+        self.pool
+            .submit(job)
+            .expect("the pool of threads can be started");
+        let (calls, result) = poll_fn(|context| {
+            let mut reply = lock(&reply);
+            match reply.done.take() {
+                Some(done) => Poll::Ready(done),
+                None => {
+                    reply.waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+        self.calls = Some(calls);
+        result
+    }
+
+    /// [`UringSession::in_pool`] for calls on a file.
+    pub(super) async fn in_pool_on<R: Send + 'static>(
+        &mut self,
+        file: &Arc<RingFile>,
+        call: impl FnOnce(&mut SystemCalls, &OwnedFd) -> Result<R, OpError> + Send + 'static,
+    ) -> Result<R, OpError> {
+        let file = file.clone();
+        self.in_pool(move |calls| call(calls, &file.fd)).await
+    }
+}
+
+impl Drop for UringSession {
+    fn drop(&mut self) {
+        if let Some(registered) = self.calls.as_ref().and_then(|calls| calls.buffer) {
+            self.ring.forget_memory(registered.index);
+        }
+    }
+}

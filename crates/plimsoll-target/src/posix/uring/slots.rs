@@ -1,0 +1,169 @@
+//! The operations of a ring that have not been taken by their workers.
+
+use super::call::Held;
+use plimsoll_measure::Nanos;
+
+/// The state of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SlotState {
+    Vacant,
+    /// Queued or in the kernel.
+    InFlight,
+    Completed,
+    /// In flight, and no worker waits for it.
+    Orphaned,
+}
+
+/// An operation, and all that the kernel may read and write for it.
+struct Slot {
+    state: SlotState,
+    /// The task that waits for it.
+    task: u32,
+    /// The look at the completions before which it was submitted.
+    look: u32,
+    /// The result of its completion.
+    result: i32,
+    /// The earliest time at which it may have completed.
+    completed: Nanos,
+    held: Held,
+}
+
+/// An operation that has completed.
+pub(super) struct Completed {
+    pub(super) result: i32,
+    /// The earliest time at which it may have completed.
+    pub(super) completed: Nanos,
+    pub(super) held: Held,
+}
+
+/// Operations by their numbers.
+#[derive(Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    vacant: Vec<u32>,
+}
+
+/// What a look at the completions knows.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    /// Its number.
+    pub(super) number: u32,
+    /// When the one before it ended, if completions were there when it began.
+    pub(super) waiting_since: Option<Nanos>,
+    /// When it began to take completions.
+    pub(super) now: Nanos,
+}
+
+impl Slots {
+    /// Number of operations that are not completed and taken.
+    pub(super) fn used(&self) -> usize {
+        self.slots.len() - self.vacant.len()
+    }
+
+    /// Adds an operation; without a task, no worker waits for it.
+    pub(super) fn add(&mut self, held: Held, task: Option<u32>, look: u32) -> u32 {
+        let slot = Slot {
+            state: match task {
+                Some(_) => SlotState::InFlight,
+                None => SlotState::Orphaned,
+            },
+            task: task.unwrap_or(0),
+            look,
+            result: 0,
+            completed: 0,
+            held,
+        };
+        match self.vacant.pop() {
+            Some(number) => {
+                let place = &mut self.slots[number as usize];
+                debug_assert_eq!(place.state, SlotState::Vacant);
+                *place = slot;
+                number
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Notes that a queued operation is submitted before this look.
+    pub(super) fn set_look(&mut self, number: u32, look: u32) {
+        self.slots[number as usize].look = look;
+    }
+
+    /// Sets the task that is to be woken.
+    #[inline]
+    pub(super) fn set_task(&mut self, number: u32, task: u32) {
+        self.slots[number as usize].task = task;
+    }
+
+    /// Notes a completion. Returns the task that waits for it, or what was held for nothing that waits.
+    #[inline]
+    pub(super) fn complete(&mut self, number: u32, result: i32, look: Look) -> Result<u32, Held> {
+        let slot = &mut self.slots[number as usize];
+        match slot.state {
+            SlotState::InFlight => {
+                slot.state = SlotState::Completed;
+                slot.result = result;
+                slot.completed = match look.waiting_since {
+                    // What was submitted just now cannot have waited.
+                    Some(since) if slot.look != look.number => since,
+                    _ => look.now,
+                };
+                Ok(slot.task)
+            }
+            SlotState::Orphaned => Err(self.vacate(number)),
+            state @ (SlotState::Vacant | SlotState::Completed) => {
+                unreachable!("a completion for operation {number}, which is {state:?}")
+            }
+        }
+    }
+
+    /// Takes an operation, if it has completed.
+    #[inline]
+    pub(super) fn take(&mut self, number: u32) -> Option<Completed> {
+        let slot = &self.slots[number as usize];
+        if slot.state != SlotState::Completed {
+            debug_assert_eq!(slot.state, SlotState::InFlight);
+            return None;
+        }
+        let (result, completed) = (slot.result, slot.completed);
+        Some(Completed {
+            result,
+            completed,
+            held: self.vacate(number),
+        })
+    }
+
+    /// Notes that no worker waits for an operation. Returns whether it is still in flight.
+    pub(super) fn orphan(&mut self, number: u32) -> bool {
+        let slot = &mut self.slots[number as usize];
+        match slot.state {
+            SlotState::InFlight => {
+                slot.state = SlotState::Orphaned;
+                true
+            }
+            SlotState::Completed => {
+                self.vacate(number);
+                false
+            }
+            SlotState::Vacant | SlotState::Orphaned => false,
+        }
+    }
+
+    /// Removes an operation that is not in the kernel.
+    pub(super) fn vacate(&mut self, number: u32) -> Held {
+        let slot = &mut self.slots[number as usize];
+        slot.state = SlotState::Vacant;
+        self.vacant.push(number);
+        std::mem::replace(&mut slot.held, Held::Nothing)
+    }
+
+    /// Numbers of the operations that are in flight.
+    pub(super) fn in_flight(&self) -> Vec<u32> {
+        let slots = (0..).zip(&self.slots);
+        let of = |s: &Slot| matches!(s.state, SlotState::InFlight | SlotState::Orphaned);
+        slots.filter(|(_, s)| of(s)).map(|(n, _)| n).collect()
+    }
+}

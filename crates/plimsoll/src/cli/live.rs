@@ -1,0 +1,38 @@
+//! `--live`: where runs in progress can be shown on the whole terminal.
+
+use super::{Command, StudyCommand};
+use crate::console::Stream;
+use crate::exit::CommandError;
+use plimsoll_engine::ClockKind;
+
+impl Command {
+    /// Refuses `--live` where there is no terminal that can be drawn on, or no real time to show.
+    ///
+    /// # Errors
+    /// If it is refused.
+    pub fn check_live(&self) -> Result<(), CommandError> {
+        let (output, clock) = match self {
+            Self::Run(args) => (&args.manner, args.workload.how.clock()),
+            Self::Curve(args) => (&args.manner, args.how.clock()),
+            Self::Find(args) => (&args.manner, args.how.clock()),
+            Self::Profile(args) => (&args.manner, args.how.clock()),
+            Self::Study(StudyCommand::Nfs4Opens(args)) => (&args.manner, args.how.clock()),
+            _ => return Ok(()),
+        };
+        if !output.live {
+            return Ok(());
+        }
+        if clock == ClockKind::Virtual {
+            return Err(CommandError::usage(
+                "--live shows runs in real time, and the time of this one is virtual",
+            ));
+        }
+        if !Stream::Err.rewrites() {
+            return Err(CommandError::usage(
+                "--live draws on the terminal of the standard error: that is no terminal here, or one that \
+                 cannot be drawn on (TERM)",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! `hosts check`: what a run on other machines needs, host by host.
+
+mod bandwidth;
+
+use crate::cli::{HostsCheckArgs, HostsCommand};
+use crate::communicator::Communicator;
+use crate::exit::{CommandError, Exit};
+use crate::hosts::{self, HostPlace};
+use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
+use plimsoll_report::inline_latency;
+use serde::{Deserialize, Serialize};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use tempfile::NamedTempFile;
+
+/// Comparisons of the clocks; the one with the shortest round trip counts.
+const CLOCK_COMPARISONS: u32 = 5;
+/// Difference of the clocks that gets a warning: times in results of other programs would not match.
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(1);
+
+/// Runs a command about hosts.
+pub fn run(command: &HostsCommand) -> Result<Exit, CommandError> {
+    let HostsCommand::Check(args) = command;
+    match plimsoll_ranks::is_assigned_rank() {
+        true => {
+            let communicator = Communicator::join_launched()?;
+            let reply = reply(communicator.ranks());
+            reply.map(|()| Exit::Valid).map_err(CommandError::failed)
+        }
+        false => check(args),
+    }
+}
+
+/// What the hosts of a connection are to do.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Task {
+    /// To report what each is.
+    Inspection,
+    /// To measure the bandwidth between them.
+    Bandwidth,
+}
+
+/// What a host says of itself.
+#[derive(Debug, Serialize, Deserialize)]
+struct HostFacts {
+    /// Its own name.
+    name: String,
+    processors: usize,
+    /// What is wrong with the work directory.
+    dir: Result<(), String>,
+}
+
+/// What was found of a host.
+#[derive(Debug)]
+struct HostReport {
+    facts: HostFacts,
+    round_trip: Duration,
+    /// How far its clock is ahead, in seconds.
+    clock_ahead_s: f64,
+}
+
+/// The file by which hosts recognise the work directory.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct CheckFile {
+    /// The directory as it was given; `None` if none is to be checked.
+    dir: Option<PathBuf>,
+    name: PathBuf,
+    contents: String,
+}
+
+fn check(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
+    let group = args.hosts().group(1, false)?;
+    if args.bandwidth && group.hosts.len() < 2 {
+        let message =
+            "--bandwidth: there is one host: expected two and more, which send to each other";
+        return Err(CommandError::usage(message));
+    }
+    let (file, contents) = match &args.dir {
+        Some(dir) => {
+            let (file, check) = check_file(dir)?;
+            (Some(file), check)
+        }
+        None => (None, CheckFile::default()),
+    };
+    let reports: Vec<Result<HostReport, String>> = thread::scope(|scope| {
+        let inspect = |host: &plimsoll_ranks::Host| {
+            let mut host = host.clone();
+            host.ranks = 1;
+            let alone = HostGroup {
+                hosts: vec![host],
+                ..group.clone()
+            };
+            let contents = &contents;
+            scope.spawn(move || inspect(&alone, contents))
+        };
+        let threads: Vec<_> = group.hosts.iter().map(inspect).collect();
+        let joined = threads.into_iter().map(|t| t.join());
+        joined
+            .map(|r| r.expect("checking a host does not panic"))
+            .collect()
+    });
+    drop(file);
+    let mut text = String::new();
+    let mut is_sound = true;
+    let mut reached = Vec::new();
+    for (host, report) in group.hosts.iter().zip(reports) {
+        match report {
+            Ok(report) => {
+                reached.push(plimsoll_ranks::Host {
+                    ranks: 1,
+                    ..host.clone()
+                });
+                is_sound &= report.facts.dir.is_ok();
+                text += &line(&host.name, &report, args.dir.is_some());
+            }
+            Err(error) => {
+                is_sound = false;
+                text += &format!("{error}\n");
+            }
+        }
+    }
+    super::print(&text)?;
+    if args.bandwidth && reached.len() > 1 {
+        let group = HostGroup {
+            hosts: reached,
+            ..group
+        };
+        let mut printed = Ok(Exit::Valid);
+        let mut show = |line: &str| printed = super::print(line);
+        let measured = bandwidth::measure(&group, &mut show).map_err(CommandError::failed)?;
+        printed?;
+        is_sound &= measured;
+    }
+    match is_sound {
+        true => Ok(Exit::Valid),
+        false => Ok(Exit::Failed),
+    }
+}
+
+/// Creates a file that only this command knows, which is removed when it is dropped.
+fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
+    let failed = |e| CommandError::usage(format!("--dir {}: {e}", dir.display()));
+    let builder = tempfile::Builder::new()
+        .prefix(".plimsoll-check-")
+        .tempfile_in(dir);
+    let mut file = builder.map_err(failed)?;
+    // Another directory does not have this name, whose random part is repeated in the file.
+    let name = PathBuf::from(file.path().file_name().expect("a file has a name"));
+    let contents = format!("{} {}", std::process::id(), name.display());
+    file.write_all(contents.as_bytes()).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    let check = CheckFile {
+        dir: Some(dir.to_owned()),
+        name,
+        contents,
+    };
+    Ok((file, check))
+}
+
+/// Starts the program on a host and exchanges messages with it.
+fn inspect(group: &HostGroup, file: &CheckFile) -> Result<HostReport, String> {
+    let ranks = connect_hosts(group).map_err(|e| e.to_string())?;
+    exchange(&*ranks, file).map_err(|e| e.to_string())
+}
+
+fn exchange(ranks: &dyn Ranks, file: &CheckFile) -> Result<HostReport, RankError> {
+    bandwidth::broadcast(ranks, &Task::Inspection)?;
+    ranks.agree_on_start()?;
+    let spread = ranks.report_start(Instant::now())?;
+    let mut closest: Option<(Duration, f64)> = None;
+    for _ in 0..CLOCK_COMPARISONS {
+        ranks.max(0)?;
+        let (begun, sent) = (Instant::now(), seconds_of(SystemTime::now()));
+        let mut theirs = 0.0;
+        ranks.collect(vec![], &mut |rank, bytes| {
+            if rank == 1 {
+                theirs = serde_json::from_slice(&bytes).unwrap_or_default();
+            }
+        })?;
+        let round_trip = begun.elapsed();
+        // Theirs was read when half of the round trip had passed.
+        let ahead = theirs - (sent + round_trip.as_secs_f64() / 2.0);
+        if closest.is_none_or(|(shortest, _)| round_trip < shortest) {
+            closest = Some((round_trip, ahead));
+        }
+    }
+    ranks.broadcast(serde_json::to_vec(file).expect("it can be serialised"))?;
+    let mut facts = None;
+    ranks.collect(vec![], &mut |rank, bytes| {
+        if rank == 1 {
+            facts = serde_json::from_slice(&bytes).ok();
+        }
+    })?;
+    let unreadable = || RankError::new(1, "it sent something unreadable");
+    Ok(HostReport {
+        facts: facts.ok_or_else(unreadable)?,
+        round_trip: spread.map_or(Duration::ZERO, |s| s.round_trip),
+        clock_ahead_s: closest.map_or(0.0, |(_, ahead)| ahead),
+    })
+}
+
+/// The other side, on the host.
+fn reply(ranks: &dyn Ranks) -> Result<(), String> {
+    let task = ranks.broadcast(vec![]).map_err(|e| e.to_string())?;
+    match bandwidth::decode(&task)? {
+        Task::Inspection => describe(ranks),
+        Task::Bandwidth => bandwidth::reply(ranks),
+    }
+}
+
+/// The other side of [`exchange`].
+fn describe(ranks: &dyn Ranks) -> Result<(), String> {
+    let failed = |e: RankError| e.to_string();
+    ranks.agree_on_start().map_err(failed)?;
+    ranks.report_start(Instant::now()).map_err(failed)?;
+    for _ in 0..CLOCK_COMPARISONS {
+        ranks.max(0).map_err(failed)?;
+        let now = seconds_of(SystemTime::now());
+        let now = serde_json::to_vec(&now).expect("a number can be serialised");
+        ranks.collect(now, &mut |_, _| ()).map_err(failed)?;
+    }
+    let file = ranks.broadcast(vec![]).map_err(failed)?;
+    let file: CheckFile = serde_json::from_slice(&file).map_err(|e| e.to_string())?;
+    let place = hosts::place().cloned().unwrap_or_default();
+    let facts = HostFacts {
+        name: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        processors: thread::available_parallelism().map_or(1, usize::from),
+        dir: find(&file, &place),
+    };
+    let facts = serde_json::to_vec(&facts).expect("it can be serialised");
+    ranks.collect(facts, &mut |_, _| ()).map_err(failed)
+}
+
+/// Looks for the file in this machine's work directory.
+fn find(file: &CheckFile, place: &HostPlace) -> Result<(), String> {
+    let Some(given) = &file.dir else {
+        return Ok(());
+    };
+    let dir = match (&place.dir, &place.base) {
+        (Some(own), _) => own.clone(),
+        (None, Some(base)) => base.join(given),
+        (None, None) => given.clone(),
+    };
+    let shown = dir.display();
+    match std::fs::read_to_string(dir.join(&file.name)) {
+        Ok(text) if text == file.contents => Ok(()),
+        Ok(_) => Err(format!("{shown} is another directory there")),
+        Err(_) if !dir.is_dir() => Err(format!("{shown} is not there")),
+        Err(e) => Err(format!(
+            "{shown} is not the same directory there: the file that this machine made is not found ({e})"
+        )),
+    }
+}
+
+/// Seconds since the epoch by a machine's own clock.
+fn seconds_of(time: SystemTime) -> f64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0.0, |t| t.as_secs_f64())
+}
+
+/// What was found, as a line.
+fn line(host: &str, report: &HostReport, has_dir: bool) -> String {
+    let facts = &report.facts;
+    let ahead = report.clock_ahead_s;
+    let clock = format!(
+        "clock {} {}",
+        inline_latency(ahead.abs() * 1e3),
+        if ahead < 0.0 { "behind" } else { "ahead" }
+    );
+    let remark = match ahead.abs() > MAX_CLOCK_DIFFERENCE.as_secs_f64() {
+        true => {
+            " (warning: synchronise it, so that logs can be compared; runs do not depend on it)"
+        }
+        false => "",
+    };
+    let dir = match &facts.dir {
+        Err(e) => format!("; {e}"),
+        Ok(()) if has_dir => "; the same work directory".into(),
+        Ok(()) => String::new(),
+    };
+    format!(
+        "host {host}: {} with {}, version {}; round trip {}, {clock}{remark}{dir}\n",
+        facts.name,
+        counted(facts.processors as u64, "processor", "processors"),
+        env!("CARGO_PKG_VERSION"),
+        inline_latency(report.round_trip.as_secs_f64() * 1e3),
+    )
+}

@@ -1,0 +1,70 @@
+//! The machines that a profile names (`MULTICLIENT`), as hosts of the command line.
+
+use super::setup;
+use crate::cli::ProfileArgs;
+use crate::exit::CommandError;
+use crate::hosts::list;
+use crate::workload;
+use plimsoll_profile::Profile;
+use plimsoll_results::ProfileDir;
+use std::path::Path;
+
+/// Gives the command the hosts of the profile, unless it has its own or a launcher started the ranks. Without
+/// `--processes`, this machine coordinates them only. Other ranks are informed of theirs and have none.
+///
+/// # Errors
+/// The profile cannot be read; its clients are not names of hosts.
+pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
+    if plimsoll_ranks::is_assigned_rank() || plimsoll_ranks::is_launched() {
+        return Ok(());
+    }
+    let profile = read(args)?;
+    let overridden = args.how.dir.is_some() || !args.filesystem.is_empty();
+    let ranks = &mut args.manner.ranks;
+    if !overridden {
+        // Plans have absolute directories.
+        let absolute = |dir: &Path| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        let dirs = profile.client_dir();
+        ranks.hosts.profile_dir = dirs.map(|(ours, theirs)| (absolute(ours), theirs));
+    }
+    let clients = profile.clients();
+    if clients.is_empty() || ranks.hosts.is_given() {
+        return Ok(());
+    }
+    let names = clients.join(",");
+    list::parse(&names).map_err(|e| workload::diagnosed(profile.wrong_clients(&e)))?;
+    ranks.hosts.hosts = Some(names);
+    ranks.hosts.is_of_profile = true;
+    ranks.coordinator_only = ranks.processes.is_none();
+    Ok(())
+}
+
+/// The profile that is run, or resumed.
+fn read(args: &ProfileArgs) -> Result<Profile, CommandError> {
+    let (text, name) = match &args.resume {
+        Some(dir) => {
+            let begun = ProfileDir::at(dir).read().map_err(CommandError::usage)?;
+            (begun.text, begun.file)
+        }
+        None => (setup::text(args)?, setup::file(args).display().to_string()),
+    };
+    plimsoll_profile::parse(&text, &name).map_err(workload::diagnosed)
+}
+
+/// What a user of Filebench has to know about the clients of a profile.
+pub(super) fn note(profile: &Profile, args: &ProfileArgs) -> Option<String> {
+    let count = profile.clients().len();
+    (count > 0).then(|| {
+        if args.manner.ranks.hosts.is_of_profile {
+            "the clients of MULTICLIENT share the workers of each run; those of Filebench each ran \
+             all of them"
+                .into()
+        } else {
+            let others = match args.manner.ranks.hosts.is_given() {
+                true => "--hosts",
+                false => "the launcher",
+            };
+            format!("the machines are those of {others}, not of MULTICLIENT")
+        }
+    })
+}

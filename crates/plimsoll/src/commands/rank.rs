@@ -1,0 +1,30 @@
+//! `rank`: what this program does on another machine that `--hosts` names, or for one that it has
+//! started there.
+
+use crate::cli::RankCommandArgs;
+use crate::exit::CommandError;
+use crate::hosts::{self, RankPayload};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+/// Receives the part of this process from the one that started it; returns the command line of rank 0,
+/// which it executes too.
+pub fn accept(args: &RankCommandArgs) -> Result<Vec<OsString>, CommandError> {
+    if std::io::stdin().is_terminal() {
+        return Err(CommandError::usage(
+            "rank is for plimsoll itself, which starts it with --hosts on other machines",
+        ));
+    }
+    let checksum = match args.copied {
+        true => Some(
+            hosts::remove_copied_program()
+                .map_err(|e| CommandError::usage(format!("--copied: {e}")))?,
+        ),
+        false => None,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let payload = plimsoll_ranks::accept_assignment(version, checksum);
+    let payload = payload.map_err(CommandError::usage)?;
+    RankPayload::accept(&payload)
+        .map_err(|e| CommandError::failed(format!("what rank 0 sent is unreadable: {e}")))
+}

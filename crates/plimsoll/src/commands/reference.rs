@@ -1,0 +1,78 @@
+//! `reference`: the reference as Markdown pages, from the definitions that the program itself uses.
+
+mod commands;
+mod language;
+mod markdown;
+mod schemas;
+mod workloads;
+
+use crate::exit::{CommandError, Exit};
+use crate::new_file;
+use std::path::{Path, PathBuf};
+
+/// File with the list of all pages, in the form of mdBook's `SUMMARY.md`.
+const LIST: &str = "SUMMARY.md";
+
+/// A page of the reference.
+struct Page {
+    /// Place below the directory.
+    path: PathBuf,
+    title: String,
+    text: String,
+    /// Pages below it.
+    parts: Vec<Page>,
+}
+
+impl Page {
+    fn new(path: &str, title: &str, text: String) -> Self {
+        Self {
+            path: path.into(),
+            title: title.into(),
+            text,
+            parts: Vec::new(),
+        }
+    }
+
+    /// The page and those below it.
+    fn all(&self) -> Vec<&Page> {
+        let parts = self.parts.iter().flat_map(Page::all);
+        std::iter::once(self).chain(parts).collect()
+    }
+
+    /// Its line in the list, and those of the pages below it.
+    fn lines(&self, depth: usize) -> String {
+        let (indent, path) = ("  ".repeat(depth), self.path.display());
+        let line = format!("{indent}- [{}](reference/{path})\n", self.title);
+        let parts = self.parts.iter().map(|p| p.lines(depth + 1));
+        std::iter::once(line).chain(parts).collect()
+    }
+}
+
+/// Writes all pages and their list to a directory.
+pub fn run(dir: &Path) -> Result<Exit, CommandError> {
+    let pages = [
+        commands::page(),
+        workloads::page()?,
+        language::page(),
+        schemas::files(),
+        schemas::results(),
+    ];
+    let list: String = pages.iter().map(|p| p.lines(0)).collect();
+    let all: Vec<&Page> = pages.iter().flat_map(Page::all).collect();
+    let files = all.iter().map(|p| (p.path.as_path(), p.text.as_str()));
+    let files: Vec<(PathBuf, &str)> = files
+        .chain([(Path::new(LIST), list.as_str())])
+        .map(|(path, text)| (dir.join(path), text))
+        .collect();
+    for (path, _) in &files {
+        new_file::refuse_existing(path)?;
+    }
+    for (path, text) in &files {
+        let parent = path.parent().expect("every page is in a directory");
+        std::fs::create_dir_all(parent).map_err(|e| {
+            CommandError::failed(format!("cannot create {}: {e}", parent.display()))
+        })?;
+        new_file::create(path, text)?;
+    }
+    Ok(Exit::Valid)
+}

@@ -1,0 +1,34 @@
+//! Results as Parquet tables.
+
+use super::results::{results_dir, unreadable};
+use crate::commands::print;
+use crate::exit::{CommandError, Exit};
+use plimsoll_parquet::ParquetError;
+use std::path::{Path, PathBuf};
+
+/// Writes the tables of these results into a directory, and prints the names of the files.
+pub(super) fn write(results: &[PathBuf], output: Option<&Path>) -> Result<Exit, CommandError> {
+    let Some(output) = output else {
+        return Err(CommandError::usage(
+            "tables are several files: --output says which directory they are put in",
+        ));
+    };
+    let mut dirs = Vec::new();
+    for path in results {
+        let Some(dir) = results_dir(path) else {
+            return Err(CommandError::usage(format!(
+                "{} is a file, and --format parquet is made of results directories",
+                path.display()
+            )));
+        };
+        // A killed run has an error of its own.
+        plimsoll_results::Kind::of(dir).map_err(|e| unreadable(dir, &e))?;
+        dirs.push(dir.to_owned());
+    }
+    let written = plimsoll_parquet::write(&dirs, output).map_err(|e| match e {
+        ParquetError::Write { .. } => CommandError::failed(e),
+        other => CommandError::usage(other),
+    })?;
+    let names = written.iter().map(|path| format!("{}\n", path.display()));
+    print(&names.collect::<String>())
+}

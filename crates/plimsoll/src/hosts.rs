@@ -1,0 +1,303 @@
+//! Other machines on which this program runs: which ones, and what they are informed of.
+
+pub mod list;
+
+use crate::cli::{HostArgs, RankArgs};
+use crate::exit::CommandError;
+use list::{HostEntry, MAX_HOSTS};
+use plimsoll_engine::Settings;
+use plimsoll_plan::Plan;
+use plimsoll_ranks::{Host, HostGroup, ProgramCopy};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Environment variable with the command that connects to a host.
+const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
+/// The command that connects to a host.
+const SSH: &str = "ssh";
+/// The program on a host.
+const REMOTE_PROGRAM: &str = "plimsoll";
+
+/// What a rank on another machine is informed of before it joins.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RankPayload {
+    /// The command line at rank 0, as bytes.
+    arguments: Vec<Vec<u8>>,
+    /// The place of the run's files there.
+    pub place: HostPlace,
+}
+
+/// Where a host has the files of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPlace {
+    /// The working directory of rank 0, to which paths of its command line are relative.
+    pub base: Option<PathBuf>,
+    /// Its own directory for the files, if it has one.
+    pub dir: Option<PathBuf>,
+    /// Its own target, if it has one.
+    pub target: Option<String>,
+    /// A directory of a profile, and its name there.
+    pub profile_dir: Option<(PathBuf, PathBuf)>,
+}
+
+impl HostPlace {
+    /// A Plan and its settings as they are on this machine.
+    pub fn of_run(&self, plan: &Plan, settings: &Settings) -> (Plan, Settings) {
+        let (mut plan, mut settings) = (plan.clone(), settings.clone());
+        if let Some(target) = &self.target {
+            settings.target.clone_from(target);
+        }
+        let dir = &mut plan.work_dir.dir;
+        if let Some((ours, theirs)) = &self.profile_dir
+            && dir == ours
+        {
+            dir.clone_from(theirs);
+        }
+        match (&self.dir, &self.base) {
+            (Some(own), _) => dir.clone_from(own),
+            (None, Some(base)) if plimsoll_target::is_local(&settings.target) => {
+                *dir = base.join(&*dir);
+            }
+            (None, _) => {}
+        }
+        (plan, settings)
+    }
+}
+
+/// The place of this process, if another machine started it.
+static PLACE: OnceLock<HostPlace> = OnceLock::new();
+
+impl RankPayload {
+    fn new(place: HostPlace) -> Self {
+        let arguments = std::env::args_os().map(OsString::into_vec).collect();
+        Self { arguments, place }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a payload can be serialised")
+    }
+
+    /// Reads what rank 0 sent, and keeps the place; returns the command line.
+    ///
+    /// # Errors
+    /// It is not what a program of this version sends.
+    pub fn accept(bytes: &[u8]) -> Result<Vec<OsString>, String> {
+        let payload: Self = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        let first = PLACE.set(payload.place).is_ok();
+        assert!(first, "a process has one place");
+        Ok(payload
+            .arguments
+            .into_iter()
+            .map(OsString::from_vec)
+            .collect())
+    }
+}
+
+/// The place of this process, if another machine started it.
+pub fn place() -> Option<&'static HostPlace> {
+    PLACE.get()
+}
+
+impl HostArgs {
+    /// The hosts of the options, in their order; empty if there are none.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn entries(&self) -> Result<Vec<HostEntry>, CommandError> {
+        let mut all = Vec::new();
+        if let Some(text) = &self.hosts {
+            let option = match self.is_of_profile {
+                true => "clients =",
+                false => "--hosts",
+            };
+            let parsed = list::parse(text).map_err(|e| format!("{option} {text}: {e}"));
+            all.extend(parsed.map_err(CommandError::usage)?);
+        }
+        if let Some(path) = &self.hosts_file {
+            let text = crate::workload::read_text("hosts file", path);
+            let text = text.map_err(CommandError::usage)?;
+            let parsed = list::parse_file(&text).map_err(|(line, e)| {
+                CommandError::usage(format!("{}:{line}: {e}", path.display()))
+            })?;
+            all.extend(parsed);
+        }
+        if self.is_given() && all.is_empty() {
+            return Err(CommandError::usage("the hosts file has no hosts"));
+        }
+        if all.len() > MAX_HOSTS {
+            let count = all.len();
+            return Err(CommandError::usage(format!(
+                "{count} hosts are more than {MAX_HOSTS}"
+            )));
+        }
+        if let Some(name) = list::duplicate(&all) {
+            return Err(CommandError::usage(format!(
+                "the host {name} is given twice: {name}*2 starts two ranks there"
+            )));
+        }
+        Ok(all)
+    }
+
+    /// Whether there are hosts.
+    pub fn is_given(&self) -> bool {
+        self.hosts.is_some() || self.hosts_file.is_some()
+    }
+
+    /// The group of the ranks on this machine and on the hosts.
+    ///
+    /// # Errors
+    /// What is wrong with the options; the file of this program cannot be read to be sent.
+    pub fn group(&self, processes: u32, root_works: bool) -> Result<HostGroup, CommandError> {
+        let base = std::env::current_dir().ok();
+        let place = |entry: &HostEntry| HostPlace {
+            base: base.clone(),
+            dir: entry.dir.clone(),
+            target: entry.target.clone(),
+            profile_dir: self.profile_dir.clone(),
+        };
+        let program = self.ssh.remote_program.as_deref().unwrap_or(REMOTE_PROGRAM);
+        let host = |entry: HostEntry| Host {
+            payload: RankPayload::new(place(&entry)).encode(),
+            program: entry.program.clone().unwrap_or_else(|| program.to_owned()),
+            name: entry.name(),
+            destination: entry.destination,
+            port: entry.port,
+            ranks: entry.ranks,
+        };
+        let copy = match self.ssh.copy_binary {
+            true => Some(own_program().map_err(|e| {
+                CommandError::failed(format!("--copy-binary: cannot read this program: {e}"))
+            })?),
+            false => None,
+        };
+        let entries = self.entries()?;
+        if let (Some(_), Some(entry)) = (&copy, entries.iter().find(|e| e.program.is_some())) {
+            return Err(CommandError::usage(format!(
+                "--copy-binary: the hosts file names a program for {}; expected one of the two",
+                entry.name()
+            )));
+        }
+        let variable = || {
+            std::env::var(SSH_VARIABLE)
+                .ok()
+                .filter(|v| !v.trim().is_empty())
+        };
+        Ok(HostGroup {
+            ssh: self
+                .ssh
+                .ssh
+                .clone()
+                .or_else(variable)
+                .unwrap_or_else(|| SSH.into()),
+            hosts: entries.into_iter().map(host).collect(),
+            processes,
+            root_works,
+            version: env!("CARGO_PKG_VERSION").into(),
+            payload: RankPayload::new(HostPlace::default()).encode(),
+            copy,
+        })
+    }
+}
+
+impl RankArgs {
+    /// The number of ranks that have workers.
+    ///
+    /// # Errors
+    /// What is wrong with the hosts.
+    pub fn working(&self) -> Result<u32, CommandError> {
+        let hosts = self.hosts.entries()?;
+        let here = u32::from(!self.coordinator_only) * self.processes.unwrap_or(1);
+        Ok(hosts
+            .iter()
+            .fold(here, |sum, host| sum.saturating_add(host.ranks)))
+    }
+
+    /// Refuses hosts for targets that are only on this machine, and targets of hosts of another kind.
+    ///
+    /// # Errors
+    /// Why a target is refused.
+    pub fn check_target(&self, target: &str) -> Result<(), CommandError> {
+        if place().is_some() {
+            // Rank 0 has checked the same options, and read the files that they name.
+            return Ok(());
+        }
+        if self.coordinator_only && !self.hosts.is_given() {
+            return Err(CommandError::usage(
+                "--coordinator-only: there are no other machines: expected --hosts or --hosts-file",
+            ));
+        }
+        if !self.hosts.is_given() {
+            return match self.hosts.ssh.given() {
+                Some(option) => Err(CommandError::usage(format!(
+                    "{option}: there are no other machines: expected --hosts or --hosts-file"
+                ))),
+                None => Ok(()),
+            };
+        }
+        let scheme = scheme_of(target);
+        if scheme == "testbed" {
+            return Err(CommandError::usage(format!(
+                "--hosts: {target} is a test bed, which only this machine can reach"
+            )));
+        }
+        for entry in self.hosts.entries()? {
+            if let Some(own) = &entry.target
+                && scheme_of(own) != scheme
+            {
+                return Err(CommandError::usage(format!(
+                    "host {}: its target {own} is of another kind than {target}",
+                    entry.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The scheme of a target's URL.
+fn scheme_of(target: &str) -> &str {
+    target.split([':', '?']).next().unwrap_or(target)
+}
+
+/// The file of this program.
+fn own_program() -> io::Result<ProgramCopy> {
+    let bytes = std::fs::read("/proc/self/exe")?;
+    let checksum = checksum_of(&bytes);
+    Ok(ProgramCopy {
+        bytes: bytes.into(),
+        checksum,
+    })
+}
+
+/// SHA-256 in hexadecimal digits.
+fn checksum_of(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in Sha256::digest(bytes) {
+        write!(text, "{byte:02x}").expect("a string takes everything");
+    }
+    text
+}
+
+/// Removes the file of this program, which was sent here, and its directory; returns its checksum.
+///
+/// # Errors
+/// The file cannot be read, or is not where it is sent to.
+pub fn remove_copied_program() -> io::Result<String> {
+    let program = std::env::current_exe()?;
+    let is_copy = |dir: &Path| {
+        let name = dir.file_name().unwrap_or_default().as_bytes();
+        name.starts_with(b"plimsoll-") && program.ends_with("plimsoll")
+    };
+    let dir = program.parent().filter(|dir| is_copy(dir));
+    let dir = dir.ok_or_else(|| io::Error::other("this program was not sent by another one"))?;
+    let bytes = std::fs::read(&program)?;
+    std::fs::remove_file(&program)?;
+    std::fs::remove_dir(dir)?;
+    Ok(checksum_of(&bytes))
+}

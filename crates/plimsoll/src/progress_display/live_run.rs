@@ -1,0 +1,116 @@
+//! A run on the whole terminal: its figures as the screen shows them.
+
+use crate::console::Stream;
+use plimsoll_diagnostics::foreign;
+use plimsoll_live::{LiveScreen, LiveView, OperationRow, Sample};
+use plimsoll_measure::Interval;
+use plimsoll_plan::Plan;
+use plimsoll_report::live::LiveFigures;
+use plimsoll_results::{LiveEvent, Percentiles, figures};
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+/// The screen, and what it sums up.
+pub struct LiveRunView {
+    screen: LiveScreen,
+    /// Errors of each operation since the workers started, by its name.
+    errors: BTreeMap<String, u64>,
+}
+
+impl LiveRunView {
+    /// Shows the screen.
+    ///
+    /// # Errors
+    /// The system's error if the terminal cannot be used.
+    pub fn show(title: &str) -> io::Result<Self> {
+        let view = LiveView {
+            title: foreign::escaped(title).into_owned(),
+            phase: "preparing".into(),
+            ..LiveView::default()
+        };
+        Ok(Self {
+            screen: LiveScreen::show(view, Stream::Err.color())?,
+            errors: BTreeMap::new(),
+        })
+    }
+
+    /// Shows what the run does now.
+    pub fn phase(&self, phase: &str) {
+        let phase = foreign::escaped(phase).trim().to_owned();
+        self.screen.update(|view| view.phase = phase);
+    }
+
+    /// Begins the figures: the workers have started.
+    pub fn start(&mut self) {
+        self.errors.clear();
+        self.screen.update(LiveView::restart);
+    }
+
+    /// Shows the time since then.
+    pub fn elapsed(&self, elapsed: Duration) {
+        self.screen.update(|view| view.elapsed = Some(elapsed));
+    }
+
+    /// Adds the rates of now.
+    pub fn rates(&self, figures: &LiveFigures) {
+        let at_s = figures.elapsed.as_secs_f64();
+        self.screen.update(|view| {
+            view.bytes_per_s = figures.bytes_per_s;
+            view.push_rate(Sample {
+                at_s,
+                value: figures.ops_per_s,
+            });
+        });
+    }
+
+    /// Shows an interval: its operations, and mean and 99th percentile of the latency in milliseconds, if any
+    /// completed.
+    pub fn interval(
+        &mut self,
+        plan: &Plan,
+        interval: &Interval,
+        elapsed: Duration,
+        latency_ms: Option<(f64, f64)>,
+    ) {
+        let seconds = (interval.length as f64 / 1e9).max(1e-9);
+        let (_, operations) = figures(plan, &interval.rows, seconds, &Percentiles::kept(None));
+        let mut codes = BTreeMap::<String, u64>::new();
+        let rows: Vec<OperationRow> = operations
+            .into_iter()
+            .map(|op| {
+                let errors = self.errors.entry(op.name.clone()).or_default();
+                *errors += op.errors;
+                for (code, n) in op.error_codes {
+                    *codes.entry(code).or_default() += n;
+                }
+                let known = |ms: f64| (op.ops > 0).then_some(ms);
+                OperationRow {
+                    ops_per_s: op.ops_per_s,
+                    bytes_per_s: op.bytes_per_s,
+                    mean_ms: known(op.latency.mean_ms),
+                    p99_ms: known(op.latency.p99_ms),
+                    max_ms: known(op.latency.max_ms),
+                    errors: *errors,
+                    name: op.name,
+                }
+            })
+            .collect();
+        self.screen.update(|view| {
+            view.operations = rows;
+            for (code, n) in codes {
+                *view.errors.entry(code).or_default() += n;
+            }
+            if let Some((mean, p99)) = latency_ms {
+                view.push_latency(elapsed.as_secs_f64(), mean, p99);
+            }
+        });
+    }
+
+    /// Shows the events that have begun.
+    pub fn events(&self, begun: &[LiveEvent]) {
+        let line = |e: &LiveEvent| format!("{:.1} s  {}", e.start_s, foreign::escaped(&e.action));
+        let lines = begun.iter().map(line).collect();
+        self.screen.update(|view| view.events = lines);
+    }
+}

@@ -1,0 +1,98 @@
+//! `hosts check`.
+
+use super::to;
+use crate::common::sshd::Sshd;
+use crate::common::{Bench, Ended};
+
+#[test]
+fn hosts_are_checked_one_by_one() {
+    let bench = Bench::on_tmpfs();
+    let sshd = Sshd::start(&bench);
+    std::fs::create_dir(bench.work()).unwrap();
+    let check = |dir: &str, code: i32| {
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        let hosts =
+            format!("a dir={dir} program={program}\nb program={program}\nc program=/none\n");
+        std::fs::write(bench.path("hosts"), hosts).unwrap();
+        let mut command = bench.plimsoll(["hosts", "check", "--hosts-file=hosts", "--dir=work"]);
+        command.args(["--ssh", &sshd.ssh()]);
+        let ended = Ended::of(command).expect_code(code);
+        let lines: Vec<String> = ended.stdout.lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        lines
+    };
+    let work = bench.work().display().to_string();
+    let lines = check(&work, 1);
+    for (line, host) in lines.iter().zip(["a", "b"]) {
+        assert!(line.starts_with(&format!("host {host}: ")), "{line}");
+        assert!(line.ends_with("; the same work directory"), "{line}");
+        assert!(
+            line.contains("round trip") && line.contains("clock"),
+            "{line}"
+        );
+    }
+    assert!(
+        lines[2].contains("host c: `/none` was not found there"),
+        "{}",
+        lines[2]
+    );
+    let lines = check("/", 1);
+    assert!(
+        lines[0].contains("/ is not the same directory there"),
+        "{}",
+        lines[0]
+    );
+    assert!(
+        lines[1].ends_with("; the same work directory"),
+        "{}",
+        lines[1]
+    );
+    assert_eq!(std::fs::read_dir(bench.work()).unwrap().count(), 0);
+    sshd.await_ranks(0);
+}
+
+#[test]
+fn bandwidth_is_measured_between_hosts_in_both_directions() {
+    let bench = Bench::on_tmpfs();
+    let (first, second) = (Sshd::start(&bench), Sshd::start(&bench));
+    let config = [("one", &first), ("two", &second)].map(|(name, sshd)| {
+        let text = std::fs::read_to_string(sshd.config()).unwrap();
+        text.replace("Host *", &format!("Host {name}"))
+    });
+    std::fs::write(bench.path("both"), config.concat()).unwrap();
+    let ssh = format!("ssh -F '{}'", bench.path("both").display());
+    let check = |list: &str, ssh: &str| {
+        let mut command = bench.plimsoll(["hosts", "check", list, "--bandwidth"]);
+        command.args(to(ssh));
+        Ended::of(command)
+    };
+    let said = check("one,two", &ssh).expect_code(0).stdout;
+    let mut pairs = Vec::new();
+    for line in said.lines().filter(|l| l.starts_with("bandwidth ")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["bandwidth", "from", from, "to", to, rate, "Mbit/s"] = words[..] else {
+            panic!("{line}");
+        };
+        assert!(rate.parse::<u64>().unwrap() > 0, "{line}");
+        pairs.push((from.to_owned(), to.trim_end_matches(':').to_owned()));
+    }
+    let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    assert_eq!(pairs, [pair("one", "two"), pair("two", "one")]);
+    // Nothing is left there, and no port stays open.
+    first.await_ranks(0);
+    second.await_ranks(0);
+    let refusal = check("one", &ssh).refusal();
+    assert!(
+        refusal.contains("--bandwidth: there is one host"),
+        "{refusal}"
+    );
+    // A server that does not let the host know its address: the reason, and the other lines.
+    let blind = Sshd::with(
+        &bench,
+        "ForceCommand unset SSH_CONNECTION; eval \"$SSH_ORIGINAL_COMMAND\"",
+    );
+    let said = check("a,b", &blind.ssh()).expect_code(1).stdout;
+    let expected = "bandwidth from a to b: the receiver does not know its address";
+    assert!(said.contains(expected), "{said}");
+    blind.await_ranks(0);
+}

@@ -1,0 +1,72 @@
+//! Profiles whose configurations run on other machines.
+
+use super::to;
+use crate::common::sshd::Sshd;
+use crate::common::{Bench, Ended, tree};
+use plimsoll_results::{ProfileDir, Run};
+
+/// `plimsoll profile old.prof` of a text, with servers of ssh that are each host.
+fn run_profile(bench: &Bench, sshd: &Sshd, text: &str, more: &[&str]) -> Ended {
+    std::fs::write(bench.path("old.prof"), text).unwrap();
+    let mut command = bench.plimsoll(["profile", "old.prof", "--results=results", "--time=300ms"]);
+    command.args(["--set=nfiles=60", "--set=filesize=4k", "--set=nthreads=6"]);
+    command.args(more).args(to(&sshd.ssh()));
+    Ended::of(command)
+}
+
+/// The runs of the only profile in `results`, and the names of their hosts.
+fn hosts_of_cases(bench: &Bench) -> Vec<(Run, Vec<String>)> {
+    let results = bench.results();
+    let dir = ProfileDir::at(results[0].path());
+    let results = dir.read().unwrap();
+    let runs = results.cases.iter().map(|case| {
+        let run = dir.runs(case, None).unwrap().remove(0);
+        let hosts = run.hosts.iter().map(|h| h.host.clone()).collect();
+        (run, hosts)
+    });
+    runs.collect()
+}
+
+#[test]
+fn configurations_run_on_the_clients_of_their_profile() {
+    let configs =
+        "CONFIG mail { personality = varmail; }\nCONFIG web { personality = webserver; }\n";
+    // The clients know the directory by another name.
+    let bench = Bench::on_tmpfs();
+    let sshd = Sshd::start(&bench);
+    let elsewhere = bench.path("elsewhere");
+    std::os::unix::fs::symlink(bench.root(), &elsewhere).unwrap();
+    let theirs = elsewhere.join("work");
+    let text = format!(
+        "MULTICLIENT {{\n\ttargetpath = {};\n\tclients = one, client[08-09];\n}}\n\
+         DEFAULTS {{\n\tdir = {};\n}}\n{configs}",
+        theirs.display(),
+        bench.work().file_name().unwrap().display()
+    );
+    run_profile(&bench, &sshd, &text, &[]).expect_code(0);
+    let cases = hosts_of_cases(&bench);
+    assert_eq!(cases.len(), 2);
+    for (run, hosts) in cases {
+        assert_eq!(hosts, ["one", "client08", "client09"]);
+        assert_eq!((run.ranks, run.workers), (3, 6));
+        let ops: u64 = run.hosts.iter().map(|host| host.ops).sum();
+        assert_eq!(ops, run.summary.ops);
+        assert!(run.hosts.iter().all(|host| host.ops > 0));
+        assert_eq!(run.summary.errors, 0);
+    }
+    assert_eq!(tree(&bench.work()).0.len(), 0);
+    sshd.await_ranks(0);
+    // Hosts of the command line are run on instead; the directory is the same everywhere.
+    let bench = Bench::on_tmpfs();
+    let sshd = Sshd::start(&bench);
+    let dir = bench.work();
+    let text = format!(
+        "MULTICLIENT {{ targetpath = {}; clients = one; }}\n{configs}",
+        dir.display()
+    );
+    run_profile(&bench, &sshd, &text, &["--hosts=other", "--only=mail"]).expect_code(0);
+    let (run, hosts) = hosts_of_cases(&bench).remove(0);
+    assert_eq!(run.ranks, 2);
+    assert_eq!(hosts[1..], ["other"]);
+    sshd.await_ranks(0);
+}

@@ -1,0 +1,334 @@
+//! `--live`: runs in progress on a terminal, and that terminal afterwards.
+
+use crate::common::pty::VARIABLES;
+use crate::common::{Bench, Ended};
+use nix::pty::{OpenptyResult, Winsize, openpty};
+use plimsoll_results::Run;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{tcgetattr, tcsetwinsize};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Maximum time for which a test waits for what a screen is to show.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The program on a terminal that takes all its streams, and what that shows.
+struct OnScreen {
+    child: Child,
+    /// The program's end, to look at its attributes.
+    theirs: OwnedFd,
+    ours: OwnedFd,
+    attributes: String,
+    parser: Arc<Mutex<vt100::Parser>>,
+    reader: JoinHandle<()>,
+}
+
+fn window(columns: u16, rows: u16) -> Winsize {
+    Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
+}
+
+impl OnScreen {
+    fn begin(mut command: Command, columns: u16, rows: u16) -> Self {
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        let OpenptyResult { master, slave } = openpty(&window(columns, rows), None).unwrap();
+        for fd in [&master, &slave] {
+            fcntl_setfd(fd, FdFlags::CLOEXEC).unwrap();
+        }
+        let attributes = format!("{:?}", tcgetattr(&slave).unwrap());
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        command.env("TERM", "xterm-256color");
+        command.stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().unwrap();
+        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 1000)));
+        let (shown, ours) = (parser.clone(), master.try_clone().unwrap());
+        let reader = std::thread::spawn(move || {
+            let (mut file, mut piece) = (std::fs::File::from(master), [0; 4096]);
+            while let Ok(n @ 1..) = file.read(&mut piece) {
+                shown.lock().unwrap().process(&piece[..n]);
+            }
+        });
+        Self {
+            child,
+            theirs: slave,
+            ours,
+            attributes,
+            parser,
+            reader,
+        }
+    }
+
+    /// Waits until the terminal shows something.
+    #[track_caller]
+    fn wait(&self, what: &str, shows: impl Fn(&vt100::Screen) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let parser = self.parser.lock().unwrap();
+            let screen = parser.screen();
+            if shows(screen) {
+                return screen.contents();
+            }
+            let text = screen.contents();
+            drop(parser);
+            assert!(
+                !self.is_over(),
+                "no {what}, and the program has ended:
+{text}"
+            );
+            assert!(begun.elapsed() < LIMIT, "no {what} in\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Whether the program has ended.
+    fn is_over(&self) -> bool {
+        self.state() == Some('Z')
+    }
+
+    /// The state of the program, as ps has it.
+    fn state(&self) -> Option<char> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    }
+
+    fn resize(&self, columns: u16, rows: u16) {
+        let mut parser = self.parser.lock().unwrap();
+        parser.screen_mut().set_size(rows, columns);
+        let size = rustix::termios::Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&self.ours, size).unwrap();
+    }
+
+    fn send(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for the end, asserts that the terminal is as it was, and gives the exit code and what the terminal
+    /// shows.
+    #[track_caller]
+    fn end(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        let now = format!("{:?}", tcgetattr(&self.theirs).unwrap());
+        assert_eq!(now, self.attributes);
+        drop((self.theirs, self.ours));
+        self.reader.join().unwrap();
+        let mut parser = self.parser.lock().unwrap();
+        let screen = parser.screen();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor());
+        // Everything, also what has scrolled away.
+        let columns = screen.size().1;
+        parser.screen_mut().set_scrollback(1000);
+        let above = parser.screen().scrollback();
+        let mut lines = Vec::new();
+        for at in (0..=above).rev() {
+            parser.screen_mut().set_scrollback(at);
+            let rows: Vec<String> = parser.screen().rows(0, columns).collect();
+            match at {
+                0 => lines.extend(rows),
+                _ => lines.push(rows[0].clone()),
+            }
+        }
+        (code, lines.join("\n"))
+    }
+}
+
+/// A run with a screen and a report in text.
+fn live(bench: &Bench, workload: &str, more: &[&str]) -> Command {
+    let mut command = bench.plimsoll(["run", workload, "--live", "--results=results"]);
+    command.arg(format!("--dir={}", bench.work().display()));
+    command.args(more);
+    command
+}
+
+/// A run of a mail server with a screen.
+fn live_run(bench: &Bench, more: &[&str]) -> Command {
+    let mut command = live(bench, "varmail", &["--set=nfiles=20", "--set=nthreads=2"]);
+    command.args(more);
+    command
+}
+
+/// Whether the row of an operation shows that it was executed.
+fn is_active(screen: &vt100::Screen, name: &str) -> bool {
+    let (_, columns) = screen.size();
+    let row = screen.rows(0, columns).find(|row| row.starts_with(name));
+    let rate = row.and_then(|row| row.split_whitespace().nth(1).map(str::to_owned));
+    rate.is_some_and(|rate| rate.chars().any(|c| ('1'..='9').contains(&c)))
+}
+
+#[test]
+fn a_screen_shows_the_run_at_any_size_and_then_the_report() {
+    let bench = Bench::on_tmpfs();
+    let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 100, 32);
+    let names = ["deletefile1", "createfile2", "readfile4"];
+    let text = on.wait("operations", |screen| {
+        screen.alternate_screen() && names.iter().all(|name| is_active(screen, name))
+    });
+    assert!(text.contains("measuring (window 1)"), "{text}");
+    for part in ["varmail: ", "operations per second", "latency", "0 errors"] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    on.wait("this machine", |screen| {
+        screen.contents().contains("client ")
+    });
+    // The frame of the right chart ends at the last column, whatever the size.
+    for columns in [80, 140] {
+        on.resize(columns, 30);
+        on.wait("a frame of the new size", |screen| {
+            let corner = screen.cell(3, columns - 1);
+            corner.is_some_and(|cell| cell.contents() == "┐")
+        });
+    }
+    on.send(Signal::INT);
+    let (code, text) = on.end();
+    assert_eq!(code, Some(130), "{text}");
+    // What was written meanwhile, and the report.
+    let message = text.find("interrupted: the run ends").expect("the message");
+    let report = text.find("deletefile1").expect("the report");
+    assert!(message < report, "{text}");
+    let run: Run = bench.results()[0].read().unwrap();
+    for name in names {
+        let op = run.operations.iter().find(|op| op.name == name).unwrap();
+        assert!(op.ops > 0, "{name}");
+    }
+}
+
+#[test]
+fn every_way_out_leaves_the_terminal_as_it_was() {
+    let bench = Bench::on_tmpfs();
+    let measuring = |screen: &vt100::Screen| {
+        screen.alternate_screen() && screen.contents().contains("measuring (window 1)")
+    };
+    // The time is over.
+    let on = OnScreen::begin(live_run(&bench, &["--time=1s"]), 80, 24);
+    on.wait("the screen", vt100::Screen::alternate_screen);
+    let (code, text) = on.end();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("varmail: valid"), "{text}");
+    // SIGTERM, and the third of three interrupts, which ends the program at once.
+    let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 80, 24);
+    on.wait("the screen", measuring);
+    on.send(Signal::TERM);
+    assert_eq!(on.end().0, Some(130));
+    let hang = "sh -c 'trap : INT TERM; while :; do sleep 1; done'";
+    let hook = format!("--after={hang}");
+    let command = live_run(&bench, &["--time=500ms", &hook, "--allow-commands"]);
+    let on = OnScreen::begin(command, 80, 24);
+    on.wait("the command", |screen| {
+        screen.contents().contains("running the command")
+    });
+    for _ in 0..3 {
+        on.send(Signal::INT);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let (code, text) = on.end();
+    assert_eq!(code, Some(130), "{text}");
+    // A run that fails.
+    let plimsoll = live_run(&bench, &["--time=60s", "--set=meanappendsize=4m"]);
+    let mut limited = Command::new("prlimit");
+    limited.arg("--fsize=1048576").arg(plimsoll.get_program());
+    limited.args(plimsoll.get_args());
+    limited.current_dir(plimsoll.get_current_dir().unwrap());
+    let (code, text) = OnScreen::begin(limited, 80, 24).end();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("EFBIG"), "{text}");
+}
+
+#[test]
+fn a_stopped_run_leaves_the_screen_and_comes_back() {
+    let bench = Bench::on_tmpfs();
+    let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 80, 24);
+    on.wait("the screen", |screen| is_active(screen, "deletefile1"));
+    on.send(Signal::TSTP);
+    on.wait("the terminal as it was", |screen| {
+        !screen.alternate_screen() && !screen.hide_cursor()
+    });
+    assert_eq!(
+        format!("{:?}", tcgetattr(&on.theirs).unwrap()),
+        on.attributes
+    );
+    let begun = Instant::now();
+    while on.state() != Some('T') {
+        assert!(begun.elapsed() < LIMIT, "it is not stopped");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    on.send(Signal::CONT);
+    on.wait("the screen again", |screen| {
+        screen.alternate_screen() && is_active(screen, "deletefile1")
+    });
+    on.send(Signal::INT);
+    assert_eq!(on.end().0, Some(130));
+}
+
+#[test]
+fn events_and_messages_are_shown() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(
+        "define fileset name=s,path=s,entries=4,size=4k,prealloc
+         define process name=p { thread name=t,memsize=4k {
+           flowop statfile name=look,filesetname=s
+           flowop delay name=rest,value=50ms } }
+         echo \"a line of the workload\"
+         run 60",
+    );
+    let args = ["--allow-commands", "--event=200ms sh true an event"];
+    let on = OnScreen::begin(live(&bench, &workload, &args), 100, 32);
+    on.wait("events and messages", |screen| {
+        let text = screen.contents();
+        let parts = [
+            "┌events",
+            " s  sh true an event",
+            "┌messages",
+            "a line of the workload",
+        ];
+        parts.iter().all(|part| text.contains(part))
+    });
+    on.send(Signal::INT);
+    let (code, text) = on.end();
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("\na line of the workload"), "{text}");
+}
+
+#[test]
+fn each_load_of_a_curve_has_its_screen() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["curve", "vda", "--load=1,2", "--scale=0.001", "--live"]);
+    command.args(["--warmup=0s", "--time=2s", "--results=results"]);
+    command.arg(format!("--dir={}", bench.work().display()));
+    let on = OnScreen::begin(command, 100, 32);
+    for load in ["load 1", "load 2"] {
+        on.wait(load, |screen| {
+            let first = screen.rows(0, 100).next().unwrap_or_default();
+            screen.alternate_screen() && first.contains(load)
+        });
+    }
+    let (code, text) = on.end();
+    assert!(matches!(code, Some(0 | 3)), "{text}");
+}
+
+#[test]
+fn a_screen_is_refused_where_there_is_none() {
+    let bench = Bench::on_tmpfs();
+    let said = Ended::of(live_run(&bench, &["--time=1s"])).refusal();
+    assert!(said.contains("--live draws on the terminal"), "{said}");
+    let said = Ended::of(live_run(&bench, &["--time=1s", "--quiet"])).refusal();
+    assert!(said.contains("cannot be used with"), "{said}");
+    let said = Ended::of(live_run(&bench, &["--target=null:", "--clock=virtual"])).refusal();
+    assert!(said.contains("--live shows runs in real time"), "{said}");
+    assert_eq!(bench.left_but(&[]), [""; 0]);
+}

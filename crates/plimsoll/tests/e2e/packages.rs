@@ -1,0 +1,468 @@
+//! The packages: what is in them, that two are the same bytes, and that each is installed where nothing else is
+//! and runs. They are made of the program that the tests have, by what `make dist` makes them with.
+
+use crate::common::python::{printed, python, source_tree, tool};
+use crate::common::{Bench, Ended};
+use crate::install::compiled;
+use plimsoll_test_servers::needs_root;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Time of the packages' files.
+const EPOCH: &str = "1767225600";
+
+fn making(directory: &Path) -> Command {
+    let mut make = Command::new(source_tree().join("scripts/package-all"));
+    make.arg(env!("CARGO_BIN_EXE_plimsoll"))
+        .arg(directory)
+        .env("SOURCE_DATE_EPOCH", EPOCH)
+        .env("CARGO_NET_OFFLINE", "true")
+        .current_dir(directory);
+    make
+}
+
+/// The packages, which are made once of each program, for all processes that test it.
+fn packages() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+        std::fs::create_dir_all(&dir).unwrap();
+        let lock = std::fs::File::create(dir.join("lock")).unwrap();
+        lock.lock().unwrap();
+        let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+        let made_of = format!("{} {:?}", program.len(), program.modified().unwrap());
+        let mark = dir.join("made-of");
+        let files = dir.join("files");
+        if std::fs::read_to_string(&mark).is_ok_and(|of| of == made_of) {
+            return files;
+        }
+        if files.exists() {
+            std::fs::remove_dir_all(&files).unwrap();
+        }
+        std::fs::create_dir(&files).unwrap();
+        printed(making(&files));
+        std::fs::write(mark, made_of).unwrap();
+        files
+    })
+}
+
+/// The package whose name ends so.
+fn package(end: &str) -> PathBuf {
+    let entries = std::fs::read_dir(packages()).unwrap();
+    let mut found = entries
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.to_str().unwrap().ends_with(end));
+    let one = found.next().unwrap_or_else(|| panic!("no {end}"));
+    assert!(found.next().is_none(), "several {end}");
+    one
+}
+
+/// A command of a Debian package.
+#[track_caller]
+fn debian(name: &str, package: &str) -> Command {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {name}")])
+        .output();
+    let is_there = found.unwrap().status.success();
+    assert!(
+        is_there,
+        "`{name}` is missing: install the package `{package}`"
+    );
+    Command::new(name)
+}
+
+/// The main job: a run whose result is valid, and a report on it.
+fn run_script(program: &str, dir: &str) -> String {
+    format!(
+        "set -e\n\
+         {program} --version\n\
+         {program} run varmail --dir {dir}/mail --set nfiles=50 --time 300ms --results {dir}/results\n\
+         {program} report {dir}/results/* --format parquet --output {dir}/tables\n\
+         test -s {dir}/tables/operations.parquet\n"
+    )
+}
+
+#[test]
+fn two_makings_of_the_packages_are_the_same_bytes() {
+    // Neither the directory of temporary files and its file system, the mask of modes, the language nor the time
+    // zone makes a difference.
+    let (again, temporary) = (
+        tempfile::tempdir().unwrap(),
+        tempfile::tempdir_in("/dev/shm").unwrap(),
+    );
+    let making = making(again.path());
+    let mut other = Command::new("sh");
+    other
+        .args(["-c", "umask 077; exec \"$@\"", "sh"])
+        .arg(making.get_program())
+        .args(making.get_args())
+        .envs(
+            making
+                .get_envs()
+                .map(|(name, value)| (name, value.expect("the making sets variables only"))),
+        )
+        .envs([("LC_ALL", "C.UTF-8"), ("TZ", "Asia/Kolkata")])
+        .env("TMPDIR", temporary.path())
+        .current_dir("/");
+    printed(other);
+    let mut names = 0;
+    for entry in std::fs::read_dir(again.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap();
+        let (one, other) = (
+            std::fs::read(&path).unwrap(),
+            std::fs::read(packages().join(name)).unwrap(),
+        );
+        assert!(one == other, "{name:?}");
+        names += 1;
+    }
+    assert_eq!(
+        names, 5,
+        "tarball, checksum, deb, wheel and bill of materials"
+    );
+}
+
+#[test]
+fn the_tarball_is_what_its_checksum_says_and_runs_where_it_is_unpacked() {
+    let bench = Bench::on_disk();
+    let mut check = Command::new("sha256sum");
+    check.current_dir(packages());
+    check.arg("--check").arg(package(".tar.gz.sha256"));
+    printed(check);
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(package(".tar.gz"));
+    printed({
+        unpack.current_dir(bench.root());
+        unpack
+    });
+    let name = package(".tar.gz").file_name().unwrap().to_owned();
+    let name = name.to_str().unwrap().strip_suffix(".tar.gz").unwrap();
+    assert_eq!(bench.left_but(&[name]), [""; 0]);
+    let root = bench.path(name);
+    for path in [
+        "share/man/man1/plimsoll.1",
+        "share/man/man1/plimsoll-run.1",
+        "share/bash-completion/completions/plimsoll",
+        "share/zsh/site-functions/_plimsoll",
+        "share/fish/vendor_completions.d/plimsoll.fish",
+        "share/doc/plimsoll/README.md",
+        "share/doc/plimsoll/docs/reports.md",
+        "share/doc/plimsoll/THIRD-PARTY-LICENSES.txt",
+        "share/doc/plimsoll/plimsoll.cdx.json",
+        "share/plimsoll/workloads/varmail.f",
+        "share/plimsoll/profiles/fileio.prof",
+    ] {
+        let size = std::fs::metadata(root.join(path)).map_or(0, |m| m.len());
+        assert!(size > 0, "{path}");
+    }
+    // Nothing that is on the way to the program leads to the tree that it was built in.
+    let mut shell = Command::new("env");
+    let program = root.join("bin/plimsoll");
+    let script = run_script(program.to_str().unwrap(), bench.root().to_str().unwrap());
+    shell.args(["-i", "PATH=/usr/bin:/bin", "sh", "-c", &script]);
+    shell.current_dir("/");
+    assert!(printed(shell).starts_with("plimsoll "));
+}
+
+#[test]
+fn the_bill_of_materials_lists_what_cargo_links() {
+    let text = std::fs::read_to_string(package(".cdx.json")).unwrap();
+    let bill: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+    assert_eq!(bill["metadata"]["component"]["name"], "plimsoll");
+    assert_eq!(bill["metadata"]["timestamp"], "2026-01-01T00:00:00Z");
+    let components = bill["components"].as_array().unwrap();
+    let refs: BTreeSet<&str> = components
+        .iter()
+        .map(|c| c["purl"].as_str().unwrap())
+        .collect();
+    assert_eq!(refs.len(), components.len());
+    let program = format!("plimsoll@{}", env!("CARGO_PKG_VERSION"));
+    let linked: BTreeSet<String> = compiled("shipping", "plimsoll")
+        .into_keys()
+        .filter(|package| *package != program)
+        .map(|package| format!("pkg:cargo/{package}"))
+        .collect();
+    assert!(linked.len() > 100, "{linked:?}");
+    for one in &linked {
+        assert!(refs.contains(one.as_str()), "{one} is not in the bill");
+    }
+    let others: Vec<&&str> = refs.iter().filter(|r| !linked.contains(**r)).collect();
+    let bundled = |r: &&&str| r.contains("/sqlite@") || r.contains("/rust-std@");
+    assert!(
+        others.iter().all(bundled) && others.len() == 2,
+        "{others:?}"
+    );
+    for component in components {
+        let licences = component["licenses"].as_array().unwrap();
+        assert_eq!(licences.len(), 1, "{component}");
+        let ours = component["name"].as_str().unwrap().starts_with("plimsoll");
+        let hashed = component["hashes"][0]["content"].is_string();
+        let is_crate = component["purl"]
+            .as_str()
+            .unwrap()
+            .starts_with("pkg:cargo/");
+        assert_eq!(hashed, is_crate && !ours, "{component}");
+    }
+    let known: BTreeSet<&str> = bill["dependencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| d["ref"].as_str().unwrap())
+        .collect();
+    assert_eq!(known.len(), components.len() + 1);
+}
+
+#[test]
+fn the_notices_have_the_licences_of_what_is_in_the_packages() {
+    let mut unpack = Command::new("tar");
+    let path = "share/doc/plimsoll/THIRD-PARTY-LICENSES.txt";
+    unpack.arg("-xzOf").arg(package(".tar.gz"));
+    unpack.arg("--wildcards").arg(format!("*/{path}"));
+    let notices = printed(unpack);
+    // Fonts and tables that crates contain, and what has no crate.
+    for words in [
+        "Bitstream Vera",
+        "UNICODE LICENSE V3",
+        "Copyright notices for The Rust Standard Library",
+        "SQLite is in the public domain",
+    ] {
+        assert!(notices.contains(words), "{words}");
+    }
+    // Between two rules are names, and after them a text.
+    let rule = format!("\n{}\n", "=".repeat(78));
+    let parts: Vec<&str> = notices.split(&rule).skip(1).collect();
+    assert!(parts.len() > 50, "{}", parts.len());
+    for section in parts.chunks(2) {
+        let [names, text] = section else {
+            panic!("{section:?}");
+        };
+        assert!(text.trim().len() > 200, "{names}: {text}");
+    }
+}
+
+#[test]
+fn lintian_has_nothing_to_say_of_the_debian_package() {
+    let mut lintian = debian("lintian", "lintian");
+    lintian
+        .args([
+            "--fail-on=error,warning",
+            "--allow-root",
+            "--no-tag-display-limit",
+        ])
+        .arg(package(".deb"))
+        .env("TMPDIR", packages().parent().unwrap());
+    let said = printed(lintian);
+    assert_eq!(said, "");
+}
+
+#[test]
+fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
+    needs_root!();
+    let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut unpack = Command::new("tar");
+    unpack
+        .arg("-xf")
+        .arg(tool("debian-12.tar"))
+        // Devices cannot be made in namespaces; two files stand for those that are needed.
+        .args(["--exclude=./dev/*", "-C"])
+        .arg(root.path());
+    printed(unpack);
+    std::fs::copy(package(".deb"), root.path().join("plimsoll.deb")).unwrap();
+    let script = format!(
+        "export PATH=/usr/sbin:/usr/bin:/sbin:/bin\n\
+         dpkg --install /plimsoll.deb\n\
+         dpkg --verify plimsoll\n\
+         {}\
+         dpkg --purge plimsoll\n\
+         test ! -e /usr/bin/plimsoll\n\
+         test ! -e /usr/share/plimsoll\n",
+        run_script("plimsoll", "/tmp")
+    );
+    let devices = root.path().join("dev");
+    for device in ["null", "zero", "urandom"] {
+        std::fs::write(devices.join(device), "").unwrap();
+    }
+    let enter = "for d in null zero urandom; do mount --bind /dev/$d \"$1/dev/$d\"; done\n\
+                 mount -t proc proc \"$1/proc\"\n\
+                 exec chroot \"$1\" /bin/sh -ec \"$2\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--pid", "--fork", "sh", "-ec", enter, "sh"])
+        .arg(root.path())
+        .arg(script);
+    let said = printed(command);
+    assert!(said.contains("\nplimsoll "), "{said}");
+}
+
+#[test]
+fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
+    let bench = Bench::on_disk();
+    let mut venv = python();
+    printed({
+        venv.args(["-m", "venv"]).arg(bench.path("venv"));
+        venv
+    });
+    let inside = |program: &str| {
+        let mut command = Command::new(bench.path("venv/bin").join(program));
+        command
+            .env_remove("PYTHONPATH")
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir(bench.root());
+        command
+    };
+    let mut install = inside("python");
+    install.args(["-m", "pip", "install", "--quiet", "--no-index"]);
+    install
+        .arg("--disable-pip-version-check")
+        .arg(package(".whl"));
+    printed(install);
+    let program = bench.path("venv/bin/plimsoll");
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        &run_script(program.to_str().unwrap(), bench.root().to_str().unwrap()),
+    ]);
+    printed(shell);
+    let mut import = inside("python");
+    import.args(["-c", "import plimsoll; print(plimsoll.program())"]);
+    assert_eq!(printed(import).trim(), program.to_str().unwrap());
+    let mut load = inside("python");
+    load.args(["-c", "import plimsoll; plimsoll.load('results')"]);
+    let ended = Ended::of(load);
+    assert!(
+        ended
+            .stderr
+            .contains("pandas is missing: install plimsoll[pandas]"),
+        "{}",
+        ended.stderr
+    );
+    let mut remove = inside("python");
+    remove.args(["-m", "pip", "uninstall", "--quiet", "--yes", "plimsoll"]);
+    printed(remove);
+    assert!(!program.exists());
+}
+
+#[test]
+fn packages_state_the_c_library_that_they_need() {
+    let mut version = Command::new(source_tree().join("scripts/glibc-version"));
+    version.arg(env!("CARGO_BIN_EXE_plimsoll"));
+    let needed = printed(version).trim().to_owned();
+    let (major, minor) = needed.split_once('.').unwrap();
+    let (major, minor): (u32, u32) = (major.parse().unwrap(), minor.parse().unwrap());
+    let wheel = package(".whl");
+    let mut older = Command::new(source_tree().join("scripts/glibc-version"));
+    older.arg(env!("CARGO_BIN_EXE_plimsoll")).arg("2.5");
+    let refused = Ended::of(older);
+    assert_eq!(refused.code, Some(1));
+    let said = format!("needs glibc {needed}, and packages are for 2.5 and newer");
+    assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+    let tag = format!("-py3-none-manylinux_{major}_{minor}_x86_64.whl");
+    assert!(wheel.to_str().unwrap().ends_with(&tag), "{wheel:?}");
+    let mut info = debian("dpkg-deb", "dpkg");
+    info.arg("--field").arg(package(".deb")).arg("Depends");
+    let depends = printed(info);
+    assert!(depends.contains("libc6 (>= 2."), "{depends}");
+}
+
+/// Files of the source tree that a crate's sources name with `include_str!` and its relatives.
+fn included(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            included(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for macro_name in ["include_str!(", "include_bytes!("] {
+                for rest in text.split(macro_name).skip(1) {
+                    // Not those whose names other macros write.
+                    if let Some(rest) = rest.trim_start().strip_prefix('"') {
+                        let name = rest.split('"').next().unwrap().to_owned();
+                        found.push((path.parent().unwrap().to_owned(), name));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn crates_have_all_that_their_sources_read() {
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.current_dir(source_tree());
+    metadata.args(["metadata", "--offline", "--no-deps", "--format-version=1"]);
+    let metadata: serde_json::Value = serde_json::from_str(&printed(metadata)).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let published: Vec<&serde_json::Value> =
+        packages.iter().filter(|p| p["publish"].is_null()).collect();
+    assert!(published.len() > 20, "{}", published.len());
+    for package in published {
+        let name = package["name"].as_str().unwrap();
+        for field in ["description", "license", "readme", "rust_version"] {
+            assert!(package[field].is_string(), "{name} has no {field}");
+        }
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let is_path = dependency["path"].is_string();
+            let is_dev = dependency["kind"] == "dev";
+            assert!(
+                !is_path || is_dev || dependency["req"] != "*",
+                "{name}: {} has no version",
+                dependency["name"]
+            );
+        }
+        let mut list = Command::new(env!("CARGO"));
+        list.current_dir(source_tree());
+        list.args([
+            "package",
+            "--offline",
+            "--list",
+            "--allow-dirty",
+            "-p",
+            name,
+        ]);
+        let list = printed(list);
+        let files: BTreeSet<&str> = list.lines().collect();
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        let root = manifest.parent().unwrap();
+        let mut wanted = Vec::new();
+        included(&root.join("src"), &mut wanted);
+        for (dir, file) in wanted {
+            // Without links that lead out of the crate.
+            let mut path = dir.strip_prefix(root).unwrap().to_owned();
+            for part in Path::new(&file).components() {
+                match part {
+                    std::path::Component::ParentDir => assert!(
+                        path.pop(),
+                        "{name}: {file}, which {dir:?} includes, is outside of the crate"
+                    ),
+                    other => path.push(other),
+                }
+            }
+            assert!(files.contains(path.to_str().unwrap()), "{name}: {path:?}");
+        }
+        for file in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+            assert!(files.contains(file), "{name} has no {file}");
+        }
+        let of = |dir: &str, end: &str| {
+            let is_of = |f: &&&str| f.starts_with(dir) && f.ends_with(end);
+            files.iter().filter(is_of).count()
+        };
+        let builtin = |dir: &str, end: &str| {
+            let entries = std::fs::read_dir(source_tree().join(dir)).unwrap();
+            let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+            names.filter(|n| n.ends_with(end)).count()
+        };
+        for (of_name, dir, end, other) in [
+            ("plimsoll-wml", "workloads", ".f", ".toml"),
+            ("plimsoll-mix", "workloads", ".toml", ".f"),
+            ("plimsoll-profile", "profiles", ".prof", ".f"),
+        ] {
+            if name == of_name {
+                let found = (of(dir, end), of(dir, other));
+                assert_eq!(found, (builtin(dir, end), 0), "{name}");
+            }
+        }
+    }
+}

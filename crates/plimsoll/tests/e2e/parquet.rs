@@ -1,0 +1,323 @@
+//! `report --format parquet`: the tables hold what the results say, for results of every kind.
+
+use crate::common::python::{printed, python, source_tree};
+use crate::common::{Bench, Ended, load_tests};
+use plimsoll_parquet::{FILES, columns};
+use plimsoll_results::{
+    Document, Environment, Program, StepState, StudyAction, StudyBed, StudyResults, StudyStep,
+};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Results that are stored with the tests.
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/older")
+}
+
+/// The command that makes the tables of results in `DIR/tables`.
+fn tables(bench: &Bench, results: &[&Path]) -> Command {
+    let mut command = bench.plimsoll(["report", "--format=parquet", "--output=tables"]);
+    command.args(results);
+    command
+}
+
+/// Makes the tables of results and compares them with these; how many runs and percentiles were compared.
+#[track_caller]
+fn checked(results: &Path) -> (usize, usize) {
+    let bench = Bench::on_tmpfs();
+    let names = printed(tables(&bench, &[results]));
+    let expected: String = FILES.map(|f| format!("tables/{f}\n")).concat();
+    assert_eq!(names, expected);
+    let mut check = python();
+    check
+        .arg(source_tree().join("crates/plimsoll/tests/e2e/parquet/check.py"))
+        .arg(bench.path("tables"))
+        .arg(results)
+        .arg(env!("CARGO_BIN_EXE_plimsoll"));
+    let said = printed(check);
+    let numbers: Vec<usize> = said.split(' ').filter_map(|w| w.parse().ok()).collect();
+    let [runs, percentiles] = numbers[..] else {
+        panic!("{said}");
+    };
+    (runs, percentiles)
+}
+
+/// Rows of a query on the files of `bench`, as text with a comma between cells.
+#[track_caller]
+fn queried(bench: &Bench, query: &str) -> Vec<String> {
+    let mut duckdb = python();
+    duckdb.current_dir(bench.root());
+    let script = "import sys, duckdb\n\
+                  for row in duckdb.execute(sys.argv[1]).fetchall():\n    \
+                  print(','.join('' if cell is None else str(cell) for cell in row))";
+    duckdb.args(["-c", script, query]);
+    printed(duckdb).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn tables_of_stored_runs_hold_what_the_results_say() {
+    for (name, runs) in [
+        ("mix", 1),
+        ("md", 1),
+        ("stalled", 1),
+        ("repeats", 2),
+        ("profile", 2),
+    ] {
+        let (found, _) = checked(&samples().join(name));
+        assert_eq!(found, runs, "{name}");
+    }
+}
+
+#[test]
+fn tables_of_a_run_of_now_hold_what_it_measured() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--set", "nfiles=50", "--time=300ms", "--interval=100ms"];
+    bench.run_in_work("varmail", &more).expect_code(0);
+    let (runs, percentiles) = checked(&load_tests::only_results(&bench));
+    assert_eq!(runs, 1);
+    assert!(percentiles >= 5, "{percentiles}");
+}
+
+#[test]
+fn curves_and_searches_have_a_load_in_every_row() {
+    let bench = Bench::on_tmpfs();
+    let target = "--target=null:?latency=4ms&servers=8";
+    let virtually = ["--time=3s", "--warmup=1s", "--clock=virtual", target];
+    let mut curve = load_tests::command(&bench, "curve", &virtually);
+    curve.arg("--load=5..15/5");
+    Ended::of(curve).expect_code(0);
+    let curve = load_tests::only_results(&bench);
+    assert_eq!(checked(&curve).0, 3);
+
+    let searched = Bench::on_tmpfs();
+    let mut find = load_tests::command(&searched, "find", &virtually);
+    find.arg("--max-load=16");
+    Ended::of(find).expect_code(0);
+    let find = load_tests::only_results(&searched);
+    let (runs, _) = checked(&find);
+    assert!(runs >= 2, "{runs}");
+
+    printed(tables(&bench, &[&curve, &find]));
+    for file in FILES {
+        let query = format!(
+            "SELECT DISTINCT results_kind, load_metric, load IS NULL, clock \
+             FROM 'tables/{file}' ORDER BY 1"
+        );
+        let rows = queried(&bench, &query);
+        assert_eq!(
+            rows,
+            ["curve,users,False,virtual", "search,users,False,virtual"]
+        );
+    }
+    let loads = queried(
+        &bench,
+        "SELECT load, sum(ops) FROM 'tables/operations.parquet' \
+         WHERE results_kind = 'curve' AND level = 'summary' GROUP BY load ORDER BY load",
+    );
+    let loads: Vec<(u64, u64)> = loads
+        .iter()
+        .map(|row| row.split_once(',').unwrap())
+        .map(|(load, ops)| (load.parse().unwrap(), ops.parse().unwrap()))
+        .collect();
+    let offered: Vec<u64> = loads.iter().map(|(load, _)| *load).collect();
+    assert_eq!(offered, [5, 10, 15]);
+    for (load, ops) in loads {
+        // 100 operations per second of each user, for three seconds.
+        let expected = load * 300;
+        assert!(ops.abs_diff(expected) <= expected / 10, "{load}: {ops}");
+    }
+}
+
+/// A study whose only results are copies of a stored run.
+fn study(bench: &Bench) -> PathBuf {
+    let dir = bench.path("some-study");
+    std::fs::create_dir(&dir).unwrap();
+    let step = |column: &str, results: Option<&str>| StudyStep {
+        bed: "nfs-1".into(),
+        unit: 1,
+        group: "reads".into(),
+        column: column.into(),
+        action: StudyAction::Pause { seconds: 1 },
+        state: Some(StepState::Valid),
+        seconds: 1.0,
+        results: results.map(str::to_owned),
+        status: vec![],
+        error: None,
+    };
+    let steps = vec![
+        step("pause", None),
+        step("one", Some("one")),
+        step("many", Some("many")),
+    ];
+    for (from, to) in [("mix", "one"), ("repeats", "many")] {
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args([samples().join(from), dir.join(to)])
+            .status();
+        assert!(copied.unwrap().success());
+    }
+    let document = StudyResults {
+        schema_version: StudyResults::SCHEMA,
+        study: "some".into(),
+        question: "Which is faster?".into(),
+        started_at: "2026-03-01T14:05:02Z".into(),
+        interrupted: false,
+        beds: vec![StudyBed {
+            name: "nfs-1".into(),
+            arguments: vec!["nfs".into()],
+            unavailable: None,
+            failure: None,
+        }],
+        steps,
+        program: Program::plimsoll(),
+        notes: vec![],
+        environment: Environment::default(),
+    };
+    std::fs::write(dir.join("study.json"), document.to_json()).unwrap();
+    dir
+}
+
+#[test]
+fn runs_of_studies_and_profiles_say_which_they_are() {
+    let bench = Bench::on_tmpfs();
+    let study = study(&bench);
+    let profile = samples().join("profile");
+    printed(tables(&bench, &[&study, &profile]));
+    let rows = queried(
+        &bench,
+        "SELECT results, results_kind, run_path, study_bed, study_group, study_column, \
+         profile_filesystem, profile_case \
+         FROM 'tables/operations.parquet' WHERE part = 'run' AND level = 'summary'",
+    );
+    let expected = [
+        "some-study,study,one,nfs-1,reads,one,,",
+        "some-study,study,many/run-01,nfs-1,reads,many,,",
+        "some-study,study,many/run-02,nfs-1,reads,many,,",
+        "profile,profile,local/a,,,,local,a",
+        "profile,profile,local/b,,,,local,b",
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_same_results_are_the_same_bytes_and_the_same_run_wherever_they_are() {
+    let (here, there) = (Bench::on_tmpfs(), Bench::on_tmpfs());
+    let copy = there.path("copy");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([samples().join("md"), copy.clone()])
+        .status();
+    assert!(copied.unwrap().success());
+    printed(tables(&here, &[&samples().join("md")]));
+    printed(tables(&there, &[&samples().join("md")]));
+    for file in FILES {
+        let bytes = |b: &Bench| std::fs::read(b.path("tables").join(file)).unwrap();
+        assert!(bytes(&here) == bytes(&there), "{file}");
+    }
+    std::fs::remove_dir_all(there.path("tables")).unwrap();
+    printed(tables(&there, &[&copy, &samples().join("md")]));
+    let ids =
+        "SELECT count(DISTINCT run_id), count(DISTINCT results) FROM 'tables/intervals.parquet'";
+    assert_eq!(queried(&there, ids), ["1,2"]);
+}
+
+#[test]
+fn what_tables_cannot_be_made_of_is_refused_and_nothing_is_left() {
+    let bench = Bench::on_tmpfs();
+    let mix = samples().join("mix");
+    let mix = mix.to_str().unwrap();
+    let refused = |args: &[&str]| {
+        let first = ["report", "--format=parquet"];
+        Ended::of(bench.plimsoll(first.iter().chain(args))).refusal()
+    };
+    let said = refused(&[mix]);
+    assert!(said.contains("--output says which directory"), "{said}");
+    let said = refused(&[mix, "--output=t", "--percentiles=99.5"]);
+    assert!(said.contains("--percentiles is for tables"), "{said}");
+    let said = refused(&[".", "--output=t"]);
+    assert!(said.contains("holds no results of Plimsoll"), "{said}");
+    std::fs::write(bench.path("published.txt"), "SPEC").unwrap();
+    let said = refused(&["published.txt", "--output=t"]);
+    assert!(said.contains("is made of results directories"), "{said}");
+    assert_eq!(bench.left_but(&["published.txt"]), [""; 0]);
+
+    // A damaged line of the log is found when the other tables are written already.
+    let copied = Command::new("cp")
+        .args(["-r", mix])
+        .arg(bench.path("damaged"))
+        .status();
+    assert!(copied.unwrap().success());
+    let log = bench.path("damaged/histograms.hlog");
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, text + "Tag=x/read,0.0,1.0,5.0,AAAA\n").unwrap();
+    let said = refused(&["damaged", "--output=t"]);
+    assert!(said.contains("histograms.hlog:"), "{said}");
+    assert_eq!(std::fs::read_dir(bench.path("t")).unwrap().count(), 0);
+
+    std::fs::write(bench.path("t/intervals.parquet"), "mine").unwrap();
+    let said = refused(&[mix, "--output=t"]);
+    assert!(
+        said.contains("already exists and is not overwritten"),
+        "{said}"
+    );
+    let left = std::fs::read_to_string(bench.path("t/intervals.parquet")).unwrap();
+    assert_eq!(left, "mine");
+    assert_eq!(std::fs::read_dir(bench.path("t")).unwrap().count(), 1);
+}
+
+/// The part of docs/reports.md on tables.
+fn documented() -> String {
+    let text = std::fs::read_to_string(source_tree().join("docs/reports.md")).unwrap();
+    let (_, part) = text.split_once("\n## Parquet tables\n").unwrap();
+    let end = part.find("\n## ").unwrap_or(part.len());
+    part[..end].to_owned()
+}
+
+#[test]
+fn every_column_is_described_and_every_described_column_is_there() {
+    let described: Vec<String> = documented()
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .flat_map(|line| {
+            let (names, _) = line.split_once(" |").unwrap();
+            let names = names.split(['`', ',', ' ']);
+            let names = names.filter(|n| !n.is_empty());
+            names.map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    for file in FILES {
+        for column in columns(file) {
+            assert!(described.iter().any(|d| d == column), "{file}: {column}");
+        }
+    }
+    for name in &described {
+        let is_column = FILES.iter().any(|f| columns(f).contains(&name.as_str()));
+        assert!(is_column || FILES.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn the_queries_in_the_document_are_answered() {
+    let bench = Bench::on_tmpfs();
+    let text = documented();
+    let (_, commands) = text.split_once("```sh\n").unwrap();
+    let (commands, _) = commands.split_once("```").unwrap();
+    let mut shell = Command::new("sh");
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    shell
+        .args(["-ec", commands])
+        .current_dir(bench.root())
+        .env("PATH", format!("{}:{path}", program.display()));
+    printed(shell);
+    let queries: Vec<&str> = text
+        .split("```sql\n")
+        .skip(1)
+        .map(|rest| rest.split_once("```").unwrap().0)
+        .collect();
+    assert!(queries.len() >= 2, "{queries:?}");
+    for query in queries {
+        let rows = queried(&bench, query);
+        assert!(!rows.is_empty(), "{query}");
+    }
+}

@@ -1,0 +1,74 @@
+"""Checks the module plimsoll with real results.
+
+usage: check.py RESULTS, a directory with results named run, repeats, curve and damaged
+"""
+
+import json
+import pathlib
+import sys
+
+import pandas
+import polars
+
+import plimsoll
+
+results = pathlib.Path(sys.argv[1])
+
+
+def refused(error, *arguments):
+    """The message of the error that a call ends with."""
+    try:
+        plimsoll.load(*arguments)
+    except error as e:
+        return str(e)
+    raise AssertionError(f"{arguments} are not refused")
+
+
+one = plimsoll.load(results / "run")
+run = json.loads((results / "run" / "run.json").read_text())
+assert one.kind == "run" and one.path == results / "run"
+assert one.run == one.document == run and one.runs == {".": run}
+# pandas is what is chosen if both are there.
+for frame in (one.operations, one.intervals, one.histograms):
+    assert isinstance(frame, pandas.DataFrame), type(frame)
+summary = one.operations.query("part == 'run' and level == 'summary'")
+assert summary["ops"].tolist() == [run["summary"]["ops"]]
+lines = pandas.read_csv(results / "run" / "intervals.csv")
+assert one.intervals["ops"].tolist() == lines["ops"].tolist()
+assert one.intervals["operation"].tolist() == lines["operation"].tolist()
+assert one.intervals["latency_p99_ms"].dropna().tolist() == lines["p99_ms"][lines["ops"] > 0].tolist()
+measured = one.histograms.query("part == 'run'").groupby(["operation", "kind"])["count"].sum()
+for operation in run["operations"]:
+    if operation["ops"] > 0:
+        assert measured[operation["name"], operation["kind"]] == operation["ops"], operation["name"]
+assert str(one.operations["started_at"].dtype).startswith("datetime64"), one.operations["started_at"].dtype
+
+same = plimsoll.load(str(results / "run"), frames="polars")
+for name in ("operations", "intervals", "histograms"):
+    frame = getattr(same, name)
+    assert isinstance(frame, polars.DataFrame), type(frame)
+    assert frame.shape == getattr(one, name).shape and frame.columns == list(getattr(one, name).columns)
+assert same.intervals["ops"].sum() == lines["ops"].sum()
+
+repeats = plimsoll.load(results / "repeats")
+assert repeats.kind == "repeats" and list(repeats.runs) == ["run-01", "run-02"]
+assert repeats.document["runs"] == ["run-01", "run-02"]
+assert [r["seed"] for r in repeats.runs.values()] == repeats.operations.groupby("run_path")["seed"].first().tolist()
+try:
+    repeats.run
+except ValueError as e:
+    assert "has 2 runs" in str(e), e
+else:
+    raise AssertionError("repeated runs are not one run")
+
+curve = plimsoll.load(results / "curve")
+assert curve.kind == "curve"
+assert list(curve.runs) == [point["run"] for point in curve.document["points"]]
+loads = curve.operations.query("level == 'summary'").set_index("load")["ops_per_s"]
+for point in curve.document["points"]:
+    assert loads[point["load"]] == point["achieved_ops_per_s"], point["load"]
+
+assert "holds no results of Plimsoll" in refused(FileNotFoundError, results)
+assert "frames is 'spark'" in refused(ValueError, results / "run", "spark")
+assert "histograms.hlog:" in refused(plimsoll.ProgramError, results / "damaged")
+print(plimsoll.program())

@@ -1,0 +1,170 @@
+"""Results as data frames.
+
+The program converts them to Parquet tables, so that results of every kind and of older versions are read as
+its own reports read them, and histograms are decoded in one place.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from ._program import run_program
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import pandas
+    import polars
+
+__all__ = ["Kind", "Results", "load"]
+
+#: Kinds of results.
+Kind = Literal["run", "repeats", "curve", "search", "profile", "study"]
+
+_KINDS: dict[str, Kind] = {
+    "run.json": "run",
+    "repeats.json": "repeats",
+    "curve.json": "curve",
+    "find.json": "search",
+    "profile.json": "profile",
+    "study.json": "study",
+}
+
+#: Runs that one call of the program reads.
+_RUNS_PER_CALL = 200
+
+Frame = TypeVar("Frame")
+
+
+@dataclass(frozen=True)
+class Results(Generic[Frame]):
+    """The content of a results directory.
+
+    Each row of a frame has the columns of its run, such as `run_id`, `started_at`, `workload` and `load`:
+    docs/reports.md of Plimsoll describes all columns. Units are in their names.
+    """
+
+    #: The results directory.
+    path: Path
+    #: Kind of the results.
+    kind: Kind
+    #: The content of run.json, curve.json, find.json, profile.json or study.json; of repeated runs, that of
+    #: repeats.json.
+    document: dict[str, Any]
+    #: The content of run.json of each run, by its directory in `path` (the column `run_path`; `.` is `path`).
+    runs: dict[str, dict[str, Any]]
+    #: A row for each operation of each run, of its windows, stages and ranks, and for all operations together.
+    operations: Frame
+    #: A row for each operation in each interval.
+    intervals: Frame
+    #: A row for each bucket of each interval's latency distributions: `count` operations had a latency, and
+    #: `service_count` a service time, of about `latency_ns`.
+    histograms: Frame
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The content of run.json of the only run.
+
+        Raises ValueError if there are several; `runs` has them.
+        """
+        if len(self.runs) != 1:
+            raise ValueError(f"{self.path} has {len(self.runs)} runs: `runs` has each of them")
+        (run,) = self.runs.values()
+        return run
+
+
+@overload
+def load(path: str | PathLike[str], frames: Literal["polars"]) -> Results[polars.DataFrame]: ...
+
+
+@overload
+def load(path: str | PathLike[str], frames: Literal["pandas"] = ...) -> Results[pandas.DataFrame]: ...
+
+
+@overload
+def load(path: str | PathLike[str], frames: None) -> Results[Any]: ...
+
+
+def load(path: str | PathLike[str], frames: Literal["pandas", "polars"] | None = None) -> Results[Any]:
+    """Reads a results directory of any kind.
+
+    `frames` is the library that the frames are of; without it, pandas if it is installed, and else polars.
+
+    Raises ProgramError if the results cannot be read, and ImportError if the library is missing.
+    """
+    library = _library(frames)
+    directory = Path(path)
+    kind = _kind(directory)
+    with tempfile.TemporaryDirectory(prefix="plimsoll-") as tables:
+        run_program(["report", "--format=parquet", f"--output={tables}", "--", str(directory)])
+        operations, intervals, histograms = (
+            _read(library, Path(tables) / f"{name}.parquet")
+            for name in ("operations", "intervals", "histograms")
+        )
+    document = _document(directory, kind)
+    # Every run has rows in this frame, also one that measured nothing.
+    paths = list(dict.fromkeys(operations["run_path"]))
+    return Results(
+        path=directory,
+        kind=kind,
+        document=document,
+        runs={".": document} if kind == "run" else _runs(directory, paths),
+        operations=operations,
+        intervals=intervals,
+        histograms=histograms,
+    )
+
+
+def _library(frames: Literal["pandas", "polars"] | None) -> Literal["pandas", "polars"]:
+    if frames is not None and frames not in ("pandas", "polars"):
+        raise ValueError(f"frames is {frames!r}: expected 'pandas', 'polars' or None")
+    libraries: tuple[Literal["pandas", "polars"], ...] = ("pandas", "polars")
+    # pandas reads Parquet by means of pyarrow.
+    needs = {"pandas": ("pandas", "pyarrow"), "polars": ("polars",)}
+    for library in libraries if frames is None else (frames,):
+        if all(importlib.util.find_spec(name) is not None for name in needs[library]):
+            return library
+    wanted = frames or "pandas"
+    raise ImportError(f"{wanted} is missing: install plimsoll[{wanted}]")
+
+
+def _kind(directory: Path) -> Kind:
+    for name, kind in _KINDS.items():
+        if (directory / name).is_file():
+            return kind
+    raise FileNotFoundError(f"{directory} holds no results of Plimsoll")
+
+
+def _read(library: Literal["pandas", "polars"], path: Path) -> Any:
+    if library == "polars":
+        import polars
+
+        return polars.read_parquet(path, memory_map=False)
+    import pandas
+
+    return pandas.read_parquet(path, engine="pyarrow")
+
+
+def _document(directory: Path, kind: Kind) -> dict[str, Any]:
+    if kind == "repeats":
+        # The program's report on repeated runs is one on each of them.
+        text = (directory / "repeats.json").read_text(encoding="utf-8")
+    else:
+        text = run_program(["report", "--format=json", "--", str(directory)])
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def _runs(directory: Path, paths: list[str]) -> dict[str, dict[str, Any]]:
+    # One call reads all; a call for each would take longer than what it reads.
+    runs: list[dict[str, Any]] = []
+    for first in range(0, len(paths), _RUNS_PER_CALL):
+        some = [str(directory / path) for path in paths[first : first + _RUNS_PER_CALL]]
+        found = json.loads(run_program(["report", "--format=json", "--", *some]))
+        runs += found if isinstance(found, list) else [found]
+    return dict(zip(paths, runs, strict=True))
