@@ -6,6 +6,7 @@ use crate::cli::{HostsCheckArgs, HostsCommand};
 use crate::communicator::Communicator;
 use crate::exit::{CommandError, Exit};
 use crate::hosts::{self, HostPlace};
+use plimsoll_plan::counted;
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
 use plimsoll_report::inline_latency;
 use serde::{Deserialize, Serialize};
