@@ -1,12 +1,12 @@
 //! The program on another machine, started by the user's `ssh`.
 
+use crate::ConnectError;
 use crate::handshake::{Assignment, Hello, MAX_HELLO, PROTOCOL};
 use crate::hosts::{Host, HostGroup, ProgramCopy};
 use crate::keepalive::Loss;
 use crate::link::Incoming;
 use crate::local::{EXIT_STATUS_TIMEOUT, wait_for};
 use crate::member::RANK_COMMAND;
-use crate::ConnectError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
