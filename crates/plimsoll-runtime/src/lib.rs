@@ -1,0 +1,77 @@
+//! Time, threads and waiting, for all code of a run that is not an operation.
+//!
+//! In a program these are the system's. In a [`Simulation`] they are its own: one thread runs at a time, the
+//! next one is drawn from a seed, and time advances to the next instant at which a thread may continue when
+//! none can now. So the same code, with any number of processes, does the same in every repetition, and a
+//! minute passes in milliseconds. Deterministic simulation testing of this kind is described by Zhou et al.,
+//! *FoundationDB: A Distributed Unbundled Transactional Key Value Store*, SIGMOD 2021, section 4.
+//!
+//! Outside a simulation every function here is the one of the standard library after a check of a
+//! thread-local variable. The clock of operations does not even check: see `Clock` of plimsoll-measure.
+
+mod monitor;
+mod simulation;
+mod threads;
+
+pub use monitor::Monitor;
+pub use simulation::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
+pub use threads::{ThreadHandle, current, park, run_on_threads, spawn};
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The current instant.
+#[must_use]
+pub fn now() -> Instant {
+    simulation::current().map_or_else(Instant::now, |thread| thread.instant())
+}
+
+/// The time of day.
+#[must_use]
+pub fn system_time() -> SystemTime {
+    simulation::current().map_or_else(SystemTime::now, |thread| thread.system_time())
+}
+
+/// Time since an instant that [`now`] returned.
+#[must_use]
+pub fn elapsed(since: Instant) -> Duration {
+    now().saturating_duration_since(since)
+}
+
+/// Blocks the calling thread for this time.
+pub fn sleep(time: Duration) {
+    match simulation::current() {
+        Some(thread) => thread.sleep(time),
+        None => std::thread::sleep(time),
+    }
+}
+
+/// Lets a short time pass of which at most `left` is needed, without giving up the processor.
+pub fn spin(left: Duration) {
+    match simulation::current() {
+        Some(thread) => thread.sleep(left),
+        None => std::hint::spin_loop(),
+    }
+}
+
+/// The clock of a simulation: nanoseconds since it began.
+#[derive(Debug, Clone)]
+pub struct SimulatedClock(Arc<AtomicU64>);
+
+/// Nanoseconds that a reading of a simulated clock takes, so that no two are the same.
+const READING_NS: u64 = 20;
+
+impl SimulatedClock {
+    /// Reads the clock, which takes 20 ns.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.0.fetch_add(READING_NS, Relaxed) + READING_NS
+    }
+}
+
+/// The clock of the simulation that the calling thread belongs to; `None` outside one.
+#[must_use]
+pub fn simulated_clock() -> Option<SimulatedClock> {
+    simulation::current().map(|thread| thread.clock())
+}

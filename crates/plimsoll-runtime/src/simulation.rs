@@ -1,0 +1,312 @@
+//! A deterministic simulation of processes and their threads.
+
+mod scheduler;
+
+use crate::SimulatedClock;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use scheduler::{Baton, ProcessEntry, Scheduler, ThreadEntry, ThreadState};
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A process of a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessId(pub(crate) usize);
+
+/// How a simulation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SimulationEnd {
+    /// All processes have ended.
+    Finished,
+    /// Threads are left, and none of them can ever continue; their names.
+    Deadlock(Vec<String>),
+    /// Simulated time has reached the limit; names of the threads that are left.
+    TimeLimit(Vec<String>),
+    /// Real time has reached the limit: the thread of this name neither waits nor ends.
+    Livelock(String),
+}
+
+/// Processes whose threads share one simulated clock, and of which one thread runs at a time.
+///
+/// A thread must not hold a lock of the standard library while it calls a function of this crate that waits.
+pub struct Simulation {
+    shared: Arc<Shared>,
+}
+
+/// What can be done to a simulation while it runs.
+#[derive(Clone)]
+pub struct SimulationHandle(Arc<Shared>);
+
+struct Shared {
+    scheduler: Mutex<Scheduler>,
+    ended: Condvar,
+    clock: Arc<AtomicU64>,
+    /// The instant that stands for the beginning. Only differences of instants matter.
+    base: Instant,
+}
+
+/// A thread of a simulation.
+#[derive(Clone)]
+pub(crate) struct ThreadRef {
+    shared: Arc<Shared>,
+    thread: usize,
+}
+
+impl fmt::Debug for ThreadRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "simulated thread {}", self.thread)
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<ThreadRef>> = const { RefCell::new(None) };
+}
+
+/// The calling thread, if it belongs to a simulation.
+pub(crate) fn current() -> Option<ThreadRef> {
+    // While the thread's variables are destroyed it waits for nothing more.
+    CURRENT
+        .try_with(|current| current.borrow().clone())
+        .ok()
+        .flatten()
+}
+
+/// Notes panics of simulated threads with their simulation; others are reported as before.
+fn note_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match current() {
+            Some(thread) => thread.shared.lock().panics.push(info.to_string()),
+            None => report(info),
+        }));
+    });
+}
+
+impl Simulation {
+    /// A simulation whose order of threads follows from the seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        note_panics();
+        let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let clock = Arc::new(AtomicU64::new(0));
+        Self {
+            shared: Arc::new(Shared {
+                scheduler: Mutex::new(Scheduler::new(rng, clock.clone())),
+                ended: Condvar::new(),
+                clock,
+                base: Instant::now(),
+            }),
+        }
+    }
+
+    /// What can be done to it while it runs.
+    #[must_use]
+    pub fn handle(&self) -> SimulationHandle {
+        SimulationHandle(self.shared.clone())
+    }
+
+    /// Runs until all processes have ended, but at most for these times, simulated and real. Threads that are
+    /// left then never continue, and keep their memory.
+    #[must_use]
+    pub fn run(self, simulated: Duration, real: Duration) -> SimulationEnd {
+        let mut scheduler = self.shared.lock();
+        scheduler.limit = simulated.as_nanos() as u64;
+        scheduler.hand_over(None);
+        let waited = self
+            .shared
+            .ended
+            .wait_timeout_while(scheduler, real, |s| s.end.is_none());
+        let (mut scheduler, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match scheduler.end.take() {
+            Some(end) => end,
+            None => {
+                let running = scheduler.running.map(|t| scheduler.threads[t].name.clone());
+                scheduler.is_over = true;
+                SimulationEnd::Livelock(running.unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl SimulationHandle {
+    /// Adds a process that executes `main`, and ends with it.
+    ///
+    /// # Panics
+    /// If the system cannot start a thread.
+    pub fn spawn_process(&self, name: &str, main: impl FnOnce() + Send + 'static) -> ProcessId {
+        let (process, thread) = {
+            let mut scheduler = self.0.lock();
+            let process = scheduler.processes.len();
+            let thread = scheduler.add_thread(process, name.to_owned());
+            scheduler.processes.push(ProcessEntry {
+                main: thread,
+                alive: true,
+                stopped: false,
+                clock_ahead: 0,
+            });
+            (process, thread)
+        };
+        let thread = ThreadRef {
+            shared: self.0.clone(),
+            thread,
+        };
+        let started = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || thread.main(main));
+        started.expect("the system can start a thread");
+        ProcessId(process)
+    }
+
+    /// Ends a process at once, as `SIGKILL` does: its threads never continue.
+    pub fn kill(&self, process: ProcessId) {
+        self.0.lock().kill(process.0);
+    }
+
+    /// Whether a process has not ended.
+    #[must_use]
+    pub fn is_alive(&self, process: ProcessId) -> bool {
+        self.0.lock().processes[process.0].alive
+    }
+
+    /// Stops a process, as `SIGSTOP` does, or lets it continue.
+    pub fn set_stopped(&self, process: ProcessId, stopped: bool) {
+        self.0.lock().processes[process.0].stopped = stopped;
+    }
+
+    /// Sets by how many seconds the time of day of a process is ahead of that of the others.
+    pub fn set_clock_ahead(&self, process: ProcessId, seconds: i64) {
+        self.0.lock().processes[process.0].clock_ahead = seconds;
+    }
+
+    /// Wakes all threads that wait for something with [`SimulationHandle::wait`] under this key.
+    pub fn wake_all(&self, key: usize) {
+        self.0.lock().wake_all(key);
+    }
+
+    /// Blocks the calling thread, which must be one of the simulation, until it is woken under the key, a
+    /// process ends, or the time has passed.
+    pub fn wait(&self, key: usize, at_most: Duration) {
+        let thread = current().expect("a thread of a simulation waits in it");
+        thread.wait(key, Some(at_most));
+    }
+
+    /// Nanoseconds since the beginning.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.0.clock.load(Relaxed)
+    }
+
+    /// Messages of panics of its threads so far.
+    #[must_use]
+    pub fn panics(&self) -> Vec<String> {
+        self.0.lock().panics.clone()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Scheduler> {
+        self.scheduler
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The time of day at which every simulation begins, in seconds since 1970: the first of January 2026.
+const BEGIN_UNIX_S: u64 = 1_767_225_600;
+
+impl ThreadRef {
+    pub(crate) fn clock(&self) -> SimulatedClock {
+        SimulatedClock(self.shared.clock.clone())
+    }
+
+    pub(crate) fn instant(&self) -> Instant {
+        self.shared.base + Duration::from_nanos(self.clock().read())
+    }
+
+    pub(crate) fn system_time(&self) -> SystemTime {
+        let ahead = {
+            let scheduler = self.shared.lock();
+            scheduler.processes[scheduler.threads[self.thread].process].clock_ahead
+        };
+        let now = Duration::from_nanos(self.clock().read());
+        SystemTime::UNIX_EPOCH + Duration::from_secs(BEGIN_UNIX_S.saturating_add_signed(ahead)) + now
+    }
+
+    /// A thread of the same process, which begins with [`ThreadRef::main`].
+    pub(crate) fn add_thread(&self, name: String) -> Self {
+        let mut scheduler = self.shared.lock();
+        let process = scheduler.threads[self.thread].process;
+        let thread = scheduler.add_thread(process, name);
+        Self {
+            shared: self.shared.clone(),
+            thread,
+        }
+    }
+
+    /// The life of the thread: waits for its turn, works, and hands over.
+    pub(crate) fn main(self, work: impl FnOnce()) {
+        CURRENT.set(Some(self.clone()));
+        self.await_turn();
+        // A panic is noted by the hook.
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(work));
+        let mut scheduler = self.shared.lock();
+        scheduler.end_thread(self.thread);
+        scheduler.hand_over(None);
+        let over = scheduler.end.is_some();
+        drop(scheduler);
+        if over {
+            self.shared.ended.notify_all();
+        }
+        CURRENT.set(None);
+    }
+
+    pub(crate) fn sleep(&self, time: Duration) {
+        self.block(ThreadState::Sleeping, Some(time));
+    }
+
+    /// Waits until it is woken under the key; may return earlier.
+    pub(crate) fn wait(&self, key: usize, at_most: Option<Duration>) {
+        self.block(ThreadState::Waiting { key }, at_most);
+    }
+
+    pub(crate) fn wake_all(&self, key: usize) {
+        self.shared.lock().wake_all(key);
+    }
+
+    pub(crate) fn park(&self, timeout: Option<Duration>) {
+        if !std::mem::take(&mut self.shared.lock().threads[self.thread].permit) {
+            self.block(ThreadState::Parked, timeout);
+            self.shared.lock().threads[self.thread].permit = false;
+        }
+    }
+
+    pub(crate) fn unpark(&self) {
+        self.shared.lock().unpark(self.thread);
+    }
+
+    /// Lets other threads run until this one may continue.
+    fn block(&self, state: ThreadState, at_most: Option<Duration>) {
+        let mut scheduler = self.shared.lock();
+        scheduler.block(self.thread, state, at_most);
+        if scheduler.hand_over(Some(self.thread)) {
+            return;
+        }
+        let over = scheduler.end.is_some();
+        drop(scheduler);
+        if over {
+            self.shared.ended.notify_all();
+        }
+        self.await_turn();
+    }
+
+    /// Waits, as a thread of the system, until the scheduler chooses this thread.
+    fn await_turn(&self) {
+        let baton = self.shared.lock().threads[self.thread].baton.clone();
+        baton.take();
+    }
+}

@@ -1,0 +1,93 @@
+//! Threads: starting them, and parking.
+
+use crate::simulation::{self, ThreadRef};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::time::Duration;
+
+/// A thread that others can unpark.
+#[derive(Debug, Clone)]
+pub struct ThreadHandle(Handle);
+
+#[derive(Debug, Clone)]
+enum Handle {
+    System(std::thread::Thread),
+    Simulated(ThreadRef),
+}
+
+impl ThreadHandle {
+    /// Ends the next or current [`park`] of the thread.
+    pub fn unpark(&self) {
+        match &self.0 {
+            Handle::System(thread) => thread.unpark(),
+            Handle::Simulated(thread) => thread.unpark(),
+        }
+    }
+}
+
+/// The calling thread.
+#[must_use]
+pub fn current() -> ThreadHandle {
+    ThreadHandle(match simulation::current() {
+        Some(thread) => Handle::Simulated(thread),
+        None => Handle::System(std::thread::current()),
+    })
+}
+
+/// Blocks the calling thread until it is unparked or the time has passed; may return earlier.
+pub fn park(timeout: Option<Duration>) {
+    match (simulation::current(), timeout) {
+        (Some(thread), timeout) => thread.park(timeout),
+        (None, Some(timeout)) => std::thread::park_timeout(timeout),
+        (None, None) => std::thread::park(),
+    }
+}
+
+/// Starts a thread that nobody joins.
+///
+/// # Errors
+/// The system's error.
+pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let builder = std::thread::Builder::new().name(name.clone());
+    match simulation::current() {
+        None => builder.spawn(work).map(drop),
+        Some(parent) => {
+            let thread = parent.add_thread(name);
+            builder.spawn(move || thread.main(work)).map(drop)
+        }
+    }
+}
+
+/// Executes `work` on `count` threads, each with its number, and calls `meanwhile` at this interval until all
+/// have ended.
+pub fn run_on_threads(
+    count: usize,
+    work: impl Fn(usize) + Sync,
+    interval: Duration,
+    mut meanwhile: impl FnMut(),
+) {
+    let running = AtomicUsize::new(count);
+    let caller = current();
+    std::thread::scope(|scope| {
+        for number in 0..count {
+            let (work, running, caller) = (&work, &running, caller.clone());
+            let body = move || {
+                work(number);
+                if running.fetch_sub(1, AcqRel) == 1 {
+                    caller.unpark();
+                }
+            };
+            match simulation::current() {
+                None => drop(scope.spawn(body)),
+                Some(parent) => {
+                    let thread = parent.add_thread(format!("pool-{number}"));
+                    scope.spawn(move || thread.main(body));
+                }
+            }
+        }
+        while running.load(Acquire) > 0 {
+            park(Some(interval));
+            meanwhile();
+        }
+    });
+}

@@ -1,0 +1,167 @@
+//! Simulated processes: order, time, ends.
+
+use plimsoll_runtime::{Monitor, Simulation, SimulationEnd, now, park, run_on_threads, sleep, spawn};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const REAL: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// What threads note, in their order.
+type Notes = Arc<Mutex<Vec<String>>>;
+
+fn note(notes: &Notes, text: impl Into<String>) {
+    notes.lock().unwrap().push(text.into());
+}
+
+#[test]
+fn sleepers_wake_in_order_of_time_and_an_hour_takes_none() {
+    let (simulation, notes) = (Simulation::new(1), Notes::default());
+    for delay in [3000u64, 1000, 2000] {
+        let notes = notes.clone();
+        simulation.handle().spawn_process("p", move || {
+            let begun = now();
+            sleep(Duration::from_secs(delay));
+            let slept = (now() - begun).as_secs_f64();
+            assert!((slept - delay as f64).abs() < 1e-3, "{slept}");
+            note(&notes, delay.to_string());
+        });
+    }
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(*notes.lock().unwrap(), ["1000", "2000", "3000"]);
+}
+
+fn order(seed: u64) -> Vec<String> {
+    let (simulation, notes) = (Simulation::new(seed), Notes::default());
+    for process in 0..3 {
+        let notes = notes.clone();
+        simulation.handle().spawn_process("p", move || {
+            run_on_threads(
+                3,
+                |thread| {
+                    for turn in 0..3 {
+                        note(&notes, format!("{process} {thread} {turn}"));
+                        sleep(Duration::ZERO);
+                    }
+                },
+                ms(100),
+                || {},
+            );
+        });
+    }
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    let notes = notes.lock().unwrap().clone();
+    assert_eq!(notes.len(), 27);
+    notes
+}
+
+#[test]
+fn a_seed_is_an_order() {
+    assert_eq!(order(7), order(7));
+    assert!((8..20).any(|seed| order(seed) != order(7)));
+}
+
+#[test]
+fn a_monitor_is_waited_for_and_times_out() {
+    let (simulation, notes) = (Simulation::new(2), Notes::default());
+    let both = notes.clone();
+    simulation.handle().spawn_process("p", move || {
+        let monitor = Arc::new(Monitor::new(0));
+        let other = monitor.clone();
+        spawn("setter".into(), move || {
+            sleep(ms(50));
+            other.update(|v| *v = 5);
+        })
+        .unwrap();
+        let begun = now();
+        drop(monitor.wait_timeout_while(ms(20), |v| *v == 0));
+        assert!((20..21).contains(&(now() - begun).as_millis()));
+        assert_eq!(*monitor.wait_while(|v| *v == 0), 5);
+        assert!((50..51).contains(&(now() - begun).as_millis()));
+        note(&both, "done");
+    });
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(notes.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_killed_process_does_nothing_more() {
+    let (simulation, notes) = (Simulation::new(3), Notes::default());
+    let handle = simulation.handle();
+    let mine = notes.clone();
+    let victim = handle.spawn_process("victim", move || {
+        loop {
+            note(&mine, "alive");
+            sleep(ms(10));
+        }
+    });
+    let killer = simulation.handle();
+    handle.spawn_process("killer", move || {
+        sleep(ms(95));
+        killer.kill(victim);
+        assert!(!killer.is_alive(victim));
+        sleep(ms(500));
+    });
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(notes.lock().unwrap().len(), 10);
+}
+
+#[test]
+fn a_stopped_process_continues_later() {
+    let (simulation, notes) = (Simulation::new(4), Notes::default());
+    let mine = notes.clone();
+    let handle = simulation.handle();
+    let stopped = handle.spawn_process("stopped", move || {
+        let begun = now();
+        sleep(ms(10));
+        note(&mine, (now() - begun).as_millis().to_string());
+    });
+    let other = simulation.handle();
+    handle.spawn_process("other", move || {
+        sleep(ms(1));
+        other.set_stopped(stopped, true);
+        sleep(ms(299));
+        other.set_stopped(stopped, false);
+    });
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(*notes.lock().unwrap(), ["300"]);
+}
+
+#[test]
+fn what_never_ends_is_named() {
+    let simulation = Simulation::new(5);
+    simulation.handle().spawn_process("waits", || park(None));
+    let end = simulation.run(HOUR, REAL);
+    assert!(matches!(&end, SimulationEnd::Deadlock(left) if left[0].starts_with("waits")), "{end:?}");
+
+    let simulation = Simulation::new(5);
+    simulation.handle().spawn_process("sleeps", || {
+        loop {
+            sleep(Duration::from_secs(1));
+        }
+    });
+    let end = simulation.run(HOUR, REAL);
+    assert!(matches!(&end, SimulationEnd::TimeLimit(left) if left[0].starts_with("sleeps")), "{end:?}");
+
+    let simulation = Simulation::new(5);
+    simulation.handle().spawn_process("spins", || {
+        loop {
+            std::thread::sleep(ms(1));
+        }
+    });
+    let end = simulation.run(HOUR, ms(100));
+    assert_eq!(end, SimulationEnd::Livelock("spins".into()));
+}
+
+#[test]
+fn panics_are_noted_with_their_simulation() {
+    let simulation = Simulation::new(6);
+    let handle = simulation.handle();
+    handle.spawn_process("p", || panic!("a test of panics"));
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert!(handle.panics()[0].contains("a test of panics"));
+}
