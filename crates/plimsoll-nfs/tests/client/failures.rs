@@ -143,7 +143,9 @@ fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
         while stream.read_exact(&mut mark).is_ok() {
             let len = u32::from_be_bytes(mark) & !(1 << 31);
             let mut call = vec![0; len as usize];
-            stream.read_exact(&mut call).unwrap();
+            if stream.read_exact(&mut call).is_err() {
+                break;
+            }
             let called = plimsoll_nfs::rpc::called(&mut Decoder::new(&call)).unwrap();
             if called.target.procedure == 9 {
                 return;
@@ -159,7 +161,10 @@ fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
             if called.target.procedure != 7 || again {
                 let mut answer = plimsoll_nfs::rpc::reply(called.xid, Accepted::Success);
                 plimsoll_nfs::rpc::seal(&mut answer);
-                stream.write_all(&answer).unwrap();
+                // A client that has waited too long on a loaded machine has left this connection.
+                if stream.write_all(&answer).is_err() {
+                    break;
+                }
             }
         }
     }
@@ -186,7 +191,7 @@ fn calls_are_sent_again_where_they_may_be() {
             relay: None,
             credentials: Credentials::none(),
             connections: 1,
-            timeout: 500_000_000,
+            timeout: 2_000_000_000,
             retries: 100,
             may_retransmit_in_place: in_place,
             max_reply_bytes: 1 << 20,

@@ -88,7 +88,7 @@ fn workloads_that_lose_nothing_have_every_file_read_again() {
         // Asynchronous writes.
         ("oltp", &["--set=nshadows=8", "--set=filesize=1m"]),
     ] {
-        let more = [more, &["--verify", "--time=500ms", "--keep"]].concat();
+        let more = [more, &["--verify", "--time=2s", "--keep"]].concat();
         let found = good(bench.run_in_work(name, &more));
         assert_read_again(&bench, &found);
     }

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 pub const MARKER: &str = ".plimsoll";
 
 /// Longest that a run of these tests may take before it counts as hanging.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A place for workloads, files and results that goes with the test.
 pub struct Bench {
