@@ -252,7 +252,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
         let wait = next.saturating_sub(state.now());
         if wait <= SPIN_BEFORE_DEADLINE_NS {
-            std::hint::spin_loop();
+            plimsoll_runtime::spin(Duration::from_nanos(wait));
             self.poll_io(Some(Duration::ZERO));
             return Ok(());
         }
@@ -261,8 +261,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         if state.waker.fall_asleep() {
             match timeout {
                 _ if self.poll_io(timeout) => {}
-                Some(timeout) => std::thread::park_timeout(timeout),
-                None => std::thread::park(),
+                timeout => plimsoll_runtime::park(timeout),
             }
             state.waker.wake_up();
         }

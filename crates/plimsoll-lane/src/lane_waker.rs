@@ -1,5 +1,6 @@
 //! The side of a lane that other threads may use: waking a worker, waking the lane.
 
+use plimsoll_runtime::ThreadHandle;
 use polling::Poller;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::OwnedFd;
@@ -7,7 +8,6 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Wake, Waker};
-use std::thread::Thread;
 
 #[derive(Debug)]
 pub(crate) struct LaneWaker {
@@ -15,7 +15,7 @@ pub(crate) struct LaneWaker {
     has_pending: AtomicBool,
     /// The lane sleeps or is about to: waking it takes a system call.
     asleep: AtomicBool,
-    thread: Thread,
+    thread: ThreadHandle,
     poller: OnceLock<Poller>,
     /// What a source of completions watches instead of the poller.
     counter: OnceLock<Arc<OwnedFd>>,
@@ -28,7 +28,7 @@ impl LaneWaker {
             woken: Mutex::default(),
             has_pending: AtomicBool::new(false),
             asleep: AtomicBool::new(false),
-            thread: std::thread::current(),
+            thread: plimsoll_runtime::current(),
             poller: OnceLock::new(),
             counter: OnceLock::new(),
         }

@@ -1,5 +1,6 @@
 //! The only place that reads the time.
 
+use plimsoll_runtime::SimulatedClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -32,6 +33,8 @@ enum Source {
     },
     /// Time that a lane advances.
     Virtual(Arc<AtomicU64>),
+    /// The clock of a simulation of the whole program, which counts as real time, and its reading at zero.
+    Simulated(SimulatedClock, u64),
 }
 
 /// A tick is known to 1 part in 2^52, more than the precision of its calibration, and ticks of up
@@ -42,6 +45,10 @@ impl Clock {
     /// A clock of real time. The first one of a process calibrates for up to 0.2 s.
     #[must_use]
     pub fn real() -> Self {
+        if let Some(clock) = plimsoll_runtime::simulated_clock() {
+            let zero = clock.read();
+            return Self(Source::Simulated(clock, zero));
+        }
         let ticks = quanta::Clock::new();
         let zero = ticks.raw();
         if !counter::is_read_by(&ticks) {
@@ -83,6 +90,7 @@ impl Clock {
     fn now_slow(&self) -> Nanos {
         match &self.0 {
             Source::Quanta { ticks, zero } => ticks.delta_as_nanos(*zero, ticks.raw()),
+            Source::Simulated(clock, zero) => clock.read() - zero,
             Source::Virtual(_) | Source::Counter { .. } => unreachable!("read in place"),
         }
     }

@@ -164,7 +164,7 @@ impl Snapshot {
     #[must_use]
     pub fn take() -> Self {
         Self {
-            taken: Instant::now(),
+            taken: plimsoll_runtime::now(),
             process: process(),
             ticks: ticks(),
             page_cache: page_cache(),

@@ -166,7 +166,7 @@ impl<L: Link> TreeGroup<L> {
     fn handle_frame(&self, from: usize, frame: Frame) {
         match frame {
             Frame::Part { id, last, payload } => {
-                let at = Instant::now();
+                let at = plimsoll_runtime::now();
                 let part = ReceivedPart {
                     id,
                     last,
@@ -212,7 +212,7 @@ impl<L: Link> TreeGroup<L> {
                 return;
             }
             state.failed = Some(error.clone());
-            state.failed_at = Some(Instant::now());
+            state.failed_at = Some(plimsoll_runtime::now());
             state.heard.iter_mut().for_each(|n| n.parts.clear());
         }
         self.post_to_all(&Frame::Fail(error));
@@ -239,7 +239,7 @@ impl<L: Link> TreeGroup<L> {
 
     /// Listens until `done` or `limit`; returns whether it is done.
     fn wait_until(&self, pace: PollRate, limit: Option<Duration>, done: impl Fn() -> bool) -> bool {
-        let begin = Instant::now();
+        let begin = plimsoll_runtime::now();
         let mut quiet = begin;
         loop {
             let came = self.process_incoming();
@@ -247,11 +247,11 @@ impl<L: Link> TreeGroup<L> {
             if done() {
                 return true;
             }
-            if limit.is_some_and(|limit| begin.elapsed() >= limit) {
+            if limit.is_some_and(|limit| plimsoll_runtime::elapsed(begin) >= limit) {
                 return false;
             }
             if came {
-                quiet = Instant::now();
+                quiet = plimsoll_runtime::now();
             } else {
                 self.link.wait(quiet, pace);
             }
@@ -378,7 +378,7 @@ impl<L: Link> TreeGroup<L> {
     /// [`FAILURE_DRAIN_TIMEOUT`]; returns whether all have.
     fn drain(&self, pace: PollRate) -> bool {
         let failed_at = self.state.borrow().failed_at;
-        let limit = failed_at.map(|at| FAILURE_DRAIN_TIMEOUT.saturating_sub(at.elapsed()));
+        let limit = failed_at.map(|at| FAILURE_DRAIN_TIMEOUT.saturating_sub(plimsoll_runtime::elapsed(at)));
         self.wait_until(pace, limit, || {
             self.state.borrow().heard.iter().all(|n| n.drained) && self.link.flushed()
         })

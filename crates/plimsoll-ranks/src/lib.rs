@@ -24,6 +24,7 @@ mod local;
 mod member;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod simulated;
 mod socket;
 mod solo;
 mod ssh;
@@ -36,6 +37,7 @@ pub use connect::{
 pub use connect_error::ConnectError;
 pub use hosts::{Host, HostGroup, ProgramCopy, connect_hosts};
 pub use member::{RANK_COMMAND, accept_assignment};
+pub use simulated::SimulatedNetwork;
 pub use solo::Solo;
 
 use std::fmt;

@@ -5,7 +5,7 @@ mod scheduler;
 use crate::SimulatedClock;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use scheduler::{Baton, ProcessEntry, Scheduler, ThreadEntry, ThreadState};
+use scheduler::{ProcessEntry, Scheduler, ThreadState};
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::AssertUnwindSafe;

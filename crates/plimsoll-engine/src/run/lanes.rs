@@ -2,44 +2,40 @@
 
 use crate::program::Compiled;
 use crate::run_state::RunState;
-use crate::sync::{ControllerWakeup, lock};
+use crate::sync::ControllerWakeup;
 use crate::worker::{FileCursors, LimiterUsage, Worker, WorkerContext, worker_name};
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{InFlight, Recorder, RowSpec};
 use plimsoll_plan::{Cold, Failure, Plan};
+use plimsoll_runtime::Monitor;
 use plimsoll_target::{ContentPool, DataSet, OpError, RpcRows, SessionSpec, Target};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 
 /// Lets lanes and the controller wait for each other before the first operation.
 #[derive(Default)]
 pub(crate) struct StartGate {
     /// The number of ready lanes, and whether the gate is open.
-    state: Mutex<(usize, bool)>,
-    changed: Condvar,
+    state: Monitor<(usize, bool)>,
 }
 
 impl StartGate {
     /// Reports a lane as ready; returns when the gate opens.
     fn pass(&self) {
-        let mut state = lock(&self.state);
-        state.0 += 1;
-        self.changed.notify_all();
-        drop(self.changed.wait_while(state, |(_, open)| !*open));
+        self.state.update(|(ready, _)| *ready += 1);
+        drop(self.state.wait_while(|(_, open)| !*open));
     }
 
     /// Waits until this number of lanes is ready.
     pub(crate) fn wait_for(&self, lanes: usize) {
-        let state = lock(&self.state);
-        drop(self.changed.wait_while(state, |(ready, _)| *ready < lanes));
+        drop(self.state.wait_while(|(ready, _)| *ready < lanes));
     }
 
     pub(crate) fn open(&self) {
-        lock(&self.state).1 = true;
-        self.changed.notify_all();
+        self.state.update(|(_, open)| *open = true);
     }
 }
 
@@ -145,10 +141,7 @@ impl<T: Target> LanePlan<T> {
             Some(w) if self.kind == LaneKind::Blocking => worker_name(&self.shared.plan, *w),
             _ => format!("lane-{}", self.number + 1),
         };
-        std::thread::Builder::new()
-            .name(name)
-            .spawn(move || self.main())
-            .map(|_| ())
+        plimsoll_runtime::spawn(name, move || self.main())
     }
 
     fn main(self) {

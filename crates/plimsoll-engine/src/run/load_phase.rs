@@ -125,9 +125,9 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
                 // Those that were started end at once.
                 shared.end_run(0);
                 gate.open();
-                let begun = Instant::now();
+                let begun = plimsoll_runtime::now();
                 let out = || progress[..started].iter().all(|lane| lane.ended());
-                while !out() && begun.elapsed() < HUNG_WORKER_TIMEOUT {
+                while !out() && plimsoll_runtime::elapsed(begun) < HUNG_WORKER_TIMEOUT {
                     bell.wait(CONTROL_POLL_INTERVAL);
                 }
                 return Err(EngineError::Failed(format!(
@@ -216,7 +216,7 @@ impl<'a> LoadPhase<'a> {
             missed_window: false,
             periodic: None,
             cursor: 0,
-            ticked: Instant::now(),
+            ticked: plimsoll_runtime::now(),
             waiting_looks: 0,
             last_done: 0,
         })
@@ -239,7 +239,7 @@ impl<'a> LoadPhase<'a> {
         let script = &self.plan.script;
         let lanes = self.collector.lanes().len();
         let until = start.map_or(Duration::ZERO, |at| {
-            at.saturating_duration_since(Instant::now())
+            at.saturating_duration_since(plimsoll_runtime::now())
         });
         self.cursor = self.shared.clock.now() + until.as_nanos() as Nanos;
         self.shared.started.store(self.cursor, Relaxed);
@@ -251,7 +251,7 @@ impl<'a> LoadPhase<'a> {
             at: self.shared.started.load(Relaxed),
         });
         if let Some(start) = start {
-            std::thread::sleep(start.saturating_duration_since(Instant::now()));
+            plimsoll_runtime::sleep(start.saturating_duration_since(plimsoll_runtime::now()));
         }
         self.gate.open();
         if start.is_some() {
@@ -287,7 +287,7 @@ impl<'a> LoadPhase<'a> {
     /// Compares the start of this rank with those of the others. A rank that is lost is noticed when they
     /// are polled.
     fn report_start(&mut self) {
-        let spread = self.team.report_start(Instant::now()).ok().flatten();
+        let spread = self.team.report_start(plimsoll_runtime::now()).ok().flatten();
         let largest = &mut self.outcome.starts;
         if let Some(spread) = spread
             && largest.is_none_or(|largest| largest.spread < spread.spread)
@@ -368,8 +368,8 @@ impl<'a> LoadPhase<'a> {
         self.shared.window.open(self.cursor, end);
         self.open = Some(ActiveWindow {
             system: None,
-            started: SystemTime::now(),
-            instant: Instant::now(),
+            started: plimsoll_runtime::system_time(),
+            instant: plimsoll_runtime::now(),
             announced: false,
         });
     }
@@ -440,8 +440,8 @@ impl<'a> LoadPhase<'a> {
         self.heed_stop();
         self.poll_ranks();
         self.watch_deadlock();
-        if self.ticked.elapsed() >= TICK_INTERVAL {
-            self.ticked = Instant::now();
+        if plimsoll_runtime::elapsed(self.ticked) >= TICK_INTERVAL {
+            self.ticked = plimsoll_runtime::now();
             let (ops, bytes) = self.shared.done(None);
             let since = self.shared.clock.now() - self.shared.started.load(Relaxed);
             observer.event(Event::Tick {
@@ -510,12 +510,12 @@ impl<'a> LoadPhase<'a> {
                 LaneKind::Virtual => Duration::ZERO,
                 _ => Duration::from_nanos(now - start),
             };
-            open.started = SystemTime::now()
+            open.started = plimsoll_runtime::system_time()
                 .checked_sub(late)
                 .unwrap_or(SystemTime::UNIX_EPOCH);
-            open.instant = Instant::now()
+            open.instant = plimsoll_runtime::now()
                 .checked_sub(late)
-                .unwrap_or_else(Instant::now);
+                .unwrap_or_else(plimsoll_runtime::now);
             observer.event(Event::WindowOpened { number, at: start });
         }
     }

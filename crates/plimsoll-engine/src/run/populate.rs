@@ -11,7 +11,6 @@ use plimsoll_plan::{FilesetId, Layout, PopulatedFileset, SizeSummary};
 use plimsoll_target::Target;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
 
 impl<T: Target> ClaimedWorkDir<'_, T> {
     /// Creates a fileset's tree, or reuses that of an earlier run. All ranks call this.
@@ -27,7 +26,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         observer: &mut dyn Observer,
     ) -> Result<PopulatedFileset, EngineError> {
         let (fileset, used) = (self.plan.fileset(id), self.plan.files_used(id));
-        let started = Instant::now();
+        let started = plimsoll_runtime::now();
         let mut report = self.report(id, layout);
         if !self.setup_pool.target.keeps_files() {
             return Ok(report);
@@ -75,7 +74,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             let made = team.any_rank(progress.files.load(Relaxed) > 0)?;
             report.reused = fileset.grows && !made;
         }
-        report.seconds = started.elapsed().as_secs_f64();
+        report.seconds = plimsoll_runtime::elapsed(started).as_secs_f64();
         if team.is_root() {
             observer.event(Event::PopulateEnd(&report));
         }

@@ -127,13 +127,13 @@ impl RetryWindow {
     fn wait(&mut self, attempt: u32) -> bool {
         let end = *self
             .end
-            .get_or_insert_with(|| Instant::now() + self.longest);
-        let left = end.saturating_duration_since(Instant::now());
+            .get_or_insert_with(|| plimsoll_runtime::now() + self.longest);
+        let left = end.saturating_duration_since(plimsoll_runtime::now());
         let pause = (MIN_RETRY_PAUSE * (1 << attempt.min(8))).min(MAX_RETRY_PAUSE);
         if left.is_zero() {
             return false;
         }
-        std::thread::sleep(pause.min(left));
+        plimsoll_runtime::sleep(pause.min(left));
         true
     }
 

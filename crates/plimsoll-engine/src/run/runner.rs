@@ -553,12 +553,12 @@ fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &RankTeam<'_>) {
     let plimsoll_plan::Until::Elapsed { time } = until else {
         return;
     };
-    let end = Instant::now() + time;
+    let end = plimsoll_runtime::now() + time;
     while !team.is_stopped(stop) {
-        let left = end.saturating_duration_since(Instant::now());
+        let left = end.saturating_duration_since(plimsoll_runtime::now());
         if left.is_zero() {
             return;
         }
-        std::thread::sleep(left.min(STOP_POLL_INTERVAL));
+        plimsoll_runtime::sleep(left.min(STOP_POLL_INTERVAL));
     }
 }

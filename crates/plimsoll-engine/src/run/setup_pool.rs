@@ -3,9 +3,10 @@
 use crate::sync::lock;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, WindowState};
+use plimsoll_runtime::run_on_threads;
 use plimsoll_target::{ContentPool, DataSet, OpError, Session, SessionSpec, Target};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -163,35 +164,24 @@ impl<T: Target> SetupPool<T> {
             (2, WORKERS_PER_LANE)
         };
         let lanes = lanes.min(items.div_ceil(ITEMS_PER_BATCH) as usize);
-        let (next, running) = (AtomicU64::new(0), AtomicUsize::new(lanes));
+        let next = AtomicU64::new(0);
         let failure: Mutex<Option<SetupError>> = Mutex::new(None);
         let time = &PoolClock::begin();
         let fail = |e: SetupError| {
             lock(&failure).get_or_insert(e);
             next.store(items, Relaxed);
         };
-        std::thread::scope(|scope| {
-            let caller = std::thread::current();
-            for number in 0..lanes {
-                let (next, running, fail, caller) = (&next, &running, &fail, caller.clone());
-                scope.spawn(move || {
-                    if let Err(e) =
-                        self.work(number as u64, workers, (items, time), next, job, fail)
-                    {
-                        fail(SetupError::failed("open a session on", b"", e));
-                    }
-                    if running.fetch_sub(1, AcqRel) == 1 {
-                        caller.unpark();
-                    }
-                });
+        let work = |number| {
+            let done = self.work(number as u64, workers, (items, time), &next, job, &fail);
+            if let Err(e) = done {
+                fail(SetupError::failed("open a session on", b"", e));
             }
-            while running.load(Acquire) > 0 {
-                std::thread::park_timeout(PROGRESS_INTERVAL);
-                tell();
-                if self.stop.load(Relaxed) {
-                    fail(SetupError::Stopped);
-                    time.end();
-                }
+        };
+        run_on_threads(lanes, work, PROGRESS_INTERVAL, || {
+            tell();
+            if self.stop.load(Relaxed) {
+                fail(SetupError::Stopped);
+                time.end();
             }
         });
         let failure = lock(&failure).take();

@@ -14,7 +14,6 @@ use plimsoll_target::{FileCheck, Ledger, OpError, REREAD_BYTES, Session, Target,
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// Failures that are described at each rank; the others are only counted.
 const MAX_EXAMPLES: usize = 10;
@@ -214,7 +213,7 @@ impl Runner<'_> {
         let Some(rank) = self.team.worker_rank() else {
             return Verification::default();
         };
-        let begun = Instant::now();
+        let begun = plimsoll_runtime::now();
         let pool = SetupPool {
             target: pool.target.clone(),
             content: pool.content.clone(),
@@ -249,7 +248,7 @@ impl Runner<'_> {
             .found
             .into_inner()
             .expect("no thread panics while holding it");
-        found.seconds = begun.elapsed().as_secs_f64();
+        found.seconds = plimsoll_runtime::elapsed(begun).as_secs_f64();
         found.skipped = match ended {
             Ok(()) => None,
             Err(SetupError::Stopped) => Some("the run was stopped".into()),

@@ -34,7 +34,7 @@ impl<L: Link> TreeGroup<L> {
             depth = depth.max(*delay + SEND_ALLOWANCE + below);
         }
         let start = match self.parent() {
-            None => Instant::now() + depth,
+            None => plimsoll_runtime::now() + depth,
             Some(parent) => {
                 self.send(parent, id, &(depth.as_nanos() as u64).to_le_bytes())?;
                 let (left, at) = self.receive_timed(parent, id)?;
@@ -45,7 +45,7 @@ impl<L: Link> TreeGroup<L> {
             }
         };
         for (child, delay) in self.children().zip(&delays) {
-            let arrival = Instant::now() + *delay;
+            let arrival = plimsoll_runtime::now() + *delay;
             let left = start.saturating_duration_since(arrival).as_nanos() as u64;
             self.send(child, id, &left.to_le_bytes())?;
         }
@@ -59,7 +59,7 @@ impl<L: Link> TreeGroup<L> {
         for _ in 0..ROUND_TRIPS {
             let mut sent = Vec::with_capacity(shortest.len());
             for child in self.children() {
-                sent.push(Instant::now());
+                sent.push(plimsoll_runtime::now());
                 self.send(child, id, &[])?;
             }
             let trips = self.children().zip(&sent).zip(&mut shortest);

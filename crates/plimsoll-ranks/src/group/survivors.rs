@@ -31,7 +31,7 @@ impl<L: Link> TreeGroup<L> {
             None => limit,
             Some(_) => limit / 2,
         };
-        let deadline = Instant::now() + limit;
+        let deadline = plimsoll_runtime::now() + limit;
         let mut value = mine;
         for child in self.children() {
             if let Some(theirs) = self.survivor_value(child, deadline) {
@@ -61,7 +61,7 @@ impl<L: Link> TreeGroup<L> {
             let parts = &self.state.borrow().heard[child].parts;
             parts.iter().any(|part| part.id == SURVIVORS && part.last)
         };
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(plimsoll_runtime::now());
         self.wait_until(PollRate::Fast, Some(left), || {
             is_complete() || self.state.borrow().heard[child].ended
         });

@@ -35,7 +35,7 @@ impl LoadPhase<'_> {
             self.rendezvous();
         } else {
             // Workers between two operations deliver within a moment.
-            std::thread::sleep(Duration::from_millis(5));
+            plimsoll_runtime::sleep(Duration::from_millis(5));
         }
         self.collect(observer);
     }
@@ -176,7 +176,7 @@ impl LoadPhase<'_> {
         );
         let length = totals.end - totals.start;
         if self.kind != LaneKind::Virtual && open.announced {
-            self.check_clock(length, open.instant.elapsed());
+            self.check_clock(length, plimsoll_runtime::elapsed(open.instant));
         }
         // In virtual time the processor is always busy, and never the bottleneck.
         let used_s = match self.kind {
@@ -212,9 +212,9 @@ impl LoadPhase<'_> {
         while !self.collector.lanes().iter().all(|l| l.ended()) {
             self.check_progress(observer);
             if self.shared.clock.now() >= self.shared.deadline.at() {
-                let since = since.get_or_insert_with(Instant::now);
+                let since = since.get_or_insert_with(plimsoll_runtime::now);
                 // A virtual lane never hangs in a system call.
-                if self.kind != LaneKind::Virtual && since.elapsed() >= HUNG_WORKER_TIMEOUT {
+                if self.kind != LaneKind::Virtual && plimsoll_runtime::elapsed(*since) >= HUNG_WORKER_TIMEOUT {
                     break;
                 }
             }

@@ -1,0 +1,202 @@
+//! Ranks that are processes of a simulation: frames take simulated time, connections can be cut, and
+//! processes can be killed at any instant.
+
+use crate::group::TreeGroup;
+use crate::link::{Incoming, Link, PollRate};
+use crate::tree::TreePosition;
+use crate::Ranks;
+use plimsoll_runtime::{ProcessId, SimulationHandle};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longest that a rank waits for frames before it looks again.
+const MAX_WAIT: Duration = Duration::from_millis(100);
+
+/// Time after which a rank that receives nothing over a cut connection gives its neighbour up: the
+/// heartbeats that it misses.
+const SILENCE_LIMIT_NS: u64 = 5_000_000_000;
+
+/// The network of the ranks of a simulation.
+#[derive(Clone)]
+pub struct SimulatedNetwork {
+    simulation: SimulationHandle,
+    state: Arc<Mutex<NetworkState>>,
+    /// Least and additional time that a frame takes.
+    delay_ns: (u64, u64),
+}
+
+#[derive(Default)]
+struct NetworkState {
+    /// The processes of the ranks.
+    processes: BTreeMap<u32, ProcessId>,
+    /// Frames in transit from one rank to another, with the time of their arrival.
+    transit: BTreeMap<(u32, u32), VecDeque<(u64, Vec<u8>)>>,
+    /// Connections that carry nothing more, and since when.
+    cuts: BTreeMap<(u32, u32), u64>,
+    /// Numbers of all frames so far, from which their delays follow.
+    frames: u64,
+}
+
+impl SimulatedNetwork {
+    /// A network whose frames take at least `delay`, and up to `jitter` more.
+    #[must_use]
+    pub fn new(simulation: SimulationHandle, delay: Duration, jitter: Duration) -> Self {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        Self {
+            simulation,
+            state: Arc::default(),
+            delay_ns: (ns(delay), ns(jitter)),
+        }
+    }
+
+    /// Declares the process of a rank.
+    pub fn set_process(&self, rank: u32, process: ProcessId) {
+        self.lock().processes.insert(rank, process);
+    }
+
+    /// Cuts the connection between two ranks: nothing that is sent from now on arrives.
+    pub fn cut(&self, one: u32, other: u32) {
+        let now = self.simulation.now();
+        let mut state = self.lock();
+        state.cuts.entry((one, other)).or_insert(now);
+        state.cuts.entry((other, one)).or_insert(now);
+    }
+
+    /// Cuts the connection between a rank and the one above it, in the tree of [`join`](Self::join).
+    ///
+    /// # Panics
+    /// If `rank` is not below `size`, or `fan_out` is 0.
+    pub fn cut_from_parent(&self, rank: u32, size: u32, fan_out: u32) {
+        if let Some(parent) = TreePosition::new(rank, size, fan_out).parent {
+            self.cut(rank, parent);
+        }
+    }
+
+    /// The ranks as the calling process sees them, as rank `rank` of `size`, with at most `fan_out` children
+    /// each.
+    ///
+    /// # Panics
+    /// If `rank` is not below `size`, or `fan_out` is 0.
+    #[must_use]
+    pub fn join(&self, rank: u32, size: u32, fan_out: u32) -> Box<dyn Ranks> {
+        let place = TreePosition::new(rank, size, fan_out);
+        let neighbours = place.neighbours();
+        let reported = std::cell::RefCell::new(vec![false; neighbours.len()]);
+        let network = self.clone();
+        Box::new(TreeGroup::new(
+            place,
+            SimulatedLink {
+                network,
+                rank,
+                neighbours,
+                reported,
+            },
+        ))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, NetworkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
+    }
+
+    fn send(&self, from: u32, to: u32, frame: Vec<u8>) {
+        let now = self.simulation.now();
+        let mut state = self.lock();
+        if state.cuts.contains_key(&(from, to)) {
+            return;
+        }
+        state.frames += 1;
+        let (least, jitter) = self.delay_ns;
+        // Spread by the golden ratio (Knuth, vol. 3, 6.4), so that no generator is shared.
+        let spread = state.frames.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let delay = least + jitter.saturating_mul(spread) / (1 << 24);
+        let transit = state.transit.entry((from, to)).or_default();
+        let after = transit.back().map_or(0, |(at, _)| *at);
+        transit.push_back(((now + delay).max(after), frame));
+        drop(state);
+        self.simulation.wake_all(self.key());
+    }
+}
+
+/// The connections of one rank.
+struct SimulatedLink {
+    network: SimulatedNetwork,
+    rank: u32,
+    neighbours: Vec<u32>,
+    /// Whether the end of each neighbour was received.
+    reported: std::cell::RefCell<Vec<bool>>,
+}
+
+impl SimulatedLink {
+    /// What becomes of a neighbour from which no frame has arrived.
+    fn end_of(&self, state: &NetworkState, neighbour: u32, now: u64) -> Option<Incoming> {
+        let pair = (neighbour, self.rank);
+        if let Some(since) = state.cuts.get(&pair) {
+            let lost = now >= since + SILENCE_LIMIT_NS;
+            return lost.then(|| Incoming::Lost("the connection is lost".into()));
+        }
+        let process = state.processes.get(&neighbour)?;
+        let in_transit = state.transit.get(&pair).is_some_and(|t| !t.is_empty());
+        let gone = !in_transit && !self.network.simulation.is_alive(*process);
+        gone.then(|| Incoming::Gone("its process has ended".into()))
+    }
+}
+
+impl Link for SimulatedLink {
+    const REPORTS_PEER_EXIT: bool = true;
+    const CLOSE_IS_COLLECTIVE: bool = false;
+
+    fn post(&self, to: usize, frame: Vec<u8>) {
+        self.network.send(self.rank, self.neighbours[to], frame);
+    }
+
+    fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut()) {
+        meanwhile();
+        self.network.send(self.rank, self.neighbours[to], frame);
+    }
+
+    fn receive(&self) -> Option<(usize, Incoming)> {
+        let now = self.network.simulation.now();
+        let mut state = self.network.lock();
+        for (number, neighbour) in self.neighbours.iter().enumerate() {
+            let transit = state.transit.entry((*neighbour, self.rank)).or_default();
+            if let Some((at, _)) = transit.front()
+                && *at <= now
+            {
+                let (_, frame) = transit.pop_front().expect("it is there");
+                return Some((number, Incoming::Frame(frame)));
+            }
+            if !self.reported.borrow()[number]
+                && let Some(end) = self.end_of(&state, *neighbour, now)
+            {
+                self.reported.borrow_mut()[number] = true;
+                return Some((number, end));
+            }
+        }
+        None
+    }
+
+    fn wait(&self, _since: Instant, _pace: PollRate) {
+        let now = self.network.simulation.now();
+        let next = {
+            let state = self.network.lock();
+            let mine = state.transit.iter().filter(|((_, to), _)| *to == self.rank);
+            mine.filter_map(|(_, transit)| Some(transit.front()?.0))
+                .min()
+        };
+        let left = next.map_or(MAX_WAIT, |at| {
+            Duration::from_nanos(at.saturating_sub(now)).min(MAX_WAIT)
+        });
+        self.network.simulation.wait(self.network.key(), left);
+    }
+
+    fn flushed(&self) -> bool {
+        true
+    }
+
+    fn close(&self, _in_order: bool) {}
+}

@@ -1,0 +1,197 @@
+//! A scenario, executed.
+
+use crate::scenario::{DisturbanceKind, Scenario};
+use plimsoll_engine::{ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks};
+use plimsoll_measure::Interval;
+use plimsoll_plan::Plan;
+use plimsoll_ranks::SimulatedNetwork;
+use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Simulated time after the planned end within which everything must have ended: a lost neighbour is given up
+/// after 5 s, a rank that cannot be reached after 20 s at each end of a connection, and a hung worker after 10 s.
+const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
+
+/// Real time that a scenario may take.
+const REAL_LIMIT: Duration = Duration::from_secs(60);
+
+/// How a rank's run ended.
+#[derive(Debug, Clone)]
+pub struct RankEnd {
+    /// The outcome, or why there is none.
+    pub outcome: Result<Box<Outcome>, EngineError>,
+    /// The intervals that its observer was informed of.
+    pub intervals: Vec<Interval>,
+    /// When it ended, in nanoseconds since the processes began.
+    pub at: u64,
+}
+
+/// What became of a scenario.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// The Plan.
+    pub plan: Plan,
+    /// How the simulation ended.
+    pub end: SimulationEnd,
+    /// Messages of panics.
+    pub panics: Vec<String>,
+    /// The ends of the ranks; `None` of one that was killed before.
+    pub ranks: Vec<Option<RankEnd>>,
+    /// When each disturbance was applied, in nanoseconds; `None` if its process had ended before.
+    pub applied: Vec<Option<u64>>,
+}
+
+/// Receives the intervals of a rank.
+#[derive(Default)]
+struct IntervalObserver(Vec<Interval>);
+
+impl Observer for IntervalObserver {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Interval(interval) = event {
+            self.0.push(interval.clone());
+        }
+    }
+}
+
+/// A value that threads of a simulation share, of which one runs at a time.
+type Shared<T> = Arc<Mutex<T>>;
+
+fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -> R {
+    change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Executes a scenario.
+#[must_use]
+pub fn run(scenario: &Scenario) -> Execution {
+    let plan = scenario.workload.plan(scenario.seed);
+    let simulation = Simulation::new(scenario.seed);
+    let handle = simulation.handle();
+    let (delay, jitter) = scenario.delay_us;
+    let network = SimulatedNetwork::new(
+        handle.clone(),
+        Duration::from_micros(delay),
+        Duration::from_micros(jitter),
+    );
+    let stops: Vec<Stop> = (0..scenario.ranks).map(|_| Stop::default()).collect();
+    let ends: Shared<Vec<Option<RankEnd>>> = Arc::new(Mutex::new(vec![None; scenario.ranks as usize]));
+    let mut processes = Vec::new();
+    for (rank, stop) in (0..).zip(&stops) {
+        let rank_main = RankMain {
+            scenario: scenario.clone(),
+            plan: plan.clone(),
+            rank,
+            stop: stop.clone(),
+            network: network.clone(),
+            handle: handle.clone(),
+            ends: ends.clone(),
+        };
+        let process = handle.spawn_process(&format!("rank-{rank}"), move || rank_main.run());
+        network.set_process(rank, process);
+        processes.push(process);
+    }
+    let applied: Shared<Vec<Option<u64>>> =
+        Arc::new(Mutex::new(vec![None; scenario.disturbances.len()]));
+    for number in 0..scenario.disturbances.len() {
+        let environment = Environment {
+            handle: handle.clone(),
+            network: network.clone(),
+            processes: processes.clone(),
+            stops: stops.clone(),
+            scenario: scenario.clone(),
+            applied: applied.clone(),
+        };
+        handle.spawn_process("environment", move || environment.apply(number));
+    }
+    let limit = Duration::from_micros(scenario.planned_us()) + LIMIT_AFTER_END;
+    let end = simulation.run(limit, REAL_LIMIT);
+    Execution {
+        plan,
+        end,
+        panics: handle.panics(),
+        ranks: with(&ends, std::mem::take),
+        applied: with(&applied, std::mem::take),
+    }
+}
+
+/// The program of a rank.
+struct RankMain {
+    scenario: Scenario,
+    plan: Plan,
+    rank: u32,
+    stop: Stop,
+    network: SimulatedNetwork,
+    handle: SimulationHandle,
+    ends: Shared<Vec<Option<RankEnd>>>,
+}
+
+impl RankMain {
+    fn run(self) {
+        let scenario = &self.scenario;
+        let ranks = self
+            .network
+            .join(self.rank, scenario.ranks, scenario.fan_out);
+        let settings = Settings {
+            target: scenario.target(),
+            clock: ClockKind::Real,
+            lanes: Some(scenario.lanes),
+            interval: Duration::from_millis(scenario.interval_ms),
+            holds: false,
+        };
+        let mut observer = IntervalObserver::default();
+        let ran = run_ranks(&self.plan, &settings, &self.stop, &mut observer, &*ranks);
+        if let Err(e) = &ran {
+            ranks.fail(&e.to_string());
+        }
+        let end = RankEnd {
+            outcome: ran.map(Box::new),
+            intervals: observer.0,
+            at: self.handle.now(),
+        };
+        with(&self.ends, |ends| ends[self.rank as usize] = Some(end));
+        drop(ranks);
+    }
+}
+
+/// What happens from outside.
+struct Environment {
+    handle: SimulationHandle,
+    network: SimulatedNetwork,
+    processes: Vec<ProcessId>,
+    stops: Vec<Stop>,
+    scenario: Scenario,
+    applied: Shared<Vec<Option<u64>>>,
+}
+
+impl Environment {
+    fn apply(&self, number: usize) {
+        let disturbance = self.scenario.disturbances[number];
+        plimsoll_runtime::sleep(Duration::from_micros(disturbance.at_us));
+        let (DisturbanceKind::Interrupt { rank }
+        | DisturbanceKind::Kill { rank }
+        | DisturbanceKind::Stop { rank, .. }
+        | DisturbanceKind::Cut { rank }
+        | DisturbanceKind::ClockJump { rank, .. }) = disturbance.kind;
+        let process = self.processes[rank as usize];
+        if !self.handle.is_alive(process) {
+            return;
+        }
+        let now = self.handle.now();
+        with(&self.applied, |applied| applied[number] = Some(now));
+        match disturbance.kind {
+            DisturbanceKind::Interrupt { rank } => self.stops[rank as usize].request(),
+            DisturbanceKind::Kill { .. } => self.handle.kill(process),
+            DisturbanceKind::Stop { for_ms, .. } => {
+                self.handle.set_stopped(process, true);
+                plimsoll_runtime::sleep(Duration::from_millis(for_ms));
+                self.handle.set_stopped(process, false);
+            }
+            DisturbanceKind::Cut { rank } => {
+                self.network.cut_from_parent(rank, self.scenario.ranks, self.scenario.fan_out);
+            }
+            DisturbanceKind::ClockJump { seconds, .. } => {
+                self.handle.set_clock_ahead(process, seconds);
+            }
+        }
+    }
+}

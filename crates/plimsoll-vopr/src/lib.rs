@@ -1,0 +1,21 @@
+//! Deterministic simulation testing of Plimsoll itself.
+//!
+//! From a seed, [`Scenario::draw`] draws a workload, a group of ranks, a network, a target and what happens to
+//! the processes: interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes it with
+//! the real engine, ranks, lanes and recorder in a [`Simulation`](plimsoll_runtime::Simulation), and [`check`]
+//! compares what was measured with what the scenario says must be true. The same seed gives the same bytes, so a
+//! seed is all that a failure needs, and [`shrink`] finds the smallest scenario that still fails.
+//!
+//! The name is that of TigerBeetle's simulator, on which this is modelled.
+
+mod check;
+mod execution;
+mod scenario;
+mod shrink;
+mod workload;
+
+pub use check::{Violation, check};
+pub use execution::{Execution, RankEnd, run};
+pub use scenario::{Disturbance, DisturbanceKind, Scenario};
+pub use shrink::shrink;
+pub use workload::{Step, WorkloadSpec};

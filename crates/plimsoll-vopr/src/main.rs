@@ -1,0 +1,58 @@
+//! Runs scenarios of many seeds, and shows the first that fails with the smallest scenario that still does.
+
+use clap::Parser;
+use plimsoll_vopr::{Scenario, check, run, shrink};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Deterministic simulation testing of Plimsoll.
+#[derive(Parser)]
+struct Arguments {
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of seeds; without it, as many as fit the time.
+    #[arg(long)]
+    count: Option<u64>,
+    /// Seconds after which no further seed is begun.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Prints the scenario and the end of each seed.
+    #[arg(long)]
+    verbose: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let begun = Instant::now();
+    let last = Duration::from_secs(arguments.seconds);
+    let mut done = 0;
+    for seed in arguments.seed.. {
+        if arguments.count.is_some_and(|count| done >= count)
+            || (arguments.count.is_none() && begun.elapsed() >= last)
+        {
+            break;
+        }
+        let scenario = Scenario::draw(seed);
+        let execution = run(&scenario);
+        if arguments.verbose {
+            println!("{scenario:#?}\n{:?}", execution.end);
+        }
+        if let Err(violation) = check(&scenario, &execution) {
+            println!("seed {seed}: {violation}");
+            let smallest = shrink(&scenario, |smaller| {
+                check(smaller, &run(smaller)).is_err_and(|v| v.rule == violation.rule)
+            });
+            println!("the smallest scenario that breaks the same rule:\n{smallest:#?}");
+            println!("again: plimsoll-vopr --seed {seed} --count 1");
+            return ExitCode::FAILURE;
+        }
+        done += 1;
+    }
+    println!(
+        "{done} seeds from {} in {:.0} s, no rule broken",
+        arguments.seed,
+        begun.elapsed().as_secs_f64()
+    );
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,166 @@
+//! What is simulated.
+
+use crate::workload::WorkloadSpec;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Something that happens to the processes from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disturbance {
+    /// When, in microseconds since the processes began.
+    pub at_us: u64,
+    /// What.
+    pub kind: DisturbanceKind,
+}
+
+/// Kinds of [`Disturbance`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DisturbanceKind {
+    /// Ctrl-C at one rank.
+    Interrupt {
+        /// The rank.
+        rank: u32,
+    },
+    /// `SIGKILL`.
+    Kill {
+        /// The rank.
+        rank: u32,
+    },
+    /// `SIGSTOP`, and `SIGCONT` later.
+    Stop {
+        /// The rank.
+        rank: u32,
+        /// Time between the two, in milliseconds.
+        for_ms: u64,
+    },
+    /// The connection between a rank and its neighbour above is cut for good.
+    Cut {
+        /// The rank below.
+        rank: u32,
+    },
+    /// The time of day of a rank's machine is set.
+    ClockJump {
+        /// The rank.
+        rank: u32,
+        /// Seconds ahead.
+        seconds: i64,
+    },
+}
+
+/// A workload, the ranks that run it, and what happens to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// The seed of everything.
+    pub seed: u64,
+    /// The workload.
+    pub workload: WorkloadSpec,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Children of a rank in the tree.
+    pub fan_out: u32,
+    /// Lanes of each rank.
+    pub lanes: usize,
+    /// Least and additional time of a frame, in microseconds.
+    pub delay_us: (u64, u64),
+    /// Latency of the target in microseconds.
+    pub latency_us: u64,
+    /// A stall of the target of this length in milliseconds, after this time of each rank's run.
+    pub stall_ms: Option<(u64, u64)>,
+    /// Length of the intervals in milliseconds.
+    pub interval_ms: u64,
+    /// What happens, in any order.
+    pub disturbances: Vec<Disturbance>,
+}
+
+impl Scenario {
+    /// The scenario of a seed. Which features it has is drawn first (swarm testing: Groce et al., ISSTA 2012), so
+    /// that some seeds have many faults of one kind and none of another.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let many_ranks = rng.random_bool(0.7);
+        let far = rng.random_bool(0.3);
+        let stalls = rng.random_bool(0.2);
+        let disturbed = rng.random_bool(0.6);
+        let workload = WorkloadSpec::draw(&mut rng);
+        let ranks = match many_ranks {
+            true => rng.random_range(2..=16u32).min(workload.workers() as u32).max(1),
+            false => 1,
+        };
+        let mut scenario = Self {
+            seed,
+            ranks,
+            fan_out: rng.random_range(1..=8),
+            lanes: rng.random_range(1..=3),
+            delay_us: match far {
+                true => (rng.random_range(1_000..60_000), rng.random_range(0..20_000)),
+                false => (rng.random_range(1..100), rng.random_range(0..100)),
+            },
+            latency_us: rng.random_range(50..10_000),
+            stall_ms: stalls.then(|| (rng.random_range(10..1_500), rng.random_range(0..2_000))),
+            interval_ms: [50, 100, 300, 1000][rng.random_range(0..4)],
+            workload,
+            disturbances: vec![],
+        };
+        if disturbed {
+            let allowed: Vec<u32> = (0..5).filter(|_| rng.random_bool(0.5)).collect();
+            let count = rng.random_range(1..4);
+            for _ in 0..count {
+                if let Some(kind) = scenario.disturbance(&allowed, &mut rng) {
+                    let at_us = rng.random_range(0..scenario.planned_us() * 5 / 4);
+                    scenario.disturbances.push(Disturbance { at_us, kind });
+                }
+            }
+        }
+        scenario
+    }
+
+    fn disturbance(
+        &self,
+        allowed: &[u32],
+        rng: &mut Xoshiro256PlusPlus,
+    ) -> Option<DisturbanceKind> {
+        if allowed.is_empty() {
+            return None;
+        }
+        let rank = rng.random_range(0..self.ranks);
+        let below = rank.max(1);
+        Some(match allowed[rng.random_range(0..allowed.len())] {
+            0 => DisturbanceKind::Interrupt { rank },
+            1 if self.ranks > 1 => DisturbanceKind::Kill { rank },
+            2 => DisturbanceKind::Stop {
+                rank,
+                for_ms: rng.random_range(1..2_000),
+            },
+            3 if self.ranks > 1 => DisturbanceKind::Cut { rank: below },
+            4 => DisturbanceKind::ClockJump {
+                rank,
+                seconds: rng.random_range(-100_000..100_000),
+            },
+            _ => return None,
+        })
+    }
+
+    /// Warm-up and window, in microseconds.
+    #[must_use]
+    pub fn planned_us(&self) -> u64 {
+        (self.workload.warmup_ms + self.workload.time_ms) * 1000
+    }
+
+    /// Whether nothing happens that may end the run early or lose a rank.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        let harmless = |d: &Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
+        self.disturbances.iter().all(harmless)
+    }
+
+    /// The URL of the target.
+    #[must_use]
+    pub fn target(&self) -> String {
+        let mut url = format!("null:?latency={}us", self.latency_us);
+        if let Some((length, after)) = self.stall_ms {
+            url.push_str(&format!("&stall={length}ms&stall_after={after}ms"));
+        }
+        url
+    }
+}

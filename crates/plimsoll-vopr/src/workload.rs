@@ -1,0 +1,165 @@
+//! Workloads of scenarios, as texts of the Workload Model Language.
+
+use plimsoll_plan::{OnError, OpsLimit, Overrides, Plan, QuitMode, RunOptions, SourceKind};
+use rand::RngExt;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// A part of a thread's program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Requests the attributes of a file: one operation.
+    Stat,
+    /// Opens, reads and closes a file: three operations.
+    ReadWhole,
+    /// Creates, writes and closes a file and deletes another: four operations.
+    Replace,
+    /// Appends to a file with a flush: four operations.
+    Append,
+    /// Waits 3 ms: no operation of the target.
+    Delay,
+}
+
+/// What a workload consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// Number of files.
+    pub files: u64,
+    /// Threads of each of the two kinds, and the steps of their program. The second may have none.
+    pub threads: [(u32, Vec<Step>); 2],
+    /// Warm-up in milliseconds.
+    pub warmup_ms: u64,
+    /// Length of the window in milliseconds.
+    pub time_ms: u64,
+    /// Operations of all workers after which the run ends.
+    pub ops: Option<u64>,
+}
+
+impl WorkloadSpec {
+    pub(crate) fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
+        const STEPS: [Step; 5] = [
+            Step::Stat,
+            Step::ReadWhole,
+            Step::Replace,
+            Step::Append,
+            Step::Delay,
+        ];
+        let program = |rng: &mut Xoshiro256PlusPlus| {
+            let steps = rng.random_range(1..5);
+            let mut program: Vec<Step> = (0..steps)
+                .map(|_| STEPS[rng.random_range(0..STEPS.len())])
+                .collect();
+            if program.iter().all(|step| *step == Step::Delay) {
+                program.push(Step::Stat);
+            }
+            (rng.random_range(1..9), program)
+        };
+        let first = program(rng);
+        let second = match rng.random_bool(0.5) {
+            true => program(rng),
+            false => (0, vec![]),
+        };
+        Self {
+            files: rng.random_range(40..400),
+            threads: [first, second],
+            warmup_ms: [0, 0, 100, 700][rng.random_range(0..4)],
+            time_ms: rng.random_range(100..3000),
+            ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
+        }
+    }
+
+    /// Number of workers.
+    #[must_use]
+    pub fn workers(&self) -> u64 {
+        self.threads.iter().map(|(n, _)| u64::from(*n)).sum()
+    }
+
+    /// Whether its files are used up by nobody: every create is of a file that some delete has removed.
+    fn text(&self) -> String {
+        let mut text = format!(
+            "define fileset name=f, path=files, size=8k, entries={}, dirwidth=20, prealloc=80\n\
+             define process name=p, instances=1 {{\n",
+            self.files
+        );
+        let mut number = 0;
+        for (kind, (threads, steps)) in self.threads.iter().enumerate() {
+            if *threads == 0 {
+                continue;
+            }
+            let _ = writeln!(
+                text,
+                "  thread name=t{kind}, memsize=1m, instances={threads} {{"
+            );
+            for step in steps {
+                number += 1;
+                text.push_str(&flowops(*step, number));
+            }
+            text.push_str("  }\n");
+        }
+        text.push_str("}\nrun 1\n");
+        text
+    }
+
+    /// The Plan of the workload.
+    ///
+    /// # Panics
+    /// If the language does not accept the text that this module writes.
+    #[must_use]
+    pub fn plan(&self, seed: u64) -> Plan {
+        let dir = Path::new("/simulated");
+        let overrides = Overrides {
+            dir: Some(dir.into()),
+            seed: Some(seed),
+            time: Some(Duration::from_millis(self.time_ms)),
+            warmup: (self.warmup_ms > 0).then(|| Duration::from_millis(self.warmup_ms)),
+            quit: Some(QuitMode::Timeout),
+            options: RunOptions {
+                ops: self.ops.map(OpsLimit::Total),
+                on_error: OnError::default(),
+                ..RunOptions::default()
+            },
+            ..Overrides::default()
+        };
+        let context = plimsoll_wml::Context {
+            kind: SourceKind::File,
+            temp_dir: dir.into(),
+            current_dir: dir.into(),
+            load: &|_| None,
+            date: "today".into(),
+            hostname: "here".into(),
+        };
+        let text = self.text();
+        let workload = plimsoll_wml::parse(&text, "drawn.f");
+        let workload = workload.unwrap_or_else(|e| panic!("{e}\n{text}"));
+        plimsoll_wml::lower(&workload, &overrides, &context)
+            .unwrap_or_else(|e| panic!("{e}\n{text}"))
+    }
+}
+
+/// The flowops of a step, with names that no other step has.
+fn flowops(step: Step, n: usize) -> String {
+    match step {
+        Step::Stat => format!("    flowop statfile name=stat{n}, filesetname=f\n"),
+        Step::ReadWhole => format!(
+            "    flowop openfile name=open{n}, filesetname=f, fd={n}\n    \
+             flowop readwholefile name=read{n}, fd={n}, iosize=1m\n    \
+             flowop closefile name=close{n}, fd={n}\n"
+        ),
+        Step::Replace => format!(
+            "    flowop deletefile name=delete{n}, filesetname=f\n    \
+             flowop createfile name=create{n}, filesetname=f, fd={n}\n    \
+             flowop writewholefile name=write{n}, fd={n}, iosize=1m\n    \
+             flowop closefile name=close{n}, fd={n}\n"
+        ),
+        Step::Append => format!(
+            "    flowop openfile name=open{n}, filesetname=f, fd={n}\n    \
+             flowop appendfilerand name=append{n}, fd={n}, iosize=4k\n    \
+             flowop fsync name=fsync{n}, fd={n}\n    \
+             flowop closefile name=close{n}, fd={n}\n"
+        ),
+        Step::Delay => "    flowop delay name=pauseN, value=3ms\n"
+            .replace("pauseN", &format!("pause{n}")),
+    }
+}
