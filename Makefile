@@ -63,7 +63,7 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: help setup test test-mpi test-root audit bench install dist docs book
+.PHONY: vopr help setup test test-mpi test-root audit bench install dist docs book
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,7 @@ test: ## everything that must hold before a commit is merged
 		'cargo fmt --all --check' \
 		'cargo clippy --workspace --all-targets -- -D warnings' \
 		'cargo test --workspace --no-fail-fast' \
+		'cargo run --quiet -p plimsoll-vopr -- --seconds 60' \
 		$(MPI_STEPS) \
 		'RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps' \
 		'cargo deny check bans licenses sources'
@@ -129,6 +130,11 @@ test-root: ## run as root the tests that an ordinary user runs in namespaces
 # Advisories appear without any change here, so they are no part of `test`.
 audit: ## look for known vulnerabilities in the dependencies (needs the network)
 	cargo deny check advisories
+
+# Hours of seeds of the simulator; a seed that breaks a rule is shown with the smallest scenario that does.
+HOURS ?= 8
+vopr: ## run the engine and its ranks in a simulation, with new seeds for HOURS
+	cargo run --release -p plimsoll-vopr -- --seed $$(date +%s)0000 --seconds $$(awk "BEGIN { print int($(HOURS) * 3600) }")
 
 bench: ## measure Plimsoll itself, and write docs/performance.md
 	cargo bench -p plimsoll-benches

@@ -378,7 +378,8 @@ impl<L: Link> TreeGroup<L> {
     /// [`FAILURE_DRAIN_TIMEOUT`]; returns whether all have.
     fn drain(&self, pace: PollRate) -> bool {
         let failed_at = self.state.borrow().failed_at;
-        let limit = failed_at.map(|at| FAILURE_DRAIN_TIMEOUT.saturating_sub(plimsoll_runtime::elapsed(at)));
+        let limit =
+            failed_at.map(|at| FAILURE_DRAIN_TIMEOUT.saturating_sub(plimsoll_runtime::elapsed(at)));
         self.wait_until(pace, limit, || {
             self.state.borrow().heard.iter().all(|n| n.drained) && self.link.flushed()
         })

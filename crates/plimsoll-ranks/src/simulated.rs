@@ -1,10 +1,10 @@
 //! Ranks that are processes of a simulation: frames take simulated time, connections can be cut, and
 //! processes can be killed at any instant.
 
+use crate::Ranks;
 use crate::group::TreeGroup;
 use crate::link::{Incoming, Link, PollRate};
 use crate::tree::TreePosition;
-use crate::Ranks;
 use plimsoll_runtime::{ProcessId, SimulationHandle};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

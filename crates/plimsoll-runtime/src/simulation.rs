@@ -234,7 +234,9 @@ impl ThreadRef {
             scheduler.processes[scheduler.threads[self.thread].process].clock_ahead
         };
         let now = Duration::from_nanos(self.clock().read());
-        SystemTime::UNIX_EPOCH + Duration::from_secs(BEGIN_UNIX_S.saturating_add_signed(ahead)) + now
+        SystemTime::UNIX_EPOCH
+            + Duration::from_secs(BEGIN_UNIX_S.saturating_add_signed(ahead))
+            + now
     }
 
     /// A thread of the same process, which begins with [`ThreadRef::main`].

@@ -1,6 +1,8 @@
 //! Simulated processes: order, time, ends.
 
-use plimsoll_runtime::{Monitor, Simulation, SimulationEnd, now, park, run_on_threads, sleep, spawn};
+use plimsoll_runtime::{
+    Monitor, Simulation, SimulationEnd, now, park, run_on_threads, sleep, spawn,
+};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -136,7 +138,10 @@ fn what_never_ends_is_named() {
     let simulation = Simulation::new(5);
     simulation.handle().spawn_process("waits", || park(None));
     let end = simulation.run(HOUR, REAL);
-    assert!(matches!(&end, SimulationEnd::Deadlock(left) if left[0].starts_with("waits")), "{end:?}");
+    assert!(
+        matches!(&end, SimulationEnd::Deadlock(left) if left[0].starts_with("waits")),
+        "{end:?}"
+    );
 
     let simulation = Simulation::new(5);
     simulation.handle().spawn_process("sleeps", || {
@@ -145,7 +150,10 @@ fn what_never_ends_is_named() {
         }
     });
     let end = simulation.run(HOUR, REAL);
-    assert!(matches!(&end, SimulationEnd::TimeLimit(left) if left[0].starts_with("sleeps")), "{end:?}");
+    assert!(
+        matches!(&end, SimulationEnd::TimeLimit(left) if left[0].starts_with("sleeps")),
+        "{end:?}"
+    );
 
     let simulation = Simulation::new(5);
     simulation.handle().spawn_process("spins", || {

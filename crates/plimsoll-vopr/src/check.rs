@@ -36,6 +36,9 @@ macro_rules! must {
 /// the simulation, and of other workers of the lane.
 const MAX_LATENESS_NS: u64 = 500_000;
 
+/// The length of a delay of a workload.
+const DELAY_NS: u64 = 3_000_000;
+
 /// Checks an execution.
 ///
 /// # Errors
@@ -62,9 +65,9 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     };
     for window in &outcome.windows {
         check_sums(scenario, &window.totals, &root.intervals)?;
-        check_latencies(scenario, &window.totals)?;
+        check_latencies(scenario, execution, &window.totals)?;
     }
-    check_rate(scenario, execution, outcome)?;
+    check_utilisation(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
 }
 
@@ -106,7 +109,9 @@ fn check_ends(scenario: &Scenario, execution: &Execution) -> Result<(), Violatio
     };
     // A rank that is killed while it works is noticed by rank 0; near the end it may have done its part.
     let planned = scenario.planned_us() * 1000;
-    let early = applied().filter_map(lost).find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
+    let early = applied()
+        .filter_map(lost)
+        .find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
     if let Some((rank, _)) = early {
         let noticed = match outcome {
             Err(EngineError::Failed(_) | EngineError::Interrupted) => true,
@@ -137,26 +142,38 @@ fn check_sums(
 ) -> Result<(), Violation> {
     let intervals: Vec<&Interval> = all.iter().filter(|i| i.window == window.number).collect();
     let length = scenario.interval_ms * 1_000_000;
-    for (number, interval) in (0..).zip(&intervals) {
+    // An interval in which nothing completed may be missing.
+    let mut next = 0;
+    for interval in &intervals {
         must!(
             "intervals follow each other",
-            interval.index == number && interval.start == number * length,
-            "number {number} has index {} and starts at {}",
+            interval.index >= next && interval.start == interval.index * length,
+            "index {}, start {}, after index {next}",
             interval.index,
             interval.start
         );
+        next = interval.index + 1;
+        let is_last = interval.index == intervals.last().map_or(0, |last| last.index);
         must!(
             "intervals have the length that was chosen",
-            interval.length == length || number + 1 == intervals.len() as u64 && interval.length < length,
-            "number {number} of {}: {} ns",
-            intervals.len(),
+            interval.length == length || is_last && interval.length < length,
+            "index {}: {} ns",
+            interval.index,
             interval.length
         );
     }
     for (row, totals) in window.rows.iter().enumerate() {
         let mut sum = OpTotals::default();
         intervals.iter().for_each(|i| sum.add(&i.rows[row]));
-        let figures = |t: &OpTotals| (t.ops, t.bytes, t.error_count(), t.service.count(), t.service.sum());
+        let figures = |t: &OpTotals| {
+            (
+                t.ops,
+                t.bytes,
+                t.error_count(),
+                t.service.count(),
+                t.service.sum(),
+            )
+        };
         must!(
             "intervals add up to the window",
             figures(&sum) == figures(totals),
@@ -164,7 +181,12 @@ fn check_sums(
             figures(&sum),
             figures(totals)
         );
-        let counted: u64 = totals.service.histogram().iter_recorded().map(|v| v.count_at_value()).sum();
+        let counted: u64 = totals
+            .service
+            .histogram()
+            .iter_recorded()
+            .map(|v| v.count_at_value())
+            .sum();
         must!(
             "histograms hold every operation",
             counted == totals.ops && totals.service.count() == totals.ops,
@@ -175,58 +197,89 @@ fn check_sums(
     Ok(())
 }
 
+/// Calls of the target that an operation of this name makes at most: reading a whole file ends with a read
+/// at its end.
+fn calls(name: &str) -> u64 {
+    match name.starts_with("read") {
+        true => 2,
+        false => 1,
+    }
+}
+
 /// Operations take the latency of the target, and nothing else.
-fn check_latencies(scenario: &Scenario, window: &WindowTotals) -> Result<(), Violation> {
+fn check_latencies(
+    scenario: &Scenario,
+    execution: &Execution,
+    window: &WindowTotals,
+) -> Result<(), Violation> {
     let latency = scenario.latency_us * 1000;
-    let stopped: u64 = scenario.disturbances.iter().map(|d| match d.kind {
-        DisturbanceKind::Stop { for_ms, .. } => for_ms * 1_000_000,
-        _ => 0,
-    }).sum();
-    let stalled = scenario.stall_ms.map_or(0, |(length, _)| length * 1_000_000);
-    for (row, totals) in window.rows.iter().enumerate().filter(|(_, t)| t.ops > 0) {
-        // A delay has a row of its own, and no operation of the target.
-        let is_delay = totals.service.max() >= 3_000_000 && totals.bytes == 0 && latency > 3_000_000 && totals.service.min() < latency;
+    let stopped: u64 = scenario
+        .disturbances
+        .iter()
+        .map(|d| match d.kind {
+            DisturbanceKind::Stop { for_ms, .. } => for_ms * 1_000_000,
+            _ => 0,
+        })
+        .sum();
+    let stalled = scenario
+        .stall_ms
+        .map_or(0, |(length, _)| length * 1_000_000);
+    let rows = execution.plan.operations.iter().zip(&window.rows);
+    for (operation, totals) in rows.filter(|(_, totals)| totals.ops > 0) {
+        // A delay makes no call.
+        let (least, most) = match operation.name.starts_with("pause") {
+            true => (DELAY_NS, DELAY_NS),
+            false => (latency, latency * calls(&operation.name)),
+        };
+        let name = &operation.name;
         must!(
             "no operation is faster than the target",
-            is_delay || totals.service.min() >= latency.min(3_000_000),
-            "row {row}: {} ns of {latency} ns",
+            totals.service.min() >= least,
+            "{name}: {} ns, at least {least} ns",
             totals.service.min()
         );
-        let most = latency.max(3_000_000) + stalled + stopped + MAX_LATENESS_NS;
+        let most = most + stalled + stopped + MAX_LATENESS_NS;
         must!(
             "no operation is slower than what happened",
             totals.service.max() <= most,
-            "row {row}: {} ns, at most {most} ns",
+            "{name}: {} ns, at most {most} ns",
             totals.service.max()
         );
     }
     Ok(())
 }
 
-/// A closed loop without delays does what Little's law says: workers, divided by the latency, per second.
-fn check_rate(
+/// Workers of closed loops are always in an operation: by Little's law the service times add up to the number of
+/// workers times the length of the window.
+fn check_utilisation(
     scenario: &Scenario,
     execution: &Execution,
     outcome: &Outcome,
 ) -> Result<(), Violation> {
-    let programs = scenario.workload.threads.iter();
-    let delays = programs.flat_map(|(_, steps)| steps).any(|s| *s == Step::Delay || *s == Step::Replace);
-    if !scenario.is_calm() || delays || scenario.stall_ms.is_some() || scenario.workload.ops.is_some() {
+    let replaces = scenario.workload.has(Step::Replace);
+    // Workers that create and delete may wait for files.
+    if !scenario.is_calm() || replaces || scenario.workload.ops.is_some() {
         return Ok(());
     }
     let Some(window) = outcome.windows.last() else {
         return Ok(());
     };
-    let seconds = (window.totals.end - window.totals.start) as f64 / 1e9;
-    let ops: u64 = window.totals.rows.iter().map(|r| r.ops).sum();
-    let workers = execution.plan.workers() as f64;
-    let expected = workers * seconds / (scenario.latency_us as f64 / 1e6);
-    // A worker has one operation more or less, and turns of threads take time beside short latencies.
-    let slack = workers + expected * 0.02 + expected * (20.0 * workers / scenario.latency_us as f64);
+    let length = window.totals.end - window.totals.start;
+    let workers = execution.plan.workers();
+    let rows = window.totals.rows.iter();
+    let (ops, busy) = rows.fold((0, 0), |(ops, busy), row| {
+        (ops + row.ops, busy + row.service.sum())
+    });
+    // The operations at both ends are cut, and a turn of threads lies between two operations.
+    let longest = (scenario.latency_us * 2000).max(DELAY_NS)
+        + scenario
+            .stall_ms
+            .map_or(0, |(length, _)| length * 1_000_000);
+    let (all, slack) = (workers * length, workers * longest);
     must!(
         "closed loops follow Little's law",
-        (ops as f64) <= expected + workers && (ops as f64) >= expected - slack,
-        "{ops} operations, {expected:.0} expected, slack {slack:.0}"
+        busy <= all + slack && busy + slack + ops * MAX_LATENESS_NS / 5 >= all,
+        "{busy} ns in {ops} operations of {workers} workers in {length} ns"
     );
     Ok(())
 }
@@ -245,7 +298,7 @@ fn check_limit(
         .operations
         .iter()
         .zip(&window.totals.rows)
-        .filter(|(o, _)| o.kind.is_of_workload())
+        .filter(|(o, _)| o.kind.counts())
         .map(|(_, row)| row.ops)
         .sum();
     must!(
@@ -253,5 +306,15 @@ fn check_limit(
         counted <= limit,
         "{counted} operations, of {limit}"
     );
+    let length = (window.totals.end - window.totals.start) / 1000;
+    let is_cut = length + 1000 < scenario.workload.time_ms * 1000;
+    if is_cut && scenario.is_calm() && scenario.workload.warmup_ms == 0 && outcome.ran_out.is_none()
+    {
+        must!(
+            "limits of operations are reached",
+            counted == limit,
+            "{counted} operations, of {limit}, in {length} us"
+        );
+    }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! A scenario, executed.
 
 use crate::scenario::{DisturbanceKind, Scenario};
-use plimsoll_engine::{ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks};
+use plimsoll_engine::{
+    ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks,
+};
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use plimsoll_ranks::SimulatedNetwork;
@@ -74,7 +76,8 @@ pub fn run(scenario: &Scenario) -> Execution {
         Duration::from_micros(jitter),
     );
     let stops: Vec<Stop> = (0..scenario.ranks).map(|_| Stop::default()).collect();
-    let ends: Shared<Vec<Option<RankEnd>>> = Arc::new(Mutex::new(vec![None; scenario.ranks as usize]));
+    let ends: Shared<Vec<Option<RankEnd>>> =
+        Arc::new(Mutex::new(vec![None; scenario.ranks as usize]));
     let mut processes = Vec::new();
     for (rank, stop) in (0..).zip(&stops) {
         let rank_main = RankMain {
@@ -123,6 +126,23 @@ struct RankMain {
     network: SimulatedNetwork,
     handle: SimulationHandle,
     ends: Shared<Vec<Option<RankEnd>>>,
+}
+
+impl Execution {
+    /// Everything that follows from the seed, as text: how each rank ended, with its windows and intervals. What
+    /// the machine did meanwhile is left out.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut text = format!("{:?} {:?}", self.end, self.applied);
+        for end in self.ranks.iter().flatten() {
+            let windows = end.outcome.as_ref().map(|outcome| {
+                let windows = outcome.windows.iter().map(|w| &w.totals);
+                windows.collect::<Vec<_>>()
+            });
+            text.push_str(&format!("\n{} {windows:?} {:?}", end.at, end.intervals));
+        }
+        text
+    }
 }
 
 impl RankMain {
@@ -187,7 +207,8 @@ impl Environment {
                 self.handle.set_stopped(process, false);
             }
             DisturbanceKind::Cut { rank } => {
-                self.network.cut_from_parent(rank, self.scenario.ranks, self.scenario.fan_out);
+                self.network
+                    .cut_from_parent(rank, self.scenario.ranks, self.scenario.fan_out);
             }
             DisturbanceKind::ClockJump { seconds, .. } => {
                 self.handle.set_clock_ahead(process, seconds);

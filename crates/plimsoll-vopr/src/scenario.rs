@@ -84,7 +84,10 @@ impl Scenario {
         let disturbed = rng.random_bool(0.6);
         let workload = WorkloadSpec::draw(&mut rng);
         let ranks = match many_ranks {
-            true => rng.random_range(2..=16u32).min(workload.workers() as u32).max(1),
+            true => rng
+                .random_range(2..=16u32)
+                .min(workload.workers() as u32)
+                .max(1),
             false => 1,
         };
         let mut scenario = Self {

@@ -76,7 +76,12 @@ impl WorkloadSpec {
         self.threads.iter().map(|(n, _)| u64::from(*n)).sum()
     }
 
-    /// Whether its files are used up by nobody: every create is of a file that some delete has removed.
+    /// Whether a program has this step.
+    #[must_use]
+    pub fn has(&self, step: Step) -> bool {
+        self.threads.iter().any(|(_, steps)| steps.contains(&step))
+    }
+
     fn text(&self) -> String {
         let mut text = format!(
             "define fileset name=f, path=files, size=8k, entries={}, dirwidth=20, prealloc=80\n\
@@ -159,7 +164,8 @@ fn flowops(step: Step, n: usize) -> String {
              flowop fsync name=fsync{n}, fd={n}\n    \
              flowop closefile name=close{n}, fd={n}\n"
         ),
-        Step::Delay => "    flowop delay name=pauseN, value=3ms\n"
-            .replace("pauseN", &format!("pause{n}")),
+        Step::Delay => {
+            "    flowop delay name=pauseN, value=3ms\n".replace("pauseN", &format!("pause{n}"))
+        }
     }
 }

@@ -287,7 +287,11 @@ impl<'a> LoadPhase<'a> {
     /// Compares the start of this rank with those of the others. A rank that is lost is noticed when they
     /// are polled.
     fn report_start(&mut self) {
-        let spread = self.team.report_start(plimsoll_runtime::now()).ok().flatten();
+        let spread = self
+            .team
+            .report_start(plimsoll_runtime::now())
+            .ok()
+            .flatten();
         let largest = &mut self.outcome.starts;
         if let Some(spread) = spread
             && largest.is_none_or(|largest| largest.spread < spread.spread)

@@ -214,7 +214,9 @@ impl LoadPhase<'_> {
             if self.shared.clock.now() >= self.shared.deadline.at() {
                 let since = since.get_or_insert_with(plimsoll_runtime::now);
                 // A virtual lane never hangs in a system call.
-                if self.kind != LaneKind::Virtual && plimsoll_runtime::elapsed(*since) >= HUNG_WORKER_TIMEOUT {
+                if self.kind != LaneKind::Virtual
+                    && plimsoll_runtime::elapsed(*since) >= HUNG_WORKER_TIMEOUT
+                {
                     break;
                 }
             }

@@ -138,6 +138,7 @@ impl RankReport {
 
     /// Finds the gaps and stalls of all ranks together, in the merged report.
     pub(super) fn find_stalls(&mut self, counted: &[bool]) {
+        self.extend_intervals();
         for totals in &mut self.windows {
             let mut watch = GapWatch::new(counted.to_vec());
             let intervals = self.intervals.values();
@@ -149,6 +150,24 @@ impl RankReport {
                 .rank_stalls
                 .sort_by_key(|s| (s.rank, s.stall.gap.from));
             totals.find_stalls(counted);
+        }
+    }
+
+    /// Gives every interval the length that it has in the window of all ranks. A rank whose window ended early has
+    /// a shorter last one, and one in which nothing completed is missing from the report of a rank.
+    fn extend_intervals(&mut self) {
+        for totals in &self.windows {
+            let length = totals.end.saturating_sub(totals.start);
+            let of_window = |i: &&Interval| i.window == totals.number && i.index > 0;
+            let Some(later) = self.intervals.values().find(of_window) else {
+                continue;
+            };
+            let whole = later.start / later.index;
+            let intervals = self.intervals.values_mut();
+            for interval in intervals.filter(|i| i.window == totals.number) {
+                let left = length.saturating_sub(interval.start);
+                interval.length = interval.length.max(whole.min(left));
+            }
         }
     }
 

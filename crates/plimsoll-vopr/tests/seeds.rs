@@ -1,0 +1,151 @@
+//! Seeds, and scenarios that once failed.
+
+use plimsoll_vopr::{
+    Disturbance, DisturbanceKind, Scenario, Step, WorkloadSpec, check, run, shrink,
+};
+
+/// Other seeds than those of `make vopr`, which begin at 1.
+const FIRST_SEED: u64 = 1_000_000;
+
+#[test]
+fn no_seed_breaks_a_rule() {
+    for seed in FIRST_SEED..FIRST_SEED + 60 {
+        let scenario = Scenario::draw(seed);
+        if let Err(violation) = check(&scenario, &run(&scenario)) {
+            panic!("seed {seed}: {violation}");
+        }
+    }
+}
+
+#[test]
+fn a_seed_is_an_execution_to_the_byte() {
+    for seed in FIRST_SEED..FIRST_SEED + 20 {
+        let scenario = Scenario::draw(seed);
+        let (one, other) = (run(&scenario).digest(), run(&scenario).digest());
+        assert!(one == other, "seed {seed} has two executions");
+    }
+}
+
+fn calm() -> Scenario {
+    Scenario {
+        seed: 5,
+        workload: WorkloadSpec {
+            files: 50,
+            threads: [(4, vec![Step::Stat, Step::ReadWhole]), (0, vec![])],
+            warmup_ms: 100,
+            time_ms: 1000,
+            ops: None,
+        },
+        ranks: 2,
+        fan_out: 2,
+        lanes: 2,
+        delay_us: (50, 10),
+        latency_us: 1000,
+        stall_ms: None,
+        interval_ms: 100,
+        disturbances: vec![],
+    }
+}
+
+/// What is measured in a calm scenario by calculation: four workers, a latency of 1 ms, five calls in four
+/// operations.
+#[test]
+fn a_calm_run_is_what_arithmetic_says() {
+    let scenario = calm();
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let root = execution.ranks[0].as_ref().unwrap();
+    let window = &root.outcome.as_ref().unwrap().windows[0].totals;
+    let ops: u64 = window.rows.iter().map(|row| row.ops).sum();
+    assert!((3040..=3210).contains(&ops), "{ops} operations");
+    assert_eq!(root.intervals.len(), 10);
+}
+
+/// The rules are broken by figures that are wrong.
+#[test]
+fn wrong_figures_break_rules() {
+    let scenario = calm();
+    let execution = run(&scenario);
+    let broken = |change: &dyn Fn(&mut plimsoll_vopr::RankEnd)| {
+        let mut wrong = execution.clone();
+        change(wrong.ranks[0].as_mut().unwrap());
+        check(&scenario, &wrong).unwrap_err().rule
+    };
+    assert_eq!(
+        broken(&|end| end.intervals[3].rows[0].ops += 1),
+        "intervals add up to the window"
+    );
+    assert_eq!(
+        broken(&|end| drop(end.intervals.remove(3))),
+        "intervals add up to the window"
+    );
+    assert_eq!(
+        broken(&|end| end.intervals[4].start += 1),
+        "intervals follow each other"
+    );
+    assert_eq!(
+        broken(&|end| end.outcome.as_mut().unwrap().interrupted = true),
+        "calm runs succeed"
+    );
+    let mut killed = execution.clone();
+    killed.ranks[1] = None;
+    let rule = check(&scenario, &killed).unwrap_err().rule;
+    assert_eq!(rule, "only killed ranks have no end");
+}
+
+/// Found by seed 82: while one rank was stopped, the others ended, and the interval in which they did kept
+/// their shorter length.
+#[test]
+fn intervals_of_ranks_that_end_earlier_have_the_whole_length() {
+    let scenario = Scenario {
+        seed: 82,
+        workload: WorkloadSpec {
+            files: 82,
+            threads: [(7, vec![Step::Replace]), (0, vec![])],
+            warmup_ms: 0,
+            time_ms: 1419,
+            ops: Some(957),
+        },
+        ranks: 7,
+        fan_out: 5,
+        lanes: 1,
+        delay_us: (1, 0),
+        latency_us: 7926,
+        interval_ms: 300,
+        disturbances: vec![Disturbance {
+            at_us: 71_610,
+            kind: DisturbanceKind::Stop {
+                rank: 1,
+                for_ms: 1226,
+            },
+        }],
+        ..calm()
+    };
+    check(&scenario, &run(&scenario)).unwrap();
+}
+
+#[test]
+fn a_failure_is_shrunk_to_what_it_needs() {
+    let scenario = Scenario {
+        disturbances: vec![
+            Disturbance {
+                at_us: 1,
+                kind: DisturbanceKind::Interrupt { rank: 1 },
+            },
+            Disturbance {
+                at_us: 2,
+                kind: DisturbanceKind::Kill { rank: 1 },
+            },
+        ],
+        stall_ms: Some((5, 5)),
+        ..calm()
+    };
+    let kills = |s: &Scenario| {
+        let mut kinds = s.disturbances.iter().map(|d| d.kind);
+        kinds.any(|k| matches!(k, DisturbanceKind::Kill { .. }))
+    };
+    let smallest = shrink(&scenario, kills);
+    assert_eq!(smallest.disturbances, [scenario.disturbances[1]]);
+    assert_eq!((smallest.ranks, smallest.stall_ms), (2, None));
+    assert_eq!(smallest.workload.threads[0], (1, vec![Step::ReadWhole]));
+}
