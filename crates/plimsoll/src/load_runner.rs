@@ -5,6 +5,7 @@ use crate::communicator::Communicator;
 use crate::event::EventSpec;
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
+use crate::kept_commands::KeptCommands;
 use crate::monitor::Monitor;
 use crate::output_options::OutputOptions;
 use crate::progress_display::RunTitle;
@@ -73,19 +74,28 @@ impl LoadTestConfig {
     /// simulated system, it is that of the present text.
     ///
     /// # Errors
-    /// If nothing is left to measure, if the number of ranks differs from that of its start, or if the
-    /// text of its simulated system does.
+    /// If nothing is left to measure, if the number of ranks differs from that of its start, if the
+    /// text of its simulated system does, or if it has commands that are not `allowed`. `monitor` is one.
     pub fn resume<L, R, S>(
         writer: &CollectionWriter<LoadTest<L, R, S>>,
         can_resume: bool,
         ranks: u32,
+        monitor: Option<&Path>,
+        allowed: bool,
     ) -> Result<Self, CommandError>
     where
         LoadTest<L, R, S>: Collection,
     {
         check_resume(writer, can_resume, writer.document().ranks, ranks)?;
-        let mut config = Self::of(writer.document(), writer.dir().path())?;
-        EventSpec::kept(&writer.document().events, &config.target).map_err(CommandError::usage)?;
+        let (test, dir) = (writer.document(), writer.dir().path());
+        let mut config = Self::of(test, dir)?;
+        let mut kept = KeptCommands::default();
+        kept.add_hooks(test.hooks.as_ref());
+        kept.add_monitor(monitor);
+        kept.add_events(&test.events);
+        kept.add_plan(&config.plan);
+        kept.check(dir, allowed)?;
+        EventSpec::kept(&test.events, &config.target).map_err(CommandError::usage)?;
         match config.system {
             Some(_) => config.check_system()?,
             None => config.system = system_text::fingerprint(&config.target)?,

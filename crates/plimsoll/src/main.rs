@@ -10,6 +10,7 @@
 //! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
 //!   (results), `hook` and `monitor` (commands of the user), `event` (what happens to the system under
 //!   test while it runs), `signals` (interrupts).
+//! - `kept_commands`: those of results that are resumed.
 //! - Input and output: `console`, `output_options`, `exit`, `new_file`,
 //!   `communicator` (ranks), `hosts` (other machines).
 
@@ -22,6 +23,7 @@ mod exit;
 mod hook;
 mod hosts;
 mod io_choice;
+mod kept_commands;
 mod load_runner;
 mod measured_run;
 mod monitor;

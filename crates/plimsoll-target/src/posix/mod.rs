@@ -94,7 +94,11 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
             let file = path.ancestors().find(file).unwrap_or(path);
             return Err(TargetError::NotDir(file.into()));
         }
-        other => return other.map(|fd| (fd, WorkDirOrigin::Existing)).map_err(place),
+        other => {
+            let fd = other.map_err(place)?;
+            check_owner(path, &fd)?;
+            return Ok((fd, WorkDirOrigin::Existing));
+        }
     }
     let parent = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -113,6 +117,43 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
     open(path)
         .map(|fd| (fd, WorkDirOrigin::Created))
         .map_err(place)
+}
+
+/// Refuses a directory, or a symbolic link to one, that another user made where everyone may, as in `/tmp`:
+/// most likely in the place of one whose name was guessed, to have files of this user there. What root
+/// made or mounted is trusted.
+fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
+    let (Some(_), Some(parent)) = (path.file_name(), path.parent()) else {
+        return Ok(());
+    };
+    let parent = match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
+    };
+    let own = rustix::process::geteuid().as_raw();
+    let is_trusted = |uid: u32| uid == own || uid == 0;
+    // What cannot be looked at is reported by whatever uses it.
+    let (Ok(above), Ok(named), Ok(opened)) = (
+        rustix::fs::stat(parent),
+        rustix::fs::lstat(path),
+        rustix::fs::fstat(root),
+    ) else {
+        return Ok(());
+    };
+    let is_mounted = opened.st_dev != above.st_dev && named.st_dev != above.st_dev;
+    if above.st_mode & Mode::WOTH.as_raw_mode() == 0 || is_mounted {
+        return Ok(());
+    }
+    match [named.st_uid, opened.st_uid]
+        .into_iter()
+        .find(|uid| !is_trusted(*uid))
+    {
+        None => Ok(()),
+        Some(uid) => Err(TargetError::OfAnother {
+            path: path.into(),
+            uid,
+        }),
+    }
 }
 
 impl Target for Posix {
