@@ -82,10 +82,10 @@ fn a_rank_that_is_stopped() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_APPENDS);
     let run = started(
-        bench.command_in_work(&workload, &["--processes=3", "--time=1s"]),
+        bench.command_in_work(&workload, &["--processes=2", "--time=1s"]),
         "measuring",
     );
-    let stopped = rank_of(run.child.id(), 2);
+    let stopped = rank_of(run.child.id(), 1);
     signal(stopped, Signal::STOP);
     std::thread::sleep(Duration::from_secs(2));
     signal(stopped, Signal::CONT);
@@ -100,17 +100,17 @@ fn a_rank_that_never_goes_on() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_APPENDS);
     let run = started(
-        bench.command_in_work(&workload, &["--processes=3", "--time=500ms"]),
+        bench.command_in_work(&workload, &["--processes=2", "--time=500ms"]),
         "measuring",
     );
-    let stopped = rank_of(run.child.id(), 2);
+    let stopped = rank_of(run.child.id(), 1);
     signal(stopped, Signal::STOP);
     std::thread::sleep(Duration::from_secs(1));
     signal(stopped, Signal::KILL);
     let run = run.end().result(1);
     let failure = run.failure.as_ref().unwrap();
     assert!(
-        failure.error.contains("rank 2: died (signal 9)"),
+        failure.error.contains("rank 1: died (signal 9)"),
         "{failure:?}"
     );
     assert_eq!(written(&bench), run);

@@ -37,7 +37,7 @@ fn ends(fault: &str, error: &str) {
     assert_eq!(failure.operation, "read", "{failure:?}");
     assert!(failure.error.contains(error), "{failure:?}");
     assert!(
-        failure.path.as_ref().unwrap().starts_with("/w/files/"),
+        failure.path.as_ref().unwrap().starts_with("/w/s/"),
         "{failure:?}"
     );
     assert_eq!(written(&bench), run);
@@ -82,7 +82,7 @@ fn a_server_that_has_lost_its_state() {
     ] {
         let bench = Bench::on_tmpfs();
         let workload = bench.workload(READS);
-        let url = relay.nfs4_url(Ganesha::EXPORT, minor);
+        let url = relay.nfs4_url(Ganesha::PSEUDO, minor);
         let before = relay.fallen();
         for status in statuses {
             relay.inject(Fault::refuse(Op::Read, status).after(20).every(20).times(3));

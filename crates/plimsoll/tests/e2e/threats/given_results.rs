@@ -1,10 +1,10 @@
 //! Results of strangers: links, files without an end, and bytes that count for more than they are.
 
+use super::given_workloads::bounded;
 use crate::common::{Bench, Ended};
 use crate::serve::serve;
 use base64::Engine as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const SECRET: &str = "root:$6$secret:19000:0:99999:7:::";
 
@@ -22,17 +22,6 @@ fn stranger(bench: &Bench) -> PathBuf {
     let dir = bench.path("results/stranger");
     std::fs::rename(bench.results()[0].path(), &dir).unwrap();
     dir
-}
-
-/// A command that may take 4 GiB of memory.
-fn bounded(plimsoll: &Command) -> Ended {
-    let mut command = Command::new("prlimit");
-    command.args(["--as=4294967296", "--cpu=40", "--"]);
-    command
-        .arg(plimsoll.get_program())
-        .args(plimsoll.get_args());
-    command.current_dir(plimsoll.get_current_dir().unwrap());
-    Ended::of(command)
 }
 
 /// All commands that read results.
