@@ -141,7 +141,9 @@ fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
         return Ok(());
     };
     let is_mounted = opened.st_dev != above.st_dev && named.st_dev != above.st_dev;
-    if above.st_mode & Mode::WOTH.as_raw_mode() == 0 || is_mounted {
+    // Without the sticky bit everyone may replace what is there, whoever made it.
+    let shared = (Mode::WOTH | Mode::SVTX).as_raw_mode();
+    if above.st_mode & shared != shared || is_mounted {
         return Ok(());
     }
     match [named.st_uid, opened.st_uid]
@@ -185,6 +187,12 @@ impl Target for Posix {
     }
 
     fn remove_work_dir(&self) -> Result<(), OpError> {
+        // Of that name there may be another directory meanwhile, which is not Plimsoll's.
+        let named = rustix::fs::lstat(&self.path)?;
+        let opened = rustix::fs::fstat(&*self.root)?;
+        if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino) {
+            return Err(Errno::STALE.into());
+        }
         Ok(rustix::fs::unlinkat(CWD, &self.path, AtFlags::REMOVEDIR)?)
     }
 

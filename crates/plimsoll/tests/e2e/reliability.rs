@@ -14,14 +14,14 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::ffi::CString;
 use std::path::PathBuf;
 
-/// Reads, appends and stats without end.
-pub const READS_AND_APPENDS: &str = "\
+/// Reads and overwrites without end.
+pub const READS_AND_WRITES: &str = "\
 define fileset name=s,path=files,entries=20,dirwidth=20,size=8k,prealloc
 define process name=p {
   thread name=t,memsize=1m,instances=2 {
     flowop openfile name=open,filesetname=s,fd=1
     flowop readwholefile name=read,fd=1,iosize=4k
-    flowop appendfile name=append,fd=1,iosize=1k
+    flowop write name=write,fd=1,iosize=1k,random
     flowop closefile name=close,fd=1
   }
 }

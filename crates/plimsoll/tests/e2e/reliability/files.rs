@@ -1,6 +1,6 @@
 //! File systems that fill up, become read-only, lose blocks or disappear under a run.
 
-use super::{Mounted, READS_AND_APPENDS, is_noted, written};
+use super::{Mounted, READS_AND_WRITES, is_noted, written};
 use crate::common::{Bench, Ended, MARKER, row, started, tree};
 use plimsoll_results::Verdict;
 use plimsoll_test_servers::needs_root;
@@ -68,7 +68,7 @@ fn inodes_that_run_out() {
 fn a_file_system_that_becomes_read_only() {
     needs_root!();
     let small = Mounted::new("size=8m");
-    let workload = small.bench.workload(READS_AND_APPENDS);
+    let workload = small.bench.workload(READS_AND_WRITES);
     let run = started(small.bench.command_in_work(&workload, &[]), "measuring");
     // It is busy while a file is open to be written.
     while mount_remount(&small.dir, MountFlags::RDONLY, c"").is_err() {
@@ -94,7 +94,7 @@ fn a_file_system_that_becomes_read_only() {
 #[test]
 fn a_directory_that_is_removed_under_the_run() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let run = started(bench.command_in_work(&workload, &[]), "measuring");
     while std::fs::remove_dir_all(bench.work()).is_err() {}
     let run = run.end().result(1);
@@ -104,26 +104,30 @@ fn a_directory_that_is_removed_under_the_run() {
     assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
 }
 
-/// A directory with another name is the same directory to a run that works in it: it goes on, removes its
-/// files, and says that the directory itself is not where it was.
+/// A directory with another name is the same directory to a run that works in it: it goes on and removes its
+/// files. What has the old name meanwhile is somebody else's and stays, even if it is empty; the directory itself
+/// stays under its new name, which is noted.
 #[test]
 fn a_directory_that_is_renamed_under_the_run() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
-    let run = started(
-        bench.command_in_work(&workload, &["--time=800ms"]),
-        "measuring",
-    );
-    std::fs::rename(bench.work(), bench.path("elsewhere")).unwrap();
-    // Somebody else's, which a run must not take for its own.
-    std::fs::create_dir(bench.work()).unwrap();
-    std::fs::write(bench.work().join("precious"), "x").unwrap();
-    let run = run.end().result(0);
-    assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert!(run.summary.ops > 0 && run.summary.errors == 0);
-    let left = tree(&bench.path("elsewhere"));
-    assert_eq!(left, Default::default(), "{:?}", run.notes);
-    assert!(bench.work().join("precious").exists());
+    for has_files in [false, true] {
+        let bench = Bench::on_tmpfs();
+        let workload = bench.workload(READS_AND_WRITES);
+        let command = bench.command_in_work(&workload, &["--time=500ms"]);
+        let run = started(command, "measuring");
+        std::fs::rename(bench.work(), bench.path("elsewhere")).unwrap();
+        std::fs::create_dir(bench.work()).unwrap();
+        if has_files {
+            std::fs::write(bench.work().join("precious"), "x").unwrap();
+        }
+        let run = run.end().result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert!(run.summary.ops > 0 && run.summary.errors == 0);
+        let elsewhere = bench.path("elsewhere");
+        assert_eq!(tree(&elsewhere).0.len(), 0, "{:?}", run.notes);
+        assert!(elsewhere.exists() && bench.work().exists());
+        assert_eq!(bench.work().join("precious").exists(), has_files);
+        assert!(is_noted(&run, "cannot remove directory"), "{:?}", run.notes);
+    }
 }
 
 /// ext4 on a loop device with a file behind it; `None` where those are not to be had.
@@ -246,7 +250,7 @@ fn a_device_that_is_gone() {
 #[test]
 fn a_tree_whose_directory_becomes_a_link() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let victim = bench.path("victim");
     let run = started(bench.command_in_work(&workload, &[]), "measuring");
     let files = bench.work().join("files/s");

@@ -1,6 +1,6 @@
 //! Memory, descriptors and threads that run out, and a clock that is set back.
 
-use super::{READS_AND_APPENDS, written};
+use super::{READS_AND_WRITES, written};
 use crate::common::{Bench, Ended, row};
 use plimsoll_results::Verdict;
 use plimsoll_test_servers::needs_root;
@@ -24,7 +24,7 @@ fn limited(limits: &[&str], plimsoll: &Command) -> Command {
 #[test]
 fn memory_that_runs_out() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(&READS_AND_APPENDS.replace("memsize=1m", "memsize=8g"));
+    let workload = bench.workload(&READS_AND_WRITES.replace("memsize=1m", "memsize=8g"));
     let plimsoll = bench.command_in_work(&workload, &[]);
     let ended = Ended::of(limited(&["--as=4294967296"], &plimsoll));
     let run = ended.result(1);
@@ -69,7 +69,7 @@ fn threads_that_run_out() {
     const UID: u32 = 4277;
     let bench = Bench::on_tmpfs();
     chown(bench.root(), Some(UID), Some(UID)).unwrap();
-    let workload = bench.workload(&READS_AND_APPENDS.replace("instances=2", "instances=64"));
+    let workload = bench.workload(&READS_AND_WRITES.replace("instances=2", "instances=64"));
     // By its descriptor: that user may have no way to the program.
     let program = std::fs::File::open(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
     rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::empty()).unwrap();
@@ -140,7 +140,7 @@ fn a_clock_that_is_set_back() {
         "{}",
         String::from_utf8_lossy(&made.stderr)
     );
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let more = ["--time=1500ms", "--interval=100ms"];
     let mut command = bench.command_in_work(&workload, &more);
     let now = |out: &[u8]| String::from_utf8_lossy(out).trim().parse::<i64>().unwrap();

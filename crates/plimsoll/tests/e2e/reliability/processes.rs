@@ -1,6 +1,6 @@
 //! Signals, and ranks that stand still.
 
-use super::{READS_AND_APPENDS, written};
+use super::{READS_AND_WRITES, written};
 use crate::common::{Bench, Ended, MARKER, rank_of, signal, started, wait_until};
 use plimsoll_results::Verdict;
 use rustix::process::Signal;
@@ -10,7 +10,7 @@ use std::time::Duration;
 #[test]
 fn a_hang_up_ends_the_run_in_order() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let run = started(bench.command_in_work(&workload, &[]), "measuring");
     let pid = run.child.id() as i32;
     signal(pid, Signal::HUP);
@@ -26,7 +26,7 @@ fn a_hang_up_ends_the_run_in_order() {
 #[test]
 fn a_hang_up_that_is_ignored_stays_ignored() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let plimsoll = bench.command_in_work(&workload, &["--time=1s"]);
     let mut command = std::process::Command::new("sh");
     command
@@ -46,7 +46,7 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
 #[test]
 fn a_killed_run_leaves_what_it_measured() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let mut run = started(
         bench.command_in_work(&workload, &["--interval=50ms"]),
         "measuring",
@@ -80,7 +80,7 @@ fn a_killed_run_leaves_what_it_measured() {
 #[test]
 fn a_rank_that_is_stopped() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let run = started(
         bench.command_in_work(&workload, &["--processes=2", "--time=1s"]),
         "measuring",
@@ -98,7 +98,7 @@ fn a_rank_that_is_stopped() {
 #[test]
 fn a_rank_that_never_goes_on() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let run = started(
         bench.command_in_work(&workload, &["--processes=2", "--time=500ms"]),
         "measuring",

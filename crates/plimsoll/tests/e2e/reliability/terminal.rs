@@ -1,6 +1,6 @@
 //! Terminals that are closed, and pipes that nobody reads.
 
-use super::{READS_AND_APPENDS, written};
+use super::{READS_AND_WRITES, written};
 use crate::common::pty::VARIABLES;
 use crate::common::{Bench, Ended, PATIENCE, wait_until};
 use nix::pty::{OpenptyResult, openpty};
@@ -18,7 +18,7 @@ use std::time::Instant;
 fn a_terminal_that_is_closed() {
     for live in [&[][..], &["--live"]] {
         let bench = Bench::on_tmpfs();
-        let workload = bench.workload(READS_AND_APPENDS);
+        let workload = bench.workload(READS_AND_WRITES);
         let OpenptyResult { master, slave } = openpty(None, None).unwrap();
         for end in [&master, &slave] {
             fcntl_setfd(end, FdFlags::CLOEXEC).unwrap();
@@ -104,7 +104,7 @@ fn is_hidden(run: &plimsoll_results::RunDir) -> bool {
 #[test]
 fn a_full_pipe_on_standard_output() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let (mut reader, writer) = full_pipe();
     let mut command = bench.command_in_work(&workload, &["--time=300ms"]);
     command.stdout(writer).stderr(Stdio::null());
@@ -127,7 +127,7 @@ fn a_full_pipe_on_standard_output() {
 #[test]
 fn a_full_pipe_that_is_never_read() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let (_reader, writer) = full_pipe();
     let mut command = bench.command_in_work(&workload, &["--time=300ms"]);
     command.stdout(writer).stderr(Stdio::null());
@@ -148,7 +148,7 @@ fn a_full_pipe_that_is_never_read() {
 #[test]
 fn a_full_pipe_on_standard_error() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let (reader, writer) = full_pipe();
     let more = ["--time=500ms", "--interval=50ms"];
     let mut command = bench.command_in_work(&workload, &more);

@@ -1,7 +1,7 @@
 //! Other users of the machine: what they put in the place of files and directories, and what they can reach.
 
 use crate::common::{Bench, Ended, MARKER, children_of, started};
-use crate::reliability::READS_AND_APPENDS;
+use crate::reliability::READS_AND_WRITES;
 use plimsoll_test_servers::needs_root;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ fn shared(bench: &Bench) -> std::path::PathBuf {
 fn a_directory_that_another_user_made_is_not_used() {
     needs_root!();
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let shared = shared(&bench);
     let theirs = shared.join("theirs");
     std::fs::create_dir(&theirs).unwrap();
@@ -76,7 +76,7 @@ fn what_lies_in_the_place_of_a_marker_is_refused() {
     ];
     for (what, put) in put {
         let bench = Bench::on_tmpfs();
-        let workload = bench.workload(READS_AND_APPENDS);
+        let workload = bench.workload(READS_AND_WRITES);
         std::fs::create_dir(bench.work()).unwrap();
         put(&bench.work().join(MARKER));
         let calls = [
@@ -139,7 +139,7 @@ fn sockets_of(pid: i32) -> HashSet<String> {
 #[test]
 fn ranks_of_a_machine_listen_nowhere() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     let run = started(
         bench.command_in_work(&workload, &["--processes=2"]),
         "measuring",
@@ -199,7 +199,7 @@ fn test_beds_in_a_place_of_others_are_refused() {
 #[test]
 fn results_replace_and_follow_nothing() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_APPENDS);
+    let workload = bench.workload(READS_AND_WRITES);
     std::fs::create_dir(bench.path("results")).unwrap();
     std::fs::create_dir(bench.path("victim")).unwrap();
     // Names of all seconds in which it may begin.
