@@ -1,12 +1,13 @@
 //! Other users of the machine: what they put in the place of files and directories, and what they can reach.
 
-use crate::common::{Bench, Ended, MARKER, children_of, started};
+use crate::common::{Bench, Ended, MARKER, children_of, started, tree, wait_until};
 use crate::reliability::READS_AND_WRITES;
 use plimsoll_test_servers::needs_root;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::collections::HashSet;
 use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
+use std::process::Stdio;
 
 /// A user who is not this one.
 const OTHER: u32 = 4278;
@@ -119,6 +120,62 @@ fn a_marker_that_leads_out_removes_nothing() {
         let ended = Ended::of(bench.plimsoll(["clean", "work"]));
         assert!(victim.join("00000001").exists(), "{root}: {ended:?}");
         assert!(matches!(ended.code, Some(0..=2)), "{root}: {ended:?}");
+    }
+}
+
+/// A marker that lists the names of the user's files is none, in a directory of the user where it was
+/// unpacked with something else.
+#[test]
+fn a_marker_that_lists_other_names_removes_nothing() {
+    let bench = Bench::on_tmpfs();
+    let work = bench.work();
+    std::fs::create_dir_all(work.join("1")).unwrap();
+    let mine = [work.join("thesis-2026"), work.join("1/key")];
+    for path in &mine {
+        std::fs::write(path, "precious").unwrap();
+    }
+    let text = |text: &str| serde_json::json!([{ "text": text }]);
+    for (set, object) in [
+        (
+            serde_json::json!([]),
+            serde_json::json!([{"text": "thesis-"}, "object"]),
+        ),
+        (serde_json::json!([{"rank": 1}]), text("key")),
+        (text("1"), text("key")),
+        (text("1"), serde_json::json!(vec!["object"; 40])),
+    ] {
+        let marker = serde_json::json!({
+            "plimsoll": 1, "workload": "w", "seed": 1, "guard": "", "made_dir": false, "used_by": null,
+            "trees": [{"root": "", "fingerprint": "0", "state": "used",
+                       "names": {"set": set, "object": object}}],
+        });
+        std::fs::write(work.join(MARKER), marker.to_string()).unwrap();
+        let refusal = Ended::of(bench.plimsoll(["clean", "work"])).refusal();
+        assert!(refusal.contains("names that no pattern gives"), "{refusal}");
+        assert!(mine.iter().all(|path| path.exists()), "{marker}");
+    }
+}
+
+/// The names that every pattern does give are known: what a killed run of it leaves is removed.
+#[test]
+fn markers_of_every_pattern_are_read() {
+    for pattern in [
+        &["-P=100000", "-D=2"][..],
+        &["--pattern=mdtest-easy"],
+        &["--pattern=mdtest-hard"],
+        &["--pattern=ior-easy", "--transfers=100"],
+        &["--pattern=ior-hard", "--transfers=100"],
+    ] {
+        let bench = Bench::on_tmpfs();
+        let mut command = bench.plimsoll([&["md", "--dir=work"], pattern].concat());
+        command.args(["--results=results", "-q"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        wait_until("no file is made", || !tree(&bench.work()).0.is_empty());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        Ended::of(bench.plimsoll(["clean", "work"])).expect_code(0);
+        assert!(!bench.work().exists(), "{pattern:?}");
     }
 }
 
