@@ -47,11 +47,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The rows of all tables of a document without their heads, each with the number of its line.
+/// The rows of all tables of a document that name tests, without their heads, each with the number of its line.
 fn rows(document: &str) -> Vec<(usize, Vec<String>)> {
     let path = root().join("docs").join(document);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{document}: {e}"));
-    let (mut found, mut columns) = (Vec::new(), None);
+    let (mut found, mut columns, mut names_tests) = (Vec::new(), None, false);
     let lines: Vec<&str> = text.lines().collect();
     for (at, line) in lines.iter().enumerate() {
         let Some(cells) = line.strip_prefix('|').and_then(|l| l.strip_suffix('|')) else {
@@ -62,12 +62,17 @@ fn rows(document: &str) -> Vec<(usize, Vec<String>)> {
         let is_head = lines
             .get(at + 1)
             .is_some_and(|next| next.starts_with("| ---"));
+        if is_head {
+            names_tests = cells.last().is_some_and(|c| c == "tests");
+        }
         if is_head || line.starts_with("| ---") {
             columns = Some(cells.len());
             continue;
         }
         assert_eq!(Some(cells.len()), columns, "{document}:{}: {line}", at + 1);
-        found.push((at + 1, cells));
+        if names_tests {
+            found.push((at + 1, cells));
+        }
     }
     assert!(!found.is_empty(), "{document} has no table");
     found
