@@ -175,7 +175,8 @@ fn markers_of_every_pattern_are_read() {
         child.kill().unwrap();
         child.wait().unwrap();
         Ended::of(bench.plimsoll(["clean", "work"])).expect_code(0);
-        assert_eq!(tree(&bench.work()), Default::default(), "{pattern:?}");
+        let left = tree(&bench.work()).0;
+        assert!(left.is_empty(), "{pattern:?}: {left:?}");
     }
 }
 
