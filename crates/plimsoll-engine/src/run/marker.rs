@@ -383,8 +383,8 @@ pub(crate) fn look<T: Target>(
         let version = format!("it has version {}", marker.plimsoll);
         return Err(GuardError::Unreadable(shown, version));
     }
-    let names = marker.trees.iter().filter_map(|tree| tree.names.as_ref());
-    if !names.into_iter().all(PatternNames::are_known) {
+    let mut names = marker.trees.iter().filter_map(|tree| tree.names.as_ref());
+    if !names.all(PatternNames::are_known) {
         let why = "it lists names that no pattern gives".to_owned();
         return Err(GuardError::Unreadable(shown, why));
     }

@@ -1,11 +1,12 @@
-//! Commands that a document of results keeps and `--resume` would run. Whoever resumes results may have them
-//! from someone else, so that they are shown and need `--allow-commands`, as on the command line.
+//! What is checked before results are resumed: that something is left, the number of ranks, and the commands
+//! that their document keeps and `--resume` would run. Whoever resumes results may have them from someone else, so
+//! that commands are shown and need `--allow-commands`, as on the command line.
 
 use crate::event::{Action, EventSpec};
 use crate::exit::CommandError;
 use plimsoll_diagnostics::foreign;
-use plimsoll_plan::{Phase, Plan};
-use plimsoll_results::Hooks;
+use plimsoll_plan::{Phase, Plan, counted};
+use plimsoll_results::{Collection, CollectionWriter, Hooks};
 use std::path::Path;
 
 /// Commands of a document, in the order in which they were found.
@@ -65,6 +66,38 @@ impl KeptCommands {
             shown.join(", ")
         )))
     }
+}
+
+/// Refuses to resume a document of which nothing is left to measure, or with a number of ranks that
+/// differs from that of its start.
+///
+/// # Errors
+/// If one of these is so.
+pub fn check_resume<D: Collection>(
+    writer: &CollectionWriter<D>,
+    can_resume: bool,
+    begun: u32,
+    now: u32,
+) -> Result<(), CommandError> {
+    let kind = D::KIND_NAME;
+    if !can_resume {
+        return Err(CommandError::usage(format!(
+            "the {kind} in {} is complete: there is nothing to resume",
+            writer.dir().path().display()
+        )));
+    }
+    if begun == now {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!(
+        "the {kind} was started with {} and there {}: start the same number with --processes or \
+         the launcher",
+        counted(u64::from(begun), "process", "processes"),
+        match now {
+            1 => "is 1 now".to_owned(),
+            n => format!("are {n} now"),
+        }
+    )))
 }
 
 #[cfg(test)]
