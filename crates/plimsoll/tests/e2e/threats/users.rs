@@ -64,22 +64,23 @@ fn a_directory_that_another_user_made_is_not_used() {
 /// read to its end.
 #[test]
 fn what_lies_in_the_place_of_a_marker_is_refused() {
-    let put: [(&str, &dyn Fn(&Path)); 4] = [
-        ("pipe", &|path| {
-            mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
-        }),
-        ("link", &|path| symlink("/etc/passwd", path).unwrap()),
-        ("hole", &|path| {
+    let put = |what: &str, path: &Path| match what {
+        "pipe" => {
+            let mode = Mode::from_raw_mode(0o666);
+            mknodat(CWD, path, FileType::Fifo, mode, 0).unwrap();
+        }
+        "link" => symlink("/etc/passwd", path).unwrap(),
+        "hole" => {
             let file = std::fs::File::create(path).unwrap();
             file.set_len(100 << 30).unwrap();
-        }),
-        ("directory", &|path| std::fs::create_dir(path).unwrap()),
-    ];
-    for (what, put) in put {
+        }
+        _ => std::fs::create_dir(path).unwrap(),
+    };
+    for what in ["pipe", "link", "hole", "directory"] {
         let bench = Bench::on_tmpfs();
         let workload = bench.workload(READS_AND_WRITES);
         std::fs::create_dir(bench.work()).unwrap();
-        put(&bench.work().join(MARKER));
+        put(what, &bench.work().join(MARKER));
         let calls = [
             vec!["clean", "work"],
             vec!["run", &workload, "--dir=work", "--ops=1"],
