@@ -63,7 +63,7 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: vopr help setup test test-mpi test-root audit bench install dist docs book
+.PHONY: help setup test test-mpi test-root audit vopr bench soak install dist docs book
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +138,13 @@ vopr: ## run the engine and its ranks in a simulation, with new seeds for HOURS
 
 bench: ## measure Plimsoll itself, and write docs/performance.md
 	cargo bench -p plimsoll-benches
+
+# Hours of `make soak`.
+HOURS ?= 2
+
+soak: ## run fileserver, the results browser and a browser for HOURS (2), and check what grows
+	cargo build --locked --release -p plimsoll
+	scripts/soak "$(TARGET)/release/plimsoll" "$(HOURS)"
 
 PREFIX ?= $(HOME)/.local
 # Features that the installed program has: `make install FEATURES=mpi`.

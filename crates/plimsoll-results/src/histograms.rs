@@ -12,11 +12,15 @@ use hdrhistogram::serialization::interval_log::{
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::OpKind;
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
 /// Start of the comment line that states to which window the histograms below it belong.
 pub(crate) const WINDOW_MARK: &str = "#[Window: ";
+
+/// Maximum length of a line in bytes; a histogram of a billion different latencies has a tenth of it.
+const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// Histograms of a window by tag.
 pub type Histograms = BTreeMap<String, Histogram<u64>>;
@@ -135,12 +139,30 @@ type LineVisitor<'a> =
 
 /// Calls `visit` line by line.
 fn for_each(path: &Path, visit: LineVisitor<'_>) -> Result<(), ResultsError> {
-    let text = crate::read_regular(path).map_err(ResultsError::reading(path))?;
-    for_each_in(&text, &mut 0, visit).map_err(|(line, reason)| ResultsError::Damaged {
-        path: path.to_owned(),
-        line: line as u64,
-        reason,
-    })
+    let file = crate::open_regular(path).map_err(ResultsError::reading(path))?;
+    let (mut lines, mut line, mut window) = (BufReader::new(file), Vec::new(), 0);
+    for number in 1.. {
+        line.clear();
+        let read = (&mut lines)
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut line);
+        if read.map_err(ResultsError::reading(path))? == 0 {
+            break;
+        }
+        let damaged = |reason: String| ResultsError::Damaged {
+            path: path.to_owned(),
+            line: number,
+            reason,
+        };
+        if line.len() as u64 == MAX_LINE_BYTES {
+            return Err(damaged(
+                "the line is too long to be that of a histogram".into(),
+            ));
+        }
+        let text = std::str::from_utf8(&line).map_err(|e| damaged(e.to_string()))?;
+        for_each_in(text, &mut window, visit).map_err(|(_, reason)| damaged(reason))?;
+    }
+    Ok(())
 }
 
 /// Calls `visit` for each line of a text, whose first lines are of this window; an error has the

@@ -58,7 +58,7 @@ pub struct IntervalRow {
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
-    let file = crate::open_regular(path).map_err(ResultsError::reading(path))?;
+    let file = crate::regular_file::open_series(path).map_err(ResultsError::reading(path))?;
     rows(csv::Reader::from_reader(file), path)
 }
 

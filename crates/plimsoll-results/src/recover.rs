@@ -5,11 +5,12 @@
 
 use crate::histograms::{SparseInterval, WINDOW_MARK, log_line, tag_of_text};
 use crate::publish::{name_of, name_with_verdict, publish};
+use crate::regular_file::open_series;
 use crate::staging::{self, forget_progress};
 use crate::whole_file::replace;
 use crate::{
     DRAFT_FILE, Document, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LiveDir, MeasuredRun,
-    RUN_FILE, ResultsError, Run, RunDir, document, open_regular,
+    RUN_FILE, ResultsError, Run, RunDir, document,
 };
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{ClockKind, Latency, OpTotals, RankStage, WindowTotals};
@@ -170,7 +171,7 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
 /// The complete lines of a series of a killed process; what follows them may end within a character.
 fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
     let mut bytes = Vec::new();
-    let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    let read = open_series(path).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(ResultsError::io("read", path))?;
     let end = bytes.iter().rposition(|b| *b == b'\n');
     bytes.truncate(end.map_or(0, |end| end + 1));

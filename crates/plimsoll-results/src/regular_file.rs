@@ -1,5 +1,6 @@
-//! Files of results are regular files: a pipe that lies in the place of one would be waited for
-//! without end, and a device has no end.
+//! Files of results are regular files of bounded size: a pipe that lies in the place of one would be waited
+//! for without end, a device or a file of nothing but a hole would fill the memory, and a symbolic link in
+//! results of someone else could name any file that the reader may read.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
@@ -7,29 +8,82 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// Maximum size of a document in bytes. One of a thousand hosts with all their workers has a tenth of it.
+const MAX_DOCUMENT_BYTES: u64 = 128 << 20;
+
+/// Maximum size of a series in bytes: days of intervals of many operations.
+const MAX_SERIES_BYTES: u64 = 4 << 30;
+
 /// Opens a regular file to read it.
 ///
 /// # Errors
-/// An error of the system; or if the path is not a regular file.
+/// An error of the system; or if the path is a symbolic link or not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     // Not waited for: a pipe most likely has no writer.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new()
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let opened = OpenOptions::new()
         .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = opened.map_err(|e| match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => {
+            io::Error::other("it is a symbolic link, which is not followed among results")
+        }
+        _ => e,
+    })?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     Ok(file)
 }
 
-/// The text of a regular file.
+/// The text of a document, which is a regular file of at most 128 MiB.
 ///
 /// # Errors
-/// As [`open_regular`]; if it is not UTF-8.
+/// As [`open_regular`]; if it is larger, or not UTF-8.
 pub fn read_regular(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    open_regular(path)?.read_to_string(&mut text)?;
+    at_most(open_regular(path)?, MAX_DOCUMENT_BYTES)?.read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// Opens a series, which is a regular file of at most 4 GiB.
+pub(crate) fn open_series(path: &Path) -> io::Result<impl Read + use<>> {
+    at_most(open_regular(path)?, MAX_SERIES_BYTES)
+}
+
+/// The file, of which not more than `limit` bytes are read even if it grows.
+fn at_most(file: File, limit: u64) -> io::Result<io::Take<File>> {
+    let size = file.metadata()?.len();
+    if size > limit {
+        let text = format!("it has {size} bytes, and at most {limit} are read");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(file.take(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_a_link_or_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("secret"), "secret").unwrap();
+        assert_eq!(read_regular(&path("secret")).unwrap(), "secret");
+        std::os::unix::fs::symlink(path("secret"), path("link")).unwrap();
+        let said = read_regular(&path("link")).unwrap_err().to_string();
+        assert!(said.starts_with("it is a symbolic link"), "{said}");
+        assert!(open_series(&path("link")).is_err());
+        let hole = File::create(path("hole")).unwrap();
+        hole.set_len(MAX_DOCUMENT_BYTES + 1).unwrap();
+        let said = read_regular(&path("hole")).unwrap_err().to_string();
+        assert!(said.contains("at most 134217728 are read"), "{said}");
+        assert!(open_series(&path("hole")).is_ok());
+        hole.set_len(MAX_SERIES_BYTES + 1).unwrap();
+        assert!(open_series(&path("hole")).is_err());
+        let missing = read_regular(&path("missing")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
 }

@@ -85,6 +85,11 @@ impl Buckets {
         })
     }
 
+    /// An index beyond those of all values of 64 bits.
+    fn end(&self) -> u64 {
+        (u64::from(u64::BITS) + 2) << self.half_magnitude
+    }
+
     /// Greatest value that is counted at `index`; `None` if that is beyond 64 bits.
     fn greatest(&self, index: u64) -> Option<u64> {
         let half = 1u64 << self.half_magnitude;
@@ -146,6 +151,10 @@ impl SparseHistogram {
                 counts.push((value, n.unsigned_abs()));
             }
             index += 1;
+            // Millions of empty buckets inflate from a few kilobytes.
+            if index > buckets.end() {
+                return Err(beyond());
+            }
         }
         Ok(Self { counts })
     }

@@ -81,6 +81,17 @@ pub enum TargetError {
     /// The work directory, or a directory that holds it, is a file.
     #[error("`{}` is not a directory", .0.display())]
     NotDir(PathBuf),
+    /// The work directory is another user's, in a directory that everyone may write to.
+    #[error(
+        "`{}` belongs to user {uid} and lies in a directory that everyone may write to: choose a \
+         directory of your own", path.display()
+    )]
+    OfAnother {
+        /// The directory, or the symbolic link in its place.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
 }
 
 impl TargetError {

@@ -7,6 +7,9 @@ use plimsoll_plan::{DirId, FileId};
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Maximum size of a small file that is read whole, in bytes.
+pub(crate) const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
+
 /// Support of a file system for direct I/O (`O_DIRECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectIo {

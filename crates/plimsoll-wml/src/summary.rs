@@ -4,6 +4,7 @@ use crate::Workload;
 use crate::ast::{ExprKind, Statement, StatementKind};
 use crate::diagnostics::Span;
 use crate::lexer::{Comment, Piece};
+use crate::lower::MAX_TEXT_BYTES;
 use plimsoll_plan::Parameter;
 use std::collections::{HashMap, HashSet};
 
@@ -187,13 +188,20 @@ pub fn usage(workload: &Workload) -> Vec<String> {
     };
     let texts = workload.statements.iter().filter_map(|s| match &s.kind {
         StatementKind::Usage(e) => Some(match &e.kind {
-            ExprKind::Text(pieces) => pieces
-                .iter()
-                .map(|p| match p {
-                    Piece::Plain(t) => t.clone(),
-                    Piece::Var(name, _) => default(name),
-                })
-                .collect(),
+            ExprKind::Text(pieces) => {
+                let mut text = String::new();
+                for piece in pieces {
+                    // A short text may name a long variable many times.
+                    if text.len() > MAX_TEXT_BYTES {
+                        break;
+                    }
+                    match piece {
+                        Piece::Plain(t) => text.push_str(t),
+                        Piece::Var(name, _) => text.push_str(&default(name)),
+                    }
+                }
+                text
+            }
             ExprKind::Var(name) => default(name),
             _ => written(workload.text(), e.span),
         }),

@@ -4,6 +4,8 @@
 
 use plimsoll_diagnostics::foreign;
 use plimsoll_report::terminal::Layout;
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use rustix::termios::tcgetwinsize;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -112,7 +114,18 @@ fn shown(text: &str, stream: Stream) -> Cow<'_, str> {
     }
 }
 
-/// Writes to standard output. A reader that has gone (`| head`) is not an error.
+/// Whether an error of standard output means that its reader has gone: of a pipe, or of a terminal that was
+/// closed, for which writing fails with EIO.
+fn is_reader_gone(e: &io::Error) -> bool {
+    let is_device = || {
+        let stat = rustix::fs::fstat(io::stdout());
+        stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::CharacterDevice)
+    };
+    e.kind() == io::ErrorKind::BrokenPipe
+        || e.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device()
+}
+
+/// Writes to standard output. A reader that has gone (`| head`, a closed terminal) is not an error.
 pub fn out(text: &str) -> io::Result<()> {
     let text = shown(text, Stream::Out);
     let mut stdout = io::stdout().lock();
@@ -120,7 +133,7 @@ pub fn out(text: &str) -> io::Result<()> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
     {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+        Err(e) if !is_reader_gone(&e) => {
             OUTPUT_LOST.store(true, Relaxed);
             Err(e)
         }

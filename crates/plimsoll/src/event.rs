@@ -67,8 +67,8 @@ impl EventSpec {
 }
 
 impl EventSpec {
-    /// The events that a document keeps, which may have been edited, for runs on a target. Commands
-    /// were allowed when it was begun.
+    /// The events that a document keeps, which may have been edited, for runs on a target. That its
+    /// commands are allowed is checked elsewhere (`KeptCommands`).
     ///
     /// # Errors
     /// A sentence if one of them is none, or as those of [`check`](Self::check).

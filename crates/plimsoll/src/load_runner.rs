@@ -9,12 +9,13 @@ use crate::monitor::Monitor;
 use crate::output_options::OutputOptions;
 use crate::progress_display::RunTitle;
 use crate::results_writer::Written;
+use crate::resume::{KeptCommands, check_resume};
 use crate::run_context::{
     RunContext, environment, refuse_results_among_files, results_path_error, stop_on_interrupt,
 };
 use crate::{io_choice, signals, system_text, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
-use plimsoll_plan::{OnError, Plan, counted};
+use plimsoll_plan::{OnError, Plan};
 use plimsoll_results::{
     Collection, CollectionWriter, CommandRun, Document, Hooks, LoadPoints, LoadTest, Program,
     Reason, ResultsError, Run, RunDir, RunWriter, Target,
@@ -73,19 +74,28 @@ impl LoadTestConfig {
     /// simulated system, it is that of the present text.
     ///
     /// # Errors
-    /// If nothing is left to measure, if the number of ranks differs from that of its start, or if the
-    /// text of its simulated system does.
+    /// If nothing is left to measure, if the number of ranks differs from that of its start, if the
+    /// text of its simulated system does, or if it has commands that are not `allowed`. `monitor` is one.
     pub fn resume<L, R, S>(
         writer: &CollectionWriter<LoadTest<L, R, S>>,
         can_resume: bool,
         ranks: u32,
+        monitor: Option<&Path>,
+        allowed: bool,
     ) -> Result<Self, CommandError>
     where
         LoadTest<L, R, S>: Collection,
     {
         check_resume(writer, can_resume, writer.document().ranks, ranks)?;
-        let mut config = Self::of(writer.document(), writer.dir().path())?;
-        EventSpec::kept(&writer.document().events, &config.target).map_err(CommandError::usage)?;
+        let (test, dir) = (writer.document(), writer.dir().path());
+        let mut config = Self::of(test, dir)?;
+        let mut kept = KeptCommands::default();
+        kept.add_hooks(test.hooks.as_ref());
+        kept.add_monitor(monitor);
+        kept.add_events(&test.events);
+        kept.add_plan(&config.plan);
+        kept.check(dir, allowed)?;
+        EventSpec::kept(&test.events, &config.target).map_err(CommandError::usage)?;
         match config.system {
             Some(_) => config.check_system()?,
             None => config.system = system_text::fingerprint(&config.target)?,
@@ -564,36 +574,4 @@ fn percent(share: f64) -> f64 {
 pub fn failure_at(load: u64, reasons: &[Reason]) -> Reason {
     let texts: Vec<&str> = reasons.iter().map(|r| r.text.as_str()).collect();
     Reason::new("failed", format!("load {load}: {}", texts.join("; ")))
-}
-
-/// Refuses to resume a document of which nothing is left to measure, or with a number of ranks that
-/// differs from that of its start.
-///
-/// # Errors
-/// If one of these is so.
-pub fn check_resume<D: Collection>(
-    writer: &CollectionWriter<D>,
-    can_resume: bool,
-    begun: u32,
-    now: u32,
-) -> Result<(), CommandError> {
-    let kind = D::KIND_NAME;
-    if !can_resume {
-        return Err(CommandError::usage(format!(
-            "the {kind} in {} is complete: there is nothing to resume",
-            writer.dir().path().display()
-        )));
-    }
-    if begun == now {
-        return Ok(());
-    }
-    Err(CommandError::usage(format!(
-        "the {kind} was started with {} and there {}: start the same number with --processes or \
-         the launcher",
-        counted(u64::from(begun), "process", "processes"),
-        match now {
-            1 => "is 1 now".to_owned(),
-            n => format!("are {n} now"),
-        }
-    )))
 }

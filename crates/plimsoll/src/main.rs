@@ -10,6 +10,7 @@
 //! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
 //!   (results), `hook` and `monitor` (commands of the user), `event` (what happens to the system under
 //!   test while it runs), `signals` (interrupts).
+//! - `resume`: checks before results are resumed.
 //! - Input and output: `console`, `output_options`, `exit`, `new_file`,
 //!   `communicator` (ranks), `hosts` (other machines).
 
@@ -30,6 +31,7 @@ mod output_options;
 mod process_pool;
 mod progress_display;
 mod results_writer;
+mod resume;
 mod run_context;
 mod signals;
 mod system_text;

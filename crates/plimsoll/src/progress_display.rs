@@ -306,6 +306,11 @@ impl<'a> ProgressDisplay<'a> {
             return;
         }
         let line = format!("{}{}", self.label, live::line(&self.moment));
+        if self.rewrites && !Stream::Err.rewrites() {
+            // The terminal was closed. What the bar cannot draw it would keep.
+            self.rewrites = false;
+            self.bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
         if self.rewrites {
             self.message(&line);
             self.bar.tick();

@@ -115,7 +115,30 @@ pub(crate) struct PatternNames {
     pub(crate) object: NameTemplate,
 }
 
+/// Templates of the names of sets that patterns give.
+const SET_NAMES: [&str; 3] = ["{rank}_{set}", "mdtest_tree.0", "mdtest_tree.{rank}.0"];
+
+/// Templates of the names of objects that patterns give.
+const OBJECT_NAMES: [&str; 4] = [
+    "file-{object}",
+    "file.mdtest.{rank}.{object}",
+    "file",
+    "ior_file_easy.{rank:8}",
+];
+
 impl PatternNames {
+    /// Whether a pattern gives these names. What has them is removed, and a marker that somebody else
+    /// wrote could list those of any files.
+    fn are_known(&self) -> bool {
+        let is_known = |template: &NameTemplate, known: &[&str]| {
+            template.is_empty()
+                || known
+                    .iter()
+                    .any(|k| NameTemplate::parse(k).as_ref() == Ok(template))
+        };
+        is_known(&self.set, &SET_NAMES) && is_known(&self.object, &OBJECT_NAMES)
+    }
+
     fn of(pattern: &Pattern) -> Self {
         Self {
             set: pattern.set_name.clone(),
@@ -359,6 +382,11 @@ pub(crate) fn look<T: Target>(
     if marker.plimsoll != 1 {
         let version = format!("it has version {}", marker.plimsoll);
         return Err(GuardError::Unreadable(shown, version));
+    }
+    let mut names = marker.trees.iter().filter_map(|tree| tree.names.as_ref());
+    if !names.all(PatternNames::are_known) {
+        let why = "it lists names that no pattern gives".to_owned();
+        return Err(GuardError::Unreadable(shown, why));
     }
     match &marker.used_by {
         Some(user) if user.is_other_local() => Err(GuardError::InUse(shown, user.pid)),

@@ -8,16 +8,15 @@ use super::open::{Open, Opened, Stability};
 use super::transfer::{self, TransferCalls};
 use super::url::CreateMode;
 use crate::error::OpError;
-use crate::session_types::{Attributes, EntryKind, ListTotals, OpenHow, OpenMode};
+use crate::session_types::{
+    Attributes, EntryKind, ListTotals, MAX_WHOLE_READ_BYTES, OpenHow, OpenMode,
+};
 use crate::write_data::WriteSource;
 use plimsoll_nfs::v4::types::Status;
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-
-/// Maximum size of a small file that is read whole, in bytes.
-const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 
 /// An asynchronous write in flight; returns the number of bytes.
 pub(crate) type PendingWrite = Pin<Box<dyn Future<Output = Result<u64, OpError>>>>;

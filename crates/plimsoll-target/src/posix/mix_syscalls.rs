@@ -3,7 +3,7 @@
 use super::calls::SystemCalls;
 use super::names::BENEATH;
 use crate::error::OpError;
-use crate::session_types::{Attributes, EntryKind, ListTotals};
+use crate::session_types::{Attributes, EntryKind, ListTotals, MAX_WHOLE_READ_BYTES};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::unistd::{PathconfVar, fpathconf};
 use rustix::fs::{Access, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags};
@@ -122,15 +122,29 @@ impl SystemCalls {
         Ok(out)
     }
 
-    /// Contents of a small file.
+    /// Contents of a small regular file. Whoever may write to the directory may have put something else
+    /// there: a pipe would be waited for, and a large file would fill the memory.
     pub(crate) fn located_contents(&self) -> Result<Vec<u8>, OpError> {
-        let fd = self.open_beneath(OFlags::RDONLY)?;
+        let fd = self.open_beneath(OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let stat = rustix::fs::fstat(&fd)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(Errno::ISDIR.into()),
+            _ => return Err(Errno::INVAL.into()),
+        }
+        if u64::try_from(stat.st_size).unwrap_or(0) > MAX_WHOLE_READ_BYTES {
+            return Err(Errno::FBIG.into());
+        }
         let mut out = Vec::new();
         let mut piece = vec![0; 64 << 10];
         loop {
             match rustix::io::pread(&fd, &mut piece[..], out.len() as u64)? {
                 0 => return Ok(out),
                 n => out.extend_from_slice(&piece[..n]),
+            }
+            // It may grow meanwhile.
+            if out.len() as u64 > MAX_WHOLE_READ_BYTES {
+                return Err(Errno::FBIG.into());
             }
         }
     }

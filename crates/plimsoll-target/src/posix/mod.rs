@@ -94,7 +94,11 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
             let file = path.ancestors().find(file).unwrap_or(path);
             return Err(TargetError::NotDir(file.into()));
         }
-        other => return other.map(|fd| (fd, WorkDirOrigin::Existing)).map_err(place),
+        other => {
+            let fd = other.map_err(place)?;
+            check_owner(path, &fd)?;
+            return Ok((fd, WorkDirOrigin::Existing));
+        }
     }
     let parent = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -113,6 +117,45 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
     open(path)
         .map(|fd| (fd, WorkDirOrigin::Created))
         .map_err(place)
+}
+
+/// Refuses a directory, or a symbolic link to one, that another user made where everyone may, as in `/tmp`:
+/// most likely in the place of one whose name was guessed, to have files of this user there. What root
+/// made or mounted is trusted.
+fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
+    let (Some(_), Some(parent)) = (path.file_name(), path.parent()) else {
+        return Ok(());
+    };
+    let parent = match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
+    };
+    let own = rustix::process::geteuid().as_raw();
+    let is_trusted = |uid: u32| uid == own || uid == 0;
+    // What cannot be looked at is reported by whatever uses it.
+    let (Ok(above), Ok(named), Ok(opened)) = (
+        rustix::fs::stat(parent),
+        rustix::fs::lstat(path),
+        rustix::fs::fstat(root),
+    ) else {
+        return Ok(());
+    };
+    let is_mounted = opened.st_dev != above.st_dev && named.st_dev != above.st_dev;
+    // Without the sticky bit everyone may replace what is there, whoever made it.
+    let shared = (Mode::WOTH | Mode::SVTX).as_raw_mode();
+    if above.st_mode & shared != shared || is_mounted {
+        return Ok(());
+    }
+    match [named.st_uid, opened.st_uid]
+        .into_iter()
+        .find(|uid| !is_trusted(*uid))
+    {
+        None => Ok(()),
+        Some(uid) => Err(TargetError::OfAnother {
+            path: path.into(),
+            uid,
+        }),
+    }
 }
 
 impl Target for Posix {
@@ -144,6 +187,12 @@ impl Target for Posix {
     }
 
     fn remove_work_dir(&self) -> Result<(), OpError> {
+        // Of that name there may be another directory meanwhile, which is not Plimsoll's.
+        let named = rustix::fs::lstat(&self.path)?;
+        let opened = rustix::fs::fstat(&*self.root)?;
+        if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino) {
+            return Err(Errno::STALE.into());
+        }
         Ok(rustix::fs::unlinkat(CWD, &self.path, AtFlags::REMOVEDIR)?)
     }
 

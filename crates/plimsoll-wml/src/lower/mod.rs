@@ -27,6 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+pub(crate) use values::MAX_TEXT_BYTES;
 use values::{Locals, LoweredValue};
 
 /// Maximum number of filesets and steps that are lowered for one workload; every run lowers them

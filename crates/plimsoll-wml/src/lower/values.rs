@@ -11,6 +11,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+/// Maximum length of a text in bytes.
+pub(crate) const MAX_TEXT_BYTES: usize = 16 << 10;
+
 /// A value of the language.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum LoweredValue {
@@ -126,8 +129,11 @@ impl<'a> Lowerer<'a> {
             ExprKind::Mega(n) => Ok(LoweredValue::Mega(*n)),
             ExprKind::Time(t) => Ok(LoweredValue::Time(*t)),
             ExprKind::Bool(b) => Ok(LoweredValue::Bool(*b)),
-            ExprKind::Word(w) => Ok(LoweredValue::Text(w.clone())),
-            ExprKind::Text(pieces) => self.interpolate(pieces).map(LoweredValue::Text),
+            ExprKind::Word(w) => self.bounded_text(w.clone(), expr.span),
+            ExprKind::Text(pieces) => {
+                let text = self.interpolate(pieces, expr.span)?;
+                self.bounded_text(text, expr.span)
+            }
             ExprKind::Var(name) => self.lookup(name, expr.span),
             ExprKind::Chain(first, rest) => self.chain(first, rest),
             ExprKind::Random(random) => Ok(self.new_random("", random)),
@@ -187,9 +193,21 @@ impl<'a> Lowerer<'a> {
         )
     }
 
-    fn interpolate(&mut self, pieces: &[Piece]) -> LowerResult<String> {
+    /// A text as a value. Variables hold copies, and each may have twice the length of the one before it.
+    fn bounded_text(&mut self, text: String, span: Span) -> LowerResult<LoweredValue> {
+        if text.len() <= MAX_TEXT_BYTES {
+            return Ok(LoweredValue::Text(text));
+        }
+        let message = format!("a text has at most {MAX_TEXT_BYTES} bytes, with its variables");
+        self.fail(span, message, "would be longer")
+    }
+
+    fn interpolate(&mut self, pieces: &[Piece], span: Span) -> LowerResult<String> {
         let mut out = String::new();
         for piece in pieces {
+            if out.len() > MAX_TEXT_BYTES {
+                self.bounded_text(std::mem::take(&mut out), span)?;
+            }
             match piece {
                 Piece::Plain(text) => out.push_str(text),
                 Piece::Var(name, span) if name.starts_with("stats.") => {
@@ -434,7 +452,8 @@ impl Lowerer<'_> {
             return Ok(Some(n));
         }
         let (low, high) = range.into_inner();
-        let allowed = match high >= i64::from(u32::MAX) {
+        // A limit that nobody meets is not worth a number.
+        let allowed = match n < low && high >= i64::from(u32::MAX) {
             true => format!("at least {low}"),
             false => format!("{low} to {high}"),
         };

@@ -6,8 +6,9 @@ use clap::Command;
 const COMMANDS: [&str; 3] = ["curve", "find", "profile"];
 
 /// Arguments that may be given with `--resume`: they do not change what is measured.
-const ALLOWED: [&str; 14] = [
+const ALLOWED: [&str; 15] = [
     "resume",
+    "allow_commands",
     "format",
     "quiet",
     "percentiles",

@@ -42,7 +42,8 @@ fn quick_curve(bench: &Bench, more: &[&str]) -> Command {
 }
 
 fn resume(bench: &Bench, dir: &CurveDir) -> Ended {
-    let resume = ["curve", "--format=json", "--resume"];
+    // Their own commands, such as a monitor.
+    let resume = ["curve", "--format=json", "--allow-commands", "--resume"];
     let mut command = bench.plimsoll(resume);
     command.arg(dir.path());
     Ended::of(command)

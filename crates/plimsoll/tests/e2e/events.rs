@@ -283,9 +283,15 @@ fn every_point_of_a_curve_has_its_events_and_a_resumed_curve_too() {
     json["state"] = "interrupted".into();
     std::fs::write(&path, json.to_string()).unwrap();
     std::fs::remove_dir_all(dir.run(&curve.points[1]).path()).unwrap();
-    let mut command = bench.plimsoll(["curve", "--format=json", "--resume"]);
-    command.arg(dir.path());
-    let resumed: LoadCurve = load_tests::parsed(&Ended::of(command));
+    let resume = |more: &[&str]| {
+        let mut command = bench.plimsoll(["curve", "--format=json", "--resume"]);
+        command.arg(dir.path()).args(more);
+        Ended::of(command)
+    };
+    let refusal = resume(&[]).refusal();
+    assert!(refusal.contains("--allow-commands"), "{refusal}");
+    assert_eq!(lines(&bench), ["1", "2"]);
+    let resumed: LoadCurve = load_tests::parsed(&resume(&["--allow-commands"]));
     assert_eq!(resumed.points.len(), 2);
     assert_eq!(lines(&bench), ["1", "2", "2"]);
 }

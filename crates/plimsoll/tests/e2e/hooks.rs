@@ -261,9 +261,20 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     assert!(failed.starts_with("load 2: the command `"), "{failed}");
     std::fs::write(bench.path("mended"), "").unwrap();
     let dir = bench.results()[0].path().to_owned();
-    let mut again = bench.plimsoll(["curve", "--resume"]);
-    again.arg(&dir);
-    Ended::of(again).expect_code(0);
+    let resume = |more: &[&str]| {
+        let mut again = bench.plimsoll(["curve", "--resume"]);
+        again.arg(&dir).args(more);
+        Ended::of(again)
+    };
+    // Whoever made the results wrote the command.
+    let refusal = resume(&[]).refusal();
+    let shown = refusal.contains(before) && refusal.contains("--allow-commands");
+    assert!(shown, "{refusal}");
+    assert_eq!(
+        std::fs::read_to_string(bench.path("told")).unwrap(),
+        "1 1\n2 2\n"
+    );
+    resume(&["--allow-commands"]).expect_code(0);
     let curve = CurveDir::at(&dir).read().unwrap();
     assert_eq!(
         curve.hooks.as_ref().unwrap().before.as_deref(),

@@ -93,18 +93,23 @@ fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
     left.interrupted = true;
     std::fs::write(&path, left.to_json()).unwrap();
     std::fs::remove_dir_all(dir.results(&results.cases[1]).unwrap()).unwrap();
-    let resume = |dir: &ProfileDir| {
+    let resume = |more: &[&str]| {
         let mut command = bench.plimsoll(["profile", "--resume"]);
-        command.arg(dir.path());
+        command.arg(dir.path()).args(more);
         Ended::of(command)
     };
-    assert!(matches!(resume(&dir).code, Some(0 | 3)));
+    // Whoever made the results wrote the command.
+    let refused = resume(&[]).refusal();
+    let shown = refused.contains("have commands") && refused.contains("--allow-commands");
+    assert!(shown, "{refused}");
+    assert_eq!(lines(), [one, one, two, two]);
+    assert!(matches!(resume(&["--allow-commands"]).code, Some(0 | 3)));
     assert_eq!(lines(), [one, one, two, two, two, two]);
     assert_eq!(dir.read().unwrap().missing(), 0);
     // An event that was edited into the file is checked like one of the command line.
     left.events = vec!["1s kill server".into()];
     std::fs::write(&path, left.to_json()).unwrap();
-    let refused = resume(&dir).refusal();
+    let refused = resume(&[]).refusal();
     assert!(
         refused.contains("needs a test bed (testbed:NAME)"),
         "{refused}"

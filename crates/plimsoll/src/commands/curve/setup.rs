@@ -25,8 +25,9 @@ pub(super) fn ready(
     if let Some(dir) = &args.resume {
         let writer = CurveWriter::resume(dir).map_err(CommandError::usage)?;
         let can_resume = writer.document().state.can_resume();
-        let config = LoadTestConfig::resume(&writer, can_resume, ranks)?;
         let curve = writer.document();
+        let (monitor, allowed) = (curve.settings.monitor.as_deref(), args.how.allow_commands);
+        let config = LoadTestConfig::resume(&writer, can_resume, ranks, monitor, allowed)?;
         let has_commands = curve.hooks.is_some() || curve.settings.monitor.is_some();
         check_jobs(args, &config, has_commands, ranks)?;
         return Ok(PreparedRun::new(config, move || Ok(writer)));

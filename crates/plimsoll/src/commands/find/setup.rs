@@ -16,7 +16,9 @@ const DEFAULT_START_DIVISOR: u64 = 8;
 pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<PreparedRun<FindWriter>, CommandError> {
     if let Some(dir) = &args.resume {
         let writer = FindWriter::resume(dir).map_err(CommandError::usage)?;
-        let config = LoadTestConfig::resume(&writer, writer.document().can_resume(), ranks)?;
+        let can_resume = writer.document().can_resume();
+        let allowed = args.how.allow_commands;
+        let config = LoadTestConfig::resume(&writer, can_resume, ranks, None, allowed)?;
         return Ok(PreparedRun::new(config, move || Ok(writer)));
     }
     let required = "clap requires it without --resume";

@@ -8,7 +8,7 @@ use crate::cli::{FileSystem, ProfileArgs};
 use crate::communicator::Communicator;
 use crate::event::EventSpec;
 use crate::exit::CommandError;
-use crate::load_runner::check_resume;
+use crate::resume::{KeptCommands, check_resume};
 use crate::run_context::{refuse_results_among_files, results_path_error};
 use crate::{system_text, workload};
 use plimsoll_diagnostics::nearest;
@@ -40,6 +40,13 @@ pub(super) fn open(
         let begun = writer.document().ranks;
         check_resume(&writer, before.missing() > 0, begun, communicator.working())?;
         let results = writer.document();
+        let mut kept = KeptCommands::default();
+        kept.add_hooks(results.hooks.as_ref());
+        kept.add_events(&results.events);
+        for case in results.cases.iter().filter(|case| case.is_missing()) {
+            kept.add_plan(&case.plan);
+        }
+        kept.check(dir, args.how.allow_commands)?;
         for case in results.cases.iter().filter(|case| case.is_missing()) {
             super::events(results, case).map_err(CommandError::usage)?;
         }

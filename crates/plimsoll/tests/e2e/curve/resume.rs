@@ -65,7 +65,7 @@ fn a_curve_goes_on_from_another_directory() {
     assert!(bench.work().join(MARKER).exists());
     let elsewhere = bench.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    let mut command = bench.plimsoll(["curve", "--format=json", "--resume"]);
+    let mut command = bench.plimsoll(["curve", "--format=json", "--allow-commands", "--resume"]);
     command
         .arg(directory(&bench).path())
         .current_dir(&elsewhere);
@@ -247,7 +247,9 @@ fn a_point_that_was_measured_but_not_listed_is_one_of_the_curve() {
     }
     std::fs::remove_file(&runs).unwrap();
     let mut command = bench.plimsoll(["curve", "--format=json", "--percentiles=12.5,99.95"]);
-    command.arg("--resume").arg(dir.path());
+    command
+        .args(["--allow-commands", "--resume"])
+        .arg(dir.path());
     let ended = Ended::of(command).expect_code(0);
     let resumed = parsed(&ended);
     assert_eq!(loads(&resumed), [1, 2, 3, 4]);

@@ -1,0 +1,283 @@
+//! File systems that fill up, become read-only, lose blocks or disappear under a run.
+
+use super::{Mounted, READS_AND_WRITES, is_noted, written};
+use crate::common::{Bench, Ended, MARKER, row, started, tree};
+use plimsoll_results::Verdict;
+use plimsoll_test_servers::needs_root;
+use rustix::mount::{MountFlags, mount_remount};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// What another program takes of the disk when the room has been checked leaves too little for the files.
+#[test]
+fn a_disk_that_fills_up_while_files_are_made() {
+    needs_root!();
+    let small = Mounted::new("size=8m");
+    let place = small.dir.join("mine");
+    let mut command = small.bench.command("webserver", &["--time=1s"]);
+    command
+        .args(["--set=nfiles=60", "--set=filesize=64k", "--allow-commands"])
+        .args(["--before", "fallocate -l 6M work/others"])
+        .arg("--dir")
+        .arg(&place);
+    let run = Ended::of(command).result(1);
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    let failure = run.failure.as_ref().unwrap();
+    let said = failure.to_string();
+    assert!(
+        said.contains("ENOSPC") && said.contains("bigfileset"),
+        "{failure:?}"
+    );
+    assert_eq!((run.window_number, run.summary.ops), (0, 0));
+    assert_eq!(written(&small.bench), run);
+    // What is not Plimsoll's stays.
+    assert!(!place.exists() && small.dir.join("others").exists());
+}
+
+/// Files are created until there is no inode.
+#[test]
+fn inodes_that_run_out() {
+    needs_root!();
+    let small = Mounted::new("size=8m,nr_inodes=200");
+    let workload = small.bench.workload(
+        "define fileset name=s,path=files,entries=500,dirwidth=1000,size=0\n\
+         define process name=p { thread name=t,memsize=1m {\n\
+         flowop createfile name=make,filesetname=s,fd=1\n\
+         flowop closefile name=close,fd=1 } }\nrun 3600\n",
+    );
+    let run = small.bench.run_in_work(&workload, &[]).result(1);
+    let failure = run.failure.as_ref().unwrap();
+    assert_eq!(
+        (
+            &failure.operation[..],
+            failure.location.as_ref().unwrap().line
+        ),
+        ("make", 3)
+    );
+    let made = row(&run, "make");
+    assert_eq!(made.error_codes["ENOSPC"], 1);
+    assert!((150..200).contains(&made.ops), "{}", made.ops);
+    assert_eq!(written(&small.bench), run);
+    assert_eq!(tree(&small.dir), Default::default());
+}
+
+/// A file system that becomes read-only, as some do after an error of the device: the files stay, and are
+/// removed when it can be written to.
+#[test]
+fn a_file_system_that_becomes_read_only() {
+    needs_root!();
+    let small = Mounted::new("size=8m");
+    let workload = small.bench.workload(READS_AND_WRITES);
+    let run = started(small.bench.command_in_work(&workload, &[]), "measuring");
+    // It is busy while a file is open to be written.
+    while mount_remount(&small.dir, MountFlags::RDONLY, c"").is_err() {
+        std::thread::yield_now();
+    }
+    let run = run.end().result(1);
+    let failure = run.failure.as_ref().unwrap();
+    assert!(failure.error.contains("EROFS"), "{failure:?}");
+    assert!(
+        is_noted(&run, "Read-only file system (EROFS)"),
+        "{:?}",
+        run.notes
+    );
+    assert_eq!(written(&small.bench), run);
+    let (files, _) = tree(&small.dir);
+    assert_eq!((files.len(), small.dir.join(MARKER).exists()), (20, true));
+    mount_remount(&small.dir, MountFlags::empty(), c"").unwrap();
+    Ended::of(small.bench.plimsoll(["clean", "work"])).expect_code(0);
+    assert_eq!(tree(&small.dir), Default::default());
+}
+
+/// Somebody removes the directory with all files.
+#[test]
+fn a_directory_that_is_removed_under_the_run() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let run = started(bench.command_in_work(&workload, &[]), "measuring");
+    while std::fs::remove_dir_all(bench.work()).is_err() {}
+    let run = run.end().result(1);
+    let failure = run.failure.as_ref().unwrap();
+    assert!(failure.error.contains("ENOENT"), "{failure:?}");
+    assert_eq!(written(&bench), run);
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
+
+/// A directory with another name is the same directory to a run that works in it: it goes on and removes its
+/// files. What has the old name meanwhile is somebody else's and stays, even if it is empty; the directory itself
+/// stays under its new name, which is noted.
+#[test]
+fn a_directory_that_is_renamed_under_the_run() {
+    for has_files in [false, true] {
+        let bench = Bench::on_tmpfs();
+        let workload = bench.workload(READS_AND_WRITES);
+        let command = bench.command_in_work(&workload, &["--time=500ms"]);
+        let run = started(command, "measuring");
+        std::fs::rename(bench.work(), bench.path("elsewhere")).unwrap();
+        std::fs::create_dir(bench.work()).unwrap();
+        if has_files {
+            std::fs::write(bench.work().join("precious"), "x").unwrap();
+        }
+        let run = run.end().result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert!(run.summary.ops > 0 && run.summary.errors == 0);
+        let elsewhere = bench.path("elsewhere");
+        assert_eq!(tree(&elsewhere).0.len(), 0, "{:?}", run.notes);
+        assert!(elsewhere.exists() && bench.work().exists());
+        assert_eq!(bench.work().join("precious").exists(), has_files);
+        assert!(is_noted(&run, "cannot remove directory"), "{:?}", run.notes);
+    }
+}
+
+/// ext4 on a loop device with a file behind it; `None` where those are not to be had.
+struct Loop {
+    bench: Bench,
+}
+
+impl Loop {
+    fn new() -> Option<Self> {
+        let this = Self {
+            bench: Bench::on_tmpfs(),
+        };
+        let image = this.image();
+        let file = std::fs::File::create(&image).unwrap();
+        file.set_len(64 << 20).unwrap();
+        std::fs::create_dir(this.mount_point()).unwrap();
+        let script = "mkfs.ext4 -q -F -E lazy_itable_init=0,nodiscard -J size=4 \"$0\" && \
+                      mount -o loop,errors=continue \"$0\" \"$1\"";
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .arg(&image)
+            .arg(this.mount_point());
+        let made = Ended::of(command);
+        if made.code == Some(0) {
+            return Some(this);
+        }
+        eprintln!(
+            "SKIPPED: no loop device: {}: `make test-root` runs it",
+            made.stderr.trim()
+        );
+        None
+    }
+
+    fn image(&self) -> std::path::PathBuf {
+        self.bench.path("image")
+    }
+
+    fn mount_point(&self) -> std::path::PathBuf {
+        self.bench.path("mnt")
+    }
+
+    /// Takes the end of the device away, whose blocks then fail to be read.
+    fn keep_bytes(&self, bytes: u64) {
+        let file = std::fs::File::options().write(true).open(self.image());
+        file.unwrap().set_len(bytes).unwrap();
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let mut command = Command::new("umount");
+        let _ = command
+            .args(["--lazy", "--"])
+            .arg(self.mount_point())
+            .status();
+    }
+}
+
+/// Some blocks of the device cannot be read any more: by default the first such read ends the run, and they
+/// can be counted.
+#[test]
+fn reads_that_fail_on_a_device() {
+    needs_root!();
+    let Some(device) = Loop::new() else { return };
+    let workload = device.bench.workload(
+        "define fileset name=s,path=files,entries=30,dirwidth=40,size=1m,prealloc,reuse\n\
+         define process name=p { thread name=t,memsize=1m {\n\
+         flowop openfile name=open,filesetname=s,fd=1\n\
+         flowop readwholefile name=read,fd=1,iosize=64k\n\
+         flowop closefile name=close,fd=1 } }\nrun 3600\n",
+    );
+    let dir = device.mount_point().join("w");
+    let run = |more: &[&str]| {
+        let mut command = device
+            .bench
+            .command(&workload, &[&["--keep"], more].concat());
+        command.arg("--dir").arg(&dir);
+        Ended::of(command)
+    };
+    run(&["--time=200ms"]).expect_code(0);
+    rustix::fs::sync();
+    device.keep_bytes(24 << 20);
+    let failed = run(&["--drop-caches=files"]).result(1);
+    let failure = failed.failure.unwrap();
+    assert_eq!(failure.operation, "read");
+    assert!(failure.error.contains("EIO"), "{failure:?}");
+    assert!(failure.path.unwrap().contains("/s/"));
+    let counted = run(&["--drop-caches=files", "--on-error=count", "--time=2s"]).result(3);
+    let read = row(&counted, "read");
+    assert_eq!(read.error_codes.keys().collect::<Vec<_>>(), ["EIO"]);
+    assert!(read.ops > 0 && read.errors > 0, "{read:?}");
+    assert_eq!(counted.validity.reasons[0].code, "errors");
+}
+
+/// The whole device is gone: the run ends with its results, which are elsewhere, and its files are not
+/// reached any more.
+#[test]
+fn a_device_that_is_gone() {
+    needs_root!();
+    let Some(device) = Loop::new() else { return };
+    let workload = device.bench.workload(
+        "define file name=f,path=files,size=32m,prealloc\n\
+         define process name=p { thread name=t,memsize=1m {\n\
+         flowop read name=read,filename=f,iosize=4k,random,directio } }\nrun 3600\n",
+    );
+    let mut command = device.bench.command(&workload, &[]);
+    command.arg("--dir").arg(device.mount_point().join("w"));
+    let run = started(command, "measuring");
+    std::thread::sleep(Duration::from_millis(100));
+    device.keep_bytes(0);
+    let run = run.end().result(1);
+    let failure = run.failure.as_ref().unwrap();
+    assert!(failure.error.contains("EIO"), "{failure:?}");
+    assert!(row(&run, "read:read").ops > 0);
+    assert_eq!(written(&device.bench), run);
+}
+
+/// A directory that a link of somebody else has replaced is not followed.
+#[test]
+fn a_tree_whose_directory_becomes_a_link() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let victim = bench.path("victim");
+    let run = started(bench.command_in_work(&workload, &[]), "measuring");
+    let files = bench.work().join("files/s");
+    let files = if files.exists() {
+        files
+    } else {
+        find_dir(&bench.work())
+    };
+    std::fs::rename(&files, &victim).unwrap();
+    std::os::unix::fs::symlink(&victim, &files).unwrap();
+    let before = tree(&victim).0;
+    let run = run.end().result(1);
+    let failure = run.failure.unwrap();
+    assert!(
+        failure.error.contains("ELOOP") || failure.error.contains("ENOTDIR"),
+        "{failure:?}"
+    );
+    // What was open may have been appended to; nothing was removed.
+    assert_eq!(
+        tree(&victim).0.keys().collect::<Vec<_>>(),
+        before.keys().collect::<Vec<_>>()
+    );
+}
+
+/// The directory that holds the files of a fileset.
+fn find_dir(below: &Path) -> std::path::PathBuf {
+    let (files, _) = tree(below);
+    let first = files.keys().next().expect("a file");
+    below.join(first).parent().unwrap().to_owned()
+}

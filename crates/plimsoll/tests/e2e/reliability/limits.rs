@@ -1,0 +1,175 @@
+//! Memory, descriptors and threads that run out, and a clock that is set back.
+
+use super::{READS_AND_WRITES, written};
+use crate::common::{Bench, Ended, row};
+use plimsoll_results::Verdict;
+use plimsoll_test_servers::needs_root;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::chown;
+use std::process::Command;
+
+/// The command with limits of `prlimit`.
+fn limited(limits: &[&str], plimsoll: &Command) -> Command {
+    let mut command = Command::new("prlimit");
+    command.args(limits).arg("--").arg(plimsoll.get_program());
+    command.args(plimsoll.get_args());
+    command.current_dir(plimsoll.get_current_dir().unwrap());
+    for (name, value) in plimsoll.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command
+}
+
+/// Buffers that the system has no memory for are a failure that says so, before an operation.
+#[test]
+fn memory_that_runs_out() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(&READS_AND_WRITES.replace("memsize=1m", "memsize=8g"));
+    let plimsoll = bench.command_in_work(&workload, &[]);
+    let ended = Ended::of(limited(&["--as=4294967296"], &plimsoll));
+    let run = ended.result(1);
+    let failure = run.failure.as_ref().unwrap();
+    assert!(failure.error.contains("ENOMEM"), "{failure:?}");
+    assert_eq!(run.summary.ops, 0);
+    assert_eq!(written(&bench), run);
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
+
+/// Descriptors that are taken by others once the run was admitted.
+#[test]
+fn descriptors_that_run_out() {
+    let bench = Bench::on_tmpfs();
+    // Each worker opens files until there is no descriptor: opens of other numbers stay open.
+    let opens: String = (1..=60)
+        .map(|n| format!("flowop openfile name=open{n},filesetname=s,fd={n}\n"))
+        .collect();
+    let workload = bench.workload(&format!(
+        "define fileset name=s,path=files,entries=100,dirwidth=200,size=0,prealloc\n\
+         define process name=p {{ thread name=t,memsize=1m {{\n{opens}}} }}\nrun 3600\n"
+    ));
+    let plimsoll = bench.command_in_work(&workload, &[]);
+    let ended = Ended::of(limited(&["--nofile=48:48"], &plimsoll));
+    match ended.code {
+        Some(2) => assert!(ended.stderr.contains("the limit is 48"), "{}", ended.stderr),
+        _ => {
+            let run = ended.result(1);
+            let failure = run.failure.as_ref().unwrap();
+            assert!(failure.error.contains("EMFILE"), "{failure:?}");
+            assert_eq!(written(&bench), run);
+        }
+    }
+    assert!(!bench.work().exists());
+}
+
+/// A user that may start no more threads.
+#[test]
+fn threads_that_run_out() {
+    needs_root!();
+    // Nobody's, so that no other process counts.
+    const UID: u32 = 4277;
+    let bench = Bench::on_tmpfs();
+    chown(bench.root(), Some(UID), Some(UID)).unwrap();
+    let workload = bench.workload(&READS_AND_WRITES.replace("instances=2", "instances=64"));
+    // By its descriptor: that user may have no way to the program.
+    let program = std::fs::File::open(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+    rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::empty()).unwrap();
+    let plimsoll = bench.command_in_work(&workload, &[]);
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            &format!("--reuid={UID}"),
+            &format!("--regid={UID}"),
+            "--clear-groups",
+        ])
+        .args(["prlimit", "--nproc=20:20", "--"])
+        .arg(format!("/proc/self/fd/{}", program.as_raw_fd()))
+        .args(plimsoll.get_args())
+        .env("TMPDIR", bench.root())
+        .current_dir(bench.root());
+    let ended = Ended::of(command);
+    let said = format!("{}{}", ended.stderr, ended.stdout);
+    assert_eq!(ended.code, Some(1), "{said}");
+    assert!(said.contains("cannot start thread"), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+    assert!(!bench.work().exists(), "{said}");
+}
+
+/// A clock that goes back by an hour when it was read for half a second.
+const SET_BACK: &str = "\
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static __thread int known;
+	static struct timespec first;
+	struct timespec steady;
+	int done = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (clock != CLOCK_REALTIME || done != 0)
+		return done;
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &steady);
+	if (!known && first.tv_sec == 0)
+		first = steady;
+	known = 1;
+	if ((steady.tv_sec - first.tv_sec) * 1000 + (steady.tv_nsec - first.tv_nsec) / 1000000 > 500)
+		now->tv_sec -= 3600;
+	return done;
+}
+";
+
+/// The clock of the system is set back by an hour while the run measures: it is measured by another clock, and
+/// the results have the time at which it began.
+#[test]
+fn a_clock_that_is_set_back() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("back.c"), SET_BACK).unwrap();
+    let library = bench.path("back.so");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(bench.path("back.c"));
+    let made = compiler
+        .output()
+        .expect("`cc` of the package `gcc`: run `make setup`");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    let workload = bench.workload(READS_AND_WRITES);
+    let more = ["--time=1500ms", "--interval=100ms"];
+    let mut command = bench.command_in_work(&workload, &more);
+    let now = |out: &[u8]| String::from_utf8_lossy(out).trim().parse::<i64>().unwrap();
+    let date = |env: &[(&str, &std::path::Path)]| {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "date +%s; sleep 1"])
+            .envs(env.iter().copied());
+        now(&command.output().unwrap().stdout)
+    };
+    let before = date(&[]);
+    command.env("LD_PRELOAD", &library);
+    let run = Ended::of(command).result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    assert!((1.5..2.5).contains(&run.window_s), "{}", run.window_s);
+    let began: jiff::Timestamp = run.started_at.parse().unwrap();
+    assert!(
+        (before..before + 60).contains(&began.as_second()),
+        "{began} {before}"
+    );
+    let rows = bench.results()[0].read_intervals().unwrap();
+    let reads: u64 = rows
+        .iter()
+        .filter(|r| r.operation == "read")
+        .map(|r| r.ops)
+        .sum();
+    assert_eq!(reads, row(&run, "read").ops);
+    assert!(rows.iter().all(|r| r.length_s > 0.0 && r.length_s < 1.0));
+    assert_eq!(written(&bench), run);
+    let left = bench.left_but(&["w.f", "results", "back.c", "back.so"]);
+    assert_eq!(left, [""; 0]);
+}

@@ -1,0 +1,118 @@
+//! Signals, and ranks that stand still.
+
+use super::{READS_AND_WRITES, written};
+use crate::common::{Bench, Ended, MARKER, rank_of, signal, started, wait_until};
+use plimsoll_results::Verdict;
+use rustix::process::Signal;
+use std::time::Duration;
+
+/// A hang-up ends the run as an interrupt does, and so do two.
+#[test]
+fn a_hang_up_ends_the_run_in_order() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let run = started(bench.command_in_work(&workload, &[]), "measuring");
+    let pid = run.child.id() as i32;
+    signal(pid, Signal::HUP);
+    std::thread::sleep(Duration::from_millis(50));
+    signal(pid, Signal::HUP);
+    let run = run.end().result(130);
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    assert_eq!(written(&bench), run);
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
+
+/// `nohup` has the hang-up ignored, and it stays ignored.
+#[test]
+fn a_hang_up_that_is_ignored_stays_ignored() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let plimsoll = bench.command_in_work(&workload, &["--time=1s"]);
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .arg(plimsoll.get_program())
+        .args(plimsoll.get_args())
+        .current_dir(bench.root());
+    let run = started(command, "measuring");
+    signal(run.child.id() as i32, Signal::HUP);
+    let run = run.end().result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    assert!(run.window_s >= 1.0);
+}
+
+/// A process that is killed leaves its files and what it has measured; the next run takes the directory
+/// over, and the results are made of the intervals.
+#[test]
+fn a_killed_run_leaves_what_it_measured() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let mut run = started(
+        bench.command_in_work(&workload, &["--interval=50ms"]),
+        "measuring",
+    );
+    let rows = || {
+        let dirs = bench.results();
+        let series = dirs
+            .first()
+            .map(|d| std::fs::read_to_string(d.intervals_path()));
+        series
+            .and_then(Result::ok)
+            .map_or(0, |text| text.lines().count())
+    };
+    wait_until("no interval ended", || rows() > 8);
+    run.child.kill().unwrap();
+    assert_eq!(run.end().code, None);
+    assert!(bench.work().join(MARKER).exists());
+    let hidden = bench.results()[0].path().to_owned();
+    let mut recover = bench.plimsoll(["report", "--recover", "--format=json"]);
+    recover.arg(&hidden);
+    let recovered = Ended::of(recover).expect_code(0).parsed().unwrap();
+    assert_eq!(recovered.validity.verdict, Verdict::Interrupted);
+    assert!(recovered.summary.ops > 0);
+    let next = bench.run_in_work(&workload, &["--ops=10"]).result(0);
+    assert_eq!(next.validity.verdict, Verdict::Valid);
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
+
+/// A rank that stands still holds the end of the run up, since it may go on: an interrupt says so, and
+/// whatever becomes of it, the others end.
+#[test]
+fn a_rank_that_is_stopped() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let run = started(
+        bench.command_in_work(&workload, &["--processes=2", "--time=1s"]),
+        "measuring",
+    );
+    let stopped = rank_of(run.child.id(), 1);
+    signal(stopped, Signal::STOP);
+    std::thread::sleep(Duration::from_secs(2));
+    signal(stopped, Signal::CONT);
+    let ended = run.end();
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
+
+/// One that never goes on is ended by the user, and the run says which it was.
+#[test]
+fn a_rank_that_never_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let run = started(
+        bench.command_in_work(&workload, &["--processes=2", "--time=500ms"]),
+        "measuring",
+    );
+    let stopped = rank_of(run.child.id(), 1);
+    signal(stopped, Signal::STOP);
+    std::thread::sleep(Duration::from_secs(1));
+    signal(stopped, Signal::KILL);
+    let run = run.end().result(1);
+    let failure = run.failure.as_ref().unwrap();
+    assert!(
+        failure.error.contains("rank 1: died (signal 9)"),
+        "{failure:?}"
+    );
+    assert_eq!(written(&bench), run);
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
