@@ -13,9 +13,10 @@
 
 mod connect;
 mod connect_error;
-mod frame;
+pub mod frame;
 mod group;
-mod handshake;
+pub mod handshake;
+pub mod host_list;
 mod hosts;
 mod keepalive;
 mod launcher;

@@ -33,6 +33,19 @@ macro_rules! targets {
             })*
             Err(unknown(name))
         }
+
+        /// Checks the URL of a target without connecting to it. The system of a simulated one is loaded.
+        ///
+        /// # Errors
+        /// What is wrong with the URL. Whether its server exists is not known.
+        pub fn check_url(url: &str) -> Result<(), TargetError> {
+            let url = &*testbed::resolved(url);
+            let name = scheme_name(url);
+            $(if name == $module::SCHEME.name {
+                return $module::check_url(url);
+            })*
+            Err(unknown(name))
+        }
     };
 }
 

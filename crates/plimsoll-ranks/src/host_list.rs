@@ -25,6 +25,7 @@ pub struct HostEntry {
 
 impl HostEntry {
     /// Its name in messages and results.
+    #[must_use]
     pub fn name(&self) -> String {
         match self.port {
             Some(port) => format!("{}:{port}", self.destination),
@@ -34,6 +35,7 @@ impl HostEntry {
 }
 
 /// The name of a host that is in the list twice.
+#[must_use]
 pub fn duplicate(hosts: &[HostEntry]) -> Option<String> {
     let mut names = BTreeSet::new();
     let mut all = hosts.iter().map(HostEntry::name);
