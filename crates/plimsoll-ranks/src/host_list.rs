@@ -6,6 +6,12 @@ use std::path::PathBuf;
 /// Maximum number of hosts.
 pub const MAX_HOSTS: usize = 512;
 
+/// Maximum number of ranges in a name.
+const MAX_RANGES: usize = 8;
+
+/// Maximum number of digits of a number in a range: a part of a name in the DNS has at most 63 letters.
+const MAX_DIGITS: usize = 63;
+
 /// A host, as it was given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostEntry {
@@ -168,6 +174,9 @@ fn parse_item(item: &str) -> Result<Vec<HostEntry>, String> {
             _ => return Err(format!("`{item}`: `{text}` is not a port: {FORM}")),
         },
     };
+    if host.matches('[').count() > MAX_RANGES {
+        return Err(format!("`{item}` has more than {MAX_RANGES} ranges"));
+    }
     let names = match address(host) {
         Some(address) => vec![address.to_owned()],
         None => expand(host).map_err(|e| format!("`{item}`: {e}"))?,
@@ -242,7 +251,9 @@ fn check_count(count: usize) -> Result<(), String> {
 /// The numbers of `7` or `01-16`; all have the width of the first if that begins with a zero.
 fn expand_range(range: &str) -> Result<Vec<String>, String> {
     let expected = || format!("`{range}`: expected a range of numbers, such as 01-16");
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_number = |text: &str| {
+        (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+    };
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     if !is_number(first) || !is_number(last) {
         return Err(expected());
@@ -317,6 +328,11 @@ mod tests {
             ("c[a-b]", "expected a range of numbers"),
             ("c[1-9999]", "more than 512 hosts"),
             ("c[1-100][1-100]", "more than 512 hosts"),
+            (&"[1]".repeat(100_000), "more than 8 ranges"),
+            (
+                &format!("c[{}1]", "0".repeat(70_000)),
+                "expected a range of numbers",
+            ),
             ("-oProxyCommand=x", "is not a host"),
             ("a b", "is not a host"),
             ("@a", "is not a host"),

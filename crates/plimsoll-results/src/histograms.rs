@@ -92,7 +92,9 @@ pub fn window_histograms(intervals: &[IntervalHistogram], window: u32) -> Histog
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalHistogram>, ResultsError> {
     let mut found = Vec::new();
     let mut deserializer = Deserializer::new();
+    let mut inflater = Inflater::new();
     for_each(path, &mut |window, interval, bytes| {
+        SparseHistogram::check_whole(&mut inflater, bytes)?;
         let histogram = deserializer
             .deserialize(&mut &bytes[..])
             .map_err(|e| format!("the histogram is damaged: {e}"))?;
