@@ -27,30 +27,35 @@ thread_local! {
     };
 }
 
-/// A directory for readers of files. It is the same one for all inputs of a thread.
+/// Directories for readers of files: one for each name of a file, the same for all inputs of a thread.
 pub(crate) struct Scratch;
 
 impl Scratch {
-    /// The directory.
-    pub(crate) fn dir() -> PathBuf {
-        OWN.with(Clone::clone)
+    /// The directory of files of this name.
+    pub(crate) fn of(file: &str) -> PathBuf {
+        Self::below(&format!("of-{file}"))
     }
 
-    /// The directory, with a file of these bytes.
+    /// That directory, with a file of these bytes.
     pub(crate) fn with(file: &str, bytes: &[u8]) -> PathBuf {
-        let dir = Self::dir();
-        std::fs::write(dir.join(file), bytes).expect("the scratch directory is writable");
+        let dir = Self::of(file);
+        Self::write(&dir, file, bytes);
         dir
     }
 
-    /// A directory below it.
+    /// Writes a file.
+    pub(crate) fn write(dir: &Path, file: &str, bytes: &[u8]) {
+        std::fs::write(dir.join(file), bytes).expect("the scratch directory is writable");
+    }
+
+    /// A directory of this thread.
     pub(crate) fn below(name: &str) -> PathBuf {
-        let dir = Self::dir().join(name);
+        let dir = OWN.with(|own| own.join(name));
         std::fs::create_dir_all(&dir).expect("the scratch directory is writable");
         dir
     }
 
-    /// Removes what is in a directory below it.
+    /// Removes a directory.
     pub(crate) fn clear(dir: &Path) {
         std::fs::remove_dir_all(dir).expect("the scratch directory is writable");
     }

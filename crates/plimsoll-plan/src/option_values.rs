@@ -4,8 +4,8 @@ use crate::options::OpsLimit;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Limit of the number of a processor: more than any machine has, so that `0-4294967295` does not fill
-/// the memory.
+/// Limit of the number of a processor, and of how many a list may have, also if they are the same ones: more than
+/// any machine has, so that `0-4294967295` does not fill the memory.
 const MAX_CPUS: u32 = 65_536;
 
 /// Parses an age: a number and one of `m h d w`.
@@ -74,6 +74,7 @@ pub fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
     };
     let mut cpus = Vec::new();
     let mut listed = HashSet::new();
+    let mut listings = 0;
     for part in text.split(',') {
         let (first, last) = match part.split_once('-') {
             Some((a, b)) => (number(a)?, number(b)?),
@@ -81,6 +82,10 @@ pub fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
         };
         if first > last {
             return Err(wrong());
+        }
+        listings += last - first + 1;
+        if listings > MAX_CPUS {
+            return Err(format!("expected at most {MAX_CPUS} processors"));
         }
         cpus.extend((first..=last).filter(|cpu| listed.insert(*cpu)));
     }
@@ -112,5 +117,8 @@ mod tests {
         for bad in ["", "a", "3-1", "0-4294967295", "1,,2", "-1"] {
             assert!(cpu_list(bad).is_err(), "{bad}");
         }
+        let again_and_again = "0-65535,".repeat(1000) + "1";
+        assert!(cpu_list(&again_and_again).is_err_and(|e| e.contains("at most 65536")));
+        assert_eq!(cpu_list("0-65535").map(|cpus| cpus.len()), Ok(65_536));
     }
 }

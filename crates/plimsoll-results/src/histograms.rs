@@ -110,8 +110,12 @@ pub(crate) fn read_each(
     visit: &mut dyn FnMut(SparseInterval),
 ) -> Result<(), ResultsError> {
     let mut inflater = Inflater::new();
+    // Whoever adds up some of them need not check that the sums are numbers of 64 bits.
+    let mut samples = 0u64;
     for_each(path, &mut |window, interval, bytes| {
         let histogram = SparseHistogram::decode(&mut inflater, bytes)?;
+        let more = samples.checked_add(histogram.count());
+        samples = more.ok_or("the samples add up to more than 64 bits")?;
         visit(LogInterval::of(window, interval, histogram));
         Ok(())
     })

@@ -6,7 +6,7 @@ use crate::scratch::Scratch;
 use plimsoll_html::{RunData, page};
 use plimsoll_report::curve as curve_report;
 use plimsoll_report::terminal::Layout;
-use plimsoll_results::LoadCurve;
+use plimsoll_results::{CURVE_FILE, LoadCurve};
 use std::hint::black_box;
 
 /// Reads a document and shows it.
@@ -14,14 +14,20 @@ pub fn run(data: &[u8]) {
     let Some(curve) = read::<LoadCurve>(data, SAMPLE) else {
         return;
     };
-    let layout = Layout { width: 80, color: false };
-    black_box((curve_report::render(&curve, None, layout), curve.curve().is_ok()));
+    let layout = Layout {
+        width: 80,
+        color: false,
+    };
+    black_box((
+        curve_report::render(&curve, None, layout),
+        curve.curve().is_ok(),
+    ));
     black_box(curve.missing());
     black_box((curve.saturated_from(), curve.any_valid()));
     for point in &curve.points {
         black_box(curve_report::line(point));
     }
-    if let Ok(loaded) = RunData::read(&Scratch::dir(), None) {
+    if let Ok(loaded) = RunData::read(&Scratch::of(CURVE_FILE), None) {
         black_box(page::report(&[loaded]));
     }
 }

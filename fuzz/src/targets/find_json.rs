@@ -6,7 +6,7 @@ use crate::scratch::Scratch;
 use plimsoll_html::{RunData, page};
 use plimsoll_report::find;
 use plimsoll_report::terminal::Layout;
-use plimsoll_results::LoadSearch;
+use plimsoll_results::{FIND_FILE, LoadSearch};
 use std::hint::black_box;
 
 /// Reads a document and shows it.
@@ -14,10 +14,17 @@ pub fn run(data: &[u8]) {
     let Some(search) = read::<LoadSearch>(data, SAMPLE) else {
         return;
     };
-    let layout = Layout { width: 80, color: false };
-    black_box((find::render(&search, None, layout), find::bottleneck(&search), find::interval(&search)));
+    let layout = Layout {
+        width: 80,
+        color: false,
+    };
+    black_box((
+        find::render(&search, None, layout),
+        find::bottleneck(&search),
+        find::interval(&search),
+    ));
     black_box((search.trials(), search.can_resume()));
-    if let Ok(loaded) = RunData::read(&Scratch::dir(), None) {
+    if let Ok(loaded) = RunData::read(&Scratch::of(FIND_FILE), None) {
         black_box(page::report(&[loaded]));
     }
 }

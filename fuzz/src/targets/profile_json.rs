@@ -3,8 +3,7 @@
 
 use crate::documents::read;
 use crate::scratch::Scratch;
-use plimsoll_results::ProfileDir;
-use plimsoll_results::ProfileResults;
+use plimsoll_results::{PROFILE_FILE, ProfileDir, ProfileResults};
 use std::hint::black_box;
 
 /// Reads a document and shows it.
@@ -13,7 +12,7 @@ pub fn run(data: &[u8]) {
         return;
     };
     black_box((results.filesystems().len(), results.missing()));
-    let dir = ProfileDir::at(&Scratch::dir());
+    let dir = ProfileDir::at(&Scratch::of(PROFILE_FILE));
     for case in &results.cases {
         black_box((case.is_missing(), dir.results(case)));
     }

@@ -3,8 +3,7 @@
 
 use crate::documents::read;
 use crate::scratch::Scratch;
-use plimsoll_results::{RepeatsDir, read_runs};
-use plimsoll_results::Repeats;
+use plimsoll_results::{REPEATS_FILE, Repeats, RepeatsDir, read_runs};
 use std::hint::black_box;
 
 /// Reads a document and shows it.
@@ -13,8 +12,11 @@ pub fn run(data: &[u8]) {
         return;
     };
     black_box(&repeats);
-    let dir = Scratch::dir();
-    black_box((RepeatsDir::at(&dir).runs().is_ok(), read_runs(&dir, None).is_ok()));
+    let dir = Scratch::of(REPEATS_FILE);
+    black_box((
+        RepeatsDir::at(&dir).runs().is_ok(),
+        read_runs(&dir, None).is_ok(),
+    ));
 }
 
 /// The document that is edited.

@@ -5,8 +5,7 @@ use crate::documents::read;
 use crate::scratch::Scratch;
 use plimsoll_html::page;
 use plimsoll_report::bed_study;
-use plimsoll_results::StudyDir;
-use plimsoll_results::StudyResults;
+use plimsoll_results::{STUDY_FILE, StudyDir, StudyResults};
 use std::hint::black_box;
 
 /// Reads a document and shows it.
@@ -19,7 +18,7 @@ pub fn run(data: &[u8]) {
     if checked.is_err() {
         return;
     }
-    let dir = StudyDir::at(&Scratch::dir());
+    let dir = StudyDir::at(&Scratch::of(STUDY_FILE));
     let sections = bed_study::sections(&study, &dir);
     black_box(page::study(&study, &sections));
 }
