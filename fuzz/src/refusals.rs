@@ -2,14 +2,11 @@
 
 use plimsoll_diagnostics::Diagnostics;
 
-/// Narrowest and widest terminals for which errors are rendered.
-const WIDTHS: [usize; 2] = [20, 200];
+/// Columns of a terminal that is narrower than most texts.
+const NARROW: usize = 20;
 
 /// Checks that errors have places, and are rendered.
 pub(crate) fn check_refusal(errors: &Diagnostics) {
     assert!(!errors.findings().is_empty());
-    assert!(!errors.to_string().is_empty());
-    for width in WIDTHS {
-        assert!(!errors.render(true, width).is_empty());
-    }
+    assert!(!errors.render(true, NARROW).is_empty());
 }

@@ -37,7 +37,9 @@ pub fn age(text: &str) -> Result<Duration, String> {
 pub fn setting(text: &str) -> Result<(String, String), String> {
     let wrong = || format!("expected NAME=VALUE, such as nthreads=16, not `{text}`");
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;
-    let name = name.trim().trim_start_matches('$');
+    let begins = |c: char| c != '$' && !c.is_whitespace();
+    let name = name.trim_end();
+    let name = &name[name.find(begins).unwrap_or(name.len())..];
     if name.is_empty() {
         return Err(wrong());
     }
@@ -98,8 +100,10 @@ mod tests {
 
     #[test]
     fn settings_may_carry_a_dollar_sign() {
-        assert_eq!(setting("$dir = /x=y"), Ok(("dir".into(), "/x=y".into())));
-        assert!(setting("novalue").is_err() && setting("=x").is_err());
+        for text in ["$dir = /x=y", "dir=/x=y", " $ dir=/x=y "] {
+            assert_eq!(setting(text), Ok(("dir".into(), "/x=y".into())), "{text}");
+        }
+        assert!(setting("novalue").is_err() && setting("$ =x").is_err());
     }
 
     #[test]
