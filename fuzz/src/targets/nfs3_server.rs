@@ -87,7 +87,7 @@ impl Server {
         if from.get() != Ok(0u32) {
             return;
         }
-        let mut optional = from.clone();
+        let mut optional = from;
         let handle = match optional.get() {
             Ok(1u32) => optional.get::<Handle>(),
             _ => from.get::<Handle>(),
