@@ -19,13 +19,13 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # `knfsd` can run in QEMU, with a kernel that is put into the source tree too (scripts/setup-kernel). Runs on other
 # machines are tested with servers of ssh, which tests start. Packages are checked by lintian and installed in a bare
 # Debian 12 (scripts/setup-debian-root), and tables and the Python module are read with packages of Python's index
-# (scripts/setup-python).
+# (scripts/setup-python). libFuzzer is compiled by a compiler of C++.
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
 	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
 	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \
 	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \
 	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli \
-	xfsprogs btrfs-progs samba cifs-utils qemu-system-x86 busybox-static \
+	xfsprogs btrfs-progs samba cifs-utils qemu-system-x86 busybox-static g++ \
 	openssh-server openssh-client dpkg-dev lintian mmdebstrap debian-archive-keyring binutils
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
@@ -63,7 +63,7 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: help setup test test-mpi test-root audit vopr bench soak install dist docs book
+.PHONY: help setup test test-mpi test-root fuzz audit vopr bench soak install dist docs book
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,7 +77,7 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 			echo "Packages are installed by root: install sudo, or run this as root. Missing:" $$missing; exit 1; }; \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs sshd ssh qemu-system-x86_64 busybox objdump dpkg-deb dpkg-shlibdeps lintian mmdebstrap $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc c++ fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs sshd ssh qemu-system-x86_64 busybox objdump dpkg-deb dpkg-shlibdeps lintian mmdebstrap $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi
@@ -104,6 +104,7 @@ test: ## everything that must hold before a commit is merged
 		'cargo run --quiet -p plimsoll-vopr -- --seconds 60' \
 		$(MPI_STEPS) \
 		'RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps' \
+		'scripts/fuzz 60' \
 		'cargo deny check bans licenses sources'
 
 # mpi-sys does not look again which library MPICC means, so its build is thrown away in between. Only
@@ -126,6 +127,14 @@ ROOT_TESTS = $(sort $(shell grep -rhB1 --include=*.rs 'needs_root!();' crates be
 test-root: ## run as root the tests that an ordinary user runs in namespaces
 	@[ "$$(id -u)" = 0 ] || { echo "Run this as root."; exit 1; }
 	@scripts/steps 'cargo test --workspace --exclude plimsoll-ranks --tests --no-fail-fast -- $(ROOT_TESTS)'
+
+# Seconds of fuzzing, over all targets together. FUZZ_PROFILE=fuzz is optimised, for long runs.
+SECONDS ?= 60
+# Those to fuzz; all by default.
+TARGETS ?=
+
+fuzz: ## fuzz every input for SECONDS (60): docs/testing.md
+	scripts/fuzz "$(SECONDS)" $(TARGETS)
 
 # Advisories appear without any change here, so they are no part of `test`.
 audit: ## look for known vulnerabilities in the dependencies (needs the network)

@@ -136,7 +136,7 @@ impl Timeline {
             by_length.max(u64::from(happened))
         };
         let counts: Vec<u64> = spans.iter().map(intervals).collect();
-        let all: u64 = counts.iter().sum();
+        let all = counts.iter().fold(0, |all: u64, n| all.saturating_add(*n));
         let intervals_per_point = all.div_ceil(MAX_POINTS).max(1);
         let mut line = Self {
             intervals_per_point,

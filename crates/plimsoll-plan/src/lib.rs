@@ -21,6 +21,7 @@
 mod builtin;
 mod content;
 mod display;
+pub mod event;
 mod fileset;
 pub mod hash;
 mod ids;
@@ -30,6 +31,7 @@ mod mix;
 mod mix_check;
 mod needs;
 mod operation;
+pub mod option_values;
 mod options;
 mod outcome;
 pub mod path_text;

@@ -32,15 +32,25 @@ const CLOSE: u8 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Call {
+    /// [`barrier`](crate::Ranks::barrier).
     Barrier = 1,
+    /// [`broadcast`](crate::Ranks::broadcast).
     Broadcast,
+    /// [`reduce`](crate::Ranks::reduce).
     Reduce,
+    /// [`collect`](crate::Ranks::collect).
     Collect,
+    /// [`max`](crate::Ranks::max).
     Max,
+    /// [`min`](crate::Ranks::min).
     Min,
+    /// [`sum`](crate::Ranks::sum).
     Sum,
+    /// [`agree_on_start`](crate::Ranks::agree_on_start).
     Start,
+    /// [`report_start`](crate::Ranks::report_start).
     Started,
+    /// [`reduce_survivors`](crate::Ranks::reduce_survivors).
     Survivors,
 }
 
@@ -59,6 +69,7 @@ impl Call {
     ];
 
     /// The name of the method.
+    #[must_use]
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
@@ -98,6 +109,7 @@ pub enum Frame {
 
 impl Frame {
     /// Returns the bytes to send.
+    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Part { id, last, payload } => encode_part(*id, *last, payload),
@@ -114,6 +126,7 @@ impl Frame {
     }
 
     /// Parses received bytes; returns `None` for what no rank of this version sends.
+    #[must_use]
     pub fn decode(mut bytes: Vec<u8>) -> Option<Self> {
         match (*bytes.first()?, bytes.len()) {
             (TAG_CALL, len) if (CALL_HEADER..=MAX_FRAME).contains(&len) => {
@@ -145,6 +158,10 @@ impl Frame {
 }
 
 /// Encodes a [`Frame::Part`] without copying the payload into a frame first.
+///
+/// # Panics
+/// If the payload is longer than [`MAX_PAYLOAD`].
+#[must_use]
 pub fn encode_part(id: CallId, last: bool, payload: &[u8]) -> Vec<u8> {
     assert!(
         payload.len() <= MAX_PAYLOAD,

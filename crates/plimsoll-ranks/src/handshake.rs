@@ -28,12 +28,14 @@ pub struct Hello {
 
 impl Hello {
     /// The line.
+    #[must_use]
     pub fn encode(&self) -> String {
         let checksum = self.checksum.as_deref().unwrap_or("-");
         format!("{GREETING}{} {} {checksum}\n", self.version, self.protocol)
     }
 
     /// Parses a line without its end.
+    #[must_use]
     pub fn decode(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix(GREETING)?.split(' ');
         let (version, protocol) = (words.next()?, words.next()?.parse().ok()?);
@@ -46,6 +48,7 @@ impl Hello {
     }
 
     /// Whether bytes may be the beginning of the line.
+    #[must_use]
     pub fn may_begin(bytes: &[u8]) -> bool {
         let len = bytes.len().min(GREETING.len());
         bytes[..len] == GREETING.as_bytes()[..len]
@@ -71,6 +74,7 @@ pub struct Assignment {
 
 impl Assignment {
     /// The bytes to send: numbers are little-endian.
+    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(25 + self.host.len() + self.payload.len());
         let numbers = [self.ranks.start, self.ranks.end, self.size, self.parent];
@@ -85,6 +89,7 @@ impl Assignment {
     }
 
     /// Parses received bytes; `None` for what no process of this protocol sends.
+    #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (numbers, rest) = bytes.split_first_chunk::<16>()?;
         let number = |at: usize| {

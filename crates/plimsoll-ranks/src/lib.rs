@@ -13,9 +13,10 @@
 
 mod connect;
 mod connect_error;
-mod frame;
+pub mod frame;
 mod group;
-mod handshake;
+pub mod handshake;
+pub mod host_list;
 mod hosts;
 mod keepalive;
 mod launcher;
@@ -198,6 +199,8 @@ impl RankError {
     pub fn new(rank: u32, reason: &str) -> Self {
         let mut line = reason.split_whitespace().collect::<Vec<_>>().join(" ");
         line.truncate(line.floor_char_boundary(MAX_REASON_BYTES));
+        // The cut may be behind a space.
+        line.truncate(line.trim_end().len());
         Self { rank, reason: line }
     }
 }
@@ -219,6 +222,9 @@ mod tests {
         let error = RankError::new(3, "cannot create a:\n  no space left\n");
         assert_eq!(error.to_string(), "rank 3: cannot create a: no space left");
         assert_eq!(RankError::new(0, &"ab ".repeat(9000)).reason.len(), 2000);
+        let cut = RankError::new(0, &format!("{} b", "a".repeat(1999)));
+        assert_eq!(cut.reason.len(), 1999);
+        assert_eq!(RankError::new(0, &cut.reason), cut);
         let odd = format!("a{}", "ü".repeat(9000));
         assert_eq!(RankError::new(0, &odd).reason.len(), 1999);
     }

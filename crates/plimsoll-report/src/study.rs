@@ -126,7 +126,7 @@ fn delegations(runs: &[Run]) -> Option<String> {
             continue;
         };
         match counts.iter_mut().find(|(e, _)| *e == event) {
-            Some((_, count)) => *count += row.ops,
+            Some((_, count)) => *count = count.saturating_add(row.ops),
             None => counts.push((event, row.ops)),
         }
     }

@@ -203,10 +203,14 @@ fn margin(run: &Run, criteria: &Criteria) -> Option<f64> {
         return None;
     }
     let total = &mix.total;
-    let processes: u64 = mix.components.iter().map(|c| c.processes).sum();
+    let processes: u64 = mix
+        .components
+        .iter()
+        .map(|c| c.processes)
+        .fold(0, u64::saturating_add);
     let paced = total.offered_ops_per_s.is_some() && total.scheduled > 0;
-    let sustained =
-        paced.then(|| 100.0 * (total.completed + processes) as f64 / total.scheduled as f64);
+    let sustained = paced
+        .then(|| 100.0 * total.completed.saturating_add(processes) as f64 / total.scheduled as f64);
     let slowest = mix.components.iter().filter_map(|c| {
         let in_flight = 100.0 * c.processes as f64 / c.carried.scheduled as f64;
         Some(c.carried.slowest_process_percent? + in_flight)

@@ -96,7 +96,9 @@ pub fn window_histograms(intervals: &[IntervalHistogram], window: u32) -> Histog
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalHistogram>, ResultsError> {
     let mut found = Vec::new();
     let mut deserializer = Deserializer::new();
+    let mut inflater = Inflater::new();
     for_each(path, &mut |window, interval, bytes| {
+        SparseHistogram::check_whole(&mut inflater, bytes)?;
         let histogram = deserializer
             .deserialize(&mut &bytes[..])
             .map_err(|e| format!("the histogram is damaged: {e}"))?;
@@ -112,8 +114,12 @@ pub(crate) fn read_each(
     visit: &mut dyn FnMut(SparseInterval),
 ) -> Result<(), ResultsError> {
     let mut inflater = Inflater::new();
+    // Whoever adds up some of them need not check that the sums are numbers of 64 bits.
+    let mut samples = 0u64;
     for_each(path, &mut |window, interval, bytes| {
         let histogram = SparseHistogram::decode(&mut inflater, bytes)?;
+        let more = samples.checked_add(histogram.count());
+        samples = more.ok_or("the samples add up to more than 64 bits")?;
         visit(LogInterval::of(window, interval, histogram));
         Ok(())
     })

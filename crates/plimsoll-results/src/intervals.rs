@@ -56,23 +56,46 @@ pub struct IntervalRow {
     pub events: String,
 }
 
+/// Sums of the counts of all rows of a file. Rows whose sums exceed 64 bits are refused, so that whoever adds up
+/// some of them need not check that.
+#[derive(Debug, Default)]
+pub(crate) struct CountSums([u64; 4]);
+
+impl CountSums {
+    /// Adds a row; `false` if a sum would exceed 64 bits.
+    fn add(&mut self, row: &IntervalRow) -> bool {
+        let counts = [row.ops, row.bytes, row.errors, row.paced_ops];
+        self.0.iter_mut().zip(counts).all(|(sum, n)| {
+            let more = sum.checked_add(n);
+            *sum = more.unwrap_or(*sum);
+            more.is_some()
+        })
+    }
+}
+
 /// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
     let file = crate::regular_file::open_series(path).map_err(ResultsError::reading(path))?;
-    rows(csv::Reader::from_reader(file), path)
+    let sums = &mut CountSums::default();
+    rows(csv::Reader::from_reader(file), path, sums)
 }
 
-/// Reads lines without the head of the file.
-pub(crate) fn parse(lines: &[u8], path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
+/// Reads lines without the head of the file. `sums` are those of the lines before them.
+pub(crate) fn parse(
+    lines: &[u8],
+    path: &Path,
+    sums: &mut CountSums,
+) -> Result<Vec<IntervalRow>, ResultsError> {
     let reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .from_reader(lines);
-    rows(reader, path)
+    rows(reader, path, sums)
 }
 
 fn rows<R: std::io::Read>(
     mut reader: csv::Reader<R>,
     path: &Path,
+    sums: &mut CountSums,
 ) -> Result<Vec<IntervalRow>, ResultsError> {
     let wrong = |e| wrong(e, path);
     let mut rows = Vec::new();
@@ -87,11 +110,16 @@ fn rows<R: std::io::Read>(
             row.service_p99_ms,
         ];
         let wrong = |t: &f64| !t.is_finite() || *t < 0.0;
-        if times.iter().flatten().any(wrong) {
+        let reason = match times.iter().flatten().any(wrong) {
+            true => Some("a time is negative or not a number"),
+            false if !sums.add(&row) => Some("the counts add up to more than 64 bits"),
+            false => None,
+        };
+        if let Some(reason) = reason {
             return Err(ResultsError::Damaged {
                 path: path.to_owned(),
                 line: rows.len() as u64 + 2,
-                reason: "a time is negative or not a number".into(),
+                reason: reason.into(),
             });
         }
         rows.push(row);

@@ -4,6 +4,7 @@
 //! anyway. Whoever watches reads files; the run knows nothing of it.
 
 use crate::document::{Directory, Document};
+use crate::intervals::CountSums;
 use crate::staging;
 use crate::{ClockKind, EventState, INTERVALS_FILE, IntervalRow, LIVE_FILE, ResultsError};
 use schemars::JsonSchema;
@@ -158,6 +159,7 @@ impl LiveDir {
             run: Directory::at(&self.path),
             at: 0,
             headed: false,
+            sums: CountSums::default(),
         })
     }
 }
@@ -171,6 +173,7 @@ pub struct LiveReader {
     run: Directory<LiveRun>,
     at: u64,
     headed: bool,
+    sums: CountSums,
 }
 
 impl LiveReader {
@@ -199,7 +202,7 @@ impl LiveReader {
             lines = &lines[head + 1..];
             self.headed = true;
         }
-        crate::intervals::parse(lines, path)
+        crate::intervals::parse(lines, path, &mut self.sums)
     }
 
     /// The events that have begun; none if the run has ended meanwhile. Those of all rows that were read

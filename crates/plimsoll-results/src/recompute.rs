@@ -76,12 +76,13 @@ impl LogLatencies {
     fn add(&mut self, other: &Self) {
         self.latency.merge(&other.latency);
         self.service.merge(&other.service);
-        self.ops += other.ops;
-        self.paced_ops += other.paced_ops;
+        self.ops = self.ops.saturating_add(other.ops);
+        self.paced_ops = self.paced_ops.saturating_add(other.paced_ops);
         self.max_ms = self.max_ms.max(other.max_ms);
         self.service_max_ms = self.service_max_ms.max(other.service_max_ms);
         for (age, n) in &other.ages {
-            *self.ages.entry(*age).or_default() += n;
+            let sum = self.ages.entry(*age).or_default();
+            *sum = sum.saturating_add(*n);
         }
     }
 

@@ -83,7 +83,7 @@ impl SimulationFigures {
             .iter()
             .filter(|o| o.kind.counts())
             .map(|o| o.ops)
-            .sum();
+            .fold(0, u64::saturating_add);
         let mut sums: Vec<ElementTime> = Vec::new();
         for operation in self.operations.iter().filter(|o| o.kind.counts()) {
             for time in &operation.elements {

@@ -14,8 +14,13 @@ const V2_COOKIE: u32 = 0x1c84_9313;
 /// Bytes of the header inside.
 const HEADER_BYTES: usize = 40;
 
-/// Maximum number of bytes of an inflated histogram: more than any with five significant digits has.
-const MAX_HISTOGRAM_BYTES: usize = 64 << 20;
+/// Maximum number of bytes of an inflated histogram: ten times what one of an hour's latencies has if every
+/// bucket has samples.
+const MAX_HISTOGRAM_BYTES: usize = 4 << 20;
+
+/// Maximum number of significant digits of a histogram that is read with its empty buckets: that with which
+/// histograms are written. One more would take ten times the memory.
+const MAX_WHOLE_DIGITS: u32 = 3;
 
 /// Bytes that inflated histograms mostly fit into.
 const INITIAL_HISTOGRAM_BYTES: usize = 16 << 10;
@@ -98,7 +103,8 @@ impl Buckets {
             n => (u32::try_from(n - 1).ok()?, index % half + half),
         };
         let shift = bucket.checked_add(self.unit_magnitude)?;
-        let beyond = u128::from(sub + 1).checked_shl(shift)?;
+        // A greater shift would lose bits.
+        let beyond = u128::from(sub + 1) << Some(shift).filter(|s| *s <= u64::BITS)?;
         u64::try_from(beyond - 1).ok()
     }
 }
@@ -126,7 +132,7 @@ impl SparseHistogram {
             return Err("the histogram is not of the V2 form".into());
         }
         let length = number(header, 4) as usize;
-        let digits = number(header, 12) as u32;
+        let digits = digits_of(header);
         let lowest = number(header, 16) << 32 | number(header, 20);
         let buckets = (digits <= 5)
             .then(|| Buckets::new(digits, lowest))
@@ -136,9 +142,25 @@ impl SparseHistogram {
         Self::unpack(payload, &buckets)
     }
 
+    /// Checks the deflated V2 form before all of its buckets are made, which may be far more than the bytes
+    /// that came.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode); or if it has more significant digits than histograms are written with.
+    pub(crate) fn check_whole(inflater: &mut Inflater, bytes: &[u8]) -> Result<(), String> {
+        Self::decode(inflater, bytes)?;
+        match digits_of(&inflater.plain) {
+            0..=MAX_WHOLE_DIGITS => Ok(()),
+            digits => Err(format!(
+                "the histogram has {digits} significant digits: expected at most {MAX_WHOLE_DIGITS}"
+            )),
+        }
+    }
+
     fn unpack(mut payload: &[u8], buckets: &Buckets) -> Result<Self, String> {
         let mut counts = Vec::new();
         let mut index = 0u64;
+        let mut samples = 0u64;
         let beyond = || "the histogram has values beyond 64 bits".to_owned();
         while !payload.is_empty() {
             let n = zig_zag(&mut payload).ok_or("the histogram is cut short")?;
@@ -148,9 +170,11 @@ impl SparseHistogram {
             }
             if n > 0 {
                 let value = buckets.greatest(index).ok_or_else(beyond)?;
+                let more = samples.checked_add(n.unsigned_abs());
+                samples = more.ok_or("the histogram has more samples than can be counted")?;
                 counts.push((value, n.unsigned_abs()));
             }
-            index += 1;
+            index = index.checked_add(1).ok_or_else(beyond)?;
             // Millions of empty buckets inflate from a few kilobytes.
             if index > buckets.end() {
                 return Err(beyond());
@@ -158,6 +182,11 @@ impl SparseHistogram {
         }
         Ok(Self { counts })
     }
+}
+
+/// The significant digits of a header.
+fn digits_of(header: &[u8]) -> u32 {
+    number(header, 12) as u32
 }
 
 /// Four bytes as a number; the caller has made sure that they are there.
@@ -191,11 +220,52 @@ mod tests {
     use hdrhistogram::Histogram;
     use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
     use proptest::prelude::*;
+    use std::io::Write as _;
 
     fn encoded(h: &Histogram<u64>) -> Vec<u8> {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new().serialize(h, &mut bytes).unwrap();
         bytes
+    }
+
+    /// Bytes in the deflated form.
+    fn deflated(plain: &[u8]) -> Vec<u8> {
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        zlib.write_all(plain).unwrap();
+        let stream = zlib.finish().unwrap();
+        let mut bytes = DEFLATED_COOKIE.to_be_bytes().to_vec();
+        bytes.extend((stream.len() as u32).to_be_bytes());
+        bytes.extend(stream);
+        bytes
+    }
+
+    /// A signed number as [`zig_zag`] reads it.
+    fn zig_zag_bytes(n: i64) -> Vec<u8> {
+        let mut left = (n << 1 ^ n >> 63).cast_unsigned();
+        let mut bytes = Vec::new();
+        for _ in 0..8 {
+            if left < 0x80 {
+                break;
+            }
+            bytes.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.push(left as u8);
+        bytes
+    }
+
+    /// Empty buckets that inflate a few bytes to megabytes, and a histogram whose buckets take fifty.
+    #[test]
+    fn what_would_take_far_more_memory_than_it_has_bytes_is_refused() {
+        let endless = deflated(&vec![0; MAX_HISTOGRAM_BYTES + (1 << 20)]);
+        let refused = SparseHistogram::decode(&mut Inflater::new(), &endless).unwrap_err();
+        assert!(refused.contains("it never ends"), "{refused}");
+        let mut exact = Histogram::<u64>::new(5).unwrap();
+        exact.record(1 << 60).unwrap();
+        let exact = encoded(&exact);
+        assert!(SparseHistogram::decode(&mut Inflater::new(), &exact).is_ok());
+        let refused = SparseHistogram::check_whole(&mut Inflater::new(), &exact).unwrap_err();
+        assert!(refused.contains("5 significant digits"), "{refused}");
     }
 
     proptest! {
@@ -217,6 +287,28 @@ mod tests {
             let found = SparseHistogram::decode(&mut Inflater::new(), &encoded(&h)).unwrap();
             prop_assert_eq!(found.count(), h.len());
             prop_assert_eq!(found.counts, expected);
+        }
+
+        /// Headers and counts that no program writes, whole and inside a stream that is right.
+        #[test]
+        fn any_counts_are_an_error_or_a_histogram(
+            digits in 0u32..8,
+            lowest in prop_oneof![0u64..5, Just(u64::MAX), any::<u64>()],
+            numbers in prop::collection::vec(
+                prop_oneof![-3i64..3, Just(i64::MIN), Just(i64::MAX), any::<i64>()], 0..12),
+        ) {
+            let payload: Vec<u8> = numbers.iter().flat_map(|n| zig_zag_bytes(*n)).collect();
+            let mut plain = V2_COOKIE.to_be_bytes().to_vec();
+            plain.extend((payload.len() as u32).to_be_bytes());
+            plain.extend([0; 4]);
+            plain.extend(digits.to_be_bytes());
+            plain.extend(lowest.to_be_bytes());
+            plain.extend([0xff; 16]);
+            plain.extend(payload);
+            if let Ok(found) = SparseHistogram::decode(&mut Inflater::new(), &deflated(&plain)) {
+                prop_assert!(found.count() >= found.counts.len() as u64);
+                prop_assert!(found.counts.is_sorted_by(|a, b| a.0 < b.0));
+            }
         }
 
         #[test]

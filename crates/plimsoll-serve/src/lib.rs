@@ -31,4 +31,4 @@ mod problem;
 mod server;
 mod state;
 
-pub use server::{ServeError, Server, Settings};
+pub use server::{ServeError, Server, Settings, routes};

@@ -86,22 +86,8 @@ impl Server {
         if !listen.ip().is_loopback() && settings.token.is_none() {
             return Err(ServeError::NeedsToken(listen));
         }
-        let printable = |t: &String| t.bytes().all(|b| b.is_ascii_graphic());
-        let strong = |t: &String| t.len() >= MIN_TOKEN_CHARS && printable(t);
-        if settings.token.as_ref().is_some_and(|t| !strong(t)) {
-            return Err(ServeError::Token);
-        }
-        let root = settings.root.canonicalize();
-        let root = root.map_err(|source| ServeError::Root {
-            path: settings.root.clone(),
-            source,
-        })?;
-        let mut index = open_index(&root, settings.index.as_deref())?;
-        if settings.rebuild {
-            let forgotten = index.forget();
-            forgotten.map_err(|e| ServeError::Refresh(e.to_string()))?;
-        }
-        index.refresh().map_err(ServeError::Refresh)?;
+        check_token(settings.token.as_deref())?;
+        let (root, index) = open_results(&settings)?;
         let listener = TcpListener::bind(listen);
         let listener = listener.and_then(|l| l.set_nonblocking(true).map(|()| l));
         let listener = listener.map_err(|source| ServeError::Listen {
@@ -109,12 +95,8 @@ impl Server {
             source,
         })?;
         let port = listener.local_addr().map_or(listen.port(), |a| a.port());
-        let guard = Guard::new(settings.token, settings.hosts, port)
-            .map_err(|e| ServeError::Start(e.to_string()))?;
-        Ok(Self {
-            listener,
-            app: Arc::new(App::new(root, index, guard)),
-        })
+        let app = app(settings, port, root, index)?;
+        Ok(Self { listener, app })
     }
 
     /// The address that it listens at, or the system's error.
@@ -152,6 +134,48 @@ impl Server {
         runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         served.map_err(start)
     }
+}
+
+/// What a server answers to requests with, without a socket. `port` is that of the server for which it
+/// answers.
+///
+/// # Errors
+/// As [`Server::bind`], but for those of listening.
+pub fn routes(settings: Settings, port: u16) -> Result<axum::Router, ServeError> {
+    check_token(settings.token.as_deref())?;
+    let (root, index) = open_results(&settings)?;
+    Ok(router(&app(settings, port, root, index)?))
+}
+
+fn check_token(token: Option<&str>) -> Result<(), ServeError> {
+    let printable = |t: &str| t.bytes().all(|b| b.is_ascii_graphic());
+    let strong = |t: &str| t.len() >= MIN_TOKEN_CHARS && printable(t);
+    match token {
+        Some(token) if !strong(token) => Err(ServeError::Token),
+        _ => Ok(()),
+    }
+}
+
+/// The root without links, and its index, brought up to date.
+fn open_results(settings: &Settings) -> Result<(PathBuf, Index), ServeError> {
+    let root = settings.root.canonicalize();
+    let root = root.map_err(|source| ServeError::Root {
+        path: settings.root.clone(),
+        source,
+    })?;
+    let mut index = open_index(&root, settings.index.as_deref())?;
+    if settings.rebuild {
+        let forgotten = index.forget();
+        forgotten.map_err(|e| ServeError::Refresh(e.to_string()))?;
+    }
+    index.refresh().map_err(ServeError::Refresh)?;
+    Ok((root, index))
+}
+
+fn app(settings: Settings, port: u16, root: PathBuf, index: Index) -> Result<Shared, ServeError> {
+    let guard = Guard::new(settings.token, settings.hosts, port)
+        .map_err(|e| ServeError::Start(e.to_string()))?;
+    Ok(Arc::new(App::new(root, index, guard)))
 }
 
 /// Opens the index; one in a file must not be among the results.

@@ -48,8 +48,9 @@ pub use error::OpError;
 pub use long_replies::LongReplies;
 pub use nfs::present_option_name;
 pub use registry::{
-    DEFAULT_TARGET, absolute, can_use_uring, connect, is_local, is_remote, is_virtual, keeps_files,
-    procedures, scheme_of, takes_events, uring_unavailable, uses_uring, with_silence_limit,
+    DEFAULT_TARGET, absolute, can_use_uring, check_url, connect, is_local, is_remote, is_virtual,
+    keeps_files, procedures, scheme_of, takes_events, uring_unavailable, uses_uring,
+    with_silence_limit,
 };
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};

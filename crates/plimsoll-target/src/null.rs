@@ -97,6 +97,10 @@ pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Null, Ta
     Null::parse(url)
 }
 
+pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
+    Null::parse(url).map(drop)
+}
+
 impl Null {
     fn parse(url: &str) -> Result<Self, TargetError> {
         let mut options = UrlOptions::parse(SCHEME.name, url)?;

@@ -33,6 +33,19 @@ macro_rules! targets {
             })*
             Err(unknown(name))
         }
+
+        /// Checks the URL of a target without connecting to it. The system of a simulated one is loaded.
+        ///
+        /// # Errors
+        /// What is wrong with the URL. Whether its server exists is not known.
+        pub fn check_url(url: &str) -> Result<(), TargetError> {
+            let url = &*testbed::resolved(url);
+            let name = scheme_name(url);
+            $(if name == $module::SCHEME.name {
+                return $module::check_url(url);
+            })*
+            Err(unknown(name))
+        }
     };
 }
 
@@ -162,8 +175,33 @@ fn unknown(scheme: &str) -> TargetError {
 
 #[cfg(test)]
 mod tests {
-    use super::with_silence_limit;
+    use super::{check_url, with_silence_limit};
     use std::time::Duration;
+
+    #[test]
+    fn urls_are_checked_without_a_connection() {
+        for good in [
+            "posix",
+            "null:?latency=1ms",
+            "sim:edge-32?event=30s,down,edge.3",
+            "nfs3://no.such.host/x?mountport=1",
+            "nfs4://no.such.host/x?minorversion=0",
+        ] {
+            let checked = check_url(good).map_err(|e| e.to_string());
+            assert_eq!(checked, Ok(()), "{good}");
+        }
+        for (bad, reason) in [
+            ("posix:?io=aio", "unknown io `aio`"),
+            ("null:?latency=2h", "too long"),
+            ("sim:none-such", "none-such"),
+            ("nfs3://h", "there is no export"),
+            ("nfs4://h/x?slots=0", "slots"),
+            ("nul:", "did you mean `null`?"),
+        ] {
+            let error = check_url(bad).unwrap_err().to_string();
+            assert!(error.contains(reason), "{bad}: {error}");
+        }
+    }
 
     #[test]
     fn urls_that_say_nothing_of_time_are_given_a_limit() {

@@ -36,13 +36,21 @@ pub(crate) struct Sim {
 }
 
 pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Sim, TargetError> {
-    let (name, options) = system_of(url).unwrap_or_default();
-    let events = events(url, options.strip_prefix('?').unwrap_or_default())?;
-    let system = load(name, &events).map_err(|reason| TargetError::of(SCHEME.name, reason))?;
     Ok(Sim {
-        system,
+        system: system(url)?,
         state: Arc::default(),
     })
+}
+
+pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
+    system(url).map(drop)
+}
+
+/// The system of a URL, with the events in it.
+fn system(url: &str) -> Result<System, TargetError> {
+    let (name, options) = system_of(url).unwrap_or_default();
+    let events = events(url, options.strip_prefix('?').unwrap_or_default())?;
+    load(name, &events).map_err(|reason| TargetError::of(SCHEME.name, reason))
 }
 
 /// The URL of a simulated system to which events happen besides those that it has.

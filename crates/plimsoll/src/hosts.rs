@@ -1,12 +1,10 @@
 //! Other machines on which this program runs: which ones, and what they are informed of.
 
-pub mod list;
-
 use crate::cli::{HostArgs, RankArgs};
 use crate::exit::CommandError;
-use list::{HostEntry, MAX_HOSTS};
 use plimsoll_engine::Settings;
 use plimsoll_plan::Plan;
+use plimsoll_ranks::host_list::{self, HostEntry, MAX_HOSTS};
 use plimsoll_ranks::{Host, HostGroup, ProgramCopy};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -116,13 +114,13 @@ impl HostArgs {
                 true => "clients =",
                 false => "--hosts",
             };
-            let parsed = list::parse(text).map_err(|e| format!("{option} {text}: {e}"));
+            let parsed = host_list::parse(text).map_err(|e| format!("{option} {text}: {e}"));
             all.extend(parsed.map_err(CommandError::usage)?);
         }
         if let Some(path) = &self.hosts_file {
             let text = crate::workload::read_text("hosts file", path);
             let text = text.map_err(CommandError::usage)?;
-            let parsed = list::parse_file(&text).map_err(|(line, e)| {
+            let parsed = host_list::parse_file(&text).map_err(|(line, e)| {
                 CommandError::usage(format!("{}:{line}: {e}", path.display()))
             })?;
             all.extend(parsed);
@@ -136,7 +134,7 @@ impl HostArgs {
                 "{count} hosts are more than {MAX_HOSTS}"
             )));
         }
-        if let Some(name) = list::duplicate(&all) {
+        if let Some(name) = host_list::duplicate(&all) {
             return Err(CommandError::usage(format!(
                 "the host {name} is given twice: {name}*2 starts two ranks there"
             )));

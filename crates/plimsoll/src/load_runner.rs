@@ -2,7 +2,7 @@
 
 use crate::cli::{CommonRunArgs, CriteriaArgs, OutputArgs};
 use crate::communicator::Communicator;
-use crate::event::EventSpec;
+use crate::event::{self, EventSpec};
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::monitor::Monitor;
@@ -95,7 +95,7 @@ impl LoadTestConfig {
         kept.add_events(&test.events);
         kept.add_plan(&config.plan);
         kept.check(dir, allowed)?;
-        EventSpec::kept(&test.events, &config.target).map_err(CommandError::usage)?;
+        event::kept(&test.events, &config.target).map_err(CommandError::usage)?;
         match config.system {
             Some(_) => config.check_system()?,
             None => config.system = system_text::fingerprint(&config.target)?,
@@ -408,7 +408,7 @@ impl LoadRunner<'_> {
         R: LoadPoints,
     {
         self.hooks = writer.document().hooks.clone();
-        self.events = EventSpec::kept(&writer.document().events, &self.config.target)
+        self.events = event::kept(&writer.document().events, &self.config.target)
             .expect("the events of a document are checked when it is begun or resumed");
         if writer.document().target.system != self.config.system {
             writer.change(|test| {

@@ -163,7 +163,11 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         .iter()
         .map(|c| row(&c.name, Count(c.processes).to_string(), &c.carried))
         .collect();
-    let all: u64 = mix.components.iter().map(|c| c.processes).sum();
+    let all: u64 = mix
+        .components
+        .iter()
+        .map(|c| c.processes)
+        .fold(0, u64::saturating_add);
     rows.push(row("all", Count(all).to_string(), &mix.total));
     table("Offered and achieved load", &head, &rows)
 }

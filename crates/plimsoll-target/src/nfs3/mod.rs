@@ -43,6 +43,10 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     row_names: lane_client::row_names,
 };
 
+pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
+    Url::parse(url).map(drop)
+}
+
 /// A server, as lanes and questions connect to it.
 pub(crate) struct Nfs3 {
     channel: ChannelSpec,

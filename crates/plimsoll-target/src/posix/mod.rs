@@ -37,6 +37,10 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     row_names: no_rows,
 };
 
+pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
+    IoOptions::parse(url).map(drop)
+}
+
 /// A work directory.
 pub(crate) struct Posix {
     root: Arc<OwnedFd>,

@@ -1,7 +1,7 @@
 //! Arguments on what happens to the system under test while a run runs.
 
 use super::Command;
-use crate::event::{Action, EventSpec};
+use crate::event::{self, Action, EventSpec};
 use crate::exit::CommandError;
 use clap::Args;
 use plimsoll_engine::ClockKind;
@@ -37,7 +37,7 @@ impl EventArgs {
             return Ok(vec![]);
         }
         for event in &self.event {
-            event.check(target, allowed).map_err(CommandError::usage)?;
+            event::check(event, target, allowed).map_err(CommandError::usage)?;
             if clock == ClockKind::Virtual {
                 return Err(CommandError::usage(format!(
                     "--event '{event}' happens in real time, and the run is in virtual time: expected \

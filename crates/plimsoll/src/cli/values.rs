@@ -2,7 +2,8 @@
 
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use plimsoll_plan::{Cold, OnError, OpsLimit, QuitMode, parse_duration};
+pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting};
+use plimsoll_plan::{Cold, OnError, QuitMode, option_values, parse_duration};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -110,23 +111,8 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// An age, with days and weeks as units.
-pub(super) fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || {
-        format!(
-            "`{text}` is not an age: expected a number and m, h, d or w, such as 12h, 30d or 8w"
-        )
-    };
-    let unit = text.chars().next_back().ok_or_else(wrong)?;
-    let seconds = match unit {
-        'm' => 60.0,
-        'h' => 3600.0,
-        'd' => 86_400.0,
-        'w' => 7.0 * 86_400.0,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+pub(super) fn cpu_list(text: &str) -> Result<CpuList, String> {
+    option_values::cpu_list(text).map(CpuList)
 }
 
 /// The name of a machine.
@@ -136,16 +122,6 @@ pub(super) fn host(text: &str) -> Result<String, String> {
         return Err("expected a host name without a port, such as bench.example".into());
     }
     Ok(text.to_owned())
-}
-
-pub(super) fn setting(text: &str) -> Result<(String, String), String> {
-    let wrong = || format!("expected NAME=VALUE, such as nthreads=16, not `{text}`");
-    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
-    let name = name.trim().trim_start_matches('$');
-    if name.is_empty() {
-        return Err(wrong());
-    }
-    Ok((name.into(), value.trim().into()))
 }
 
 pub(super) fn seed(text: &str) -> Result<u64, String> {
@@ -209,20 +185,6 @@ pub(super) fn lanes(text: &str) -> Result<u32, String> {
     at_least_one(text, "threads")
 }
 
-pub(super) fn ops_limit(text: &str) -> Result<OpsLimit, String> {
-    let (number, per_worker) = match text.split_once('/') {
-        Some((number, "worker")) => (number, true),
-        Some(_) => (text, false),
-        None => (text, false),
-    };
-    match number.parse::<u64>() {
-        Ok(0) => Err("a run needs at least one operation".into()),
-        Ok(n) if per_worker => Ok(OpsLimit::PerWorker(n)),
-        Ok(n) => Ok(OpsLimit::Total(n)),
-        Err(_) => Err("expected a whole number, such as 100000, or 1000/worker".into()),
-    }
-}
-
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(r) if r.is_finite() && r >= 0.0 => Ok(r),
@@ -230,50 +192,9 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(super) fn cpu_list(text: &str) -> Result<CpuList, String> {
-    /// More processors than any machine has; keeps `0-4294967295` from filling memory.
-    const MAX_CPUS: u32 = 65_536;
-    let wrong = || format!("expected processor numbers, such as 0-3,8, not `{text}`");
-    let number = |t: &str| match t.trim().parse::<u32>() {
-        Ok(n) if n < MAX_CPUS => Ok(n),
-        _ => Err(wrong()),
-    };
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = match part.split_once('-') {
-            Some((a, b)) => (number(a)?, number(b)?),
-            None => (number(part)?, number(part)?),
-        };
-        if first > last {
-            return Err(wrong());
-        }
-        cpus.extend(
-            (first..=last)
-                .filter(|c| !cpus.contains(c))
-                .collect::<Vec<u32>>(),
-        );
-    }
-    Ok(CpuList(cpus))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn settings_may_carry_a_dollar_sign() {
-        assert_eq!(setting("$dir = /x=y"), Ok(("dir".into(), "/x=y".into())));
-        assert!(setting("novalue").is_err() && setting("=x").is_err());
-    }
-
-    #[test]
-    fn operations_are_of_all_or_of_each_worker() {
-        assert_eq!(ops_limit("10"), Ok(OpsLimit::Total(10)));
-        assert_eq!(ops_limit("10/worker"), Ok(OpsLimit::PerWorker(10)));
-        for bad in ["0", "-1", "1k", "10/thread", "/worker", ""] {
-            assert!(ops_limit(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn jobs_are_a_number_which_may_be_0() {
@@ -298,14 +219,6 @@ mod tests {
                 limit(nothing).is_err_and(|e| e.contains("above 0")),
                 "{nothing}"
             );
-        }
-    }
-
-    #[test]
-    fn processors_are_numbers_and_ranges() {
-        assert_eq!(cpu_list("0-2,8,1"), Ok(CpuList(vec![0, 1, 2, 8])));
-        for bad in ["", "a", "3-1", "0-4294967295", "1,,2", "-1"] {
-            assert!(cpu_list(bad).is_err(), "{bad}");
         }
     }
 }

@@ -9,7 +9,7 @@ mod setup;
 use super::run;
 use crate::cli::ProfileArgs;
 use crate::communicator::Communicator;
-use crate::event::EventSpec;
+use crate::event::{self, EventSpec};
 use crate::exit::{CommandError, Exit};
 use crate::hook::RunFacts;
 use crate::load_runner::LoadTestConfig;
@@ -76,7 +76,7 @@ fn load_test_config(results: &ProfileResults, case: &ProfileCase, plan: Plan) ->
 fn events(results: &ProfileResults, case: &ProfileCase) -> Result<Vec<EventSpec>, String> {
     match plimsoll_target::takes_events(&case.target) {
         true => Ok(vec![]),
-        false => EventSpec::kept(&results.events, &case.target),
+        false => event::kept(&results.events, &case.target),
     }
 }
 

@@ -3,9 +3,9 @@
 use super::setup;
 use crate::cli::ProfileArgs;
 use crate::exit::CommandError;
-use crate::hosts::list;
 use crate::workload;
 use plimsoll_profile::Profile;
+use plimsoll_ranks::host_list;
 use plimsoll_results::ProfileDir;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     let names = clients.join(",");
-    list::parse(&names).map_err(|e| workload::diagnosed(profile.wrong_clients(&e)))?;
+    host_list::parse(&names).map_err(|e| workload::diagnosed(profile.wrong_clients(&e)))?;
     ranks.hosts.hosts = Some(names);
     ranks.hosts.is_of_profile = true;
     ranks.coordinator_only = ranks.processes.is_none();

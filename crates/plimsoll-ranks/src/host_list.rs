@@ -1,0 +1,393 @@
+//! Lists of hosts: those of `--hosts`, and hosts files.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Maximum number of hosts.
+pub const MAX_HOSTS: usize = 512;
+
+/// Maximum number of ranges in a name.
+const MAX_RANGES: usize = 8;
+
+/// Maximum number of digits of a number in a range: a part of a name in the DNS has at most 63 letters.
+const MAX_DIGITS: usize = 63;
+
+/// A host, as it was given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostEntry {
+    /// `host` or `user@host`.
+    pub destination: String,
+    /// Port, if it was given.
+    pub port: Option<u16>,
+    /// Ranks there.
+    pub ranks: u32,
+    /// Its own directory for the files.
+    pub dir: Option<PathBuf>,
+    /// Its own target.
+    pub target: Option<String>,
+    /// Its own path of the program.
+    pub program: Option<String>,
+}
+
+impl HostEntry {
+    /// Its name in messages and results.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.port {
+            Some(port) => format!("{}:{port}", self.destination),
+            None => self.destination.clone(),
+        }
+    }
+}
+
+/// The name of a host that is in the list twice.
+#[must_use]
+pub fn duplicate(hosts: &[HostEntry]) -> Option<String> {
+    let mut names = BTreeSet::new();
+    let mut all = hosts.iter().map(HostEntry::name);
+    all.find(|name| !names.insert(name.clone()))
+}
+
+/// Parses hosts that are separated by commas.
+///
+/// # Errors
+/// What is wrong with one, and what was expected.
+pub fn parse(text: &str) -> Result<Vec<HostEntry>, String> {
+    let mut all = Vec::new();
+    for item in items(text) {
+        all.extend(parse_item(item)?);
+    }
+    Ok(all)
+}
+
+/// Parses a hosts file: on each line a host, or several with a range, and what is its own. `#` begins a
+/// comment.
+///
+/// # Errors
+/// The number of a line, from 1, what is wrong with it, and what was expected.
+pub fn parse_file(text: &str) -> Result<Vec<HostEntry>, (usize, String)> {
+    let mut all = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let words = words(line).map_err(|e| (number, e))?;
+        let Some((host, settings)) = words.split_first() else {
+            continue;
+        };
+        let mut hosts = parse(host).map_err(|e| (number, e))?;
+        for setting in settings {
+            apply(&mut hosts, setting).map_err(|e| (number, e))?;
+        }
+        all.extend(hosts);
+    }
+    Ok(all)
+}
+
+fn apply(hosts: &mut [HostEntry], setting: &str) -> Result<(), String> {
+    let expected = || format!("`{setting}`: expected dir=DIR, target=URL or program=PATH");
+    let (key, value) = setting.split_once('=').ok_or_else(expected)?;
+    if value.is_empty() {
+        return Err(format!("`{setting}` has no value"));
+    }
+    for host in hosts {
+        let value = value.to_owned();
+        let is_second = match key {
+            "dir" if !value.starts_with('/') => {
+                return Err(format!("`{setting}`: expected an absolute path"));
+            }
+            "dir" => host.dir.replace(value.into()).is_some(),
+            "target" => host.target.replace(value).is_some(),
+            "program" => host.program.replace(value).is_some(),
+            _ => return Err(expected()),
+        };
+        if is_second {
+            return Err(format!("`{key}` is given twice"));
+        }
+    }
+    Ok(())
+}
+
+/// The words of a line, without its comment. A word may have a part in double quotes, for spaces.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut is_quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => {
+                is_quoted = !is_quoted;
+                word.get_or_insert_default();
+            }
+            '#' if !is_quoted && word.is_none() => break,
+            c if c.is_whitespace() && !is_quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    match is_quoted {
+        true => Err("a quotation mark is missing".into()),
+        false => {
+            words.extend(word);
+            Ok(words)
+        }
+    }
+}
+
+/// The parts between commas that are not in brackets.
+fn items(text: &str) -> Vec<&str> {
+    let mut depth = 0u32;
+    let parts = text.split(|c| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).collect()
+}
+
+const FORM: &str = "expected [USER@]HOST[:PORT][*RANKS]";
+
+/// Parses a host, or several with a range.
+fn parse_item(item: &str) -> Result<Vec<HostEntry>, String> {
+    if item.is_empty() {
+        return Err(format!("a host is empty: {FORM}"));
+    }
+    let (place, ranks) = match item.rsplit_once('*') {
+        None => (item, 1),
+        Some((place, ranks)) => match ranks.parse() {
+            Ok(ranks) if ranks > 0 => (place, ranks),
+            _ => {
+                return Err(format!(
+                    "`{item}`: `{ranks}` is not a number of ranks above 0: {FORM}"
+                ));
+            }
+        },
+    };
+    let (user, rest) = match place.rsplit_once('@') {
+        Some((user, rest)) => (Some(user), rest),
+        None => (None, place),
+    };
+    let (host, port) = split_port(rest);
+    let port = match port {
+        None => None,
+        Some(text) => match text.parse() {
+            Ok(port) if port > 0 => Some(port),
+            _ => return Err(format!("`{item}`: `{text}` is not a port: {FORM}")),
+        },
+    };
+    if host.matches('[').count() > MAX_RANGES {
+        return Err(format!("`{item}` has more than {MAX_RANGES} ranges"));
+    }
+    let names = match address(host) {
+        Some(address) => vec![address.to_owned()],
+        None => expand(host).map_err(|e| format!("`{item}`: {e}"))?,
+    };
+    let entry = |name: String| HostEntry {
+        destination: match user {
+            Some(user) => format!("{user}@{name}"),
+            None => name,
+        },
+        port,
+        ranks,
+        ..HostEntry::default()
+    };
+    let entries: Vec<HostEntry> = names.into_iter().map(entry).collect();
+    let is_name = |name: &str| {
+        let odd = |c: char| c.is_whitespace() || c.is_control() || "'\"`$;&|<>()\\*[]".contains(c);
+        !name.is_empty() && !name.starts_with('-') && !name.contains(odd)
+    };
+    match entries.iter().all(|e| {
+        let mut parts = e.destination.split('@');
+        is_name(&e.destination) && parts.all(|part| !part.is_empty())
+    }) {
+        true => Ok(entries),
+        false => Err(format!("`{item}` is not a host: {FORM}")),
+    }
+}
+
+/// An address of IP version 6 in brackets, or without.
+fn address(host: &str) -> Option<&str> {
+    let inner = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+    let inner = inner.unwrap_or(host);
+    inner.parse::<std::net::Ipv6Addr>().is_ok().then_some(inner)
+}
+
+/// Splits off a port, which follows a colon that is not part of an address.
+fn split_port(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once(':') {
+        Some((host, port)) if address(text).is_none() && !port.contains(']') => (host, Some(port)),
+        _ => (text, None),
+    }
+}
+
+/// The names of a name with ranges, such as `client[01-03,7]`.
+fn expand(name: &str) -> Result<Vec<String>, String> {
+    let Some((before, rest)) = name.split_once('[') else {
+        return Ok(vec![name.to_owned()]);
+    };
+    let Some((ranges, after)) = rest.split_once(']') else {
+        return Err("`]` is missing".into());
+    };
+    let mut numbers = Vec::new();
+    for range in ranges.split(',') {
+        numbers.extend(expand_range(range.trim())?);
+        check_count(numbers.len())?;
+    }
+    let ends = expand(after)?;
+    check_count(numbers.len().saturating_mul(ends.len()))?;
+    let with_ends = |number: String| {
+        let end = |end: &String| format!("{before}{number}{end}");
+        ends.iter().map(end).collect::<Vec<_>>()
+    };
+    Ok(numbers.into_iter().flat_map(with_ends).collect())
+}
+
+fn check_count(count: usize) -> Result<(), String> {
+    match count > MAX_HOSTS {
+        true => Err(format!("more than {MAX_HOSTS} hosts")),
+        false => Ok(()),
+    }
+}
+
+/// The numbers of `7` or `01-16`; all have the width of the first if that begins with a zero.
+fn expand_range(range: &str) -> Result<Vec<String>, String> {
+    let expected = || format!("`{range}`: expected a range of numbers, such as 01-16");
+    let is_number = |text: &str| {
+        (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+    };
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    if !is_number(first) || !is_number(last) {
+        return Err(expected());
+    }
+    let number = |text: &str| text.parse::<u32>().map_err(|_| expected());
+    let (from, to) = (number(first)?, number(last)?);
+    if from > to {
+        return Err(format!("`{range}`: the range ends before it begins"));
+    }
+    check_count((to - from) as usize + 1)?;
+    let width = if first.starts_with('0') {
+        first.len()
+    } else {
+        0
+    };
+    Ok((from..=to).map(|n| format!("{n:0width$}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let hosts = parse(text).unwrap();
+        hosts
+            .iter()
+            .map(|h| format!("{}*{}", h.name(), h.ranks))
+            .collect()
+    }
+
+    #[test]
+    fn users_ports_and_ranks_are_parsed() {
+        let hosts = parse("a, user@h:22*2,[fe80::1]:2222,::1").unwrap();
+        let of = |at: usize| (&*hosts[at].destination, hosts[at].port, hosts[at].ranks);
+        assert_eq!(of(0), ("a", None, 1));
+        assert_eq!(of(1), ("user@h", Some(22), 2));
+        assert_eq!(of(2), ("fe80::1", Some(2222), 1));
+        assert_eq!(of(3), ("::1", None, 1));
+        assert_eq!(hosts[1].name(), "user@h:22");
+    }
+
+    #[test]
+    fn ranges_keep_their_zeros() {
+        assert_eq!(
+            names("client[08-10]"),
+            ["client08*1", "client09*1", "client10*1"]
+        );
+        assert_eq!(names("c[9-10,12]*4,d"), ["c9*4", "c10*4", "c12*4", "d*1"]);
+        assert_eq!(
+            names("root@r[1-2]n[1-2].x:22"),
+            [
+                "root@r1n1.x:22*1",
+                "root@r1n2.x:22*1",
+                "root@r2n1.x:22*1",
+                "root@r2n2.x:22*1"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "a host is empty"),
+            ("a,,b", "a host is empty"),
+            ("a*0", "`0` is not a number of ranks"),
+            ("a*x", "`x` is not a number of ranks"),
+            ("a:0", "`0` is not a port"),
+            ("a:99999", "`99999` is not a port"),
+            ("c[1-", "`]` is missing"),
+            ("c[5-2]", "ends before it begins"),
+            ("c[a-b]", "expected a range of numbers"),
+            ("c[1-9999]", "more than 512 hosts"),
+            ("c[1-100][1-100]", "more than 512 hosts"),
+            (&"[1]".repeat(100_000), "more than 8 ranges"),
+            (
+                &format!("c[{}1]", "0".repeat(70_000)),
+                "expected a range of numbers",
+            ),
+            ("-oProxyCommand=x", "is not a host"),
+            ("a b", "is not a host"),
+            ("@a", "is not a host"),
+            ("a@", "is not a host"),
+            ("a;b", "is not a host"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_host_of_a_file_may_have_its_own_places() {
+        let text = "# clients\n\
+                    a dir=/mnt/a target=nfs3://s/x\n\
+                    \n\
+                    b[1-2]*2 \"dir=/mnt/with space\" # both\n\
+                    c program=/opt/plimsoll\n";
+        let hosts = parse_file(text).unwrap();
+        assert_eq!(hosts.len(), 4);
+        assert_eq!(hosts[0].dir, Some("/mnt/a".into()));
+        assert_eq!(hosts[0].target.as_deref(), Some("nfs3://s/x"));
+        assert_eq!((hosts[2].name(), hosts[2].ranks), ("b2".into(), 2));
+        assert_eq!(hosts[2].dir, Some("/mnt/with space".into()));
+        assert_eq!(hosts[3].program.as_deref(), Some("/opt/plimsoll"));
+        for (line, reason) in [
+            ("a dir=", "has no value"),
+            ("a dir=x", "an absolute path"),
+            ("a dir=/x dir=/y", "given twice"),
+            ("a disk=/x", "expected dir=DIR"),
+            ("a \"b", "quotation mark"),
+        ] {
+            let (number, error) = parse_file(&format!("\n{line}")).unwrap_err();
+            assert!(number == 2 && error.contains(reason), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_given_once() {
+        assert_eq!(duplicate(&parse("a,b,a:22").unwrap()), None);
+        assert_eq!(duplicate(&parse("c[1-3],c2").unwrap()), Some("c2".into()));
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_parsed_or_refused(text in "[a-c0-9@:*,\\[\\]\\- .]{0,24}") {
+            if let Ok(hosts) = parse(&text) {
+                prop_assert!(!hosts.is_empty() && hosts.iter().all(|h| h.ranks > 0));
+                // A name means the same host again.
+                for host in hosts.iter().filter(|h| !h.destination.contains(':')) {
+                    let again = parse(&host.name()).unwrap();
+                    prop_assert_eq!(again[0].name(), host.name());
+                }
+            }
+            let _ = parse_file(&text);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+define fileset name=files,path=/data,size=1k,filesize=2k,dirwidth=5

@@ -1,0 +1,1 @@
+define fileset name=files,path=/data,entries,dirwidth=5

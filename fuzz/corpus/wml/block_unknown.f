@@ -1,0 +1,12 @@
+defin process name=p {
+  thread name=t {
+    flowop hog name=h,value=1
+  }
+}
+define fileset name=files,path=/data,entries=10,dirwidth=5,prealloc
+define process name=p {
+  thread name=t {
+    flowop read name=r,filesetname=files,iosize=4k
+  }
+}
+rum 10

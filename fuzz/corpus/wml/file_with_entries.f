@@ -1,0 +1,1 @@
+define file name=f,path=/data,entries=10

@@ -1,0 +1,17 @@
+# Small random synchronous writes (O_DSYNC) to one large file, up to a number of operations.
+
+set $dir=/tmp     # directory the file goes to
+set $count=65536  # operations after which the run ends
+set $filesize=1g  # size of the file (bytes)
+set $iosize=2k    # bytes per write
+set $iters=1      # writes between two looks at the operations done
+set $nthreads=1   # number of writing threads
+
+define file name=bigfile, path=$dir, size=$filesize, prealloc, reuse
+
+define process name=filewriter, instances=1 {
+  thread name=filewriterthread, memsize=10m, instances=$nthreads {
+    flowop write name=writefile1, filename=bigfile, random, dsync, iosize=$iosize, iters=$iters
+    flowop finishoncount name=finish, value=$count
+  }
+}

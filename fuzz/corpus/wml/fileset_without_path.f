@@ -1,0 +1,1 @@
+define fileset name=files,entries=10,dirwidth=5

@@ -1,0 +1,3 @@
+foreach $x 1,2 {
+  run 10
+}

@@ -1,0 +1,2 @@
+load fileservr
+run 10

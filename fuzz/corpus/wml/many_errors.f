@@ -1,0 +1,15 @@
+st $x0=1
+st $x1=1
+st $x2=1
+st $x3=1
+st $x4=1
+st $x5=1
+st $x6=1
+st $x7=1
+st $x8=1
+st $x9=1
+st $x10=1
+st $x11=1
+st $x12=1
+st $x13=1
+st $x14=1

@@ -1,0 +1,2 @@
+define fileset name=files,path=/data,entries=10,dirwidth=5,prealloc
+run 10

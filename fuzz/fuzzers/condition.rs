@@ -1,0 +1,4 @@
+//! The target `condition` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(condition);

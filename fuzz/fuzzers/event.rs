@@ -1,0 +1,4 @@
+//! The target `event` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(event);

@@ -1,0 +1,4 @@
+//! The target `histograms` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(histograms);

@@ -1,0 +1,4 @@
+//! The target `hosts` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(hosts);

@@ -1,0 +1,4 @@
+//! The target `http` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(http);

@@ -1,0 +1,4 @@
+//! The target `intervals` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(intervals);

@@ -1,0 +1,4 @@
+//! The target `live_json` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(live_json);

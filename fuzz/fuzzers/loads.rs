@@ -1,0 +1,4 @@
+//! The target `loads` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(loads);

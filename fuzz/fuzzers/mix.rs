@@ -1,0 +1,4 @@
+//! The target `mix` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(mix);

@@ -1,0 +1,4 @@
+//! The target `profile` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(profile);

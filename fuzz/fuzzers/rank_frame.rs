@@ -1,0 +1,4 @@
+//! The target `rank_frame` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(rank_frame);

@@ -1,0 +1,4 @@
+//! The target `settings` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(settings);

@@ -1,0 +1,4 @@
+//! The target `wml` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(wml);

@@ -1,0 +1,144 @@
+//! The results browser without a socket, over samples of results.
+
+use crate::scratch::Scratch;
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{HeaderName, HeaderValue, Method, Request, Uri, header, response};
+use plimsoll_serve::{Settings, routes};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use tokio::runtime::{Builder, Runtime};
+use tower::ServiceExt;
+
+/// Port of the server for which is answered.
+const PORT: u16 = 8080;
+/// Directories of the samples, and the names of their results in the browser.
+const SAMPLES: [(&str, &str); 4] = [
+    ("mix", "mix"),
+    ("curve", "curve"),
+    ("find", "find"),
+    ("repeats", "repeats"),
+];
+/// Maximum number of parts that are read of a body: those of live events have no end.
+const MAX_PARTS: usize = 1000;
+
+thread_local! {
+    static BROWSER: RefCell<Option<Browser>> = const { RefCell::new(None) };
+}
+
+/// The browser and its results.
+pub(crate) struct Browser {
+    root: PathBuf,
+    routes: Router,
+    runtime: Runtime,
+}
+
+impl Browser {
+    fn new() -> Self {
+        let root = Scratch::below("results");
+        restore(&root);
+        let settings = Settings {
+            root: root.clone(),
+            ..Settings::default()
+        };
+        Self {
+            root,
+            routes: routes(settings, PORT).expect("the samples are results"),
+            runtime: Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("the system has a reactor"),
+        }
+    }
+
+    /// Calls `work` with the browser of this thread.
+    pub(crate) fn of_thread<T>(work: impl FnOnce(&Self) -> T) -> T {
+        BROWSER.with_borrow_mut(|browser| work(browser.get_or_insert_with(Self::new)))
+    }
+
+    /// A request as text: method and address, headers, an empty line, a body. Without a host it is one for
+    /// this machine. `None` if no client could send it.
+    pub(crate) fn request(data: &[u8]) -> Option<Request<Body>> {
+        let end = data.windows(2).position(|w| w == b"\n\n");
+        let (head, body) = match end {
+            Some(end) => (&data[..end], &data[end + 2..]),
+            None => (data, &[][..]),
+        };
+        let mut lines = head.split(|b| *b == b'\n');
+        let mut words = lines.next()?.splitn(2, |b| *b == b' ');
+        let method = Method::from_bytes(words.next()?).ok()?;
+        let mut request = Request::new(Body::from(body.to_vec()));
+        *request.method_mut() = method;
+        *request.uri_mut() = Uri::try_from(words.next()?).ok()?;
+        let headers = request.headers_mut();
+        headers.insert(header::HOST, HeaderValue::from_static("localhost:8080"));
+        for line in lines {
+            let at = line.iter().position(|b| *b == b':')?;
+            let name = HeaderName::from_bytes(&line[..at]).ok()?;
+            let value = HeaderValue::from_bytes(line[at + 1..].trim_ascii()).ok()?;
+            headers.insert(name, value);
+        }
+        Some(request)
+    }
+
+    /// Sends a request; returns the response's head and the beginning of its body.
+    pub(crate) fn send(&self, request: Request<Body>) -> (response::Parts, Vec<u8>) {
+        let may_change = request.method() == Method::POST;
+        let answered = self.runtime.block_on(async {
+            let response = self.routes.clone().oneshot(request).await;
+            let (parts, body) = response.expect("the router has no errors").into_parts();
+            (parts, beginning(body).await)
+        });
+        if may_change {
+            Scratch::clear(&self.root);
+            restore(&self.root);
+        }
+        answered
+    }
+}
+
+/// What a body has at once, or, if its length is known, all of it.
+async fn beginning(mut body: Body) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let is_known = body.size_hint().exact().is_some();
+    for _ in 0..MAX_PARTS {
+        let mut body = Pin::new(&mut body);
+        let next = match is_known {
+            true => std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await,
+            false => match body.poll_frame(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(next) => next,
+                Poll::Pending => break,
+            },
+        };
+        match next {
+            Some(Ok(frame)) => bytes.extend(frame.into_data().unwrap_or_else(|_| Bytes::new())),
+            Some(Err(_)) | None => break,
+        }
+    }
+    bytes
+}
+
+/// Makes the results what the samples are.
+fn restore(root: &Path) {
+    let samples =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/plimsoll/tests/samples/older");
+    for (sample, name) in SAMPLES {
+        copy(&samples.join(sample), &root.join(name));
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = std::fs::create_dir_all(to).and_then(|()| {
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => copy(&entry.path(), &to.join(entry.file_name())),
+                false => _ = std::fs::copy(entry.path(), to.join(entry.file_name()))?,
+            }
+        }
+        std::io::Result::Ok(())
+    });
+    copied.unwrap_or_else(|e| panic!("the samples cannot be copied from {}: {e}", from.display()));
+}

@@ -1,0 +1,78 @@
+//! What must hold of Plans, and what they are made with.
+
+use crate::refusals::check_refusal;
+use plimsoll_mix::{Workload, lower};
+use plimsoll_plan::{Overrides, Plan, SourceKind};
+use plimsoll_wml::{Context, Loaded, library};
+use std::hint::black_box;
+
+/// Maximum length of the JSON form that is read again, in bytes: reading takes most of the time.
+const MAX_READ_BYTES: usize = 64 << 10;
+
+/// Checks that a Plan passes its own check, prints, and comes back from its JSON form.
+pub(crate) fn check_plan(plan: &Plan) {
+    assert_eq!(plan.check(), Ok(()));
+    black_box(plan.to_string());
+    let written = serde_json::to_string(plan).expect("a Plan has a JSON form");
+    if written.len() <= MAX_READ_BYTES {
+        let read: Plan = serde_json::from_str(&written).expect("a Plan is read as it is written");
+        assert_eq!(&read, plan);
+    }
+}
+
+/// Checks what a mix is lowered to, as it is and at another load and scale.
+pub(crate) fn check_mix(workload: &Workload, sets: Vec<(String, String)>) {
+    black_box((workload.title(), workload.parameters()));
+    let context = plimsoll_mix::Context {
+        kind: SourceKind::File,
+        temp_dir: "/tmp/fuzz".into(),
+    };
+    let as_it_is = Overrides {
+        sets,
+        ..Overrides::default()
+    };
+    let changed = Overrides {
+        load: Some(7),
+        most: Some(100),
+        scale: Some(0.01),
+        ..as_it_is.clone()
+    };
+    for overrides in [as_it_is, changed] {
+        match lower(workload, &overrides, &context) {
+            Ok(plan) => check_plan(&plan),
+            Err(errors) => check_refusal(&errors),
+        }
+    }
+}
+
+fn load(name: &str) -> Option<Loaded> {
+    library::find(name).map(|b| Loaded {
+        name: b.name.into(),
+        text: b.text.into(),
+    })
+}
+
+/// What workloads of Filebench's language are lowered with.
+pub(crate) struct WmlContext {
+    load: fn(&str) -> Option<Loaded>,
+}
+
+impl Default for WmlContext {
+    fn default() -> Self {
+        Self { load }
+    }
+}
+
+impl WmlContext {
+    /// The context, in which `load` finds built-in workloads.
+    pub(crate) fn get(&self) -> Context<'_> {
+        Context {
+            kind: SourceKind::File,
+            temp_dir: "/tmp/fuzz".into(),
+            current_dir: "/home/fuzz".into(),
+            load: &self.load,
+            date: "today".into(),
+            hostname: "here".into(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A directory for readers of files, one of each process.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+/// Memory that is a file system, if there is such a place.
+const IN_MEMORY: &str = "/dev/shm";
+
+static DIR: LazyLock<TempDir> = LazyLock::new(|| {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("plimsoll-fuzz-");
+    let in_memory = builder.tempdir_in(IN_MEMORY);
+    in_memory
+        .or_else(|_| builder.tempdir())
+        .expect("there is a temporary directory")
+});
+
+thread_local! {
+    /// The directory of this thread.
+    static OWN: PathBuf = {
+        let number = format!("{:?}", std::thread::current().id());
+        let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+        let dir = DIR.path().join(digits);
+        std::fs::create_dir(&dir).expect("threads have numbers of their own");
+        dir
+    };
+}
+
+/// Directories for readers of files: one for each name of a file, the same for all inputs of a thread.
+pub(crate) struct Scratch;
+
+impl Scratch {
+    /// The directory of files of this name.
+    pub(crate) fn of(file: &str) -> PathBuf {
+        Self::below(&format!("of-{file}"))
+    }
+
+    /// That directory, with a file of these bytes.
+    pub(crate) fn with(file: &str, bytes: &[u8]) -> PathBuf {
+        let dir = Self::of(file);
+        Self::write(&dir, file, bytes);
+        dir
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(dir: &Path, file: &str, bytes: &[u8]) {
+        std::fs::write(dir.join(file), bytes).expect("the scratch directory is writable");
+    }
+
+    /// A directory of this thread.
+    pub(crate) fn below(name: &str) -> PathBuf {
+        let dir = OWN.with(|own| own.join(name));
+        std::fs::create_dir_all(&dir).expect("the scratch directory is writable");
+        dir
+    }
+
+    /// Removes a directory.
+    pub(crate) fn clear(dir: &Path) {
+        std::fs::remove_dir_all(dir).expect("the scratch directory is writable");
+    }
+}

@@ -1,0 +1,19 @@
+//! Conditions of `--fail-if`: any text is one, or refused in a sentence. What is printed is a condition that
+//! is printed the same.
+
+use plimsoll_report::compare::Condition;
+
+/// Reads a condition.
+pub fn run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match text.parse::<Condition>() {
+        Ok(condition) => {
+            let printed = condition.to_string();
+            let again: Condition = printed.parse().expect("what is printed is a condition");
+            assert_eq!(again.percentile(), condition.percentile());
+        }
+        Err(reason) => assert!(!reason.is_empty()),
+    }
+}

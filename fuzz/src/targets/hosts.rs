@@ -1,0 +1,34 @@
+//! `--hosts` and hosts files: any text is a list of hosts, or refused in a sentence. A name means the same
+//! host again.
+
+use plimsoll_ranks::host_list::{HostEntry, duplicate, parse, parse_file};
+
+fn check(hosts: &[HostEntry]) {
+    let _ = std::hint::black_box(duplicate(hosts));
+    for host in hosts {
+        assert!(host.ranks > 0);
+        // An address of IP version 6 needs brackets before a port.
+        if !host.destination.contains(':') {
+            let again = parse(&host.name()).expect("a name is a host");
+            assert_eq!((again.len(), again[0].name()), (1, host.name()));
+        }
+    }
+}
+
+/// Reads a text as a list, and as a file.
+pub fn run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match parse(text) {
+        Ok(hosts) => check(&hosts),
+        Err(reason) => assert!(!reason.is_empty()),
+    }
+    match parse_file(text) {
+        Ok(hosts) => check(&hosts),
+        Err((line, reason)) => {
+            assert!(line > 0 && line <= text.lines().count());
+            assert!(!reason.is_empty());
+        }
+    }
+}

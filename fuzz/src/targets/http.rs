@@ -1,0 +1,19 @@
+//! The results browser: any request gets a response that is no server error, and that names no script of
+//! another site. Inputs are requests as text: method and address, headers, an empty line, a form.
+
+use crate::browser::Browser;
+
+/// Sends a request.
+pub fn run(data: &[u8]) {
+    let Some(request) = Browser::request(data) else {
+        return;
+    };
+    let response = Browser::of_thread(|browser| browser.send(request));
+    let (parts, body) = response;
+    let shown = String::from_utf8_lossy(&body);
+    assert!(!parts.status.is_server_error(), "{}: {shown}", parts.status);
+    let headers = &parts.headers;
+    for name in ["content-security-policy", "x-content-type-options"] {
+        assert!(headers.contains_key(name), "{name} is missing");
+    }
+}

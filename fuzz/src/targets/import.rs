@@ -1,0 +1,17 @@
+//! Disclosure reports: any bytes are a report, or refused with a place. A report is a curve, and prints.
+
+use plimsoll_disclosure::import;
+
+/// Reads a report.
+pub fn run(data: &[u8]) {
+    match import(data, "fuzz.txt") {
+        Ok(read) => {
+            assert!(read.disclosure.curve().is_ok());
+            std::hint::black_box((read.disclosure.summary(), read.disclosure.to_text()));
+        }
+        Err(errors) => {
+            assert_eq!(errors.findings().len(), 1);
+            assert!(!errors.to_string().is_empty());
+        }
+    }
+}

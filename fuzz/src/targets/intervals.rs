@@ -1,0 +1,33 @@
+//! `intervals.csv`: any bytes are read, or refused, at once and as they are followed.
+
+use crate::scratch::Scratch;
+use plimsoll_html::{RunData, page};
+use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveDir, RUN_FILE, RunDir};
+
+/// Name that a directory has while a run writes it.
+const LIVE_DIR: &str = ".plimsoll-aaaaaa";
+
+/// A run whose series it may be.
+const RUN: &[u8] = include_bytes!("../../corpus/run_json/sample.json");
+
+/// Reads a series, and makes a page of it.
+pub fn run(data: &[u8]) {
+    let dir = Scratch::with(INTERVALS_FILE, data);
+    let all = RunDir::at(&dir).read_intervals();
+    if let Ok(rows) = &all {
+        assert!(rows.iter().all(|r| r.start_s >= 0.0 && r.length_s >= 0.0));
+    }
+    Scratch::write(&dir, RUN_FILE, RUN);
+    Scratch::write(&dir, HISTOGRAMS_FILE, b"");
+    if let Ok(loaded) = RunData::read(&dir, None) {
+        std::hint::black_box(page::report(&[loaded]));
+    }
+    let live = Scratch::below(LIVE_DIR);
+    Scratch::write(&live, LIVE_FILE, b"{}");
+    Scratch::write(&live, INTERVALS_FILE, data);
+    if let Some(live) = LiveDir::at(&live)
+        && let Ok(mut reader) = live.open_reader()
+    {
+        let _ = std::hint::black_box((reader.rows(), reader.rows(), reader.location()));
+    }
+}

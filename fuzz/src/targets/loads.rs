@@ -1,0 +1,28 @@
+//! Loads of a curve: any text is an increasing list, or refused with a place. The list comes back.
+
+use crate::refusals::check_refusal;
+use plimsoll_points::{Loads, MAX_LOAD, MAX_POINTS};
+
+/// Reads loads.
+pub fn run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match Loads::parse("--load", text) {
+        Ok(loads) => {
+            let all = loads.as_slice();
+            assert!(all.is_sorted_by(|a, b| a < b) && all[0] > 0);
+            assert!(all.len() as u64 <= MAX_POINTS && loads.greatest() <= MAX_LOAD);
+            let again = Loads::parse("--load", &loads.to_string());
+            assert_eq!(again.expect("the list is one of loads"), loads);
+        }
+        Err(errors) => check_refusal(&errors),
+    }
+    if let Some((points, max)) = text.split_once(' ')
+        && let (Ok(points), Ok(max)) = (points.parse(), max.parse())
+        && let Ok(loads) = Loads::evenly_spaced(points, max)
+    {
+        assert_eq!(loads.as_slice().len() as u64, points);
+        assert_eq!(loads.greatest(), max);
+    }
+}

@@ -1,0 +1,43 @@
+//! NFS version 4: any bytes decode to arguments and results of operations, or do not. What was decoded is
+//! encoded to at most as many bytes (zero words at the end of a bitmap are left out), and decodes to the same
+//! again.
+
+use crate::xdr::comes_back;
+use plimsoll_nfs::v4::Results;
+use plimsoll_nfs::v4::operations::*;
+use plimsoll_nfs::xdr::Decoder;
+
+fn both<O: Operation>(bytes: &[u8]) {
+    for (taken, encoded) in [
+        comes_back::<O::Args<'_>>(bytes),
+        comes_back::<O::ResOk<'_>>(bytes),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        assert!(encoded <= taken, "{taken} bytes became {encoded}");
+    }
+    if let Ok(mut results) = Results::read(Decoder::new(bytes)) {
+        while results.skip::<O>().is_ok() {}
+    }
+}
+
+macro_rules! each_operation {
+    ($number:expr, $bytes:expr, $($operation:ident)*) => {{
+        let all: &[fn(&[u8])] = &[$(both::<$operation>),*];
+        all[usize::from($number) % all.len()]($bytes);
+    }};
+}
+
+/// Decodes bytes as what the first of them says.
+pub fn run(data: &[u8]) {
+    let Some((&number, bytes)) = data.split_first() else {
+        return;
+    };
+    each_operation!(number, bytes,
+        Access Commit Create GetAttr GetFh Link Lookup LookupP PutFh PutRootFh Read ReadDir ReadLink
+        NVerify Verify Remove Rename RestoreFh SaveFh SetAttr Write BindConnToSession Close DelegReturn Lock LockU
+        Open OpenConfirm OpenDowngrade Renew SetClientId SetClientIdConfirm ReleaseLockOwner
+        ExchangeId CreateSession DestroySession Sequence DestroyClientId ReclaimComplete
+    );
+}

@@ -1,0 +1,53 @@
+//! `run.json`: any bytes are read, or refused. What is read comes back from what is written of it, and is
+//! shown. Inputs that begin with a digit are edits of a sample.
+
+use crate::documents::read;
+use crate::scratch::Scratch;
+use plimsoll_html::{RunData, page};
+use plimsoll_report::terminal::Layout;
+use plimsoll_report::{csv, markdown, terminal};
+use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, Percentile, Percentiles, RUN_FILE, Run};
+use std::hint::black_box;
+
+/// Reads a document and shows it.
+pub fn run(data: &[u8]) {
+    let Some(run) = read::<Run>(data, SAMPLE) else {
+        return;
+    };
+    let layout = Layout {
+        width: 80,
+        color: false,
+    };
+    let shown = (
+        terminal::render(&run, None, layout),
+        csv::render(&[("run", &run)]),
+        markdown::render("run", &run),
+        terminal::render(
+            &run,
+            None,
+            Layout {
+                width: 300,
+                color: true,
+            },
+        ),
+    );
+    black_box(shown);
+    let dir = Scratch::of(RUN_FILE);
+    Scratch::write(&dir, INTERVALS_FILE, INTERVALS);
+    Scratch::write(&dir, HISTOGRAMS_FILE, HISTOGRAMS);
+    let percentiles = Percentiles::new(Percentile::DEFAULT_STORED);
+    for shown in [None, Some(&percentiles)] {
+        if let Ok(loaded) = RunData::read(&dir, shown) {
+            black_box(page::report(&[loaded]));
+        }
+    }
+}
+
+/// The document that is edited.
+const SAMPLE: &str = include_str!("../../corpus/run_json/sample.json");
+
+/// Its series.
+const INTERVALS: &[u8] = include_bytes!("../../corpus/intervals/sample-0.csv");
+
+/// Its distributions.
+const HISTOGRAMS: &[u8] = include_bytes!("../../corpus/histograms/sample-0.hlog");

@@ -1,0 +1,22 @@
+//! `sut.toml`: any text describes a system under test, or is refused with a place. The file that is written
+//! of it describes the same.
+
+use crate::refusals::check_refusal;
+use plimsoll_disclosure::Sut;
+use plimsoll_disclosure::sut::template;
+
+/// Reads a description, writes it, and reads it again.
+pub fn run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match Sut::parse(text, "fuzz.toml") {
+        Ok(sut) => {
+            std::hint::black_box(sut.stated());
+            let written = template(&sut);
+            let again = Sut::parse(&written, "written.toml").expect("what was written is read");
+            assert_eq!(template(&again), written);
+        }
+        Err(errors) => check_refusal(&errors),
+    }
+}

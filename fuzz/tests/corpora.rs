@@ -1,0 +1,52 @@
+//! Every target takes what its corpus holds, in the time and memory that an input may take: what a fuzzer
+//! has found stays mended where no fuzzer runs.
+
+use plimsoll_fuzz::limits::within;
+use plimsoll_fuzz::targets::ALL;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+fn corpora() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let mut entries: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn every_target_takes_its_corpus() {
+    let mut failed = Vec::new();
+    for (name, target) in ALL {
+        for path in entries(&corpora().join(name)) {
+            let input = std::fs::read(&path).unwrap();
+            let taken = catch_unwind(AssertUnwindSafe(|| within(|| target(&input))));
+            if taken.is_err() {
+                failed.push(path);
+            }
+        }
+    }
+    assert!(failed.is_empty(), "not taken: {failed:#?}");
+}
+
+#[test]
+fn every_target_has_a_corpus_and_a_program() {
+    let targets = || BTreeSet::from_iter(ALL.iter().map(|(name, _)| (*name).to_owned()));
+    let names = |dir: &Path| -> BTreeSet<String> {
+        let names = entries(dir);
+        let stems = names
+            .iter()
+            .map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned());
+        stems.collect()
+    };
+    assert_eq!(names(&corpora()), targets());
+    let fuzzers = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzzers");
+    assert_eq!(names(&fuzzers), targets());
+    for dir in entries(&corpora()) {
+        assert!(!entries(&dir).is_empty(), "{} is empty", dir.display());
+    }
+}
