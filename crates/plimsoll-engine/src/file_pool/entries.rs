@@ -1,8 +1,8 @@
 //! Choosing entries of a fileset in round-robin order: existing or missing ones.
 
 use super::bits::{Bits, LINE_BITS};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use plimsoll_sync::atomic::{AtomicU32, AtomicU64};
 
 /// Minimum number of blocks of a set, so that every worker visits all of it.
 const MIN_BLOCKS_PER_SET: u32 = 64;
@@ -147,7 +147,7 @@ impl Entries {
 
     /// Whether the entry is missing and idle.
     #[cfg(test)]
-    pub(super) fn is_idle_missing(&self, i: u32) -> bool {
+    pub(crate) fn is_idle_missing(&self, i: u32) -> bool {
         self.idle_missing.contains(i)
     }
 
