@@ -47,6 +47,18 @@ impl<T> Lock for std::sync::Mutex<T> {
     }
 }
 
+impl<M: Lock> Lock for std::sync::Arc<M> {
+    type Guard<'a>
+        = M::Guard<'a>
+    where
+        M: 'a;
+
+    #[inline]
+    fn enter(&self) -> Self::Guard<'_> {
+        (**self).enter()
+    }
+}
+
 /// Locks `mutex`, also if a thread panicked while it held it: what such locks guard is whole between any
 /// two statements, and one failed worker must not hide what the others measured.
 #[inline]
