@@ -63,7 +63,8 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: help setup test test-mpi test-root fuzz audit vopr bench soak install dist docs book
+.PHONY: help setup test models fuzz vopr sanitize mutants coverage test-mpi test-root audit bench soak install dist \
+	docs book
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,10 +103,48 @@ test: ## everything that must hold before a commit is merged
 		'cargo clippy --workspace --all-targets -- -D warnings' \
 		'cargo test --workspace --no-fail-fast' \
 		'cargo run --quiet -p plimsoll-vopr -- --seconds 60' \
+		'$(MODELS)' \
 		$(MPI_STEPS) \
 		'RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps' \
 		'scripts/fuzz 60' \
 		'cargo deny check bans licenses sources'
+
+# Every order of the threads of a model with a few preemptions, whose number each model says. More: PREEMPTIONS=5.
+MODELS := cargo test -p plimsoll-measure -p plimsoll-lane -p plimsoll-engine --features plimsoll-engine/loom \
+	--lib models::
+
+models: ## check the models of lock-free code; longer with PREEMPTIONS=5
+	$(if $(PREEMPTIONS),LOOM_MAX_PREEMPTIONS=$(PREEMPTIONS)) $(MODELS)
+
+# The pinned compiler has the runtime of the sanitizer, but only allows it with this variable. The standard library is
+# as it is shipped, without checks of its own; calls of it are checked where they touch memory that was allocated.
+sanitize: ## run the tests of crates with unsafe code under AddressSanitizer
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(TARGET)/sanitize \
+		cargo test --target x86_64-unknown-linux-gnu --no-fail-fast \
+		-p plimsoll-lane -p plimsoll-measure -p plimsoll-target -p plimsoll-engine
+
+# Version of cargo-mutants that .cargo/mutants.toml is written for.
+CARGO_MUTANTS_VERSION := 27.1.0
+# Packages whose code is changed: all take days. `make mutants MUTATE="-p plimsoll-points"`.
+MUTATE := $(addprefix -p plimsoll-,points measure mix plan lane ranks results wml) \
+	-f 'crates/plimsoll-engine/src/file_pool/*' -f 'crates/plimsoll-engine/src/worker/mix/*'
+
+mutants: ## change the code in every way that a test should notice (MUTATE=...)
+	@[ "$$(cargo mutants --version 2>/dev/null)" = "cargo-mutants $(CARGO_MUTANTS_VERSION)" ] || { \
+		echo "Install it: cargo install --locked cargo-mutants@$(CARGO_MUTANTS_VERSION)"; exit 1; }
+	cargo mutants --output $(TARGET) $(MUTATE)
+
+# The newest LLVM of Debian that reads the profiles of the pinned compiler, whose LLVM has this number.
+COVERAGE_LLVM := 22
+COVERAGE_PACKAGES := points mix plan measure lane
+
+coverage: ## list lines that tests of COVERAGE_PACKAGES never run
+	@command -v llvm-cov-$(COVERAGE_LLVM) >/dev/null || { \
+		echo "Install it: apt-get install llvm-$(COVERAGE_LLVM)"; exit 1; }
+	@cargo llvm-cov --version >/dev/null 2>&1 || { \
+		echo "Install it: cargo install --locked cargo-llvm-cov"; exit 1; }
+	LLVM_COV=llvm-cov-$(COVERAGE_LLVM) LLVM_PROFDATA=llvm-profdata-$(COVERAGE_LLVM) \
+		cargo llvm-cov --show-missing-lines $(addprefix -p plimsoll-,$(COVERAGE_PACKAGES))
 
 # mpi-sys does not look again which library MPICC means, so its build is thrown away in between. Only
 # what depends on it is built again.

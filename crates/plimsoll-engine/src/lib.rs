@@ -15,6 +15,8 @@
 //! | `run::{runner, finish}` | a run from its first phase to its last |
 
 mod file_pool;
+#[cfg(all(test, feature = "loom"))]
+mod models;
 mod outcome;
 mod program;
 mod run;

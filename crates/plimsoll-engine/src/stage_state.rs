@@ -4,11 +4,12 @@ use crate::sync::{BlockedCount, Broadcast, ControllerWakeup, lock};
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Nanos, RankRow, RankTotals};
 use plimsoll_plan::{Pattern, Plan, Stage};
+use plimsoll_sync::Mutex;
+use plimsoll_sync::atomic::AtomicU64;
+use plimsoll_sync::atomic::Ordering::SeqCst;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The number of rounds is not known yet.
 const NO_ROUND: u64 = u64::MAX;

@@ -2,8 +2,9 @@
 
 use crate::lane_waker::LaneWaker;
 use plimsoll_measure::Nanos;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_sync::{Mutex, MutexGuard, lock};
+use std::sync::Arc;
 
 /// A wait ended early because the run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +52,17 @@ impl Deadline {
         self.lanes().push(lane);
     }
 
+    /// Whether no lane is notified.
+    #[cfg(all(test, feature = "loom"))]
+    pub(crate) fn has_no_lanes(&self) -> bool {
+        self.lanes().is_empty()
+    }
+
     pub(crate) fn unregister(&self, lane: &Arc<LaneWaker>) {
         self.lanes().retain(|l| !Arc::ptr_eq(l, lane));
     }
 
     fn lanes(&self) -> MutexGuard<'_, Vec<Arc<LaneWaker>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.lanes)
     }
 }

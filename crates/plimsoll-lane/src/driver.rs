@@ -77,6 +77,16 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 
     pub(crate) fn run(&mut self) -> Result<(), Deadlock> {
+        let ended = self.drive();
+        // Those spawned last were not polled. They own handles of the lane, which would own them; dropping one
+        // may spawn another.
+        while !self.state.background_tasks.borrow().is_empty() {
+            drop(self.state.background_tasks.take());
+        }
+        ended
+    }
+
+    fn drive(&mut self) -> Result<(), Deadlock> {
         while self.live_workers > 0 {
             self.take_background_tasks();
             // Only those that are ready now: workers that keep waking themselves or each other must
@@ -252,7 +262,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
         let wait = next.saturating_sub(state.now());
         if wait <= SPIN_BEFORE_DEADLINE_NS {
-            plimsoll_runtime::spin(Duration::from_nanos(wait));
+            plimsoll_sync::thread::spin(Duration::from_nanos(wait));
             self.poll_io(Some(Duration::ZERO));
             return Ok(());
         }
@@ -261,7 +271,8 @@ impl<'a, 'f> Driver<'a, 'f> {
         if state.waker.fall_asleep() {
             match timeout {
                 _ if self.poll_io(timeout) => {}
-                timeout => plimsoll_runtime::park(timeout),
+                Some(timeout) => plimsoll_sync::thread::park_timeout(timeout),
+                None => plimsoll_sync::thread::park(),
             }
             state.waker.wake_up();
         }

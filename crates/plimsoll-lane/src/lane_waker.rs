@@ -1,12 +1,13 @@
 //! The side of a lane that other threads may use: waking a worker, waking the lane.
 
-use plimsoll_runtime::ThreadHandle;
+use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
+use plimsoll_sync::atomic::{AtomicBool, fence};
+use plimsoll_sync::thread::{self, Thread};
+use plimsoll_sync::{Mutex, MutexGuard, lock};
 use polling::Poller;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 
 #[derive(Debug)]
@@ -28,14 +29,14 @@ impl LaneWaker {
             woken: Mutex::default(),
             has_pending: AtomicBool::new(false),
             asleep: AtomicBool::new(false),
-            thread: plimsoll_runtime::current(),
+            thread: thread::current(),
             poller: OnceLock::new(),
             counter: OnceLock::new(),
         }
     }
 
     fn woken(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.woken.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.woken)
     }
 
     /// The lane's poller, created by the first call.

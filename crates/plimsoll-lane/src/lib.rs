@@ -20,6 +20,8 @@ mod driver;
 mod event_queue;
 mod lane;
 mod lane_waker;
+#[cfg(all(test, feature = "loom"))]
+mod models;
 pub mod os;
 mod state;
 mod timed_events;

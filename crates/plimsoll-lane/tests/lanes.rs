@@ -51,6 +51,26 @@ fn virtual_time_jumps_in_the_order_of_the_timers() {
 }
 
 #[test]
+fn a_background_task_of_the_last_worker_is_dropped_with_it() {
+    let (lane, _) = lane(LaneKind::Virtual);
+    let held = Rc::new(());
+    let seen = Rc::downgrade(&held);
+    let worker: Task<'_> = Box::pin(async {
+        let (handle, held) = (lane.clone(), held);
+        lane.spawn_background(Box::pin(async move {
+            handle.uncancellable_sleep_until(u64::MAX).await;
+            drop(held);
+        }));
+    });
+    lane.run(vec![worker]).unwrap();
+    assert_eq!(
+        seen.strong_count(),
+        0,
+        "the lane and its task own each other"
+    );
+}
+
+#[test]
 fn workers_that_wait_for_nothing_are_a_deadlock_in_virtual_time() {
     let (lane, _) = lane(LaneKind::Virtual);
     let stuck: Task<'_> = Box::pin(std::future::pending());

@@ -5,8 +5,8 @@
 //! nothing completed are found without communication between the lanes.
 
 use crate::Nanos;
+use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Number of slots of an interval.
 const SLOTS_PER_INTERVAL: u32 = 512;

@@ -1,7 +1,7 @@
 //! Latency counters of one operation in one interval: the part of a histogram that lanes write.
 
 use crate::{MAX_LATENCY_NS, Nanos};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Half the counters of a power of two: three significant digits need 2048.
 const HALF_SUB_BUCKETS: usize = 1024;

@@ -2,9 +2,9 @@
 
 use crate::Nanos;
 use crate::counts::{index_of, value_of};
+use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The current operation of a worker: written by the worker with one plain store at its start and
 /// one at its end, and read by the controller when a window ends, even if the worker never returns.
@@ -16,6 +16,7 @@ pub struct InFlight(
 );
 
 // A cache line of its own, which the controller reads and no other worker writes.
+#[cfg(not(feature = "loom"))]
 const _: () = assert!(size_of::<InFlight>() == 64);
 
 /// Bits of the row's number plus one.
@@ -29,11 +30,18 @@ impl InFlight {
     #[inline(always)]
     pub fn begin(&self, row: u32, start: Nanos) {
         debug_assert!(row < (1 << ROW_BITS) - 1, "a Plan has fewer rows");
+        self.0.store(Self::word(row, start), Relaxed);
+    }
+
+    #[inline(always)]
+    fn word(row: u32, start: Nanos) -> u64 {
         let units = (start + (1 << UNIT_BITS) - 1) >> UNIT_BITS;
-        self.0.store(
-            units << ROW_BITS | u64::from((row as u16).wrapping_add(1)),
-            Relaxed,
-        );
+        units << ROW_BITS | u64::from((row as u16).wrapping_add(1))
+    }
+
+    /// Whether the current operation may be the one of this row that began at `start`.
+    pub(crate) fn holds(&self, row: u32, start: Nanos) -> bool {
+        self.0.load(Relaxed) == Self::word(row, start)
     }
 
     /// Notes that the operation has returned.

@@ -4,9 +4,9 @@ use crate::OpTimes;
 use crate::completions::{CompletionMarks, Completions};
 use crate::counts::{Counts, bump};
 use crate::latency::{ErrorCode, OpTotals};
+use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_sync::{Mutex, MutexGuard, lock};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How a lane records a row (an operation) of the results.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,6 +31,7 @@ pub(crate) struct RowBuffer {
     pub(crate) cpu_samples: AtomicU64,
 }
 
+#[cfg(not(feature = "loom"))]
 const _: () = assert!(std::mem::offset_of!(RowBuffer, response) < 64);
 
 /// Response times of an operation that may be paced.
@@ -85,7 +86,7 @@ impl IntervalBuffer {
 
     /// Failed operations, by row and error.
     pub(crate) fn errors(&self) -> MutexGuard<'_, ErrorCounts> {
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.errors)
     }
 
     /// Adds everything to `totals`, which has one entry per row. Returns the number of operations.

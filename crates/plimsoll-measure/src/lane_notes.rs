@@ -3,7 +3,8 @@
 use crate::gaps::{BusySpans, Gap, STALL_NS};
 use crate::in_flight::InFlight;
 use crate::{InFlightAges, Nanos, WindowBounds};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use plimsoll_sync::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// Notes of one lane; any thread may read them.
 pub(crate) struct LaneNotes(Mutex<Notes>);
@@ -35,7 +36,7 @@ impl LaneNotes {
     }
 
     fn lock(&self) -> MutexGuard<'_, Notes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        plimsoll_sync::lock(&self.0)
     }
 
     /// The word in which another worker of the lane writes its current operation.
@@ -45,8 +46,15 @@ impl LaneNotes {
         worker
     }
 
+    /// Notes an operation that has returned. Called by the lane, before its worker does anything else.
     pub(crate) fn cut(&self, window: u32, row: u32, start: Nanos) {
-        self.lock().cut.push(InFlightNote { window, row, start });
+        let mut notes = self.lock();
+        // From now on it is seen here, and no longer in its worker's word: not in both, if the controller
+        // reads before the worker ends it.
+        if let Some(word) = notes.workers.iter().find(|w| w.holds(row, start)) {
+            word.end();
+        }
+        notes.cut.push(InFlightNote { window, row, start });
     }
 
     pub(crate) fn slow(&self, row: u32, from: Nanos, to: Nanos) {

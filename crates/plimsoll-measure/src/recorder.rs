@@ -6,12 +6,13 @@ use crate::gaps::BusySpans;
 use crate::interval_buffer::IntervalBuffer;
 use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
 use crate::{InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState};
-use std::cell::{Cell, RefCell};
-use std::sync::atomic::{
+use plimsoll_sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use plimsoll_sync::{Mutex, MutexGuard};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 /// A buffer that a lane has finished with.
 pub(crate) struct Delivery {
@@ -148,8 +149,8 @@ impl LaneProgress {
         (delivered, current)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Mailbox> {
-        self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Mailbox> {
+        plimsoll_sync::lock(&self.mailbox)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The measured window: two instants that all lanes share.
 
 use crate::Nanos;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
-use std::sync::atomic::{Ordering::Release, fence};
-use std::sync::{Mutex, PoisonError};
+use plimsoll_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use plimsoll_sync::atomic::{Ordering::Release, fence};
+use plimsoll_sync::{Mutex, lock};
 
 /// Number and instants of a measured window, read as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl WindowState {
 
     /// Changes the three words while no reader accepts them.
     fn change<T>(&self, change: impl FnOnce() -> T) -> T {
-        let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writer = lock(&self.writers);
         let before = self.epoch.load(Relaxed);
         self.epoch.store(before.wrapping_add(1), Relaxed);
         fence(Release);
@@ -125,7 +125,7 @@ impl WindowState {
             if epoch.is_multiple_of(2) && self.epoch.load(Relaxed) == epoch {
                 return (epoch, bounds);
             }
-            std::hint::spin_loop();
+            plimsoll_sync::hint::spin_loop();
         }
     }
 }

@@ -1,10 +1,15 @@
 //! A set of numbers from which many threads take, and to which they give back, without a lock.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use plimsoll_sync::atomic::AtomicU64;
+use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
 /// Words of a processor's cache line; blocks that different threads work in do not share one.
+#[cfg(not(feature = "loom"))]
 const LINE: usize = 8;
+
+/// In a model, so that a small set has several levels.
+#[cfg(feature = "loom")]
+const LINE: usize = 1;
 
 /// Numbers in a cache line.
 pub(crate) const LINE_BITS: u32 = LINE as u32 * 64;

@@ -1,8 +1,8 @@
 //! Choosing entries of a fileset in round-robin order: existing or missing ones.
 
 use super::bits::{Bits, LINE_BITS};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use plimsoll_sync::atomic::{AtomicU32, AtomicU64};
 
 /// Minimum number of blocks of a set, so that every worker visits all of it.
 const MIN_BLOCKS_PER_SET: u32 = 64;
@@ -76,6 +76,11 @@ impl RankPart {
         existing & ours.fold(0, |word, bit| word | 1 << bit)
     }
 
+    /// The number of entries of the part, of `len` in all.
+    fn count(self, len: u32) -> u64 {
+        u64::from(len.saturating_sub(self.rank).div_ceil(self.ranks))
+    }
+
     /// Whether the entry belongs to the part.
     fn has(self, i: u32) -> bool {
         i % self.ranks == self.rank
@@ -147,7 +152,7 @@ impl Entries {
 
     /// Whether the entry is missing and idle.
     #[cfg(test)]
-    pub(super) fn is_idle_missing(&self, i: u32) -> bool {
+    pub(crate) fn is_idle_missing(&self, i: u32) -> bool {
         self.idle_missing.contains(i)
     }
 
@@ -243,20 +248,28 @@ impl Entries {
         }
     }
 
-    /// The result of choosing if no entry of the kind is idle: there is none only if no entry is
-    /// busy, because a busy one may become of the kind.
+    /// The result of choosing if no entry of the kind was idle: there is none only if none is of the kind,
+    /// idle or busy, and no other is busy, because a busy one may become of the kind.
     #[cold]
     pub(super) fn nothing(&self, kind: Existence) -> Choice {
         loop {
             let before = self.changes.load(Acquire);
-            // Idle ones are checked last: a busy one may have been released meanwhile.
-            if self.is_one_busy() || self.has_idle(kind) {
+            // Counted, because one that is released and taken meanwhile may never be seen idle or busy.
+            if self.count_of(kind) > 0 || self.is_one_busy() {
                 return Choice::AllBusy;
             }
             // If no entry has changed its kind, none was about to become of this kind.
             if self.changes.load(Acquire) == before {
                 return Choice::None;
             }
+        }
+    }
+
+    /// The number of entries of the kind, idle or busy.
+    fn count_of(&self, kind: Existence) -> u64 {
+        match kind {
+            Existence::Existing => self.existing_count(),
+            Existence::Missing => self.part.count(self.len()) - self.existing_count(),
         }
     }
 
@@ -369,7 +382,10 @@ mod tests {
         for (len, ranks) in [(10u32, 2u32), (10, 3), (200, 7), (64, 64)] {
             let mut all = Vec::new();
             for rank in 0..ranks {
-                let e = Entries::new(len, |_| 0, RankPart { rank, ranks });
+                let part = RankPart { rank, ranks };
+                let e = Entries::new(len, |_| 0, part);
+                let ours = (0..len).filter(|i| part.has(*i));
+                assert_eq!(part.count(len), ours.count() as u64);
                 let mut cursor = BlockCursor::default();
                 let mut own = Vec::new();
                 while let Choice::Taken(i) = e.choose(Existence::Missing, &mut cursor) {

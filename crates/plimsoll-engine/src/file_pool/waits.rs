@@ -3,11 +3,11 @@
 use super::entries::{Choice, Entries, Existence, RankPart};
 use crate::sync::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
 use plimsoll_lane::{Lane, LaneKind, Stopped};
+use plimsoll_sync::Mutex;
+use plimsoll_sync::atomic::Ordering::SeqCst;
+use plimsoll_sync::atomic::{AtomicUsize, fence};
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Mutex;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicUsize, fence};
 use std::task::Waker;
 
 /// Retries of a worker with a thread of its own before an entry is kept for it.

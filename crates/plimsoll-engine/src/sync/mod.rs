@@ -11,18 +11,16 @@ mod semaphore;
 
 pub(crate) use controller_wakeup::ControllerWakeup;
 pub(crate) use fifo::{Fifo, Woken};
+pub(crate) use plimsoll_sync::lock;
 pub(crate) use semaphore::Semaphore;
 
 use plimsoll_lane::{Lane, Stopped};
+use plimsoll_sync::Mutex;
+use plimsoll_sync::atomic::Ordering::{Relaxed, SeqCst};
+use plimsoll_sync::atomic::{AtomicU64, AtomicUsize, fence};
 use std::pin::Pin;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU64, AtomicUsize, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A queue in which each waiter waits for a grant.
 pub(crate) trait WaitQueue {

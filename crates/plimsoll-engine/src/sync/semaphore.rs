@@ -2,7 +2,7 @@
 
 use super::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
 use plimsoll_lane::{Lane, Stopped};
-use std::sync::Mutex;
+use plimsoll_sync::Mutex;
 use std::task::Waker;
 
 /// The semaphore of one worker's semblock.
@@ -162,6 +162,12 @@ impl Semaphore {
             Some(place) => Wait::at(self, place, lane, idle).await,
             None => Ok(()),
         }
+    }
+
+    /// Posts that nobody has taken.
+    #[cfg(all(test, feature = "loom"))]
+    pub(crate) fn posted(&self) -> u64 {
+        lock(&self.state).posted
     }
 
     /// Releases all posters, because the worker has ended.

@@ -242,9 +242,9 @@ impl WorkerContext {
             }
             Err(error) => {
                 self.owes_budget = false;
+                let counted = self.failed(row, subject, begun.start, end, error);
                 self.in_flight.end();
-                self.failed(row, subject, begun.start, end, error)
-                    .map(|()| None)
+                counted.map(|()| None)
             }
         }
     }
@@ -261,7 +261,9 @@ impl WorkerContext {
     ) -> Result<(), WorkerExit> {
         let paced = self.intended.is_some() || !self.limiter_usage.is_empty();
         if begun.cpu.is_some() || self.owes_budget || paced {
-            return self.record_slow_path(row, begun, end, moved);
+            let recorded = self.record_slow_path(row, begun, end, moved);
+            self.in_flight.end();
+            return recorded;
         }
         self.recorder
             .record(row, OpTimes::unpaced(begun.start, end), moved);
@@ -281,7 +283,6 @@ impl WorkerContext {
         let cpu = begun
             .cpu
             .and_then(|before| Some(self.lane.thread_cpu()? - before.get()));
-        self.in_flight.end();
         if self.owes_budget {
             self.pay_budget(row, begun.start, end)?;
         }

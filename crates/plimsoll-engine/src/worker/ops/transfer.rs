@@ -308,10 +308,10 @@ impl<S: Session> Worker<S> {
         self.context.in_flight.begin(row, start);
         let waited = self.session.aio_take(count, &mut done).await;
         let end = lane.now();
-        self.context.in_flight.end();
         if waited.is_err() {
             self.context.recorder.note_in_flight_at_end(row, start);
         }
+        self.context.in_flight.end();
         // The writes first: each completed before the wait did.
         self.record_completions(done)?;
         waited?;

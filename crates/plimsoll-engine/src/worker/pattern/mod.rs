@@ -175,8 +175,9 @@ impl<S: Session> Rank<'_, S> {
                 Ok(true)
             }
             Err(error) => {
+                let counted = self.failed(row, begun.start, end, error);
                 self.context.in_flight.end();
-                self.failed(row, begun.start, end, error).map(|()| false)
+                counted.map(|()| false)
             }
         }
     }

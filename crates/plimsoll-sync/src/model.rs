@@ -1,0 +1,35 @@
+//! Running models.
+
+use loom::thread::{Builder, JoinHandle};
+
+/// Words of a thread's stack: a lane with its loop and its workers needs more than loom's own.
+const STACK_WORDS: usize = 0x1_0000;
+
+/// Executes `model` in every order of its threads with at most `preemptions` switches from a thread that
+/// could proceed; `LOOM_MAX_PREEMPTIONS` raises the number. The model begins on a thread of its own and
+/// may have three more.
+///
+/// # Panics
+/// If an execution panics, or none of its threads can ever proceed.
+pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    let wanted = builder.preemption_bound.unwrap_or(0);
+    builder.preemption_bound = Some(preemptions.max(wanted));
+    builder.max_branches = 20_000;
+    let model = std::sync::Arc::new(model);
+    builder.check(move || {
+        let model = model.clone();
+        spawn(move || model())
+            .join()
+            .expect("a model ends at its first panic");
+    });
+}
+
+/// A thread of a model.
+///
+/// # Panics
+/// If the model has too many.
+pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let builder = Builder::new().stack_size(STACK_WORDS);
+    builder.spawn(body).expect("a model has few threads")
+}
