@@ -57,6 +57,28 @@ impl Change {
         }
     }
 
+    /// Adds a change to this one, if both are writes and the second continues the first.
+    pub(crate) fn goes_on_with(&mut self, next: &Self) -> bool {
+        match (self, next) {
+            (
+                Self::Write {
+                    path,
+                    offset,
+                    bytes,
+                },
+                Self::Write {
+                    path: to,
+                    offset: at,
+                    bytes: more,
+                },
+            ) if path == to && *offset + bytes.len() as u64 == *at => {
+                bytes.extend_from_slice(more);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a full disk refuses it: it takes room.
     #[must_use]
     pub fn takes_room(&self) -> bool {

@@ -16,4 +16,4 @@ mod states;
 pub use change::Change;
 pub use disk::{Disk, Tree};
 pub use recorder::{Fault, Recorder, Recording};
-pub use states::{Crash, CrashState};
+pub use states::{Contents, Crash, CrashState, Names};

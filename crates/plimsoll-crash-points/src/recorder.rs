@@ -35,7 +35,8 @@ pub enum Fault {
 pub struct Recording {
     /// The directory before.
     pub before: Disk,
-    /// Its changes, in their order, without those that failed.
+    /// Its changes, in their order, without those that failed. Writes that follow each other in one file
+    /// are one, of which a power cut may leave a part.
     pub changes: Vec<Change>,
     /// The changes that failed by a [`Fault`].
     pub failed: Vec<Change>,
@@ -154,7 +155,13 @@ impl Session<'_> {
             true => &mut self.failed,
             false => &mut self.changes,
         };
-        list.push(change);
+        let goes_on = !fails
+            && list
+                .last_mut()
+                .is_some_and(|last| last.goes_on_with(&change));
+        if !goes_on {
+            list.push(change);
+        }
         fails.then_some(number)
     }
 }

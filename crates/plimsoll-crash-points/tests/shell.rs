@@ -49,8 +49,7 @@ fn every_call_of_a_program_and_its_children_is_recorded() {
     let expected = [
         "mkdir d",
         "create d/a",
-        "write 3 bytes at 0 of d/a",
-        "write 3 bytes at 3 of d/a",
+        "write 6 bytes at 0 of d/a",
         "fsync d/a",
         "rename d/a to d/b",
         "link d/b to d/c",

@@ -1,0 +1,3 @@
+#![allow(missing_docs)]
+mod common;
+mod crash_points;
