@@ -180,7 +180,7 @@ const TIMES: [&str; 3] = ["--time=2s", "--warmup=0s", "--clock=virtual"];
 #[test]
 fn a_curve_goes_on_after_any_crash() {
     let bench = Bench::on_tmpfs();
-    let more = [&TIMES[..], &["--load=1,2", "--target=null:?latency=10ms"]].concat();
+    let more = [&TIMES[..], &["--load=1,3", "--target=null:?latency=10ms"]].concat();
     check(&CURVE, &bench, load_tests::command(&bench, "curve", &more));
 }
 
@@ -188,8 +188,9 @@ fn a_curve_goes_on_after_any_crash() {
 fn a_search_goes_on_after_any_crash() {
     let bench = Bench::on_tmpfs();
     let search = [
-        "--max-load=2",
-        "--start-load=2",
+        "--max-load=3",
+        "--start-load=3",
+        "--confirm-runs=2",
         "--target=null:?latency=10ms",
     ];
     let more = [&TIMES[..], &search].concat();

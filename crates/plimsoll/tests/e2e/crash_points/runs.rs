@@ -59,9 +59,7 @@ fn a_run_is_whole_or_recovered_after_any_crash() {
         ensure(state.changes < measured || published.len() == 1, || {
             "the results are lost".into()
         })?;
-        if root.exists() {
-            check_index(bench, &root, published.len())?;
-        }
+        check_index(bench, &root, published.len())?;
         recover(bench, "results", state)?;
         let (_, recovered) = directories(&root);
         ensure(state.changes < begun || recovered.len() == 1, || {

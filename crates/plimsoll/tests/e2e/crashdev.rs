@@ -1,3 +1,0 @@
-#![allow(missing_docs)]
-mod common;
-mod crash_points;
