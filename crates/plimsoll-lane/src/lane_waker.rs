@@ -16,7 +16,7 @@ pub(crate) struct LaneWaker {
     has_pending: AtomicBool,
     /// The lane sleeps or is about to: waking it takes a system call.
     asleep: AtomicBool,
-    thread: ThreadHandle,
+    thread: Thread,
     poller: OnceLock<Poller>,
     /// What a source of completions watches instead of the poller.
     counter: OnceLock<Arc<OwnedFd>>,

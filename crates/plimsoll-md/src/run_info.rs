@@ -117,16 +117,19 @@ impl RunInfo {
     /// If the file cannot be written; it is unchanged then.
     pub fn write(&self, position: &Position) -> Result<(), RunInfoError> {
         self.check()?;
-        let replace = || {
+        let replace = || -> io::Result<()> {
             let mut new = tempfile::Builder::new()
                 .prefix(".plimsoll-run-info-")
                 .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
                 .tempfile_in(parent(&self.path))?;
             new.write_all(lines(position).as_bytes())?;
             new.as_file().sync_all()?;
-            new.persist(&self.path).map_err(|e| e.error)
+            new.persist(&self.path).map_err(|e| e.error)?;
+            // A file system that cannot sync a directory brings names to the device by itself.
+            let _ = std::fs::File::open(parent(&self.path)).and_then(|dir| dir.sync_all());
+            Ok(())
         };
-        replace().map(|_| ()).map_err(|e| self.not_written(e))
+        replace().map_err(|e| self.not_written(e))
     }
 
     fn not_written(&self, error: io::Error) -> RunInfoError {

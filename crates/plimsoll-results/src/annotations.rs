@@ -1,7 +1,7 @@
 //! Annotations of results by the user: tags and a note, in a file of their own beside the figures.
 
 use crate::document::{Directory, Document};
-use crate::whole_file::replace;
+use crate::whole_file::{replace, sync_dir};
 use crate::{ANNOTATIONS_FILE, Kind, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,7 +126,8 @@ impl Annotations {
         change(&mut now);
         let path = dir.join(ANNOTATIONS_FILE);
         if now == Self::default() && before != now {
-            std::fs::remove_file(&path).map_err(ResultsError::io("remove", &path))?;
+            let removed = std::fs::remove_file(&path).and_then(|()| sync_dir(dir));
+            removed.map_err(ResultsError::io("remove", &path))?;
         } else if before != now {
             replace(&path, &now.to_json())?;
         }

@@ -8,7 +8,9 @@ use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
 use crate::renames::{self, Rename};
 use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
-use crate::whole_file::{replace, replace_unsynced, write_new};
+use crate::whole_file::{
+    create_dirs, replace, replace_unsynced, sync_dir, sync_if_there, write_new,
+};
 use crate::{
     COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveEvent,
     LiveRun, Percentiles, RUN_FILE, ResultsError, Run, recompute, upgrade,
@@ -146,7 +148,11 @@ impl RunWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses, or if there is a draft.
     pub fn draft(&mut self, run: &Run) -> Result<(), ResultsError> {
-        replace(&self.dir.path().join(DRAFT_FILE), &run.to_json())
+        // Where there is a draft, the series have their names.
+        sync_dir(self.dir.path()).map_err(ResultsError::io("write", self.dir.path()))?;
+        replace(&self.dir.path().join(DRAFT_FILE), &run.to_json())?;
+        // So that a power cut does not take the directory with it.
+        sync_dir(&self.root).map_err(ResultsError::io("write", self.dir.path()))
     }
 
     /// Writes `run.json` and gives the directory its name: the workload, the local time at the
@@ -158,6 +164,9 @@ impl RunWriter {
     pub fn finish(self, run: &Run) -> Result<RunDir, ResultsError> {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
+        for name in [COMMANDS_FILE, LIVE_FILE] {
+            sync_if_there(&hidden.join(name))?;
+        }
         // As a whole, so that an existing file is always complete.
         replace(&hidden.join(RUN_FILE), &run.to_json())?;
         let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
@@ -211,6 +220,7 @@ impl Directory<Run> {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the run is then as it was.
     pub fn replace_run(&self, run: &Run) -> Result<(), ResultsError> {
+        sync_if_there(&self.path().join(COMMANDS_FILE))?;
         replace(&self.path().join(RUN_FILE), &run.to_json())
     }
 
@@ -221,10 +231,10 @@ impl Directory<Run> {
     /// [`ResultsError::Io`] if the file system refuses, or if the file is there.
     pub fn add(&self, name: &str, text: &str) -> Result<(), ResultsError> {
         let path = self.path().join(name);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(ResultsError::io("create", parent))?;
-        }
-        write_new(&path, text)
+        let parent = path.parent().unwrap_or(self.path());
+        create_dirs(parent)?;
+        write_new(&path, text)?;
+        sync_dir(parent).map_err(ResultsError::io("write", &path))
     }
 
     /// Opens `commands.log`, to append what a command of the user prints; the results may still be being

@@ -8,7 +8,7 @@ use crate::{
     ClockKind, CurvePoint, FIND_FILE, Reason, ResultsError, Run, RunDir, RunWriter, Verdict,
 };
 use plimsoll_plan::{Criteria, Plan};
-use plimsoll_points::{LoadLine, Purpose, Search, SearchEnd, TrialRun};
+use plimsoll_points::{LoadLine, Purpose, Search, SearchEnd, Step, TrialRun};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -118,6 +118,26 @@ impl Collection for LoadSearch {
     fn directory_name(&self) -> String {
         format!("{}-find", self.workload)
     }
+
+    fn list_unlisted_runs(writer: &mut FindWriter) -> Result<(), ResultsError> {
+        let search = writer.document();
+        let Step::Measure(load, purpose) = search.selection.search.next(&search.trials()) else {
+            return Ok(());
+        };
+        let dir = writer.dir().listed(&name_of(search, load));
+        let Ok(run) = dir.read_with(search.percentiles_shown.as_ref()) else {
+            return Ok(());
+        };
+        let is_it = run.plan.metric.as_ref().is_some_and(|m| m.load == load)
+            && run.target.system == search.target.system
+            && run.plan.seed == search.seed
+            && run.plan.filesets == search.plan.filesets;
+        let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
+        match is_it && ended {
+            true => writer.add(&run, &dir, load, purpose),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Document for LoadSearch {
@@ -153,8 +173,7 @@ impl CollectionWriter<LoadSearch> {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<RunWriter, ResultsError> {
-        let name = format!("run-{:02}-load-{load}", self.document().runs.len() + 1);
-        self.run_writer(&name, plan, started, clock)
+        self.run_writer(&name_of(self.document(), load), plan, started, clock)
     }
 
     /// Adds a run, whose results are in the directory `dir`, and writes the search.
@@ -190,6 +209,11 @@ impl CollectionWriter<LoadSearch> {
             search.selection.load_line = search.selection.search.load_line(&search.trials());
         })
     }
+}
+
+/// Name of the results of the next run.
+fn name_of(search: &LoadSearch, load: u64) -> String {
+    format!("run-{:02}-load-{load}", search.runs.len() + 1)
 }
 
 /// Returns the distance of a run from its criteria; `None` for a run with errors, because to repeat

@@ -1,6 +1,6 @@
 //! Names and roots of results directories.
 
-use crate::whole_file::sync_dir;
+use crate::whole_file::{create_dirs, rename_to_free_name, sync_dir};
 use crate::{ResultsError, Verdict};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ impl CreatedRoot {
     /// Creates a root if it is missing.
     pub(crate) fn make(root: &Path) -> Result<Option<Self>, ResultsError> {
         let made = (!root.exists()).then(|| Self(root.to_owned()));
-        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        create_dirs(root)?;
         Ok(made)
     }
 }
@@ -28,30 +28,24 @@ impl Drop for CreatedRoot {
     }
 }
 
-/// Renames `hidden` to the first free name.
+/// Renames `hidden` to the first free name. When this returns, all of it is on the device if its files
+/// were.
 pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
+    // What has the name must have the files.
+    sync_dir(hidden).map_err(ResultsError::io("write", hidden))?;
     for n in 1..=MAX_RUNS_PER_SECOND {
         let path = match n {
             1 => root.join(name),
             n => root.join(format!("{name}-{n}")),
         };
-        // An empty directory takes the name, for only an empty one is replaced by a rename.
-        match std::fs::create_dir(&path) {
-            Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(e) => return Err(ResultsError::io("create", &path)(e)),
+        match rename_to_free_name(hidden, &path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            renamed => {
+                let synced = renamed.and_then(|()| sync_dir(root));
+                synced.map_err(ResultsError::io("rename the results to", &path))?;
+                return Ok(path);
+            }
         }
-        return match std::fs::rename(hidden, &path) {
-            Ok(()) => {
-                sync_dir(root);
-                Ok(path)
-            }
-            Err(e) => {
-                // Ours and empty; if even this fails the rename's error says more.
-                let _ = std::fs::remove_dir(&path);
-                Err(ResultsError::io("rename the results to", &path)(e))
-            }
-        };
     }
     let full = io::Error::new(
         io::ErrorKind::AlreadyExists,

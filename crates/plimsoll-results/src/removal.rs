@@ -1,6 +1,7 @@
 //! Deletion of results: only files that Plimsoll wrote, and only when no process writes to them.
 
 use crate::staging::{self, lock};
+use crate::whole_file::sync_dir;
 use crate::{
     ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, COMPARISON_FILE, CURVE_FILE, CurveDir,
     DISCLOSURE_SUFFIX, DRAFT_FILE, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE, Kind,
@@ -116,7 +117,11 @@ impl Removal {
     /// [`ResultsError::Io`] if the file system refuses; what is left is still results.
     pub fn execute(self) -> Result<(), ResultsError> {
         for RemovalPart { dir, files } in &self.parts {
-            for file in files {
+            for (i, file) in files.iter().enumerate() {
+                // By the last one the directory is known, also after a power cut.
+                if i > 0 && i + 1 == files.len() {
+                    sync_dir(dir).map_err(ResultsError::io("remove", file))?;
+                }
                 std::fs::remove_file(file).map_err(ResultsError::io("remove", file))?;
             }
             std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))?;
@@ -218,14 +223,14 @@ impl Removal {
         if !staging::is_hidden(dir) {
             return Err(ResultsError::Foreign { path });
         }
-        if !staging::is_abandoned(dir) {
+        if !staging::is_abandoned(dir) && !staging::is_unclaimed(dir) {
             return Err(ResultsError::InUse { path });
         }
         let (mut files, mut owner) = (vec![], vec![]);
         for (path, is_dir) in entries(dir)? {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
             match name {
-                staging::OWNER_FILE => owner.push(path),
+                staging::OWNER_FILE | staging::UNLOCKED_OWNER_FILE => owner.push(path),
                 _ if staging::STAGING_FILES.contains(&name) && !is_dir => files.push(path),
                 _ if staging::id_of(name).is_some() && !is_dir => files.push(path),
                 RANKS_DIR if is_dir => self.ranks(&path)?,

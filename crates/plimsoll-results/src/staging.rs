@@ -1,5 +1,6 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
+use crate::whole_file::sync_dir;
 use crate::{
     COMMANDS_FILE, CURVE_FILE, DRAFT_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
     PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError,
@@ -8,6 +9,7 @@ use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Prefix of names of hidden directories; random characters follow.
@@ -34,7 +36,11 @@ pub(crate) const STAGING_FILES: [&str; 10] = [
 ];
 
 /// The owner file until it is locked.
-const UNLOCKED_OWNER_FILE: &str = ".owner-unlocked";
+pub(crate) const UNLOCKED_OWNER_FILE: &str = ".owner-unlocked";
+
+/// Age from which a hidden directory without an owner file is one of a process that has crashed: others
+/// have one within milliseconds.
+const UNCLAIMED_AGE: Duration = Duration::from_secs(60);
 
 /// Maximum number of bytes of an owner file.
 const MAX_OWNER_FILE_BYTES: u64 = 512;
@@ -96,7 +102,11 @@ fn create_owner_file(dir: &Path) -> io::Result<File> {
         locked => locked?,
     }
     file.write_all(owner_line(std::process::id()).as_bytes())?;
+    // A part of it would not tell whose the directory is, which could then never be finished or removed.
+    file.sync_all()?;
     std::fs::rename(&unlocked, dir.join(OWNER_FILE))?;
+    // Before any other file: whatever a crash leaves of those has an owner.
+    sync_dir(dir)?;
     Ok(file)
 }
 
@@ -135,8 +145,11 @@ fn remove_abandoned(root: &Path) {
         if is_dir
             && entry.file_name().to_str().and_then(id_of).is_some()
             && !can_be_finished(&entry.path())
-            && let Some(_lock) = lock_of_gone_owner(&entry.path())
         {
+            let _lock = match lock_of_gone_owner(&entry.path()) {
+                None if !is_unclaimed(&entry.path()) => continue,
+                lock => lock,
+            };
             let _ = remove_own(&entry.path());
         }
     }
@@ -158,6 +171,20 @@ pub(crate) fn is_hidden(dir: &Path) -> bool {
 /// Whether the writer of a hidden directory of this machine is gone.
 pub(crate) fn is_abandoned(dir: &Path) -> bool {
     lock_of_gone_owner(dir).is_some()
+}
+
+/// Whether the writer of a hidden directory has crashed before it had an owner file: nothing else is in the
+/// directory, and has not been for a while.
+pub(crate) fn is_unclaimed(dir: &Path) -> bool {
+    let age = || -> io::Result<Duration> {
+        let changed = std::fs::symlink_metadata(dir)?.modified()?;
+        changed.elapsed().map_err(io::Error::other)
+    };
+    let is_other = |entry: io::Result<std::fs::DirEntry>| {
+        entry.map_or(true, |entry| entry.file_name() != UNLOCKED_OWNER_FILE)
+    };
+    let is_empty = std::fs::read_dir(dir).is_ok_and(|mut entries| !entries.any(is_other));
+    is_empty && age().is_ok_and(|age| age >= UNCLAIMED_AGE)
 }
 
 /// The lock of a directory's owner file, if its owner does not hold it any more.
@@ -189,12 +216,21 @@ fn is_at(file: &File, path: &Path) -> bool {
 /// Removes the files that a run writes, then the directory, if nothing else is in it. The owner
 /// file goes last, so that the rest is found again should this be interrupted.
 fn remove_own(dir: &Path) -> io::Result<()> {
-    let names = STAGING_FILES.iter().chain([&OWNER_FILE]);
-    let paths: Vec<PathBuf> = names.map(|n| dir.join(n)).collect();
+    let names = STAGING_FILES
+        .iter()
+        .chain([&UNLOCKED_OWNER_FILE, &OWNER_FILE]);
+    let mut paths: Vec<PathBuf> = names.map(|n| dir.join(n)).collect();
     for entry in std::fs::read_dir(dir)? {
-        if !paths.contains(&entry?.path()) {
+        let entry = entry?;
+        if paths.contains(&entry.path()) {
+            continue;
+        }
+        // Of a process that was killed while it replaced a file.
+        let is_new = entry.file_name().to_str().and_then(id_of).is_some();
+        if !is_new || !entry.file_type()?.is_file() {
             return Ok(());
         }
+        paths.insert(0, entry.path());
     }
     for path in &paths {
         match std::fs::remove_file(path) {
@@ -222,8 +258,31 @@ mod tests {
     fn what_a_killed_run_left_is_removed() {
         let root = tempfile::tempdir().unwrap();
         let left = abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
+        // It was killed while it wrote its draft.
+        std::fs::write(left.join(".plimsoll-bY18zz"), "{").unwrap();
         let hidden = StagingDir::create(root.path()).unwrap();
         assert!(!left.exists() && hidden.path().join(OWNER_FILE).exists());
+    }
+
+    #[test]
+    fn what_a_process_left_that_crashed_before_it_had_an_owner_file_is_removed_later() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = [".plimsoll-aZ09xx", ".plimsoll-aZ09xy"].map(|name| root.path().join(name));
+        for dir in &dirs {
+            std::fs::create_dir(dir).unwrap();
+        }
+        std::fs::write(dirs[1].join(UNLOCKED_OWNER_FILE), "plim").unwrap();
+        let _first = StagingDir::create(root.path()).unwrap();
+        assert!(
+            dirs.iter().all(|dir| dir.exists()),
+            "they may have just begun"
+        );
+        let before = std::time::SystemTime::now() - 2 * UNCLAIMED_AGE;
+        for dir in &dirs {
+            File::open(dir).unwrap().set_modified(before).unwrap();
+        }
+        let _second = StagingDir::create(root.path()).unwrap();
+        assert!(!dirs.iter().any(|dir| dir.exists()));
     }
 
     #[test]

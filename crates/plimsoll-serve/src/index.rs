@@ -5,11 +5,12 @@
 //! in it are only added, replaced or removed whole, which changes that time.
 
 use crate::filter::{Filter, Listing};
-use plimsoll_results::{Entry, Kind, ResultsError, directories};
+use plimsoll_results::{Entry, Kind, ResultsError, directories, open_regular};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Statement, params, params_from_iter};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -110,11 +111,23 @@ struct DirSnapshot {
 
 impl Index {
     /// Opens the index of a root in a file, which is created if it is missing. One of another version
-    /// or of another root is re-created.
+    /// or of another root is re-created, and so is one that a power failure has damaged.
     ///
     /// # Errors
     /// The file is something else or cannot be used.
     pub fn open(root: &Path, path: &Path) -> Result<Self, IndexError> {
+        match Self::open_whole(root, path) {
+            Err(IndexError::Database { source, .. }) if is_damage(&source) && is_ours(path) => {
+                // What a power failure destroyed is read again.
+                remove_database(path);
+                Self::open_whole(root, path)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens the file, unless it is damaged.
+    fn open_whole(root: &Path, path: &Path) -> Result<Self, IndexError> {
         let failed = |source| IndexError::Database {
             path: path.to_owned(),
             source,
@@ -142,9 +155,9 @@ impl Index {
         }
         // Two servers of one root share the file.
         db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
-        // What a power failure destroys is read again.
         db.pragma_update(None, "synchronous", "off")
             .map_err(failed)?;
+        check_whole(&db).map_err(failed)?;
         Self::prepare(db, root).map_err(failed)
     }
 
@@ -337,6 +350,39 @@ impl Index {
     }
 }
 
+/// Checks that no page of the database is lost.
+fn check_whole(db: &Connection) -> rusqlite::Result<()> {
+    let found: String = db.query_row("pragma quick_check(1)", [], |r| r.get(0))?;
+    match found == "ok" {
+        true => Ok(()),
+        false => Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+            Some(found),
+        )),
+    }
+}
+
+/// Whether an error says that a file is damaged, and not that it cannot be read or written.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt)
+}
+
+/// Whether a file is a database with our id, whatever its pages hold.
+fn is_ours(path: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut header = [0; 100];
+    let read = open_regular(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header.starts_with(MAGIC) && header[68..72] == APPLICATION.to_be_bytes()
+}
+
+/// Removes a database and the journal beside it, if it can be removed.
+fn remove_database(path: &Path) {
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    let _ = std::fs::remove_file(journal);
+    let _ = std::fs::remove_file(path);
+}
+
 fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i32> {
     db.pragma_query_value(None, name, |r| r.get(0))
 }
@@ -444,4 +490,75 @@ fn condition(filter: &Filter) -> (String, Vec<Value>) {
         );
     }
     (parts.join(" and "), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abandoned::tests::left;
+    use plimsoll_results::AbandonedRun;
+
+    const RUNS: usize = 12;
+
+    /// A root with so many results, and the bytes of its index.
+    fn indexed(place: &Path) -> (PathBuf, PathBuf, Vec<u8>) {
+        let (root, file) = (place.join("results"), place.join("index.sqlite"));
+        std::fs::create_dir(&root).unwrap();
+        for n in 0..RUNS {
+            left(&root, &format!("{n:06}"));
+        }
+        for run in AbandonedRun::find(&[root.clone()]) {
+            run.finish().unwrap();
+        }
+        assert_eq!(names(&root, &file), RUNS);
+        let bytes = std::fs::read(&file).unwrap();
+        (root, file, bytes)
+    }
+
+    /// The number of results that the index in a file lists.
+    fn names(root: &Path, file: &Path) -> usize {
+        let mut index = Index::open(root, file).unwrap();
+        index.refresh().unwrap();
+        let page = index.list(&Listing {
+            filter: Filter::default(),
+            page: 1,
+            per_page: 100,
+        });
+        page.unwrap().results.len()
+    }
+
+    /// The pages of an index are written without being synced.
+    #[test]
+    fn an_index_that_lost_any_page_in_a_power_cut_is_made_again() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, file, bytes) = indexed(place.path());
+        let page = 4096;
+        assert!(bytes.len() > 4 * page && bytes.len() % page == 0);
+        for lost in (page..bytes.len()).step_by(page) {
+            let mut zeros = bytes.clone();
+            zeros[lost..lost + page].fill(0);
+            for text in [zeros, bytes[..lost].to_vec(), bytes[..lost - 1000].to_vec()] {
+                std::fs::write(&file, text).unwrap();
+                assert_eq!(names(&root, &file), RUNS, "{lost}");
+                assert_eq!(names(&root, &file), RUNS, "{lost} again");
+            }
+        }
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(names(&root, &file), RUNS);
+    }
+
+    #[test]
+    fn a_damaged_database_of_another_program_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, file, mut bytes) = indexed(place.path());
+        bytes[68..72].fill(7);
+        bytes[4096..].fill(0);
+        std::fs::write(&file, &bytes).unwrap();
+        assert!(Index::open(&root, &file).is_err());
+        assert!(std::fs::read(&file).unwrap() == bytes, "it is as it was");
+        // Nothing tells whose this is.
+        std::fs::write(&file, [0; 8192]).unwrap();
+        let error = Index::open(&root, &file).unwrap_err();
+        assert!(matches!(error, IndexError::Foreign { .. }), "{error}");
+    }
 }

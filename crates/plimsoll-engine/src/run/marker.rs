@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// Name of the marker file.
 pub(crate) const MARKER: &str = ".plimsoll";
 
+/// Name of the marker file until all of it is written: a crash may leave one.
+const NEW_MARKER: &[u8] = b".plimsoll.new";
+
 /// A file system's own directory in its root, which does not make the root foreign.
 pub(crate) const IGNORED_ENTRIES: &[u8] = b"lost+found";
 
@@ -368,8 +371,10 @@ pub(crate) fn look<T: Target>(
         return Ok(GuardState::Nothing);
     };
     let Some(text) = marker else {
-        let foreign = |(name, kind): &(Vec<u8>, EntryKind)| {
-            !(name == IGNORED_ENTRIES && *kind == EntryKind::Dir)
+        let foreign = |(name, kind): &(Vec<u8>, EntryKind)| match kind {
+            EntryKind::Dir => name != IGNORED_ENTRIES,
+            EntryKind::File => name != NEW_MARKER,
+            _ => true,
         };
         return if entries.iter().any(foreign) {
             Err(GuardError::Foreign(shown))

@@ -45,7 +45,15 @@ impl SystemCalls {
             }
             // Without this the new name could survive a power failure, and the bytes not.
             rustix::fs::fdatasync(&fd)?;
-            rustix::fs::renameat(&parent, &beside[..], &parent, &*name)
+            rustix::fs::renameat(&parent, &beside[..], &parent, &*name)?;
+            // Nor could files survive without the name of the marker that tells whose they are.
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let names = rustix::fs::openat(&parent, ".", flags, Mode::empty())?;
+            match rustix::fs::fsync(&names) {
+                // The file system brings names to the device by itself.
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+                synced => synced,
+            }
         };
         write().map_err(|e| {
             // No half of a file must stay behind.

@@ -15,6 +15,7 @@ mod command_line;
 mod common;
 mod compare;
 mod contents;
+mod crash_points;
 mod curve;
 mod curve_nfs;
 mod disclosure;

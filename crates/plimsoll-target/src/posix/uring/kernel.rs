@@ -3,9 +3,14 @@
 use io_uring::{IoUring, Probe, opcode};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// Entries of the ring that is created to learn what the kernel offers.
 const PROBE_ENTRIES: u32 = 4;
+
+/// Attempts to create a ring where no more memory may be locked, and the pause between two: 2 s in all.
+const MAX_RETRIES: u32 = 100;
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where a kernel with io_uring says whether it is switched off (since Linux 6.6).
 const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
@@ -24,8 +29,23 @@ pub(super) enum RingSetup {
 impl RingSetup {
     const ALL: [Self; 3] = [Self::Deferred, Self::Cooperative, Self::Plain];
 
-    /// Creates a ring with room for `completions` that have not been taken.
+    /// Creates a ring with room for `completions` that have not been taken. The kernel frees the memory of rings
+    /// that were closed a moment later, until when it counts against the limit of the user: where no more may be
+    /// locked, it is tried again for a while.
     pub(super) fn build(self, entries: u32, completions: u32) -> io::Result<IoUring> {
+        let mut attempts = 0;
+        loop {
+            match self.try_build(entries, completions) {
+                Err(e) if e.raw_os_error() == Some(libc::ENOMEM) && attempts < MAX_RETRIES => {
+                    attempts += 1;
+                    std::thread::sleep(RETRY_PAUSE);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn try_build(self, entries: u32, completions: u32) -> io::Result<IoUring> {
         let mut builder = IoUring::builder();
         builder.setup_cqsize(completions).dontfork();
         match self {

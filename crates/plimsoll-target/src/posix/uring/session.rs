@@ -251,7 +251,7 @@ impl UringSession {
         }
         self.has_registered_content = true;
         let pool = self.calls().calls.source.pool().clone();
-        if !pool.is_composed() {
+        if !pool.is_composed() && may_lock(pool.longest()) {
             self.calls().pool = self.ring.register_content(&pool);
         }
     }
@@ -313,4 +313,16 @@ impl Drop for UringSession {
             self.ring.forget_memory(registered.index);
         }
     }
+}
+
+/// Part of the memory that a user may lock up to which one lane registers contents: the rest is for the rings of
+/// all lanes of all processes of that user.
+const LOCKED_PART: u64 = 16;
+
+/// Whether a lane may have so much memory locked for the contents of writes.
+fn may_lock(bytes: usize) -> bool {
+    use rustix::process::{Resource, geteuid, getrlimit};
+    // Root is not limited.
+    let limit = getrlimit(Resource::Memlock).current;
+    geteuid().is_root() || limit.is_none_or(|limit| bytes as u64 <= limit / LOCKED_PART)
 }

@@ -1,0 +1,200 @@
+//! Programs that are recorded, or whose changes fail.
+
+use crate::decode::Caller;
+use crate::seccomp::{self, Listener};
+use crate::{Change, Disk};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Time between two looks at whether a program has ended.
+const POLL_TIME: Duration = Duration::from_millis(10);
+
+/// Longest that a program may take.
+const MAX_TIME: Duration = Duration::from_secs(90);
+
+/// Runs programs and records what they do to the files below a directory.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    root: PathBuf,
+}
+
+/// Errors that a program gets from its system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// `ENOSPC` from the change of this number on, counted from 0 among those that take room.
+    FullFrom(usize),
+    /// `EIO` at the write or sync of this number, counted from 0 among these.
+    BrokenAt(usize),
+}
+
+/// What a program did.
+#[derive(Debug)]
+pub struct Recording {
+    /// The directory before.
+    pub before: Disk,
+    /// Its changes, in their order, without those that failed. Writes that follow each other in one file
+    /// are one, of which a power cut may leave a part.
+    pub changes: Vec<Change>,
+    /// The changes that failed by a [`Fault`].
+    pub failed: Vec<Change>,
+    /// How the program ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said besides.
+    pub stderr: String,
+}
+
+impl Recorder {
+    /// A recorder of changes below a directory, which exists.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn of(root: &Path) -> io::Result<Self> {
+        let root = root.canonicalize()?;
+        Ok(Self { root })
+    }
+
+    /// Runs a program to its end.
+    ///
+    /// # Errors
+    /// If the system cannot record it (Linux 5.6 can, unless a container forbids it), or if it changed files
+    /// in a way that is not understood.
+    pub fn record(&self, command: Command) -> io::Result<Recording> {
+        self.run(command, None)
+    }
+
+    /// Runs a program to its end, some of whose changes fail.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn record_with(&self, command: Command, fault: Fault) -> io::Result<Recording> {
+        self.run(command, Some(fault))
+    }
+
+    fn run(&self, mut command: Command, fault: Option<Fault>) -> io::Result<Recording> {
+        let before = Disk::read(&self.root)?;
+        let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        command
+            .stdin(Stdio::null())
+            .stdout(out.try_clone()?)
+            .stderr(err.try_clone()?);
+        let (mut child, listener) = seccomp::start(&mut command).map_err(|e| {
+            let text = "a program cannot be recorded here (seccomp_unotify of Linux 5.6)";
+            io::Error::new(e.kind(), format!("{text}: {e}"))
+        })?;
+        let mut session = Session {
+            root: &self.root,
+            fault,
+            seen: 0,
+            changes: vec![],
+            failed: vec![],
+        };
+        let status = session.follow(&mut child, &listener);
+        if status.is_err() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let recording = Recording {
+            before,
+            changes: session.changes,
+            failed: session.failed,
+            status: status?,
+            stdout: text_of(&mut out)?,
+            stderr: text_of(&mut err)?,
+        };
+        recording.check(&self.root)?;
+        Ok(recording)
+    }
+}
+
+/// A program that is being recorded.
+struct Session<'a> {
+    root: &'a Path,
+    fault: Option<Fault>,
+    /// Number of changes so far of the kind that fails.
+    seen: usize,
+    changes: Vec<Change>,
+    failed: Vec<Change>,
+}
+
+impl Session<'_> {
+    fn follow(&mut self, child: &mut Child, listener: &Listener) -> io::Result<ExitStatus> {
+        let begun = Instant::now();
+        loop {
+            if let Some(call) = listener.next(POLL_TIME)? {
+                let change = Caller::of(&call, self.root).change(&call);
+                let error = change.map(|change| change.and_then(|c| self.take(c)));
+                listener.answer(&call, error?)?;
+            } else if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if begun.elapsed() > MAX_TIME {
+                return Err(io::Error::other("the program did not end"));
+            }
+        }
+    }
+
+    /// Takes note of a change; the error with which it fails, if it does.
+    fn take(&mut self, change: Change) -> Option<i32> {
+        let (counts, number) = match self.fault {
+            Some(Fault::FullFrom(_)) => (change.takes_room(), libc::ENOSPC),
+            Some(Fault::BrokenAt(_)) => (change.reaches_device(), libc::EIO),
+            None => (false, 0),
+        };
+        let fails = match self.fault {
+            Some(Fault::FullFrom(first)) => counts && self.seen >= first,
+            Some(Fault::BrokenAt(at)) => counts && self.seen == at,
+            None => false,
+        };
+        self.seen += usize::from(counts);
+        let list = match fails {
+            true => &mut self.failed,
+            false => &mut self.changes,
+        };
+        let goes_on = !fails
+            && list
+                .last_mut()
+                .is_some_and(|last| last.goes_on_with(&change));
+        if !goes_on {
+            list.push(change);
+        }
+        fails.then_some(number)
+    }
+}
+
+impl Recording {
+    /// Whether the changes lead from what was there to what is there.
+    fn check(&self, root: &Path) -> io::Result<()> {
+        let mut disk = self.before.clone();
+        for change in &self.changes {
+            disk.apply(change)
+                .map_err(|e| io::Error::other(format!("{e}: {}", change.summary())))?;
+        }
+        let (made, found) = (disk.present(), Disk::read(root)?.present());
+        if made == found {
+            return Ok(());
+        }
+        let differs = |path: &&PathBuf| made.get(*path) != found.get(*path);
+        let path = made.keys().chain(found.keys()).find(differs);
+        Err(io::Error::other(format!(
+            "{} was changed in a way that was not recorded",
+            path.map_or(String::new(), |path| path.display().to_string())
+        )))
+    }
+
+    /// Number of the changes up to and with the first of this kind; `None` if there is none.
+    pub fn end_of(&self, is_it: impl FnMut(&Change) -> bool) -> Option<usize> {
+        self.changes.iter().position(is_it).map(|at| at + 1)
+    }
+}
+
+fn text_of(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

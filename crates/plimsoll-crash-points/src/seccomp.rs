@@ -1,0 +1,210 @@
+//! A filter by which the kernel asks this process before a program executes certain system calls.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// Number of the listening descriptor in the program: beyond those that programs open themselves.
+const LISTENER: i32 = 1000;
+
+/// System calls that the kernel asks about, on every processor.
+const CALLS: [i64; 23] = [
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_pwrite64,
+    libc::SYS_pwritev,
+    libc::SYS_pwritev2,
+    libc::SYS_ftruncate,
+    libc::SYS_truncate,
+    libc::SYS_fallocate,
+    libc::SYS_copy_file_range,
+    libc::SYS_sendfile,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_unlinkat,
+    libc::SYS_mkdirat,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_sync_file_range,
+    libc::SYS_syncfs,
+    libc::SYS_sync,
+];
+
+/// Those that only older instruction sets have.
+#[cfg(target_arch = "x86_64")]
+const OLDER_CALLS: [i64; 8] = [
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_rename,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_unlink,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER_CALLS: [i64; 0] = [];
+
+/// `AUDIT_ARCH_…` of `linux/audit.h`.
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// A call that a program waits with.
+pub(crate) type Call = libc::seccomp_notif;
+
+/// The side of the kernel's questions.
+pub(crate) struct Listener(OwnedFd);
+
+/// Starts a program that waits with each of these calls until [`Listener::answer`] has answered.
+///
+/// # Errors
+/// Those of the system: it may lack the calls (Linux 5.6 has them), or a container may forbid them.
+pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
+    let mut filter = filter();
+    let length = u16::try_from(filter.len()).expect("a filter is short");
+    let install = move || {
+        let program = libc::sock_fprog {
+            len: length,
+            filter: filter.as_mut_ptr(),
+        };
+        install(&program)
+    };
+    // SAFETY: between fork and exec only system calls are made; the filter was built before.
+    unsafe { command.pre_exec(install) };
+    let mut child = command.spawn()?;
+    let pid = Pid::from_child(&child);
+    let listener = pidfd_open(pid, PidfdFlags::empty())
+        .and_then(|process| pidfd_getfd(process, LISTENER, PidfdGetfdFlags::empty()));
+    match listener {
+        Ok(listener) => Ok((child, Listener(listener))),
+        Err(e) => {
+            // It would wait for an answer without end.
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(e.into())
+        }
+    }
+}
+
+fn install(program: &libc::sock_fprog) -> io::Result<()> {
+    // SAFETY: both take numbers and a filter that lives; the descriptor of the second is ours.
+    let fd = unsafe {
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            std::ptr::from_ref(program),
+        )
+    };
+    let fd = i32::try_from(fd).unwrap_or(-1);
+    // SAFETY: as above. The copy stays open in the program, where the recorder takes it from.
+    if fd < 0 || unsafe { libc::dup2(fd, LISTENER) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// The filter: `CALLS` of this architecture are asked about, everything else is allowed.
+fn filter() -> Vec<libc::sock_filter> {
+    let calls: Vec<i64> = CALLS.into_iter().chain(OLDER_CALLS).collect();
+    let instruction = |code: u32, jt: usize, jf: usize, k: u32| libc::sock_filter {
+        code: u16::try_from(code).expect("codes have 16 bits"),
+        jt: u8::try_from(jt).expect("jumps are short"),
+        jf: u8::try_from(jf).expect("jumps are short"),
+        k,
+    };
+    let load = |offset: usize| {
+        let offset = u32::try_from(offset).expect("the structure is small");
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
+    };
+    let is_equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let answer = |k| instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k);
+    let mut filter = vec![
+        load(std::mem::offset_of!(libc::seccomp_data, arch)),
+        // To the answer that allows.
+        instruction(is_equal, 0, calls.len() + 1, ARCHITECTURE),
+        load(std::mem::offset_of!(libc::seccomp_data, nr)),
+    ];
+    for (i, call) in calls.iter().enumerate() {
+        let number = u32::try_from(*call).expect("calls have small numbers");
+        filter.push(instruction(is_equal, calls.len() - i, 0, number));
+    }
+    filter.extend([libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_USER_NOTIF].map(answer));
+    filter
+}
+
+impl Listener {
+    /// The next call, if there is one within this time.
+    pub(crate) fn next(&self, patience: Duration) -> io::Result<Option<Call>> {
+        let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
+        let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+        match poll(&mut ready, Some(&patience)) {
+            Err(rustix::io::Errno::INTR) => return Ok(None),
+            other => _ = other?,
+        }
+        if !ready[0].revents().contains(PollFlags::IN) {
+            return Ok(None);
+        }
+        // SAFETY: the structure is plain numbers.
+        let mut call: Call = unsafe { zeroed() };
+        // SAFETY: the kernel fills in a structure of this size.
+        let received = unsafe {
+            libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_RECV,
+                &raw mut call,
+            )
+        };
+        match received {
+            0 => Ok(Some(call)),
+            // The caller was killed.
+            _ => ignore_gone().map(|()| None),
+        }
+    }
+
+    /// Lets a call be executed, or fail with an error number.
+    pub(crate) fn answer(&self, call: &Call, error: Option<i32>) -> io::Result<()> {
+        // SAFETY: the structure is plain numbers.
+        let mut answer: libc::seccomp_notif_resp = unsafe { zeroed() };
+        answer.id = call.id;
+        match error {
+            Some(number) => answer.error = -number,
+            None => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+        }
+        // SAFETY: the kernel reads a structure of this size.
+        let sent = unsafe {
+            libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_SEND,
+                &raw mut answer,
+            )
+        };
+        match sent {
+            0 => Ok(()),
+            _ => ignore_gone(),
+        }
+    }
+}
+
+/// The last error, unless the process that waited is gone.
+fn ignore_gone() -> io::Result<()> {
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EINTR) => Ok(()),
+        _ => Err(error),
+    }
+}
