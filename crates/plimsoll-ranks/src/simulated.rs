@@ -26,12 +26,15 @@ pub struct SimulatedNetwork {
     delay_ns: (u64, u64),
 }
 
+/// A frame, and the time of its arrival in nanoseconds.
+type FrameInTransit = (u64, Vec<u8>);
+
 #[derive(Default)]
 struct NetworkState {
     /// The processes of the ranks.
     processes: BTreeMap<u32, ProcessId>,
     /// Frames in transit from one rank to another, with the time of their arrival.
-    transit: BTreeMap<(u32, u32), VecDeque<(u64, Vec<u8>)>>,
+    transit: BTreeMap<(u32, u32), VecDeque<FrameInTransit>>,
     /// Connections that carry nothing more, and since when.
     cuts: BTreeMap<(u32, u32), u64>,
     /// Numbers of all frames so far, from which their delays follow.
