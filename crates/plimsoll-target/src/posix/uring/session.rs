@@ -251,7 +251,7 @@ impl UringSession {
         }
         self.has_registered_content = true;
         let pool = self.calls().calls.source.pool().clone();
-        if !pool.is_composed() && may_lock(pool.bytes().len()) {
+        if !pool.is_composed() && may_lock(pool.longest()) {
             self.calls().pool = self.ring.register_content(&pool);
         }
     }
