@@ -146,6 +146,7 @@ impl<T: Target> SetupPool<T> {
             in_flight: Arc::default(),
             rpc: None,
             silence: self.silence,
+            unmeasured: true,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::common::{Bench, Ended, row, started, tree};
 use crate::verify::mix;
 use plimsoll_results::{Run, RunDir, Verdict};
+use std::process::Command;
 
 /// Workers that read a file at random past the page cache, 4 KiB at a time.
 fn direct_reads(workers: u32) -> String {
@@ -195,6 +196,43 @@ fn many_workers_share_a_thread_and_a_queue_of_the_device() {
     // A read may be seen before the window opens, and end in it.
     let seen = run.completion_delay.as_ref().map_or(0, |delay| delay.ops);
     assert!(seen + run.workers >= reads.ops, "every read is seen");
+}
+
+/// The program as a user who may lock 512 KiB, if that can be had: root is exempt, unless it gives up the
+/// capability. Other users share their limit with the tests beside this one, and keep it.
+fn with_little_memory(run: &Command) -> Command {
+    let mut command = Command::new("prlimit");
+    if rustix::process::geteuid().is_root() {
+        command = Command::new("setpriv");
+        let without = ["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"];
+        command.args(without).args(["prlimit", "--memlock=524288"]);
+    }
+    command.arg(run.get_program()).args(run.get_args());
+    command.current_dir(run.get_current_dir().expect("the directory of the test"));
+    command
+}
+
+/// The kernel counts the memory of a ring for a while after it was closed.
+#[test]
+fn many_runs_follow_each_other_with_little_locked_memory() {
+    let bench = Bench::on_tmpfs();
+    if !has_uring(&bench) {
+        return;
+    }
+    let args = [
+        "--io=uring",
+        "--time=50ms",
+        "--warmup=0s",
+        "--set=nfiles=200",
+        "--set=nthreads=8",
+        "--lanes=2",
+    ];
+    let run = bench.command_in_work("varmail", &args);
+    for _ in 0..12 {
+        let run = through_uring(Ended::of(with_little_memory(&run)));
+        assert_eq!(run.hung_workers, [""; 0]);
+    }
+    assert!(!bench.work().exists() || tree(&bench.work()).0.is_empty());
 }
 
 /// Ends while hundreds of operations are in the kernel: all of them come back, nothing hangs or stays.

@@ -3,6 +3,7 @@
 use super::call::{Held, Registered, RingCall};
 use super::file::{RingFile, completed};
 use super::kernel::Kernel;
+use super::lockable::LockableMemory;
 use super::slots::{Look, Slots};
 use crate::content::ContentPool;
 use crate::session_types::RpcRows;
@@ -26,8 +27,12 @@ const WAKEUP: u64 = u64::MAX;
 /// Number of entries whose completions say nothing.
 const IGNORED: u64 = u64::MAX - 1;
 
-/// Entries for wakeups, registrations and cancellations besides those of operations.
-const SPARE_ENTRIES: u32 = 64;
+/// Entries that are queued at a time. They are submitted early (see [`PROMPT_DEPTH`]), so that a larger queue
+/// would only lock memory.
+const QUEUE_ENTRIES: u32 = 128;
+
+/// Completions of wakeups, registrations and cancellations besides those of operations.
+const SPARE_COMPLETIONS: u32 = 64;
 
 /// Operations of a lane up to which each is submitted as soon as it is queued: the device has little to do,
 /// and would be idle until the end of the lane's turn.
@@ -75,6 +80,7 @@ pub(super) struct Ring {
     /// Places in the tables of files and buffers that are not used.
     free_files: RefCell<Vec<u32>>,
     free_buffers: RefCell<Vec<u16>>,
+    lockable: Option<Arc<LockableMemory>>,
     /// The contents of writes, if they were registered, or `None` inside if they could not be.
     content: RefCell<Option<(ContentPool, Option<Registered>)>>,
 }
@@ -83,6 +89,8 @@ pub(super) struct Ring {
 pub(super) struct RingSpec<'a> {
     pub(super) kernel: Kernel,
     pub(super) depth: u32,
+    /// Memory that may be registered; `None` for a ring without registered files and buffers.
+    pub(super) lockable: Option<Arc<LockableMemory>>,
     /// The row in which the delays of completions are recorded.
     pub(super) delays: Option<(RpcRows, u32)>,
     pub(super) lane: &'a Lane,
@@ -90,13 +98,14 @@ pub(super) struct RingSpec<'a> {
 
 impl Ring {
     pub(super) fn new(spec: &RingSpec<'_>) -> io::Result<Self> {
-        let entries = (spec.depth + SPARE_ENTRIES).next_power_of_two();
-        let io = spec.kernel.setup.build(entries, 2 * entries)?;
+        let completions = (spec.depth + SPARE_COMPLETIONS).next_power_of_two();
+        let completions = completions.max(QUEUE_ENTRIES);
+        let io = spec.kernel.setup.build(QUEUE_ENTRIES, 2 * completions)?;
         let submitter = io.submitter();
         // A kernel without this call, or a lower limit, leaves the threads as they are.
         let _ = submitter.register_iowq_max_workers(&mut [KERNEL_THREADS, 0]);
         let (mut free_files, mut free_buffers) = (vec![], vec![]);
-        if spec.kernel.registers {
+        if spec.kernel.registers && spec.lockable.is_some() {
             // Without registered files and buffers everything works, at some cost.
             if submitter
                 .register_files_sparse(MAX_REGISTERED_FILES)
@@ -127,6 +136,7 @@ impl Ring {
             delays: spec.delays.clone(),
             free_files: RefCell::new(free_files),
             free_buffers: RefCell::new(free_buffers),
+            lockable: spec.lockable.clone(),
             content: RefCell::default(),
         })
     }
@@ -203,25 +213,32 @@ impl Ring {
 
     /// Registers memory; `None` if there is no place, or the system refuses to lock it.
     pub(super) fn register_memory(&self, memory: *mut u8, len: usize) -> Option<u16> {
+        let lockable = self.lockable.as_ref()?;
         let index = self.free_buffers.borrow_mut().pop()?;
+        if !lockable.take(len) {
+            self.free_buffers.borrow_mut().push(index);
+            return None;
+        }
         let piece = libc::iovec {
             iov_base: memory.cast(),
             iov_len: len,
         };
+        if self.update_buffer(index, piece).is_ok() {
+            return Some(index);
+        }
+        lockable.give_back(len);
+        self.free_buffers.borrow_mut().push(index);
+        None
+    }
+
+    /// Sets a place of the table of buffers.
+    fn update_buffer(&self, index: u16, piece: libc::iovec) -> io::Result<()> {
         let io = self.io.borrow();
         // SAFETY: the kernel keeps the pages themselves. An operation that names the memory by this index
         // also holds the memory, as long as it is mapped.
-        let registered = unsafe {
-            let places = u32::from(index);
+        unsafe {
             io.submitter()
-                .register_buffers_update(places, &[piece], None)
-        };
-        match registered {
-            Ok(()) => Some(index),
-            Err(_) => {
-                self.free_buffers.borrow_mut().push(index);
-                None
-            }
+                .register_buffers_update(u32::from(index), &[piece], None)
         }
     }
 
@@ -238,9 +255,19 @@ impl Ring {
         *registered
     }
 
-    /// Makes the place of registered memory free. The kernel keeps the pages until it is used again.
-    pub(super) fn forget_memory(&self, index: u16) {
-        self.free_buffers.borrow_mut().push(index);
+    /// Makes the place of registered memory free, and the pages once no operation uses them.
+    pub(super) fn forget_memory(&self, registered: Registered) {
+        let nothing = libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        };
+        // A place that cannot be emptied keeps its pages, and is not used again.
+        if self.update_buffer(registered.index, nothing).is_ok() {
+            self.free_buffers.borrow_mut().push(registered.index);
+            if let Some(lockable) = &self.lockable {
+                lockable.give_back(registered.len);
+            }
+        }
     }
 
     /// Whether completions are there that were not taken.
@@ -411,6 +438,9 @@ impl CompletionSource for Ring {
 impl Drop for Ring {
     /// Waits for the operations whose workers are gone, because the kernel may still write to their memory.
     fn drop(&mut self) {
+        if let Some((_, Some(registered))) = self.content.take() {
+            self.forget_memory(registered);
+        }
         for entry in self.backlog.take() {
             drop(self.slots.borrow_mut().vacate(entry.get_user_data() as u32));
         }

@@ -115,7 +115,7 @@ impl UringSession {
         let ring = self.ring.clone();
         let calls = self.calls();
         if let Some(old) = calls.buffer.take() {
-            ring.forget_memory(old.index);
+            ring.forget_memory(old);
         }
         let (begin, len) = (calls.calls.buffer.as_mut_ptr(), calls.calls.buffer.len());
         if len <= MAX_REGISTERED_BYTES {
@@ -310,7 +310,7 @@ impl UringSession {
 impl Drop for UringSession {
     fn drop(&mut self) {
         if let Some(registered) = self.calls.as_ref().and_then(|calls| calls.buffer) {
-            self.ring.forget_memory(registered.index);
+            self.ring.forget_memory(registered);
         }
     }
 }
