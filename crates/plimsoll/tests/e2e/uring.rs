@@ -235,6 +235,37 @@ fn many_runs_follow_each_other_with_little_locked_memory() {
     assert!(!bench.work().exists() || tree(&bench.work()).0.is_empty());
 }
 
+/// Workers that compute keep their lane from looking: their reads complete unseen meanwhile.
+#[test]
+fn reads_of_a_busy_lane_are_delayed_by_it() {
+    let bench = Bench::on_disk();
+    if !has_uring(&bench) {
+        return;
+    }
+    let computing = direct_reads(16).replace(
+        "random, directio }",
+        "random, directio
+           flowop hog name=compute, value=200000 }",
+    );
+    let workload = bench.workload(&computing);
+    let ended = bench.run_in_work(&workload, &["--io=uring", "--lanes=1", "--time=2s"]);
+    if ended.code == Some(2) {
+        assert!(ended.stderr.contains("direct I/O"), "{}", ended.stderr);
+        return;
+    }
+    let run = through_uring(ended);
+    let (reads, computed) = (row(&run, "read:read"), row(&run, "compute"));
+    let delay = run.completion_delay.as_ref().expect("the delays");
+    let (read, compute, delay) = (
+        reads.latency.mean_ms,
+        computed.latency.mean_ms,
+        delay.latency.mean_ms,
+    );
+    // A read is submitted before the other fifteen workers compute. The device has done it long before.
+    assert!(read > 8.0 * compute, "read {read} ms, compute {compute} ms");
+    assert!(delay > 0.75 * read, "delay {delay} ms of {read} ms");
+}
+
 /// Ends while hundreds of operations are in the kernel: all of them come back, nothing hangs or stays.
 #[test]
 fn an_interrupt_with_operations_in_flight_ends_the_run() {

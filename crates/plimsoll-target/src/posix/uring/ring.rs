@@ -71,8 +71,7 @@ pub(super) struct Ring {
     is_unsubmitted: Cell<bool>,
     wakeup: Arc<OwnedFd>,
     is_wakeup_watched: Cell<bool>,
-    /// Number of the next look at the completions, and the end of the last one.
-    look: Cell<u32>,
+    /// The last look at the completions.
     looked: Cell<Nanos>,
     /// Tasks whose operations completed beside the lane's own looks.
     woken: RefCell<Vec<u32>>,
@@ -130,7 +129,6 @@ impl Ring {
             is_unsubmitted: Cell::new(false),
             wakeup: spec.lane.wakeup_counter()?,
             is_wakeup_watched: Cell::new(false),
-            look: Cell::new(0),
             looked: Cell::new(0),
             woken: RefCell::default(),
             delays: spec.delays.clone(),
@@ -146,7 +144,8 @@ impl Ring {
     pub(super) fn start(&self, call: RingCall) -> Operation<'_> {
         let (held, entry) = call.into_parts();
         let task = Some(self.lane.current_task());
-        let number = self.slots.borrow_mut().add(held, task, self.look.get());
+        let submitted = self.submission_time();
+        let number = self.slots.borrow_mut().add(held, task, submitted);
         let entry = entry.user_data(u64::from(number));
         if self.in_flight.get() < self.depth {
             self.in_flight.set(self.in_flight.get() + 1);
@@ -157,6 +156,15 @@ impl Ring {
         Operation {
             ring: self,
             number: Some(number),
+        }
+    }
+
+    /// The time of a submission, if delays are recorded.
+    #[inline]
+    fn submission_time(&self) -> Nanos {
+        match self.delays {
+            Some(_) => self.lane.now(),
+            None => 0,
         }
     }
 
@@ -197,7 +205,7 @@ impl Ring {
             _descriptor: descriptor,
             index,
         };
-        let number = self.slots.borrow_mut().add(held, None, self.look.get());
+        let number = self.slots.borrow_mut().add(held, None, 0);
         self.push(&update.build().user_data(u64::from(number)));
     }
 
@@ -321,11 +329,9 @@ impl Ring {
     /// Takes the completions that the kernel has reported; `waiting`: some were there before.
     fn take(&self, waiting: bool, ready: &mut Vec<u32>) {
         let look = Look {
-            number: self.look.get(),
             waiting_since: waiting.then(|| self.looked.get()),
             now: self.lane.now(),
         };
-        self.look.set(look.number.wrapping_add(1));
         self.looked.set(look.now);
         let (mut taken, mut is_woken) = (0, false);
         {
@@ -378,12 +384,16 @@ impl Ring {
 
     /// Queues operations that waited, as far as there is room.
     fn push_backlog(&self) {
+        if self.backlog.borrow().is_empty() {
+            return;
+        }
+        let submitted = self.submission_time();
         while self.in_flight.get() < self.depth {
             let Some(entry) = self.backlog.borrow_mut().pop_front() else {
                 return;
             };
             let number = entry.get_user_data() as u32;
-            self.slots.borrow_mut().set_look(number, self.look.get());
+            self.slots.borrow_mut().set_submitted(number, submitted);
             self.in_flight.set(self.in_flight.get() + 1);
             self.push(&entry);
         }
