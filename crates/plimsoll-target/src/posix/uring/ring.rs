@@ -371,7 +371,10 @@ impl Ring {
                 }
                 0
             }
-            _ => 1,
+            held => {
+                held.discard(result);
+                1
+            }
         }
     }
 

@@ -100,6 +100,7 @@ impl Slots {
     #[inline]
     pub(super) fn complete(&mut self, number: u32, result: i32, look: Look) -> Result<u32, Held> {
         let slot = &mut self.slots[number as usize];
+        slot.held.note_end(result);
         match slot.state {
             SlotState::InFlight => {
                 slot.state = SlotState::Completed;
@@ -143,7 +144,8 @@ impl Slots {
                 true
             }
             SlotState::Completed => {
-                self.vacate(number);
+                let result = slot.result;
+                self.vacate(number).discard(result);
                 false
             }
             SlotState::Vacant | SlotState::Orphaned => false,
