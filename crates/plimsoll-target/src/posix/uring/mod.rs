@@ -103,6 +103,11 @@ pub(crate) fn connect(
     if !kernel.truncates {
         pooled = pooled.with(PoolOperation::Truncate);
     }
+    let pool = Arc::new(ThreadPool::default());
+    pool.start().map_err(|e| {
+        let why = format!("io=uring: the pool of threads cannot be started: {e}");
+        TargetError::of(SCHEME.name, why)
+    })?;
     Ok(UringPosix {
         depth: options
             .depth
@@ -111,7 +116,7 @@ pub(crate) fn connect(
         posix,
         kernel,
         lockable: Arc::new(LockableMemory::of_process()),
-        pool: Arc::default(),
+        pool,
         pooled,
     })
 }

@@ -13,6 +13,7 @@ use plimsoll_lane::Lane;
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -269,7 +270,9 @@ impl UringSession {
         }));
         let to = reply.clone();
         let job = PoolCall(Box::new(move || {
-            let result = call(&mut calls.calls);
+            // The panic has been printed. A worker that waited for ever would hide it.
+            let result = catch_unwind(AssertUnwindSafe(|| call(&mut calls.calls)));
+            let result = result.unwrap_or_else(|_| Err(Errno::IO.into()));
             let mut reply = lock(&to);
             reply.done = Some((calls, result));
             if let Some(waker) = reply.waker.take() {
@@ -277,10 +280,9 @@ impl UringSession {
                 waker.wake();
             }
         }));
-        // Without a thread the job, and the worker's state with it, is lost: the run ends.
         self.pool
             .submit(job)
-            .expect("the pool of threads can be started");
+            .expect("the first thread was started when the target was connected");
         let (calls, result) = poll_fn(|context| {
             let mut reply = lock(&reply);
             match reply.done.take() {
