@@ -229,7 +229,7 @@ impl Target for UringPosix {
         })?;
         let calls = SystemCalls::new(self.posix.root.clone(), spec)?;
         Ok(UringSession::new(
-            lane,
+            (lane, spec.clock.clone()),
             ring,
             calls,
             self.pool.clone(),

@@ -378,6 +378,15 @@ impl Ring {
         }
     }
 
+    /// Records the time since a completion, which the worker sees now.
+    #[inline]
+    pub(super) fn record_delay(&self, completed: Nanos) {
+        if let Some((rows, row)) = &self.delays {
+            let times = OpTimes::unpaced(completed, self.lane.now());
+            rows.recorder.record(*row, times, 0);
+        }
+    }
+
     /// Waits for completions while the lane polls a task, which cannot wait itself: the tasks that they
     /// wake become ready at the lane's next look.
     pub(super) fn wait_beside_lane(&self) {
@@ -492,10 +501,7 @@ impl Future for Operation<'_> {
             return Poll::Pending;
         };
         drop(slots);
-        if let Some((rows, row)) = &self.ring.delays {
-            let times = OpTimes::unpaced(done.completed, self.ring.lane.now());
-            rows.recorder.record(*row, times, 0);
-        }
+        self.ring.record_delay(done.completed);
         self.number = None;
         Poll::Ready((completed(done.result), done.held))
     }

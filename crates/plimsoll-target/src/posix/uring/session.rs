@@ -10,6 +10,7 @@ use crate::posix::calls::SystemCalls;
 use crate::posix::names::CheckedParents;
 use crate::posix::thread_pool::{PoolJob, ThreadPool, lock};
 use plimsoll_lane::Lane;
+use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
@@ -49,6 +50,7 @@ impl PoolOperations {
 
 pub(crate) struct UringSession {
     pub(super) lane: Lane,
+    clock: Clock,
     pub(super) ring: Rc<Ring>,
     /// `None` while an operation is in flight.
     calls: Option<Box<RingCalls>>,
@@ -61,13 +63,14 @@ pub(crate) struct UringSession {
 
 /// Whether the pool has done its work.
 struct PoolReply<R> {
-    done: Option<(Box<RingCalls>, Result<R, OpError>)>,
+    /// The state of the worker, the result, and the time of the end.
+    done: Option<(Box<RingCalls>, Result<R, OpError>, Nanos)>,
     waker: Option<Waker>,
 }
 
 impl UringSession {
     pub(super) fn new(
-        lane: &Lane,
+        (lane, clock): (&Lane, Clock),
         ring: Rc<Ring>,
         calls: SystemCalls,
         pool: Arc<ThreadPool<PoolCall>>,
@@ -75,6 +78,7 @@ impl UringSession {
     ) -> Self {
         let mut session = Self {
             lane: lane.clone(),
+            clock,
             aio: AioWrites::new(lane, ring.clone()),
             ring,
             calls: Some(Box::new(RingCalls::new(calls))),
@@ -268,13 +272,14 @@ impl UringSession {
             done: None,
             waker: None,
         }));
-        let to = reply.clone();
+        let (to, clock) = (reply.clone(), self.clock.clone());
         let job = PoolCall(Box::new(move || {
             // The panic has been printed. A worker that waited for ever would hide it.
             let result = catch_unwind(AssertUnwindSafe(|| call(&mut calls.calls)));
             let result = result.unwrap_or_else(|_| Err(Errno::IO.into()));
+            let end = clock.now();
             let mut reply = lock(&to);
-            reply.done = Some((calls, result));
+            reply.done = Some((calls, result, end));
             if let Some(waker) = reply.waker.take() {
                 drop(reply);
                 waker.wake();
@@ -283,7 +288,7 @@ impl UringSession {
         self.pool
             .submit(job)
             .expect("the first thread was started when the target was connected");
-        let (calls, result) = poll_fn(|context| {
+        let (calls, result, end) = poll_fn(|context| {
             let mut reply = lock(&reply);
             match reply.done.take() {
                 Some(done) => Poll::Ready(done),
@@ -294,6 +299,7 @@ impl UringSession {
             }
         })
         .await;
+        self.ring.record_delay(end);
         self.calls = Some(calls);
         result
     }
