@@ -63,6 +63,8 @@ pub(super) struct Ring {
     slots: RefCell<Slots>,
     /// Operations that wait until fewer are in the kernel.
     backlog: RefCell<VecDeque<squeue::Entry>>,
+    /// Entries for which the kernel's queue has no room now.
+    unqueued: RefCell<VecDeque<squeue::Entry>>,
     /// Operations of workers that are queued for the kernel or in it.
     in_flight: Cell<u32>,
     /// Maximum of these.
@@ -124,6 +126,7 @@ impl Ring {
             io: RefCell::new(io),
             slots: RefCell::default(),
             backlog: RefCell::default(),
+            unqueued: RefCell::default(),
             in_flight: Cell::new(0),
             depth: spec.depth,
             is_unsubmitted: Cell::new(false),
@@ -172,18 +175,20 @@ impl Ring {
     #[inline]
     fn push(&self, entry: &squeue::Entry) {
         let mut io = self.io.borrow_mut();
-        loop {
-            // SAFETY: an entry points to what its slot holds (see `RingCall`), to a static, or to nothing.
-            // A slot is vacated only when the kernel has reported the completion, or before the entry was
-            // pushed, and dropping the ring waits for all completions.
-            if unsafe { io.submission().push(entry) }.is_ok() {
-                break;
-            }
+        self.is_unsubmitted.set(true);
+        let mut unqueued = self.unqueued.borrow_mut();
+        let mut is_queued = unqueued.is_empty() && queue(&mut io, entry);
+        if !is_queued && unqueued.is_empty() {
             // All places are taken: what is queued is submitted early. An error repeats at the next look,
             // which heeds it.
             let _ = io.submit();
+            is_queued = queue(&mut io, entry);
         }
-        self.is_unsubmitted.set(true);
+        if !is_queued {
+            // The kernel takes nothing before completions are taken, or for want of memory.
+            unqueued.push_back(entry.clone());
+            return;
+        }
         let is_prompt = self.in_flight.get() <= PROMPT_DEPTH;
         let enough = if is_prompt { 1 } else { SUBMIT_BATCH };
         if io.submission().len() >= enough {
@@ -290,6 +295,15 @@ impl Ring {
     /// Submits what is queued and processes completions; waits for the first as [`CompletionSource::turn`].
     fn enter(&self, timeout: Option<Duration>) -> io::Result<usize> {
         let mut io = self.io.borrow_mut();
+        let mut unqueued = self.unqueued.borrow_mut();
+        while unqueued.front().is_some_and(|entry| queue(&mut io, entry)) {
+            unqueued.pop_front();
+        }
+        // The others need the room that this makes.
+        let timeout = match unqueued.is_empty() {
+            true => timeout,
+            false => Some(Duration::ZERO),
+        };
         let queued = io.submission().len() as u32;
         let submitter = io.submitter();
         let entered = match timeout {
@@ -304,7 +318,8 @@ impl Ring {
                 submitter.submit_with_args(1, &arguments)
             }
         };
-        self.is_unsubmitted.set(!io.submission().is_empty());
+        let is_all = io.submission().is_empty() && unqueued.is_empty();
+        self.is_unsubmitted.set(!is_all);
         entered
     }
 
@@ -352,9 +367,9 @@ impl Ring {
         }
         if is_woken {
             self.is_wakeup_watched.set(false);
-            // It is readable, so this does not wait.
+            // It does not wait, should nothing be there.
             let read = rustix::io::read(&*self.wakeup, &mut [0; 8]);
-            debug_assert_eq!(read, Ok(8), "a counter is read as eight bytes");
+            debug_assert!(matches!(read, Ok(8) | Err(Errno::AGAIN)), "{read:?}");
         }
         debug_assert!(taken <= self.in_flight.get());
         self.in_flight.set(self.in_flight.get() - taken);
@@ -430,6 +445,15 @@ impl Ring {
             );
         }
     }
+}
+
+/// Puts an entry into the kernel's queue, if there is room.
+#[inline]
+fn queue(io: &mut IoUring, entry: &squeue::Entry) -> bool {
+    // SAFETY: an entry points to what its slot holds (see `RingCall`), to a static, or to nothing. A slot is
+    // vacated only when the kernel has reported the completion, or before the entry was pushed, and dropping
+    // the ring waits for all completions.
+    unsafe { io.submission().push(entry) }.is_ok()
 }
 
 impl CompletionSource for Ring {
