@@ -60,7 +60,7 @@ impl LaneWaker {
         if let Some(counter) = self.counter.get() {
             return Ok(counter.clone());
         }
-        let created = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        let created = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         Ok(self.counter.get_or_init(|| created).clone())
     }
 

@@ -50,6 +50,8 @@ pub struct SessionSpec {
     /// Time without a reply of the server after which all calls fail; without it, each call fails after
     /// the target's own time limit.
     pub silence: Option<std::time::Duration>,
+    /// Whether nothing that the session does is measured, so that saving memory matters more than speed.
+    pub unmeasured: bool,
 }
 
 /// The files that a workload works on.

@@ -193,6 +193,7 @@ impl<T: Target> LanePlan<T> {
                 in_flight: in_flight.clone(),
                 rpc: rpc.clone(),
                 silence: None,
+                unmeasured: false,
             };
             match self.target.session(&lane, &spec) {
                 Ok(session) => {

@@ -147,6 +147,7 @@ impl<T: Target> SetupPool<T> {
             in_flight: Arc::default(),
             rpc: None,
             silence: self.silence,
+            unmeasured: true,
         }
     }
 

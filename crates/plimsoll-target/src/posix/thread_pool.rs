@@ -60,6 +60,28 @@ impl<J: PoolJob> Default for ThreadPool<J> {
 }
 
 impl<J: PoolJob> ThreadPool<J> {
+    /// Starts the first thread, so that jobs can be done from now on.
+    ///
+    /// # Errors
+    /// `EAGAIN` if it cannot be started.
+    pub(super) fn start(&self) -> Result<(), Errno> {
+        let mut jobs = lock(&self.shared.jobs);
+        match jobs.threads {
+            0 => self.add_thread(&mut jobs),
+            _ => Ok(()),
+        }
+    }
+
+    fn add_thread(&self, jobs: &mut JobQueue<J>) -> Result<(), Errno> {
+        let shared = self.shared.clone();
+        let started = std::thread::Builder::new()
+            .name(format!("{}-{}", J::THREAD, jobs.threads))
+            .spawn(move || shared.run_worker_thread());
+        started.map_err(|_| Errno::AGAIN)?;
+        jobs.threads += 1;
+        Ok(())
+    }
+
     /// Queues a job.
     ///
     /// # Errors
@@ -67,15 +89,10 @@ impl<J: PoolJob> ThreadPool<J> {
     pub(super) fn submit(&self, job: J) -> Result<(), Errno> {
         let mut jobs = lock(&self.shared.jobs);
         if jobs.idle <= jobs.queue.len() && jobs.threads < MAX_POOL_THREADS {
-            let shared = self.shared.clone();
-            let started = std::thread::Builder::new()
-                .name(format!("{}-{}", J::THREAD, jobs.threads))
-                .spawn(move || shared.run_worker_thread());
-            match started {
-                Ok(_) => jobs.threads += 1,
-                // Without a thread the job would never be done.
-                Err(_) if jobs.threads == 0 => return Err(Errno::AGAIN),
-                Err(_) => {}
+            let started = self.add_thread(&mut jobs);
+            // Without a thread the job would never be done.
+            if jobs.threads == 0 {
+                started?;
             }
         }
         jobs.queue.push_back(job);

@@ -40,6 +40,7 @@ pub fn spec() -> SessionSpec {
         in_flight: Arc::default(),
         rpc: None,
         silence: None,
+        unmeasured: false,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::common::{Bench, Ended, row, started, tree};
 use crate::verify::mix;
 use plimsoll_results::{Run, RunDir, Verdict};
+use std::process::Command;
 
 /// Workers that read a file at random past the page cache, 4 KiB at a time.
 fn direct_reads(workers: u32) -> String {
@@ -91,11 +92,8 @@ fn workloads_run_as_they_do_by_system_calls() {
         let mut all = vec!["--io=uring", "--time=300ms", "--warmup=0s"];
         all.extend(more);
         let run = through_uring(bench.run_in_work(workload, &all));
-        // Threads list directories, and nothing else happens there.
-        match workload {
-            "listdirs" => assert_eq!(run.completion_delay, None),
-            _ => assert_delays(&run),
-        }
+        // Also those of directories, which threads list.
+        assert_delays(&run);
         assert_eq!(run.hung_workers, [""; 0], "{workload}");
         assert!(
             !bench.work().exists() || tree(&bench.work()).0.is_empty(),
@@ -195,6 +193,74 @@ fn many_workers_share_a_thread_and_a_queue_of_the_device() {
     // A read may be seen before the window opens, and end in it.
     let seen = run.completion_delay.as_ref().map_or(0, |delay| delay.ops);
     assert!(seen + run.workers >= reads.ops, "every read is seen");
+}
+
+/// The program as a user who may lock 512 KiB, if that can be had: root is exempt, unless it gives up the
+/// capability. Other users share their limit with the tests beside this one, and keep it.
+fn with_little_memory(run: &Command) -> Command {
+    let mut command = Command::new("prlimit");
+    if rustix::process::geteuid().is_root() {
+        command = Command::new("setpriv");
+        let without = ["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"];
+        command.args(without).args(["prlimit", "--memlock=524288"]);
+    }
+    command.arg(run.get_program()).args(run.get_args());
+    command.current_dir(run.get_current_dir().expect("the directory of the test"));
+    command
+}
+
+/// The kernel counts the memory of a ring for a while after it was closed.
+#[test]
+fn many_runs_follow_each_other_with_little_locked_memory() {
+    let bench = Bench::on_tmpfs();
+    if !has_uring(&bench) {
+        return;
+    }
+    let args = [
+        "--io=uring",
+        "--time=50ms",
+        "--warmup=0s",
+        "--set=nfiles=200",
+        "--set=nthreads=8",
+        "--lanes=2",
+    ];
+    let run = bench.command_in_work("varmail", &args);
+    for _ in 0..12 {
+        let run = through_uring(Ended::of(with_little_memory(&run)));
+        assert_eq!(run.hung_workers, [""; 0]);
+    }
+    assert!(!bench.work().exists() || tree(&bench.work()).0.is_empty());
+}
+
+/// Workers that compute keep their lane from looking: their reads complete unseen meanwhile.
+#[test]
+fn reads_of_a_busy_lane_are_delayed_by_it() {
+    let bench = Bench::on_disk();
+    if !has_uring(&bench) {
+        return;
+    }
+    let computing = direct_reads(16).replace(
+        "random, directio }",
+        "random, directio
+           flowop hog name=compute, value=200000 }",
+    );
+    let workload = bench.workload(&computing);
+    let ended = bench.run_in_work(&workload, &["--io=uring", "--lanes=1", "--time=2s"]);
+    if ended.code == Some(2) {
+        assert!(ended.stderr.contains("direct I/O"), "{}", ended.stderr);
+        return;
+    }
+    let run = through_uring(ended);
+    let (reads, computed) = (row(&run, "read:read"), row(&run, "compute"));
+    let delay = run.completion_delay.as_ref().expect("the delays");
+    let (read, compute, delay) = (
+        reads.latency.mean_ms,
+        computed.latency.mean_ms,
+        delay.latency.mean_ms,
+    );
+    // A read is submitted before the other fifteen workers compute. The device has done it long before.
+    assert!(read > 8.0 * compute, "read {read} ms, compute {compute} ms");
+    assert!(delay > 0.75 * read, "delay {delay} ms of {read} ms");
 }
 
 /// Ends while hundreds of operations are in the kernel: all of them come back, nothing hangs or stays.

@@ -53,6 +53,15 @@ impl Registered {
     }
 }
 
+/// What an operation does with descriptors.
+pub(super) enum Descriptor {
+    Untouched,
+    /// Its result is a new one.
+    Opened,
+    /// It closes this one, unless it is never executed.
+    Closed(OwnedFd),
+}
+
 /// What the kernel uses while an operation is in flight.
 pub(super) enum Held {
     Nothing,
@@ -60,6 +69,7 @@ pub(super) enum Held {
     Calls {
         calls: Box<RingCalls>,
         _file: Option<Arc<RingFile>>,
+        descriptor: Descriptor,
     },
     /// The bytes of an asynchronous write, and the file.
     Data {
@@ -75,6 +85,31 @@ pub(super) enum Held {
 }
 
 impl Held {
+    /// Notes that the kernel has reported the end of the operation.
+    #[inline]
+    pub(super) fn note_end(&mut self, result: i32) {
+        let Self::Calls { descriptor, .. } = self else {
+            return;
+        };
+        // A close that was cancelled has closed nothing. After any other, the number may be another file's.
+        if matches!(descriptor, Descriptor::Closed(_)) && result != -libc::ECANCELED {
+            if let Descriptor::Closed(fd) = std::mem::replace(descriptor, Descriptor::Untouched) {
+                let _ = fd.into_raw_fd();
+            }
+        }
+    }
+
+    /// Drops the operation that ended with this result, which no worker waits for.
+    pub(super) fn discard(self, result: i32) {
+        if let Self::Calls {
+            descriptor: Descriptor::Opened,
+            ..
+        } = self
+        {
+            drop(opened(super::file::completed(result)));
+        }
+    }
+
     pub(super) fn into_calls(self) -> Box<RingCalls> {
         match self {
             Self::Calls { calls, .. } => calls,
@@ -183,9 +218,17 @@ impl RingCall {
             held: Held::Calls {
                 calls,
                 _file: file.cloned(),
+                descriptor: Descriptor::Untouched,
             },
             entry,
         }
+    }
+
+    fn with(mut self, does: Descriptor) -> Self {
+        if let Held::Calls { descriptor, .. } = &mut self.held {
+            *descriptor = does;
+        }
+        self
     }
 
     /// Reads into a part of the worker's buffer.
@@ -284,7 +327,7 @@ impl RingCall {
             .resolve(resolve.bits());
         let name = calls.calls.name().as_ptr();
         let entry = opcode::OpenAt2::new(calls.root(), name, &raw const *calls.how);
-        Self::of(calls, None, entry.build())
+        Self::of(calls, None, entry.build()).with(Descriptor::Opened)
     }
 
     /// Opens a directory only to see that it is in the work directory.
@@ -295,13 +338,13 @@ impl RingCall {
             .resolve(BENEATH.bits());
         let parent = calls.parent.as_ptr();
         let entry = opcode::OpenAt2::new(calls.root(), parent, &raw const *calls.how);
-        Self::of(calls, None, entry.build())
+        Self::of(calls, None, entry.build()).with(Descriptor::Opened)
     }
 
     /// Closes a descriptor, also if no worker waits for it.
     pub(super) fn close(calls: Box<RingCalls>, fd: OwnedFd) -> Self {
-        let entry = opcode::Close::new(types::Fd(fd.into_raw_fd())).build();
-        Self::of(calls, None, entry)
+        let entry = opcode::Close::new(types::Fd(fd.as_raw_fd())).build();
+        Self::of(calls, None, entry).with(Descriptor::Closed(fd))
     }
 
     /// Reads the attributes of the located name.

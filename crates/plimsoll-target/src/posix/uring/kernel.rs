@@ -3,14 +3,17 @@
 use io_uring::{IoUring, Probe, opcode};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Entries of the ring that is created to learn what the kernel offers.
 const PROBE_ENTRIES: u32 = 4;
 
-/// Attempts to create a ring where no more memory may be locked, and the pause between two: 2 s in all.
-const MAX_RETRIES: u32 = 100;
-const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// Maximum time for which a ring is attempted while the user has locked too much memory: the kernel counts a
+/// ring for a while after it was closed.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Pause between two attempts.
+const SETUP_PAUSE: Duration = Duration::from_millis(5);
 
 /// Where a kernel with io_uring says whether it is switched off (since Linux 6.6).
 const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
@@ -29,18 +32,19 @@ pub(super) enum RingSetup {
 impl RingSetup {
     const ALL: [Self; 3] = [Self::Deferred, Self::Cooperative, Self::Plain];
 
-    /// Creates a ring with room for `completions` that have not been taken. The kernel frees the memory of rings
-    /// that were closed a moment later, until when it counts against the limit of the user: where no more may be
-    /// locked, it is tried again for a while.
+    /// Creates a ring with room for `completions` that have not been taken. Waits up to [`SETUP_TIMEOUT`] for
+    /// memory.
     pub(super) fn build(self, entries: u32, completions: u32) -> io::Result<IoUring> {
-        let mut attempts = 0;
+        let begun = Instant::now();
         loop {
             match self.try_build(entries, completions) {
-                Err(e) if e.raw_os_error() == Some(libc::ENOMEM) && attempts < MAX_RETRIES => {
-                    attempts += 1;
-                    std::thread::sleep(RETRY_PAUSE);
+                Err(e)
+                    if e.raw_os_error() == Some(libc::ENOMEM)
+                        && begun.elapsed() < SETUP_TIMEOUT =>
+                {
+                    std::thread::sleep(SETUP_PAUSE);
                 }
-                done => return done,
+                built => return built,
             }
         }
     }

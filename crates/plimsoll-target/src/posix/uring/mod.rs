@@ -3,6 +3,7 @@
 //! | modules | contents |
 //! | --- | --- |
 //! | `kernel` | what the running kernel offers, and why it offers no ring |
+//! | `lockable` | how much memory may be registered |
 //! | `options` | the options of the URL |
 //! | `call` | operations with all the memory that the kernel uses for them |
 //! | `slots`, `ring` | the operations in flight, and the ring of a lane |
@@ -13,6 +14,7 @@ mod aio;
 mod call;
 mod file;
 mod kernel;
+mod lockable;
 mod operations;
 mod options;
 mod ring;
@@ -28,6 +30,7 @@ use crate::session::Target;
 use crate::session_types::{DirectIo, SessionSpec, Space};
 use crate::verifying::{Ledger, VerifyingTarget};
 use kernel::Kernel;
+use lockable::LockableMemory;
 pub(super) use options::IoOptions;
 use options::PoolOperation;
 use plimsoll_lane::{Lane, LaneKind};
@@ -40,6 +43,9 @@ use std::sync::Arc;
 
 /// Operations that a lane has in the kernel where the device does not say what it queues.
 const DEFAULT_DEPTH: u32 = 1024;
+
+/// Maximum number of operations in the kernel of a lane whose work is not measured.
+const UNMEASURED_DEPTH: u32 = 64;
 
 /// Operations for which there is nothing in a ring.
 const WITHOUT_RING: [&str; 8] = [
@@ -58,6 +64,7 @@ pub(crate) struct UringPosix {
     posix: Posix,
     kernel: Kernel,
     depth: u32,
+    lockable: Arc<LockableMemory>,
     pool: Arc<ThreadPool<PoolCall>>,
     pooled: PoolOperations,
 }
@@ -96,6 +103,11 @@ pub(crate) fn connect(
     if !kernel.truncates {
         pooled = pooled.with(PoolOperation::Truncate);
     }
+    let pool = Arc::new(ThreadPool::default());
+    pool.start().map_err(|e| {
+        let why = format!("io=uring: the pool of threads cannot be started: {e}");
+        TargetError::of(SCHEME.name, why)
+    })?;
     Ok(UringPosix {
         depth: options
             .depth
@@ -103,7 +115,8 @@ pub(crate) fn connect(
             .unwrap_or(DEFAULT_DEPTH),
         posix,
         kernel,
-        pool: Arc::default(),
+        lockable: Arc::new(LockableMemory::of_process()),
+        pool,
         pooled,
     })
 }
@@ -203,7 +216,11 @@ impl Target for UringPosix {
             let delays = rows.and_then(|rows| Some((rows.clone(), rows.row(COMPLETION_DELAY)?)));
             let ring = Rc::new(Ring::new(&RingSpec {
                 kernel: self.kernel,
-                depth: self.depth,
+                depth: match spec.unmeasured {
+                    true => self.depth.min(UNMEASURED_DEPTH),
+                    false => self.depth,
+                },
+                lockable: (!spec.unmeasured).then(|| self.lockable.clone()),
                 delays,
                 lane,
             })?);
@@ -212,7 +229,7 @@ impl Target for UringPosix {
         })?;
         let calls = SystemCalls::new(self.posix.root.clone(), spec)?;
         Ok(UringSession::new(
-            lane,
+            (lane, spec.clock.clone()),
             ring,
             calls,
             self.pool.clone(),

@@ -3,6 +3,7 @@
 use super::call::{Held, Registered, RingCall};
 use super::file::{RingFile, completed};
 use super::kernel::Kernel;
+use super::lockable::LockableMemory;
 use super::slots::{Look, Slots};
 use crate::content::ContentPool;
 use crate::session_types::RpcRows;
@@ -26,8 +27,12 @@ const WAKEUP: u64 = u64::MAX;
 /// Number of entries whose completions say nothing.
 const IGNORED: u64 = u64::MAX - 1;
 
-/// Entries for wakeups, registrations and cancellations besides those of operations.
-const SPARE_ENTRIES: u32 = 64;
+/// Entries that are queued at a time. They are submitted early (see [`PROMPT_DEPTH`]), so that a larger queue
+/// would only lock memory.
+const QUEUE_ENTRIES: u32 = 128;
+
+/// Completions of wakeups, registrations and cancellations besides those of operations.
+const SPARE_COMPLETIONS: u32 = 64;
 
 /// Operations of a lane up to which each is submitted as soon as it is queued: the device has little to do,
 /// and would be idle until the end of the lane's turn.
@@ -58,6 +63,8 @@ pub(super) struct Ring {
     slots: RefCell<Slots>,
     /// Operations that wait until fewer are in the kernel.
     backlog: RefCell<VecDeque<squeue::Entry>>,
+    /// Entries for which the kernel's queue has no room now.
+    unqueued: RefCell<VecDeque<squeue::Entry>>,
     /// Operations of workers that are queued for the kernel or in it.
     in_flight: Cell<u32>,
     /// Maximum of these.
@@ -66,8 +73,7 @@ pub(super) struct Ring {
     is_unsubmitted: Cell<bool>,
     wakeup: Arc<OwnedFd>,
     is_wakeup_watched: Cell<bool>,
-    /// Number of the next look at the completions, and the end of the last one.
-    look: Cell<u32>,
+    /// The last look at the completions.
     looked: Cell<Nanos>,
     /// Tasks whose operations completed beside the lane's own looks.
     woken: RefCell<Vec<u32>>,
@@ -75,6 +81,7 @@ pub(super) struct Ring {
     /// Places in the tables of files and buffers that are not used.
     free_files: RefCell<Vec<u32>>,
     free_buffers: RefCell<Vec<u16>>,
+    lockable: Option<Arc<LockableMemory>>,
     /// The contents of writes, if they were registered, or `None` inside if they could not be.
     content: RefCell<Option<(ContentPool, Option<Registered>)>>,
 }
@@ -83,6 +90,8 @@ pub(super) struct Ring {
 pub(super) struct RingSpec<'a> {
     pub(super) kernel: Kernel,
     pub(super) depth: u32,
+    /// Memory that may be registered; `None` for a ring without registered files and buffers.
+    pub(super) lockable: Option<Arc<LockableMemory>>,
     /// The row in which the delays of completions are recorded.
     pub(super) delays: Option<(RpcRows, u32)>,
     pub(super) lane: &'a Lane,
@@ -90,13 +99,14 @@ pub(super) struct RingSpec<'a> {
 
 impl Ring {
     pub(super) fn new(spec: &RingSpec<'_>) -> io::Result<Self> {
-        let entries = (spec.depth + SPARE_ENTRIES).next_power_of_two();
-        let io = spec.kernel.setup.build(entries, 2 * entries)?;
+        let completions = (spec.depth + SPARE_COMPLETIONS).next_power_of_two();
+        let completions = completions.max(QUEUE_ENTRIES);
+        let io = spec.kernel.setup.build(QUEUE_ENTRIES, 2 * completions)?;
         let submitter = io.submitter();
         // A kernel without this call, or a lower limit, leaves the threads as they are.
         let _ = submitter.register_iowq_max_workers(&mut [KERNEL_THREADS, 0]);
         let (mut free_files, mut free_buffers) = (vec![], vec![]);
-        if spec.kernel.registers {
+        if spec.kernel.registers && spec.lockable.is_some() {
             // Without registered files and buffers everything works, at some cost.
             if submitter
                 .register_files_sparse(MAX_REGISTERED_FILES)
@@ -116,17 +126,18 @@ impl Ring {
             io: RefCell::new(io),
             slots: RefCell::default(),
             backlog: RefCell::default(),
+            unqueued: RefCell::default(),
             in_flight: Cell::new(0),
             depth: spec.depth,
             is_unsubmitted: Cell::new(false),
             wakeup: spec.lane.wakeup_counter()?,
             is_wakeup_watched: Cell::new(false),
-            look: Cell::new(0),
             looked: Cell::new(0),
             woken: RefCell::default(),
             delays: spec.delays.clone(),
             free_files: RefCell::new(free_files),
             free_buffers: RefCell::new(free_buffers),
+            lockable: spec.lockable.clone(),
             content: RefCell::default(),
         })
     }
@@ -136,7 +147,8 @@ impl Ring {
     pub(super) fn start(&self, call: RingCall) -> Operation<'_> {
         let (held, entry) = call.into_parts();
         let task = Some(self.lane.current_task());
-        let number = self.slots.borrow_mut().add(held, task, self.look.get());
+        let submitted = self.submission_time();
+        let number = self.slots.borrow_mut().add(held, task, submitted);
         let entry = entry.user_data(u64::from(number));
         if self.in_flight.get() < self.depth {
             self.in_flight.set(self.in_flight.get() + 1);
@@ -150,22 +162,33 @@ impl Ring {
         }
     }
 
+    /// The time of a submission, if delays are recorded.
+    #[inline]
+    fn submission_time(&self) -> Nanos {
+        match self.delays {
+            Some(_) => self.lane.now(),
+            None => 0,
+        }
+    }
+
     /// Queues an entry for the kernel.
     #[inline]
     fn push(&self, entry: &squeue::Entry) {
         let mut io = self.io.borrow_mut();
-        loop {
-            // SAFETY: an entry points to what its slot holds (see `RingCall`), to a static, or to nothing.
-            // A slot is vacated only when the kernel has reported the completion, or before the entry was
-            // pushed, and dropping the ring waits for all completions.
-            if unsafe { io.submission().push(entry) }.is_ok() {
-                break;
-            }
+        self.is_unsubmitted.set(true);
+        let mut unqueued = self.unqueued.borrow_mut();
+        let mut is_queued = unqueued.is_empty() && queue(&mut io, entry);
+        if !is_queued && unqueued.is_empty() {
             // All places are taken: what is queued is submitted early. An error repeats at the next look,
             // which heeds it.
             let _ = io.submit();
+            is_queued = queue(&mut io, entry);
         }
-        self.is_unsubmitted.set(true);
+        if !is_queued {
+            // The kernel takes nothing before completions are taken, or for want of memory.
+            unqueued.push_back(entry.clone());
+            return;
+        }
         let is_prompt = self.in_flight.get() <= PROMPT_DEPTH;
         let enough = if is_prompt { 1 } else { SUBMIT_BATCH };
         if io.submission().len() >= enough {
@@ -187,7 +210,7 @@ impl Ring {
             _descriptor: descriptor,
             index,
         };
-        let number = self.slots.borrow_mut().add(held, None, self.look.get());
+        let number = self.slots.borrow_mut().add(held, None, 0);
         self.push(&update.build().user_data(u64::from(number)));
     }
 
@@ -203,25 +226,32 @@ impl Ring {
 
     /// Registers memory; `None` if there is no place, or the system refuses to lock it.
     pub(super) fn register_memory(&self, memory: *mut u8, len: usize) -> Option<u16> {
+        let lockable = self.lockable.as_ref()?;
         let index = self.free_buffers.borrow_mut().pop()?;
+        if !lockable.take(len) {
+            self.free_buffers.borrow_mut().push(index);
+            return None;
+        }
         let piece = libc::iovec {
             iov_base: memory.cast(),
             iov_len: len,
         };
+        if self.update_buffer(index, piece).is_ok() {
+            return Some(index);
+        }
+        lockable.give_back(len);
+        self.free_buffers.borrow_mut().push(index);
+        None
+    }
+
+    /// Sets a place of the table of buffers.
+    fn update_buffer(&self, index: u16, piece: libc::iovec) -> io::Result<()> {
         let io = self.io.borrow();
         // SAFETY: the kernel keeps the pages themselves. An operation that names the memory by this index
         // also holds the memory, as long as it is mapped.
-        let registered = unsafe {
-            let places = u32::from(index);
+        unsafe {
             io.submitter()
-                .register_buffers_update(places, &[piece], None)
-        };
-        match registered {
-            Ok(()) => Some(index),
-            Err(_) => {
-                self.free_buffers.borrow_mut().push(index);
-                None
-            }
+                .register_buffers_update(u32::from(index), &[piece], None)
         }
     }
 
@@ -238,9 +268,19 @@ impl Ring {
         *registered
     }
 
-    /// Makes the place of registered memory free. The kernel keeps the pages until it is used again.
-    pub(super) fn forget_memory(&self, index: u16) {
-        self.free_buffers.borrow_mut().push(index);
+    /// Makes the place of registered memory free, and the pages once no operation uses them.
+    pub(super) fn forget_memory(&self, registered: Registered) {
+        let nothing = libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        };
+        // A place that cannot be emptied keeps its pages, and is not used again.
+        if self.update_buffer(registered.index, nothing).is_ok() {
+            self.free_buffers.borrow_mut().push(registered.index);
+            if let Some(lockable) = &self.lockable {
+                lockable.give_back(registered.len);
+            }
+        }
     }
 
     /// Whether completions are there that were not taken.
@@ -255,6 +295,15 @@ impl Ring {
     /// Submits what is queued and processes completions; waits for the first as [`CompletionSource::turn`].
     fn enter(&self, timeout: Option<Duration>) -> io::Result<usize> {
         let mut io = self.io.borrow_mut();
+        let mut unqueued = self.unqueued.borrow_mut();
+        while unqueued.front().is_some_and(|entry| queue(&mut io, entry)) {
+            unqueued.pop_front();
+        }
+        // The others need the room that this makes.
+        let timeout = match unqueued.is_empty() {
+            true => timeout,
+            false => Some(Duration::ZERO),
+        };
         let queued = io.submission().len() as u32;
         let submitter = io.submitter();
         let entered = match timeout {
@@ -269,7 +318,8 @@ impl Ring {
                 submitter.submit_with_args(1, &arguments)
             }
         };
-        self.is_unsubmitted.set(!io.submission().is_empty());
+        let is_all = io.submission().is_empty() && unqueued.is_empty();
+        self.is_unsubmitted.set(!is_all);
         entered
     }
 
@@ -294,11 +344,9 @@ impl Ring {
     /// Takes the completions that the kernel has reported; `waiting`: some were there before.
     fn take(&self, waiting: bool, ready: &mut Vec<u32>) {
         let look = Look {
-            number: self.look.get(),
             waiting_since: waiting.then(|| self.looked.get()),
             now: self.lane.now(),
         };
-        self.look.set(look.number.wrapping_add(1));
         self.looked.set(look.now);
         let (mut taken, mut is_woken) = (0, false);
         {
@@ -319,9 +367,9 @@ impl Ring {
         }
         if is_woken {
             self.is_wakeup_watched.set(false);
-            // It is readable, so this does not wait.
+            // It does not wait, should nothing be there.
             let read = rustix::io::read(&*self.wakeup, &mut [0; 8]);
-            debug_assert_eq!(read, Ok(8), "a counter is read as eight bytes");
+            debug_assert!(matches!(read, Ok(8) | Err(Errno::AGAIN)), "{read:?}");
         }
         debug_assert!(taken <= self.in_flight.get());
         self.in_flight.set(self.in_flight.get() - taken);
@@ -338,7 +386,19 @@ impl Ring {
                 }
                 0
             }
-            _ => 1,
+            held => {
+                held.discard(result);
+                1
+            }
+        }
+    }
+
+    /// Records the time since a completion, which the worker sees now.
+    #[inline]
+    pub(super) fn record_delay(&self, completed: Nanos) {
+        if let Some((rows, row)) = &self.delays {
+            let times = OpTimes::unpaced(completed, self.lane.now());
+            rows.recorder.record(*row, times, 0);
         }
     }
 
@@ -351,12 +411,16 @@ impl Ring {
 
     /// Queues operations that waited, as far as there is room.
     fn push_backlog(&self) {
+        if self.backlog.borrow().is_empty() {
+            return;
+        }
+        let submitted = self.submission_time();
         while self.in_flight.get() < self.depth {
             let Some(entry) = self.backlog.borrow_mut().pop_front() else {
                 return;
             };
             let number = entry.get_user_data() as u32;
-            self.slots.borrow_mut().set_look(number, self.look.get());
+            self.slots.borrow_mut().set_submitted(number, submitted);
             self.in_flight.set(self.in_flight.get() + 1);
             self.push(&entry);
         }
@@ -381,6 +445,15 @@ impl Ring {
             );
         }
     }
+}
+
+/// Puts an entry into the kernel's queue, if there is room.
+#[inline]
+fn queue(io: &mut IoUring, entry: &squeue::Entry) -> bool {
+    // SAFETY: an entry points to what its slot holds (see `RingCall`), to a static, or to nothing. A slot is
+    // vacated only when the kernel has reported the completion, or before the entry was pushed, and dropping
+    // the ring waits for all completions.
+    unsafe { io.submission().push(entry) }.is_ok()
 }
 
 impl CompletionSource for Ring {
@@ -411,6 +484,9 @@ impl CompletionSource for Ring {
 impl Drop for Ring {
     /// Waits for the operations whose workers are gone, because the kernel may still write to their memory.
     fn drop(&mut self) {
+        if let Some((_, Some(registered))) = self.content.take() {
+            self.forget_memory(registered);
+        }
         for entry in self.backlog.take() {
             drop(self.slots.borrow_mut().vacate(entry.get_user_data() as u32));
         }
@@ -449,10 +525,7 @@ impl Future for Operation<'_> {
             return Poll::Pending;
         };
         drop(slots);
-        if let Some((rows, row)) = &self.ring.delays {
-            let times = OpTimes::unpaced(done.completed, self.ring.lane.now());
-            rows.recorder.record(*row, times, 0);
-        }
+        self.ring.record_delay(done.completed);
         self.number = None;
         Poll::Ready((completed(done.result), done.held))
     }

@@ -10,9 +10,11 @@ use crate::posix::calls::SystemCalls;
 use crate::posix::names::CheckedParents;
 use crate::posix::thread_pool::{PoolJob, ThreadPool, lock};
 use plimsoll_lane::Lane;
+use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -48,6 +50,7 @@ impl PoolOperations {
 
 pub(crate) struct UringSession {
     pub(super) lane: Lane,
+    clock: Clock,
     pub(super) ring: Rc<Ring>,
     /// `None` while an operation is in flight.
     calls: Option<Box<RingCalls>>,
@@ -60,13 +63,14 @@ pub(crate) struct UringSession {
 
 /// Whether the pool has done its work.
 struct PoolReply<R> {
-    done: Option<(Box<RingCalls>, Result<R, OpError>)>,
+    /// The state of the worker, the result, and the time of the end.
+    done: Option<(Box<RingCalls>, Result<R, OpError>, Nanos)>,
     waker: Option<Waker>,
 }
 
 impl UringSession {
     pub(super) fn new(
-        lane: &Lane,
+        (lane, clock): (&Lane, Clock),
         ring: Rc<Ring>,
         calls: SystemCalls,
         pool: Arc<ThreadPool<PoolCall>>,
@@ -74,6 +78,7 @@ impl UringSession {
     ) -> Self {
         let mut session = Self {
             lane: lane.clone(),
+            clock,
             aio: AioWrites::new(lane, ring.clone()),
             ring,
             calls: Some(Box::new(RingCalls::new(calls))),
@@ -115,7 +120,7 @@ impl UringSession {
         let ring = self.ring.clone();
         let calls = self.calls();
         if let Some(old) = calls.buffer.take() {
-            ring.forget_memory(old.index);
+            ring.forget_memory(old);
         }
         let (begin, len) = (calls.calls.buffer.as_mut_ptr(), calls.calls.buffer.len());
         if len <= MAX_REGISTERED_BYTES {
@@ -251,7 +256,7 @@ impl UringSession {
         }
         self.has_registered_content = true;
         let pool = self.calls().calls.source.pool().clone();
-        if !pool.is_composed() && may_lock(pool.longest()) {
+        if !pool.is_composed() {
             self.calls().pool = self.ring.register_content(&pool);
         }
     }
@@ -267,21 +272,23 @@ impl UringSession {
             done: None,
             waker: None,
         }));
-        let to = reply.clone();
+        let (to, clock) = (reply.clone(), self.clock.clone());
         let job = PoolCall(Box::new(move || {
-            let result = call(&mut calls.calls);
+            // The panic has been printed. A worker that waited for ever would hide it.
+            let result = catch_unwind(AssertUnwindSafe(|| call(&mut calls.calls)));
+            let result = result.unwrap_or_else(|_| Err(Errno::IO.into()));
+            let end = clock.now();
             let mut reply = lock(&to);
-            reply.done = Some((calls, result));
+            reply.done = Some((calls, result, end));
             if let Some(waker) = reply.waker.take() {
                 drop(reply);
                 waker.wake();
             }
         }));
-        // Without a thread the job, and the worker's state with it, is lost: the run ends.
         self.pool
             .submit(job)
-            .expect("the pool of threads can be started");
-        let (calls, result) = poll_fn(|context| {
+            .expect("the first thread was started when the target was connected");
+        let (calls, result, end) = poll_fn(|context| {
             let mut reply = lock(&reply);
             match reply.done.take() {
                 Some(done) => Poll::Ready(done),
@@ -292,6 +299,7 @@ impl UringSession {
             }
         })
         .await;
+        self.ring.record_delay(end);
         self.calls = Some(calls);
         result
     }
@@ -310,19 +318,7 @@ impl UringSession {
 impl Drop for UringSession {
     fn drop(&mut self) {
         if let Some(registered) = self.calls.as_ref().and_then(|calls| calls.buffer) {
-            self.ring.forget_memory(registered.index);
+            self.ring.forget_memory(registered);
         }
     }
-}
-
-/// Part of the memory that a user may lock up to which one lane registers contents: the rest is for the rings of
-/// all lanes of all processes of that user.
-const LOCKED_PART: u64 = 16;
-
-/// Whether a lane may have so much memory locked for the contents of writes.
-fn may_lock(bytes: usize) -> bool {
-    use rustix::process::{Resource, geteuid, getrlimit};
-    // Root is not limited.
-    let limit = getrlimit(Resource::Memlock).current;
-    geteuid().is_root() || limit.is_none_or(|limit| bytes as u64 <= limit / LOCKED_PART)
 }

@@ -19,8 +19,8 @@ struct Slot {
     state: SlotState,
     /// The task that waits for it.
     task: u32,
-    /// The look at the completions before which it was submitted.
-    look: u32,
+    /// When it was given to the kernel, at the earliest.
+    submitted: Nanos,
     /// The result of its completion.
     result: i32,
     /// The earliest time at which it may have completed.
@@ -46,8 +46,6 @@ pub(super) struct Slots {
 /// What a look at the completions knows.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
-    /// Its number.
-    pub(super) number: u32,
     /// When the one before it ended, if completions were there when it began.
     pub(super) waiting_since: Option<Nanos>,
     /// When it began to take completions.
@@ -61,14 +59,14 @@ impl Slots {
     }
 
     /// Adds an operation; without a task, no worker waits for it.
-    pub(super) fn add(&mut self, held: Held, task: Option<u32>, look: u32) -> u32 {
+    pub(super) fn add(&mut self, held: Held, task: Option<u32>, submitted: Nanos) -> u32 {
         let slot = Slot {
             state: match task {
                 Some(_) => SlotState::InFlight,
                 None => SlotState::Orphaned,
             },
             task: task.unwrap_or(0),
-            look,
+            submitted,
             result: 0,
             completed: 0,
             held,
@@ -87,9 +85,9 @@ impl Slots {
         }
     }
 
-    /// Notes that a queued operation is submitted before this look.
-    pub(super) fn set_look(&mut self, number: u32, look: u32) {
-        self.slots[number as usize].look = look;
+    /// Notes when an operation that had to wait is given to the kernel.
+    pub(super) fn set_submitted(&mut self, number: u32, submitted: Nanos) {
+        self.slots[number as usize].submitted = submitted;
     }
 
     /// Sets the task that is to be woken.
@@ -102,14 +100,15 @@ impl Slots {
     #[inline]
     pub(super) fn complete(&mut self, number: u32, result: i32, look: Look) -> Result<u32, Held> {
         let slot = &mut self.slots[number as usize];
+        slot.held.note_end(result);
         match slot.state {
             SlotState::InFlight => {
                 slot.state = SlotState::Completed;
                 slot.result = result;
                 slot.completed = match look.waiting_since {
-                    // What was submitted just now cannot have waited.
-                    Some(since) if slot.look != look.number => since,
-                    _ => look.now,
+                    // It may have completed right after it was submitted, while the lane polled others.
+                    Some(since) => since.max(slot.submitted),
+                    None => look.now,
                 };
                 Ok(slot.task)
             }
@@ -145,7 +144,8 @@ impl Slots {
                 true
             }
             SlotState::Completed => {
-                self.vacate(number);
+                let result = slot.result;
+                self.vacate(number).discard(result);
                 false
             }
             SlotState::Vacant | SlotState::Orphaned => false,
@@ -165,5 +165,38 @@ impl Slots {
         let slots = (0..).zip(&self.slots);
         let of = |s: &Slot| matches!(s.state, SlotState::InFlight | SlotState::Orphaned);
         slots.filter(|(_, s)| of(s)).map(|(n, _)| n).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_is_counted_from_the_submission_or_the_last_look_whichever_is_later() {
+        let mut slots = Slots::default();
+        let completed = |slots: &mut Slots, submitted, look| {
+            let number = slots.add(Held::Nothing, Some(7), submitted);
+            assert_eq!(slots.complete(number, 0, look).ok(), Some(7));
+            slots.take(number).expect("it has completed").completed
+        };
+        let waiting = |since| Look {
+            waiting_since: Some(since),
+            now: 900,
+        };
+        // Submitted in the turn that ended with the look, or before it.
+        assert_eq!(completed(&mut slots, 300, waiting(100)), 300);
+        assert_eq!(completed(&mut slots, 50, waiting(100)), 100);
+        // The lane had to wait for it.
+        let waited = Look {
+            waiting_since: None,
+            now: 900,
+        };
+        assert_eq!(completed(&mut slots, 300, waited), 900);
+        // What had to wait for others is submitted later.
+        let number = slots.add(Held::Nothing, Some(7), 300);
+        slots.set_submitted(number, 600);
+        assert_eq!(slots.complete(number, 0, waiting(100)).ok(), Some(7));
+        assert_eq!(slots.take(number).map(|done| done.completed), Some(600));
     }
 }
