@@ -507,7 +507,7 @@ mod tests {
         for n in 0..RUNS {
             left(&root, &format!("{n:06}"));
         }
-        for run in AbandonedRun::find(&[root.clone()]) {
+        for run in AbandonedRun::find(std::slice::from_ref(&root)) {
             run.finish().unwrap();
         }
         assert_eq!(names(&root, &file), RUNS);

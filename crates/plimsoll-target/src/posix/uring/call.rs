@@ -92,10 +92,11 @@ impl Held {
             return;
         };
         // A close that was cancelled has closed nothing. After any other, the number may be another file's.
-        if matches!(descriptor, Descriptor::Closed(_)) && result != -libc::ECANCELED {
-            if let Descriptor::Closed(fd) = std::mem::replace(descriptor, Descriptor::Untouched) {
-                let _ = fd.into_raw_fd();
-            }
+        if matches!(descriptor, Descriptor::Closed(_))
+            && result != -libc::ECANCELED
+            && let Descriptor::Closed(fd) = std::mem::replace(descriptor, Descriptor::Untouched)
+        {
+            let _ = fd.into_raw_fd();
         }
     }
 
