@@ -238,6 +238,23 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
     }
     let (code, text) = on.end();
     assert_eq!(code, Some(130), "{text}");
+    // Signals that end a program at once; the first is that of Ctrl-\.
+    let fatal = [
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::XCPU,
+        Signal::ABORT,
+    ];
+    for signal in fatal {
+        let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 80, 24);
+        on.wait("the screen", measuring);
+        on.send(signal);
+        // It has no exit code.
+        let (code, text) = on.end();
+        assert_eq!(code, None, "{signal:?}: {text}");
+    }
     // A run that fails.
     let plimsoll = live_run(&bench, &["--time=60s", "--set=meanappendsize=4m"]);
     let mut limited = Command::new("prlimit");
