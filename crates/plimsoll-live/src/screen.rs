@@ -50,10 +50,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Shows the terminal as it was, and what was written to it meanwhile; for ways out that drop nothing. Does
 /// nothing without a screen.
 pub fn leave() {
-    let shown = lock(&SHOWN).take();
+    // Another way out, which may end the process, waits until all is restored.
+    let mut shown = lock(&SHOWN);
     if let Some(Shown {
         terminal, capture, ..
-    }) = shown
+    }) = shown.take()
     {
         terminal.leave();
         capture.end();
