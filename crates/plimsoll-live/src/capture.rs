@@ -7,11 +7,14 @@ use rustix::stdio::{dup2_stderr, dup2_stdout, stderr, stdout};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Bytes of a stream that are kept for after the screen; what comes then is only counted.
 const MAX_KEPT_BYTES: usize = 4 << 20;
+
+/// Bytes of a line that are shown.
+const MAX_LINE_BYTES: usize = 4096;
 
 /// Maximum time for which the rest of a stream is awaited: a program that still runs in the background may hold
 /// it open.
@@ -24,13 +27,64 @@ enum Stream {
     Err,
 }
 
+/// What was written to a stream, which its reader and its owner share.
+#[derive(Default)]
+struct Written {
+    state: Mutex<WrittenState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct WrittenState {
+    kept: Vec<u8>,
+    /// Bytes that were not kept.
+    lost: usize,
+    /// The pipe has been read to its end.
+    is_whole: bool,
+    /// What was kept has been printed, and what follows goes to the terminal.
+    is_over: bool,
+}
+
+impl WrittenState {
+    /// What was kept, and how much was not.
+    fn take(&mut self) -> Vec<u8> {
+        let mut kept = std::mem::take(&mut self.kept);
+        if self.lost > 0 {
+            let note = format!("\n({} bytes of output are left out)\n", self.lost);
+            kept.extend_from_slice(note.as_bytes());
+        }
+        kept
+    }
+}
+
+fn lock(state: &Mutex<WrittenState>) -> MutexGuard<'_, WrittenState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A stream that goes to a pipe instead of the terminal.
 struct CapturedStream {
     stream: Stream,
     /// The terminal.
     before: OwnedFd,
-    /// What was written, once the pipe has been read to its end.
-    written: Receiver<Vec<u8>>,
+    written: Arc<Written>,
+}
+
+impl CapturedStream {
+    /// Prints what was written, and lets the rest go to the terminal.
+    fn print(&self) {
+        let state = lock(&self.written.state);
+        let changed = &self.written.changed;
+        let waited = changed.wait_timeout_while(state, END_TIMEOUT, |state| !state.is_whole);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let kept = state.take();
+        // The reader waits for the state, so that what follows comes after this.
+        let _ = match self.stream {
+            Stream::Out => io::stdout().lock().write_all(&kept),
+            Stream::Err => io::stderr().lock().write_all(&kept),
+        };
+        let _ = io::stdout().flush();
+        state.is_over = true;
+    }
 }
 
 /// The standard streams that would go to the terminal.
@@ -58,10 +112,11 @@ impl Capture {
             Stream::Err => rustix::io::fcntl_dupfd_cloexec(stderr(), 3)?,
         };
         let late = dup(&before)?;
-        let (sender, written) = channel();
+        let written = Arc::new(Written::default());
+        let shared = written.clone();
         std::thread::Builder::new()
             .name("messages".into())
-            .spawn(move || read_all(File::from(read), &sender, &show, late))?;
+            .spawn(move || read_all(File::from(read), &shared, show, late))?;
         match stream {
             Stream::Out => dup2_stdout(&write)?,
             Stream::Err => dup2_stderr(&write)?,
@@ -76,6 +131,12 @@ impl Capture {
 
     /// Gives the streams back, and what was written to each: standard output first.
     pub(crate) fn end(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
         let _ = io::stdout().flush();
         for captured in &self.streams {
             // The pipe ends with its last descriptor.
@@ -84,51 +145,57 @@ impl Capture {
                 Stream::Err => dup2_stderr(&captured.before),
             };
         }
-        for captured in self.streams {
-            let Ok(written) = captured.written.recv_timeout(END_TIMEOUT) else {
-                continue;
-            };
-            let _ = match captured.stream {
-                Stream::Out => io::stdout().lock().write_all(&written),
-                Stream::Err => io::stderr().lock().write_all(&written),
-            };
-            let _ = io::stdout().flush();
+        self.streams.iter().for_each(CapturedStream::print);
+    }
+}
+
+/// Shows the lines of a stream.
+struct Lines<F> {
+    show: F,
+    line: Vec<u8>,
+}
+
+impl<F: Fn(&str)> Lines<F> {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match byte {
+                b'\n' => {
+                    (self.show)(&foreign::escaped(&String::from_utf8_lossy(&self.line)));
+                    self.line.clear();
+                }
+                _ if self.line.len() < MAX_LINE_BYTES => self.line.push(*byte),
+                _ => {}
+            }
         }
     }
 }
 
-/// Reads a stream to its end; shows each line, and sends everything. If it is awaited no more, what was read
-/// goes to the terminal.
-fn read_all(mut pipe: File, sender: &Sender<Vec<u8>>, show: &dyn Fn(&str), late: OwnedFd) {
-    let (mut kept, mut line, mut lost) = (Vec::new(), Vec::new(), 0);
+/// Reads a stream to its end; shows each line, and keeps everything. What comes when the capture is over goes to
+/// the terminal.
+fn read_all(mut pipe: File, written: &Written, show: impl Fn(&str), late: OwnedFd) {
+    let mut late = File::from(late);
+    let mut lines = Lines { show, line: vec![] };
     let mut piece = [0; 4096];
     loop {
-        match pipe.read(&mut piece) {
+        let bytes = match pipe.read(&mut piece) {
             Ok(0) => break,
-            Ok(n) => {
-                let bytes = &piece[..n];
-                let room = MAX_KEPT_BYTES.saturating_sub(kept.len()).min(n);
-                kept.extend_from_slice(&bytes[..room]);
-                lost += n - room;
-                for byte in bytes {
-                    match byte {
-                        b'\n' => {
-                            show(&foreign::escaped(&String::from_utf8_lossy(&line)));
-                            line.clear();
-                        }
-                        _ if line.len() < piece.len() => line.push(*byte),
-                        _ => {}
-                    }
-                }
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Ok(n) => &piece[..n],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
+        };
+        let mut state = lock(&written.state);
+        if state.is_over {
+            drop(state);
+            let _ = late.write_all(bytes);
+            continue;
         }
+        let room = MAX_KEPT_BYTES.saturating_sub(state.kept.len());
+        let room = room.min(bytes.len());
+        state.kept.extend_from_slice(&bytes[..room]);
+        state.lost += bytes.len() - room;
+        drop(state);
+        lines.add(bytes);
     }
-    if lost > 0 {
-        kept.extend_from_slice(format!("\n({lost} bytes of output are left out)\n").as_bytes());
-    }
-    if let Err(unsent) = sender.send(kept) {
-        let _ = File::from(late).write_all(&unsent.0);
-    }
+    lock(&written.state).is_whole = true;
+    written.changed.notify_all();
 }

@@ -8,7 +8,9 @@ use plimsoll_measure::system::Snapshot;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{TerminalOptions, Viewport};
-use signal_hook::consts::SIGTSTP;
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+};
 use signal_hook::iterator::Signals;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -22,6 +24,12 @@ const FRAME_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Time between two looks at this machine.
 const MACHINE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Signals that end a process which does not expect them. What else does is handled by whoever shows the screen,
+/// or cannot be.
+const FATAL_SIGNALS: [i32; 8] = [
+    SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+];
 
 /// The screen that is shown, of which a process has one: every way out ends it.
 static SHOWN: Mutex<Option<Shown>> = Mutex::new(None);
@@ -42,17 +50,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Shows the terminal as it was, and what was written to it meanwhile; for ways out that drop nothing. Does
 /// nothing without a screen.
 pub fn leave() {
-    let shown = lock(&SHOWN).take();
+    // Another way out, which may end the process, waits until all is restored.
+    let mut shown = lock(&SHOWN);
     if let Some(Shown {
         terminal, capture, ..
-    }) = shown
+    }) = shown.take()
     {
         terminal.leave();
         capture.end();
     }
 }
 
-/// Prepares the ways out that no drop is on: a panic, and Ctrl-Z, which shows the terminal to others.
+/// Prepares the ways out that no drop is on: a panic, signals such as that of Ctrl-\, and Ctrl-Z, which shows the
+/// terminal to others.
 fn prepare_ways_out() -> io::Result<()> {
     static PREPARED: Once = Once::new();
     let mut prepared = Ok(());
@@ -68,9 +78,14 @@ fn prepare_ways_out() -> io::Result<()> {
 }
 
 fn handle_stops() -> io::Result<()> {
-    let mut signals = Signals::new([SIGTSTP])?;
+    let mut signals = Signals::new(FATAL_SIGNALS.iter().chain(&[SIGTSTP]))?;
     let handle = move || {
         for signal in signals.forever() {
+            if signal != SIGTSTP {
+                leave();
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                continue;
+            }
             if let Some(shown) = &mut *lock(&SHOWN) {
                 shown.is_suspended = true;
                 shown.terminal.leave();

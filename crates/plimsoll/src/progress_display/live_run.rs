@@ -14,8 +14,9 @@ use std::time::Duration;
 /// The screen, and what it sums up.
 pub struct LiveRunView {
     screen: LiveScreen,
-    /// Errors of each operation since the workers started, by its name.
-    errors: BTreeMap<String, u64>,
+    /// Errors of each operation since the workers started, by its name and kind: asynchronous writes and their
+    /// completions have the same name.
+    errors: BTreeMap<(String, String), u64>,
 }
 
 impl LiveRunView {
@@ -79,7 +80,8 @@ impl LiveRunView {
         let rows: Vec<OperationRow> = operations
             .into_iter()
             .map(|op| {
-                let errors = self.errors.entry(op.name.clone()).or_default();
+                let errors = self.errors.entry((op.name.clone(), op.kind.to_string()));
+                let errors = errors.or_default();
                 *errors += op.errors;
                 for (code, n) in op.error_codes {
                     *codes.entry(code).or_default() += n;

@@ -122,12 +122,28 @@ impl OnScreen {
     /// Waits for the end, asserts that the terminal is as it was, and gives the exit code and what the terminal
     /// shows.
     #[track_caller]
-    fn end(mut self) -> (Option<i32>, String) {
+    fn end(self) -> (Option<i32>, String) {
+        self.end_as(true)
+    }
+
+    /// [`OnScreen::end`] although another program keeps the terminal.
+    #[track_caller]
+    fn end_of_program(self) -> (Option<i32>, String) {
+        self.end_as(false)
+    }
+
+    #[track_caller]
+    fn end_as(mut self, is_alone: bool) -> (Option<i32>, String) {
         let code = self.child.wait().unwrap().code();
         let now = format!("{:?}", tcgetattr(&self.theirs).unwrap());
         assert_eq!(now, self.attributes);
-        drop((self.theirs, self.ours));
-        self.reader.join().unwrap();
+        if is_alone {
+            drop((self.theirs, self.ours));
+            self.reader.join().unwrap();
+        } else {
+            // What the program has written is there already, if not read.
+            std::thread::sleep(Duration::from_secs(1));
+        }
         let mut parser = self.parser.lock().unwrap();
         let screen = parser.screen();
         assert!(!screen.alternate_screen() && !screen.hide_cursor());
@@ -238,6 +254,23 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
     }
     let (code, text) = on.end();
     assert_eq!(code, Some(130), "{text}");
+    // Signals that end a program at once; the first is that of Ctrl-\.
+    let fatal = [
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::XCPU,
+        Signal::ABORT,
+    ];
+    for signal in fatal {
+        let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 80, 24);
+        on.wait("the screen", measuring);
+        on.send(signal);
+        // It has no exit code.
+        let (code, text) = on.end();
+        assert_eq!(code, None, "{signal:?}: {text}");
+    }
     // A run that fails.
     let plimsoll = live_run(&bench, &["--time=60s", "--set=meanappendsize=4m"]);
     let mut limited = Command::new("prlimit");
@@ -302,6 +335,27 @@ fn events_and_messages_are_shown() {
     let (code, text) = on.end();
     assert_eq!(code, Some(130), "{text}");
     assert!(text.contains("\na line of the workload"), "{text}");
+}
+
+/// A program in the background holds the streams open.
+#[test]
+fn output_beside_a_program_in_the_background_is_printed() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(
+        "define fileset name=s,path=s,entries=4,size=4k,prealloc
+         define process name=p { thread name=t,memsize=4k {
+           flowop statfile name=look,filesetname=s
+           flowop delay name=rest,value=50ms } }
+         echo \"the first line\"
+         system \"sleep 20 & echo the second line\"
+         run 1",
+    );
+    let on = OnScreen::begin(live(&bench, &workload, &["--allow-commands"]), 100, 32);
+    let (code, text) = on.end_of_program();
+    assert!(matches!(code, Some(0 | 3)), "{text}");
+    for line in ["\nthe first line", "\nthe second line"] {
+        assert_eq!(text.matches(line).count(), 1, "{line} in {text}");
+    }
 }
 
 #[test]
