@@ -130,7 +130,7 @@ def _library(frames: Literal["pandas", "polars"] | None) -> Literal["pandas", "p
         if all(importlib.util.find_spec(name) is not None for name in needs[library]):
             return library
     wanted = frames or "pandas"
-    raise ImportError(f"{wanted} is missing: install plimsoll[{wanted}]")
+    raise ImportError(f"{wanted} is missing: pip install {' '.join(needs[wanted])}")
 
 
 def _kind(directory: Path) -> Kind:

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// Name of the Python package; that of the program belongs to another project in Python's index.
+const DISTRIBUTION: &str = "plimsoll-benchmark";
+
 /// Time of the packages' files.
 const EPOCH: &str = "1767225600";
 
@@ -319,6 +322,14 @@ fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
         .arg("--disable-pip-version-check")
         .arg(package(".whl"));
     printed(install);
+    // Nothing is called as the other project, which an upgrade of this name would install.
+    let mut list = inside("python");
+    list.args(["-m", "pip", "list", "--format=freeze"]);
+    list.arg("--disable-pip-version-check");
+    let list = printed(list);
+    let ours = list.lines().filter(|l| l.contains("plimsoll"));
+    let is_ours = format!("{DISTRIBUTION}=={}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(ours.collect::<Vec<_>>(), [is_ours]);
     let program = bench.path("venv/bin/plimsoll");
     let mut shell = Command::new("sh");
     shell.args([
@@ -335,12 +346,12 @@ fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
     assert!(
         ended
             .stderr
-            .contains("pandas is missing: install plimsoll[pandas]"),
+            .contains("ImportError: pandas is missing: pip install pandas pyarrow\n"),
         "{}",
         ended.stderr
     );
     let mut remove = inside("python");
-    remove.args(["-m", "pip", "uninstall", "--quiet", "--yes", "plimsoll"]);
+    remove.args(["-m", "pip", "uninstall", "--quiet", "--yes", DISTRIBUTION]);
     printed(remove);
     assert!(!program.exists());
 }
