@@ -18,6 +18,7 @@ mod contents;
 mod curve;
 mod curve_nfs;
 mod disclosure;
+mod dist;
 mod docs;
 mod events;
 mod find;

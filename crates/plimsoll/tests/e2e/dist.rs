@@ -1,0 +1,90 @@
+//! What `make dist` and `make install` do around the packages: which program they take, which paths are replaced in
+//! it, and what they refuse.
+
+use crate::common::python::{printed, source_tree};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn script(name: &str) -> Command {
+    Command::new(source_tree().join("scripts").join(name))
+}
+
+/// A program whose code is in part that of the standard library.
+const PROGRAM: &str = "\
+fn main() {
+    let mut lengths: Vec<usize> = std::env::args().map(|a| a.len()).collect();
+    println!(\"{}\", lengths.remove(9));
+}
+";
+
+/// The installed toolchain with sources of the standard library, as the component `rust-src` adds them: all
+/// else in it are links. A compiler that uses it.
+fn toolchain_with_sources(dir: &Path) -> PathBuf {
+    let mut print = Command::new("rustc");
+    print
+        .current_dir(source_tree())
+        .args(["--print", "sysroot"]);
+    let sysroot = printed(print).trim().to_owned();
+    let link_all = |below: &str, but: &str| {
+        std::fs::create_dir_all(dir.join(below)).unwrap();
+        for entry in std::fs::read_dir(Path::new(&sysroot).join(below)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_name() != but {
+                symlink(entry.path(), dir.join(below).join(entry.file_name())).unwrap();
+            }
+        }
+    };
+    link_all("lib", "rustlib");
+    link_all("lib/rustlib", "src");
+    let library = dir.join("lib/rustlib/src/rust/library/std/src");
+    std::fs::create_dir_all(&library).unwrap();
+    // Where this file is, rustc takes the sources to be.
+    std::fs::write(library.join("lib.rs"), "").unwrap();
+    let compiler = dir.join("rustc");
+    let call = format!(
+        "#!/bin/sh\nexec '{sysroot}/bin/rustc' --sysroot '{}' \"$@\"\n",
+        dir.display()
+    );
+    std::fs::write(&compiler, call).unwrap();
+    std::fs::set_permissions(&compiler, PermissionsExt::from_mode(0o755)).unwrap();
+    compiler
+}
+
+#[test]
+fn sources_of_the_standard_library_leave_no_path_in_a_program() {
+    let bench = tempfile::tempdir().unwrap();
+    let place = |name: &str| bench.path().join(name);
+    for dir in ["toolchain", "source", "target"] {
+        std::fs::create_dir(place(dir)).unwrap();
+    }
+    let compiler = toolchain_with_sources(&place("toolchain"));
+    std::fs::write(place("source/tried.rs"), PROGRAM).unwrap();
+    let compile = |arguments: &[String]| {
+        let mut rustc = Command::new(&compiler);
+        rustc
+            .args(["-Copt-level=3", "-o"])
+            .arg(place("target/tried"));
+        rustc.arg(place("source/tried.rs")).args(arguments);
+        printed(rustc);
+        let program = std::fs::read(place("target/tried")).unwrap();
+        String::from_utf8_lossy(&program).into_owned()
+    };
+    let toolchain = place("toolchain/lib/rustlib/src/rust");
+    let toolchain = toolchain.to_str().unwrap();
+    let with_paths = compile(&["-g".into()]);
+    assert!(with_paths.contains(toolchain), "rustc names no sources");
+    let mut prefixes = script("path-prefixes");
+    prefixes.args([place("source"), place("target")]);
+    let prefixes = printed({
+        prefixes.env("RUSTC", &compiler);
+        prefixes
+    });
+    let arguments = prefixes.lines().map(|l| format!("--remap-path-prefix={l}"));
+    let mut arguments: Vec<String> = arguments.collect();
+    arguments.push("-g".into());
+    let program = compile(&arguments);
+    let root = bench.path().to_str().unwrap();
+    assert!(!program.contains(root));
+    assert!(program.contains("/library/alloc/src/") && program.contains("/rustc/"));
+}
