@@ -137,14 +137,13 @@ PREFIX ?= $(HOME)/.local
 # Features that the installed program has: `make install FEATURES=mpi`.
 FEATURES ?=
 
-# Cargo's directory, and the program in it as it is shipped (see Cargo.toml).
+# Cargo's directory, in which packages and book are made.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-SHIPPED := $(TARGET)/shipping/plimsoll
 
 install: ## put the program, its manual and its completions below PREFIX (~/.local)
-	cargo build --locked --profile shipping -p plimsoll --features "$(FEATURES)"
-	scripts/install-program "$(SHIPPED)" "$(PREFIX)/bin"
-	scripts/install-shared "$(SHIPPED)" "$(PREFIX)"
+	program=$$(scripts/build-program plimsoll shipping --features "$(FEATURES)") && \
+	scripts/install-program "$$program" "$(PREFIX)/bin" && \
+	scripts/install-shared "$$program" "$(PREFIX)"
 
 dist: ## make the packages: Debian, Python, tarball, crates (docs/install.md)
 	@[ -z "$(FEATURES)" ] || { echo "FEATURES is for make install: packages have those that run everywhere."; exit 1; }
@@ -156,6 +155,5 @@ docs: ## build the API documentation
 
 # The reference in it is written by the program, in the profile that tests have built already.
 book: ## make the book: tutorial, how-to, explanations, reference, with search
-	cargo build --locked -p plimsoll
-	scripts/book $(TARGET)/debug/plimsoll $(TARGET)/book
+	program=$$(scripts/build-program plimsoll dev) && scripts/book "$$program" $(TARGET)/book
 	@echo "Open $(TARGET)/book/index.html"

@@ -88,3 +88,49 @@ fn sources_of_the_standard_library_leave_no_path_in_a_program() {
     assert!(!program.contains(root));
     assert!(program.contains("/library/alloc/src/") && program.contains("/rustc/"));
 }
+
+#[test]
+fn the_program_that_is_taken_is_the_one_that_was_built() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    let manifest = "[package]\nname = \"tried\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+                    [workspace]\n[profile.shipping]\ninherits = \"release\"\n";
+    std::fs::create_dir_all(place(".cargo")).unwrap();
+    std::fs::create_dir_all(place("src")).unwrap();
+    std::fs::write(place("Cargo.toml"), manifest).unwrap();
+    let say = |text: &str| {
+        let main = format!("fn main() {{ println!(\"{text}\"); }}");
+        std::fs::write(place("src/main.rs"), main).unwrap();
+    };
+    let built = || {
+        let mut build = script("build-program");
+        build.args(["tried", "shipping"]).current_dir(dir.path());
+        // What cargo tells its tests is not for the cargo that they run.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("CARGO_") && name != "CARGO_HOME" {
+                build.env_remove(name);
+            }
+        }
+        build.env("CARGO_NET_OFFLINE", "true");
+        PathBuf::from(printed(build).trim_end())
+    };
+    let mut lock = Command::new("cargo");
+    lock.args(["generate-lockfile", "--offline"]);
+    printed({
+        lock.current_dir(dir.path());
+        lock
+    });
+    say("earlier");
+    let earlier = built();
+    assert_eq!(printed(Command::new(&earlier)), "earlier\n");
+    // From now on programs are elsewhere.
+    let platform = "x86_64-unknown-linux-gnu";
+    let config = format!("[build]\ntarget = \"{platform}\"\ntarget-dir = \"its own\"\n");
+    std::fs::write(place(".cargo/config.toml"), config).unwrap();
+    say("present");
+    let present = built();
+    assert_eq!(printed(Command::new(&present)), "present\n");
+    assert_ne!(present, earlier);
+    assert!(present.ends_with(format!("its own/{platform}/shipping/tried")));
+    assert!(earlier.exists());
+}
