@@ -1,6 +1,7 @@
 //! What `make dist` and `make install` do around the packages: which program they take, which paths are replaced in
 //! it, and what they refuse.
 
+use crate::common::Ended;
 use crate::common::python::{printed, source_tree};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -87,6 +88,97 @@ fn sources_of_the_standard_library_leave_no_path_in_a_program() {
     let root = bench.path().to_str().unwrap();
     assert!(!program.contains(root));
     assert!(program.contains("/library/alloc/src/") && program.contains("/rustc/"));
+}
+
+/// A repository with what `make dist` begins with.
+struct Repository {
+    bench: tempfile::TempDir,
+}
+
+impl Repository {
+    fn new(parent: &Path) -> Self {
+        let bench = tempfile::tempdir_in(parent).unwrap();
+        let own = Self { bench };
+        std::fs::create_dir(own.root()).unwrap();
+        let mut copy = Command::new("cp");
+        copy.arg("-r").arg(source_tree().join("scripts"));
+        copy.arg(source_tree().join("rust-toolchain.toml"));
+        copy.arg(own.root());
+        printed(copy);
+        own.git(&["init", "--quiet"]);
+        own.git(&["add", "."]);
+        let who = ["-c", "user.name=n", "-c", "user.email=e"];
+        own.git(&[&who[..], &["commit", "--quiet", "--message=all"]].concat());
+        own
+    }
+
+    fn root(&self) -> PathBuf {
+        self.bench.path().join("tree")
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(arguments).current_dir(self.root());
+        printed(git);
+    }
+
+    /// What `make dist` says when it refuses, before it builds anything.
+    #[track_caller]
+    fn refusal(&self) -> String {
+        let mut make = Command::new(self.root().join("scripts/make-dist"));
+        let target = self.bench.path().join("target");
+        make.arg(&target).current_dir("/");
+        let ended = Ended::of(make);
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        let made = |name: &str| target.join(name).exists();
+        assert!(!made("shipping") && !made("x86_64-unknown-linux-gnu"));
+        ended.stderr
+    }
+}
+
+#[test]
+fn packages_are_made_of_a_commit_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = Repository::new(dir.path());
+    let at = |name: &str| repository.root().join(name);
+    std::fs::create_dir(at("docs")).unwrap();
+    std::fs::write(at("docs/one.md"), "").unwrap();
+    std::fs::write(at("docs/two.md"), "").unwrap();
+    let said = repository.refusal();
+    let expected = "packages are made of a commit, and these files are not as in the last one:\n\
+                    ?? docs/one.md\n?? docs/two.md\n";
+    assert_eq!(said, expected);
+    // Nor is what the user does not want to see listed.
+    repository.git(&["config", "status.showUntrackedFiles", "no"]);
+    assert_eq!(repository.refusal(), expected);
+    std::fs::remove_dir_all(at("docs")).unwrap();
+    std::fs::write(at("scripts/book.css"), "p {}\n").unwrap();
+    let said = repository.refusal();
+    assert!(said.ends_with(":\n M scripts/book.css\n"), "{said}");
+}
+
+#[test]
+fn a_directory_of_something_else_is_not_replaced_by_packages() {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = Repository::new(dir.path());
+    let dist = repository.bench.path().join("target/dist");
+    std::fs::create_dir_all(&dist).unwrap();
+    std::fs::write(dist.join("mine"), "text").unwrap();
+    let said = repository.refusal();
+    let expected = "holds something else than packages: remove it first\n";
+    assert!(said.ends_with(expected), "{said}");
+    assert_eq!(std::fs::read(dist.join("mine")).unwrap(), b"text");
+}
+
+#[test]
+fn packages_are_not_made_where_paths_cannot_be_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let spaced = dir.path().join("my files");
+    std::fs::create_dir(&spaced).unwrap();
+    let said = Repository::new(&spaced).refusal();
+    let spaced = spaced.to_str().unwrap();
+    assert!(said.starts_with(spaced), "{said}");
+    assert!(said.contains(" has white space: "), "{said}");
 }
 
 #[test]
