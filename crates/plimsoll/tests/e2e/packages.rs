@@ -6,6 +6,7 @@ use crate::common::{Bench, Ended};
 use crate::install::compiled;
 use plimsoll_test_servers::needs_root;
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -26,7 +27,66 @@ fn making(directory: &Path) -> Command {
     make
 }
 
-/// The packages, which are made once of each program, for all processes that test it.
+/// What of the source tree is in packages, or says what is: files, and directories with all that is in them.
+const PACKAGED: [&str; 12] = [
+    "CHANGELOG.md",
+    "Cargo.lock",
+    "LICENSE",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "docs",
+    "profiles",
+    "python",
+    "rust-toolchain.toml",
+    "scripts",
+    "workloads",
+];
+
+/// What the packages are made of: the program, and a hash of the files of the source tree.
+fn made_of() -> String {
+    let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+    let mut hasher = DefaultHasher::new();
+    for path in PACKAGED {
+        hash(&source_tree().join(path), &mut hasher);
+    }
+    let (size, modified) = (program.len(), program.modified().unwrap());
+    format!("{size} {modified:?} {:016x}", hasher.finish())
+}
+
+/// Adds name and content of a file, or of all files in a directory and below it.
+fn hash(path: &Path, hasher: &mut DefaultHasher) {
+    path.hash(hasher);
+    if !path.is_dir() {
+        return std::fs::read(path).unwrap().hash(hasher);
+    }
+    let entries = std::fs::read_dir(path).unwrap();
+    let mut below: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    below.sort();
+    below.iter().for_each(|p| hash(p, hasher));
+}
+
+#[test]
+fn changed_files_of_packages_change_what_they_are_made_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = || {
+        let mut hasher = DefaultHasher::new();
+        hash(dir.path(), &mut hasher);
+        hasher.finish()
+    };
+    std::fs::create_dir(dir.path().join("below")).unwrap();
+    let file = dir.path().join("below/file");
+    let mut seen = BTreeSet::from([of()]);
+    for content in ["one", "two", ""] {
+        std::fs::write(&file, content).unwrap();
+        assert!(seen.insert(of()), "{content:?}");
+        assert_eq!(of(), of());
+    }
+    std::fs::rename(&file, dir.path().join("below/other")).unwrap();
+    assert!(seen.insert(of()));
+}
+
+/// The packages, which are made once of each program and source tree, for all processes that test it.
 fn packages() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -34,8 +94,7 @@ fn packages() -> &'static Path {
         std::fs::create_dir_all(&dir).unwrap();
         let lock = std::fs::File::create(dir.join("lock")).unwrap();
         lock.lock().unwrap();
-        let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
-        let made_of = format!("{} {:?}", program.len(), program.modified().unwrap());
+        let made_of = made_of();
         let mark = dir.join("made-of");
         let files = dir.join("files");
         if std::fs::read_to_string(&mark).is_ok_and(|of| of == made_of) {
