@@ -121,6 +121,15 @@ fn package(end: &str) -> PathBuf {
     one
 }
 
+/// The program of the packages, from the tarball, which is unpacked in a directory.
+fn packaged_program(dir: &Path) -> PathBuf {
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(package(".tar.gz")).arg("-C");
+    unpack.arg(dir).arg("--strip-components=1");
+    printed(unpack);
+    dir.join("bin/plimsoll")
+}
+
 /// A command of a Debian package.
 #[track_caller]
 fn debian(name: &str, package: &str) -> Command {
@@ -321,8 +330,15 @@ fn lintian_has_nothing_to_say_of_the_debian_package() {
 }
 
 #[test]
-fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
+fn the_debian_package_and_the_tarball_run_in_a_bare_debian() {
     needs_root!();
+    // The tests' own program is compiled here, and packages are for Debian 12.
+    let unpacked = tempfile::tempdir().unwrap();
+    let mut runs_there = Command::new(source_tree().join("scripts/glibc-version"));
+    runs_there
+        .arg(packaged_program(unpacked.path()))
+        .arg("2.36");
+    printed(runs_there);
     let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut unpack = Command::new("tar");
     unpack
@@ -333,6 +349,10 @@ fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
         .arg(root.path());
     printed(unpack);
     std::fs::copy(package(".deb"), root.path().join("plimsoll.deb")).unwrap();
+    for end in [".tar.gz", ".tar.gz.sha256"] {
+        let (package, files) = (package(end), root.path().join("opt"));
+        std::fs::copy(&package, files.join(package.file_name().unwrap())).unwrap();
+    }
     let script = format!(
         "export PATH=/usr/sbin:/usr/bin:/sbin:/bin\n\
          dpkg --install /plimsoll.deb\n\
@@ -340,8 +360,14 @@ fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
          {}\
          dpkg --purge plimsoll\n\
          test ! -e /usr/bin/plimsoll\n\
-         test ! -e /usr/share/plimsoll\n",
-        run_script("plimsoll", "/tmp")
+         test ! -e /usr/share/plimsoll\n\
+         cd /opt\n\
+         sha256sum --check --quiet *.sha256\n\
+         tar -xzf *.tar.gz\n\
+         mkdir /tmp/unpacked\n\
+         {}",
+        run_script("plimsoll", "/tmp"),
+        run_script("/opt/plimsoll-*/bin/plimsoll", "/tmp/unpacked")
     );
     let devices = root.path().join("dev");
     for device in ["null", "zero", "urandom"] {
@@ -356,7 +382,7 @@ fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
         .arg(root.path())
         .arg(script);
     let said = printed(command);
-    assert!(said.contains("\nplimsoll "), "{said}");
+    assert_eq!(said.matches("\nplimsoll ").count(), 2, "{said}");
 }
 
 #[test]
