@@ -63,10 +63,10 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: help setup test test-mpi test-root audit bench install dist docs book
+.PHONY: help setup test test-mpi test-root audit bench install dist dist-check docs book
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, NFS servers, mdbook, cargo-deny
 	@command -v cargo >/dev/null || { echo "Rust is needed first: https://rustup.rs"; exit 1; }
@@ -148,6 +148,10 @@ install: ## put the program, its manual and its completions below PREFIX (~/.loc
 dist: ## make the packages: Debian, Python, tarball, crates (docs/install.md)
 	@[ -z "$(FEATURES)" ] || { echo "FEATURES is for make install: packages have those that run everywhere."; exit 1; }
 	@scripts/make-dist "$(TARGET)"
+
+# Both builds take as long as `make dist`, one after the other, which is too long for `make test`.
+dist-check: ## make the packages twice, compare them, and test them
+	@scripts/check-dist "$(TARGET)"
 
 docs: ## build the API documentation
 	cargo doc --workspace --no-deps

@@ -1,5 +1,5 @@
 //! What `make dist` and `make install` do around the packages: which program they take, which paths are replaced in
-//! it, and what they refuse.
+//! it, and what they refuse. Two whole builds, compared, take too long for `make test`: `make dist-check` does them.
 
 use crate::common::Ended;
 use crate::common::python::{printed, source_tree};

@@ -17,6 +17,10 @@ const DISTRIBUTION: &str = "plimsoll-benchmark";
 /// Time of the packages' files.
 const EPOCH: &str = "1767225600";
 
+/// Names a directory with packages of `make dist`, which are tested instead of those that tests make (see
+/// `make dist-check`).
+const PACKAGES_VARIABLE: &str = "PLIMSOLL_TEST_PACKAGES";
+
 fn making(directory: &Path) -> Command {
     let mut make = Command::new(source_tree().join("scripts/package-all"));
     make.arg(env!("CARGO_BIN_EXE_plimsoll"))
@@ -90,6 +94,9 @@ fn changed_files_of_packages_change_what_they_are_made_of() {
 fn packages() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
+        if let Some(dir) = std::env::var_os(PACKAGES_VARIABLE) {
+            return dir.into();
+        }
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
         std::fs::create_dir_all(&dir).unwrap();
         let lock = std::fs::File::create(dir.join("lock")).unwrap();
@@ -243,7 +250,17 @@ fn the_bill_of_materials_lists_what_cargo_links() {
     let bill: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(bill["bomFormat"], "CycloneDX");
     assert_eq!(bill["metadata"]["component"]["name"], "plimsoll");
-    assert_eq!(bill["metadata"]["timestamp"], "2026-01-01T00:00:00Z");
+    let time = match std::env::var_os(PACKAGES_VARIABLE) {
+        // Of the last commit.
+        Some(_) => {
+            let mut time = Command::new("git");
+            time.args(["log", "-1", "--format=%cd", "--date=format-local:%FT%TZ"]);
+            time.current_dir(source_tree()).env("TZ", "UTC");
+            printed(time).trim().to_owned()
+        }
+        None => "2026-01-01T00:00:00Z".to_owned(),
+    };
+    assert_eq!(bill["metadata"]["timestamp"], time);
     let components = bill["components"].as_array().unwrap();
     let refs: BTreeSet<&str> = components
         .iter()
@@ -443,14 +460,16 @@ fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
 
 #[test]
 fn packages_state_the_c_library_that_they_need() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = packaged_program(dir.path());
     let mut version = Command::new(source_tree().join("scripts/glibc-version"));
-    version.arg(env!("CARGO_BIN_EXE_plimsoll"));
+    version.arg(&program);
     let needed = printed(version).trim().to_owned();
     let (major, minor) = needed.split_once('.').unwrap();
     let (major, minor): (u32, u32) = (major.parse().unwrap(), minor.parse().unwrap());
     let wheel = package(".whl");
     let mut older = Command::new(source_tree().join("scripts/glibc-version"));
-    older.arg(env!("CARGO_BIN_EXE_plimsoll")).arg("2.5");
+    older.arg(&program).arg("2.5");
     let refused = Ended::of(older);
     assert_eq!(refused.code, Some(1));
     let said = format!("needs glibc {needed}, and packages are for 2.5 and newer");
