@@ -448,7 +448,7 @@ fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
     assert!(
         ended
             .stderr
-            .contains("ImportError: pandas is missing: pip install pandas pyarrow\n"),
+            .contains("ImportError: pandas and pyarrow are missing: pip install pandas pyarrow\n"),
         "{}",
         ended.stderr
     );
