@@ -64,10 +64,10 @@ export INSTALL
 MPI_LIBRARIES ?= openmpi mpich
 
 .PHONY: help setup test models fuzz vopr sanitize mutants coverage test-mpi test-root audit bench soak install dist \
-	docs book
+	dist-check docs book
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, NFS servers, mdbook, cargo-deny
 	@command -v cargo >/dev/null || { echo "Rust is needed first: https://rustup.rs"; exit 1; }
@@ -198,18 +198,21 @@ PREFIX ?= $(HOME)/.local
 # Features that the installed program has: `make install FEATURES=mpi`.
 FEATURES ?=
 
-# Cargo's directory, and the program in it as it is shipped (see Cargo.toml).
+# Cargo's directory, in which packages and book are made.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-SHIPPED := $(TARGET)/shipping/plimsoll
 
 install: ## put the program, its manual and its completions below PREFIX (~/.local)
-	cargo build --locked --profile shipping -p plimsoll --features "$(FEATURES)"
-	scripts/install-program "$(SHIPPED)" "$(PREFIX)/bin"
-	scripts/install-shared "$(SHIPPED)" "$(PREFIX)"
+	program=$$(scripts/build-program plimsoll shipping --features "$(FEATURES)") && \
+	scripts/install-program "$$program" "$(PREFIX)/bin" && \
+	scripts/install-shared "$$program" "$(PREFIX)"
 
 dist: ## make the packages: Debian, Python, tarball, crates (docs/install.md)
 	@[ -z "$(FEATURES)" ] || { echo "FEATURES is for make install: packages have those that run everywhere."; exit 1; }
 	@scripts/make-dist "$(TARGET)"
+
+# Both builds take as long as `make dist`, one after the other, which is too long for `make test`.
+dist-check: ## make the packages twice, compare them, and test them
+	@scripts/check-dist "$(TARGET)"
 
 docs: ## build the API documentation
 	cargo doc --workspace --no-deps
@@ -217,6 +220,5 @@ docs: ## build the API documentation
 
 # The reference in it is written by the program, in the profile that tests have built already.
 book: ## make the book: tutorial, how-to, explanations, reference, with search
-	cargo build --locked -p plimsoll
-	scripts/book $(TARGET)/debug/plimsoll $(TARGET)/book
+	program=$$(scripts/build-program plimsoll dev) && scripts/book "$$program" $(TARGET)/book
 	@echo "Open $(TARGET)/book/index.html"

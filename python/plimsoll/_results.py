@@ -35,6 +35,9 @@ _KINDS: dict[str, Kind] = {
     "study.json": "study",
 }
 
+#: What frames of a library are made with; pandas reads Parquet by means of pyarrow.
+_NEEDS: dict[str, tuple[str, ...]] = {"pandas": ("pandas", "pyarrow"), "polars": ("polars",)}
+
 #: Runs that one call of the program reads.
 _RUNS_PER_CALL = 200
 
@@ -83,19 +86,22 @@ def load(path: str | PathLike[str], frames: Literal["polars"]) -> Results[polars
 
 
 @overload
-def load(path: str | PathLike[str], frames: Literal["pandas"] = ...) -> Results[pandas.DataFrame]: ...
+def load(path: str | PathLike[str], frames: Literal["pandas"]) -> Results[pandas.DataFrame]: ...
 
 
+# Which library is installed is not known to type checkers.
 @overload
-def load(path: str | PathLike[str], frames: None) -> Results[Any]: ...
+def load(path: str | PathLike[str], frames: None = None) -> Results[Any]: ...
 
 
 def load(path: str | PathLike[str], frames: Literal["pandas", "polars"] | None = None) -> Results[Any]:
     """Reads a results directory of any kind.
 
-    `frames` is the library that the frames are of; without it, pandas if it is installed, and else polars.
+    `frames` is the library that the frames are of; without it, pandas if it is installed, and else polars. Only
+    with it do type checkers know the frames.
 
-    Raises ProgramError if the results cannot be read, and ImportError if the library is missing.
+    Raises ProgramError if the results cannot be read, and ImportError if the library is missing, or pyarrow, which
+    pandas needs for them.
     """
     library = _library(frames)
     directory = Path(path)
@@ -123,14 +129,19 @@ def load(path: str | PathLike[str], frames: Literal["pandas", "polars"] | None =
 def _library(frames: Literal["pandas", "polars"] | None) -> Literal["pandas", "polars"]:
     if frames is not None and frames not in ("pandas", "polars"):
         raise ValueError(f"frames is {frames!r}: expected 'pandas', 'polars' or None")
-    libraries: tuple[Literal["pandas", "polars"], ...] = ("pandas", "polars")
-    # pandas reads Parquet by means of pyarrow.
-    needs = {"pandas": ("pandas", "pyarrow"), "polars": ("polars",)}
-    for library in libraries if frames is None else (frames,):
-        if all(importlib.util.find_spec(name) is not None for name in needs[library]):
-            return library
-    wanted = frames or "pandas"
-    raise ImportError(f"{wanted} is missing: install plimsoll[{wanted}]")
+    library = frames
+    if library is None:
+        library = "polars" if _is_installed("polars") and not _is_installed("pandas") else "pandas"
+    missing = [name for name in _NEEDS[library] if not _is_installed(name)]
+    if missing:
+        other = ', or pass frames="polars"' if frames is None and _is_installed("polars") else ""
+        is_missing = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        raise ImportError(f"{is_missing}: pip install {' '.join(missing)}{other}")
+    return library
+
+
+def _is_installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
 
 
 def _kind(directory: Path) -> Kind:

@@ -19,6 +19,7 @@ mod crash_points;
 mod curve;
 mod curve_nfs;
 mod disclosure;
+mod dist;
 mod docs;
 mod events;
 mod fault_tables;

@@ -6,12 +6,20 @@ use crate::common::{Bench, Ended};
 use crate::install::compiled;
 use plimsoll_test_servers::needs_root;
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// Name of the Python package; that of the program belongs to another project in Python's index.
+const DISTRIBUTION: &str = "plimsoll-benchmark";
+
 /// Time of the packages' files.
 const EPOCH: &str = "1767225600";
+
+/// Names a directory with packages of `make dist`, which are tested instead of those that tests make (see
+/// `make dist-check`).
+const PACKAGES_VARIABLE: &str = "PLIMSOLL_TEST_PACKAGES";
 
 fn making(directory: &Path) -> Command {
     let mut make = Command::new(source_tree().join("scripts/package-all"));
@@ -23,16 +31,77 @@ fn making(directory: &Path) -> Command {
     make
 }
 
-/// The packages, which are made once of each program, for all processes that test it.
+/// What of the source tree is in packages, or says what is: files, and directories with all that is in them.
+const PACKAGED: [&str; 12] = [
+    "CHANGELOG.md",
+    "Cargo.lock",
+    "LICENSE",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "docs",
+    "profiles",
+    "python",
+    "rust-toolchain.toml",
+    "scripts",
+    "workloads",
+];
+
+/// What the packages are made of: the program, and a hash of the files of the source tree.
+fn made_of() -> String {
+    let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+    let mut hasher = DefaultHasher::new();
+    for path in PACKAGED {
+        hash(&source_tree().join(path), &mut hasher);
+    }
+    let (size, modified) = (program.len(), program.modified().unwrap());
+    format!("{size} {modified:?} {:016x}", hasher.finish())
+}
+
+/// Adds name and content of a file, or of all files in a directory and below it.
+fn hash(path: &Path, hasher: &mut DefaultHasher) {
+    path.hash(hasher);
+    if !path.is_dir() {
+        return std::fs::read(path).unwrap().hash(hasher);
+    }
+    let entries = std::fs::read_dir(path).unwrap();
+    let mut below: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    below.sort();
+    below.iter().for_each(|p| hash(p, hasher));
+}
+
+#[test]
+fn changed_files_of_packages_change_what_they_are_made_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = || {
+        let mut hasher = DefaultHasher::new();
+        hash(dir.path(), &mut hasher);
+        hasher.finish()
+    };
+    std::fs::create_dir(dir.path().join("below")).unwrap();
+    let file = dir.path().join("below/file");
+    let mut seen = BTreeSet::from([of()]);
+    for content in ["one", "two", ""] {
+        std::fs::write(&file, content).unwrap();
+        assert!(seen.insert(of()), "{content:?}");
+        assert_eq!(of(), of());
+    }
+    std::fs::rename(&file, dir.path().join("below/other")).unwrap();
+    assert!(seen.insert(of()));
+}
+
+/// The packages, which are made once of each program and source tree, for all processes that test it.
 fn packages() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
+        if let Some(dir) = std::env::var_os(PACKAGES_VARIABLE) {
+            return dir.into();
+        }
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
         std::fs::create_dir_all(&dir).unwrap();
         let lock = std::fs::File::create(dir.join("lock")).unwrap();
         lock.lock().unwrap();
-        let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
-        let made_of = format!("{} {:?}", program.len(), program.modified().unwrap());
+        let made_of = made_of();
         let mark = dir.join("made-of");
         let files = dir.join("files");
         if std::fs::read_to_string(&mark).is_ok_and(|of| of == made_of) {
@@ -57,6 +126,15 @@ fn package(end: &str) -> PathBuf {
     let one = found.next().unwrap_or_else(|| panic!("no {end}"));
     assert!(found.next().is_none(), "several {end}");
     one
+}
+
+/// The program of the packages, from the tarball, which is unpacked in a directory.
+fn packaged_program(dir: &Path) -> PathBuf {
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(package(".tar.gz")).arg("-C");
+    unpack.arg(dir).arg("--strip-components=1");
+    printed(unpack);
+    dir.join("bin/plimsoll")
 }
 
 /// A command of a Debian package.
@@ -172,7 +250,17 @@ fn the_bill_of_materials_lists_what_cargo_links() {
     let bill: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(bill["bomFormat"], "CycloneDX");
     assert_eq!(bill["metadata"]["component"]["name"], "plimsoll");
-    assert_eq!(bill["metadata"]["timestamp"], "2026-01-01T00:00:00Z");
+    let time = match std::env::var_os(PACKAGES_VARIABLE) {
+        // Of the last commit.
+        Some(_) => {
+            let mut time = Command::new("git");
+            time.args(["log", "-1", "--format=%cd", "--date=format-local:%FT%TZ"]);
+            time.current_dir(source_tree()).env("TZ", "UTC");
+            printed(time).trim().to_owned()
+        }
+        None => "2026-01-01T00:00:00Z".to_owned(),
+    };
+    assert_eq!(bill["metadata"]["timestamp"], time);
     let components = bill["components"].as_array().unwrap();
     let refs: BTreeSet<&str> = components
         .iter()
@@ -259,8 +347,15 @@ fn lintian_has_nothing_to_say_of_the_debian_package() {
 }
 
 #[test]
-fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
+fn the_debian_package_and_the_tarball_run_in_a_bare_debian() {
     needs_root!();
+    // The tests' own program is compiled here, and packages are for Debian 12.
+    let unpacked = tempfile::tempdir().unwrap();
+    let mut runs_there = Command::new(source_tree().join("scripts/glibc-version"));
+    runs_there
+        .arg(packaged_program(unpacked.path()))
+        .arg("2.36");
+    printed(runs_there);
     let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut unpack = Command::new("tar");
     unpack
@@ -271,6 +366,10 @@ fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
         .arg(root.path());
     printed(unpack);
     std::fs::copy(package(".deb"), root.path().join("plimsoll.deb")).unwrap();
+    for end in [".tar.gz", ".tar.gz.sha256"] {
+        let (package, files) = (package(end), root.path().join("opt"));
+        std::fs::copy(&package, files.join(package.file_name().unwrap())).unwrap();
+    }
     let script = format!(
         "export PATH=/usr/sbin:/usr/bin:/sbin:/bin\n\
          dpkg --install /plimsoll.deb\n\
@@ -278,8 +377,14 @@ fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
          {}\
          dpkg --purge plimsoll\n\
          test ! -e /usr/bin/plimsoll\n\
-         test ! -e /usr/share/plimsoll\n",
-        run_script("plimsoll", "/tmp")
+         test ! -e /usr/share/plimsoll\n\
+         cd /opt\n\
+         sha256sum --check --quiet *.sha256\n\
+         tar -xzf *.tar.gz\n\
+         mkdir /tmp/unpacked\n\
+         {}",
+        run_script("plimsoll", "/tmp"),
+        run_script("/opt/plimsoll-*/bin/plimsoll", "/tmp/unpacked")
     );
     let devices = root.path().join("dev");
     for device in ["null", "zero", "urandom"] {
@@ -294,7 +399,7 @@ fn the_debian_package_is_installed_in_a_bare_debian_and_runs() {
         .arg(root.path())
         .arg(script);
     let said = printed(command);
-    assert!(said.contains("\nplimsoll "), "{said}");
+    assert_eq!(said.matches("\nplimsoll ").count(), 2, "{said}");
 }
 
 #[test]
@@ -319,6 +424,14 @@ fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
         .arg("--disable-pip-version-check")
         .arg(package(".whl"));
     printed(install);
+    // Nothing is called as the other project, which an upgrade of this name would install.
+    let mut list = inside("python");
+    list.args(["-m", "pip", "list", "--format=freeze"]);
+    list.arg("--disable-pip-version-check");
+    let list = printed(list);
+    let ours = list.lines().filter(|l| l.contains("plimsoll"));
+    let is_ours = format!("{DISTRIBUTION}=={}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(ours.collect::<Vec<_>>(), [is_ours]);
     let program = bench.path("venv/bin/plimsoll");
     let mut shell = Command::new("sh");
     shell.args([
@@ -335,26 +448,28 @@ fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
     assert!(
         ended
             .stderr
-            .contains("pandas is missing: install plimsoll[pandas]"),
+            .contains("ImportError: pandas and pyarrow are missing: pip install pandas pyarrow\n"),
         "{}",
         ended.stderr
     );
     let mut remove = inside("python");
-    remove.args(["-m", "pip", "uninstall", "--quiet", "--yes", "plimsoll"]);
+    remove.args(["-m", "pip", "uninstall", "--quiet", "--yes", DISTRIBUTION]);
     printed(remove);
     assert!(!program.exists());
 }
 
 #[test]
 fn packages_state_the_c_library_that_they_need() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = packaged_program(dir.path());
     let mut version = Command::new(source_tree().join("scripts/glibc-version"));
-    version.arg(env!("CARGO_BIN_EXE_plimsoll"));
+    version.arg(&program);
     let needed = printed(version).trim().to_owned();
     let (major, minor) = needed.split_once('.').unwrap();
     let (major, minor): (u32, u32) = (major.parse().unwrap(), minor.parse().unwrap());
     let wheel = package(".whl");
     let mut older = Command::new(source_tree().join("scripts/glibc-version"));
-    older.arg(env!("CARGO_BIN_EXE_plimsoll")).arg("2.5");
+    older.arg(&program).arg("2.5");
     let refused = Ended::of(older);
     assert_eq!(refused.code, Some(1));
     let said = format!("needs glibc {needed}, and packages are for 2.5 and newer");

@@ -54,6 +54,81 @@ fn frames_hold_what_the_results_say() {
     assert_eq!(said.trim(), env!("CARGO_BIN_EXE_plimsoll"));
 }
 
+/// The environment's packages without some of them, which is one that they were never installed in.
+fn packages_without(missing: &[&str], dir: &Path) {
+    let mut find = python();
+    find.args([
+        "-c",
+        "import sysconfig; print(sysconfig.get_path('purelib'))",
+    ]);
+    let all = printed(find);
+    std::fs::create_dir(dir).unwrap();
+    for entry in std::fs::read_dir(all.trim()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap();
+        if missing.iter().all(|m| name != *m) {
+            std::os::unix::fs::symlink(&path, dir.join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn frames_are_of_what_is_installed_and_what_is_missing_is_named() {
+    let bench = Bench::on_tmpfs();
+    let quick = ["--set", "nfiles=50", "--time=200ms", "--interval=100ms"];
+    bench.run_in_work("varmail", &quick).expect_code(0);
+    let results = load_tests::only_results(&bench);
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
+    let script = "import sys, plimsoll\n\
+                  frames = sys.argv[2] or None\n\
+                  try:\n    print(type(plimsoll.load(sys.argv[1], frames).intervals).__module__)\n\
+                  except ImportError as e:\n    print(e)\n";
+    let pandas_alone = "pyarrow is missing: pip install pyarrow";
+    let both = "pandas and pyarrow are missing: pip install pandas pyarrow";
+    for (number, (missing, frames, expected)) in [
+        (&["pandas"][..], "", "polars.dataframe.frame"),
+        (&["pandas", "pyarrow"], "", "polars.dataframe.frame"),
+        (&["polars"], "", "pandas"),
+        // Not the frames of another library than those who have pandas expect.
+        (
+            &["pyarrow"],
+            "",
+            &format!("{pandas_alone}, or pass frames=\"polars\""),
+        ),
+        (&["pyarrow"], "pandas", pandas_alone),
+        (&["pyarrow"], "polars", "polars.dataframe.frame"),
+        (&["pyarrow", "polars"], "", pandas_alone),
+        (&["pandas", "pyarrow", "polars"], "", both),
+        (&["pandas", "pyarrow"], "pandas", both),
+        (
+            &["polars"],
+            "polars",
+            "polars is missing: pip install polars",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let packages = bench.path(&format!("packages-{number}"));
+        packages_without(missing, &packages);
+        let mut load = python();
+        load.args(["-S", "-c", script]).arg(&results).arg(frames);
+        load.env("PYTHONDONTWRITEBYTECODE", "1").env(
+            "PYTHONPATH",
+            format!(
+                "{}:{}",
+                source_tree().join("python").display(),
+                packages.display()
+            ),
+        );
+        load.env("PATH", format!("{}:/usr/bin:/bin", program.display()));
+        let said = printed(load);
+        let is_library = !expected.contains(' ');
+        let fits = said.trim() == expected || (is_library && said.starts_with(expected));
+        assert!(fits, "without {missing:?}, frames {frames:?}: {said}");
+    }
+}
+
 #[test]
 fn types_are_what_they_are_declared_to_be() {
     let bench = Bench::on_tmpfs();

@@ -1,0 +1,228 @@
+//! What `make dist` and `make install` do around the packages: which program they take, which paths are replaced in
+//! it, and what they refuse. Two whole builds, compared, take too long for `make test`: `make dist-check` does them.
+
+use crate::common::Ended;
+use crate::common::python::{printed, source_tree};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn script(name: &str) -> Command {
+    Command::new(source_tree().join("scripts").join(name))
+}
+
+/// A program whose code is in part that of the standard library.
+const PROGRAM: &str = "\
+fn main() {
+    let mut lengths: Vec<usize> = std::env::args().map(|a| a.len()).collect();
+    println!(\"{}\", lengths.remove(9));
+}
+";
+
+/// The installed toolchain with sources of the standard library, as the component `rust-src` adds them: all
+/// else in it are links. A compiler that uses it.
+fn toolchain_with_sources(dir: &Path) -> PathBuf {
+    let mut print = Command::new("rustc");
+    print
+        .current_dir(source_tree())
+        .args(["--print", "sysroot"]);
+    let sysroot = printed(print).trim().to_owned();
+    let link_all = |below: &str, but: &str| {
+        std::fs::create_dir_all(dir.join(below)).unwrap();
+        for entry in std::fs::read_dir(Path::new(&sysroot).join(below)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_name() != but {
+                symlink(entry.path(), dir.join(below).join(entry.file_name())).unwrap();
+            }
+        }
+    };
+    link_all("lib", "rustlib");
+    link_all("lib/rustlib", "src");
+    let library = dir.join("lib/rustlib/src/rust/library/std/src");
+    std::fs::create_dir_all(&library).unwrap();
+    // Where this file is, rustc takes the sources to be.
+    std::fs::write(library.join("lib.rs"), "").unwrap();
+    let compiler = dir.join("rustc");
+    let call = format!(
+        "#!/bin/sh\nexec '{sysroot}/bin/rustc' --sysroot '{}' \"$@\"\n",
+        dir.display()
+    );
+    std::fs::write(&compiler, call).unwrap();
+    std::fs::set_permissions(&compiler, PermissionsExt::from_mode(0o755)).unwrap();
+    compiler
+}
+
+#[test]
+fn sources_of_the_standard_library_leave_no_path_in_a_program() {
+    let bench = tempfile::tempdir().unwrap();
+    let place = |name: &str| bench.path().join(name);
+    for dir in ["toolchain", "source", "target"] {
+        std::fs::create_dir(place(dir)).unwrap();
+    }
+    let compiler = toolchain_with_sources(&place("toolchain"));
+    std::fs::write(place("source/tried.rs"), PROGRAM).unwrap();
+    let compile = |arguments: &[String]| {
+        let mut rustc = Command::new(&compiler);
+        rustc
+            .args(["-Copt-level=3", "-o"])
+            .arg(place("target/tried"));
+        rustc.arg(place("source/tried.rs")).args(arguments);
+        printed(rustc);
+        let program = std::fs::read(place("target/tried")).unwrap();
+        String::from_utf8_lossy(&program).into_owned()
+    };
+    let toolchain = place("toolchain/lib/rustlib/src/rust");
+    let toolchain = toolchain.to_str().unwrap();
+    let with_paths = compile(&["-g".into()]);
+    assert!(with_paths.contains(toolchain), "rustc names no sources");
+    let mut prefixes = script("path-prefixes");
+    prefixes.args([place("source"), place("target")]);
+    let prefixes = printed({
+        prefixes.env("RUSTC", &compiler);
+        prefixes
+    });
+    let arguments = prefixes.lines().map(|l| format!("--remap-path-prefix={l}"));
+    let mut arguments: Vec<String> = arguments.collect();
+    arguments.push("-g".into());
+    let program = compile(&arguments);
+    let root = bench.path().to_str().unwrap();
+    assert!(!program.contains(root));
+    assert!(program.contains("/library/alloc/src/") && program.contains("/rustc/"));
+}
+
+/// A repository with what `make dist` begins with.
+struct Repository {
+    bench: tempfile::TempDir,
+}
+
+impl Repository {
+    fn new(parent: &Path) -> Self {
+        let bench = tempfile::tempdir_in(parent).unwrap();
+        let own = Self { bench };
+        std::fs::create_dir(own.root()).unwrap();
+        let mut copy = Command::new("cp");
+        copy.arg("-r").arg(source_tree().join("scripts"));
+        copy.arg(source_tree().join("rust-toolchain.toml"));
+        copy.arg(own.root());
+        printed(copy);
+        own.git(&["init", "--quiet"]);
+        own.git(&["add", "."]);
+        let who = ["-c", "user.name=n", "-c", "user.email=e"];
+        own.git(&[&who[..], &["commit", "--quiet", "--message=all"]].concat());
+        own
+    }
+
+    fn root(&self) -> PathBuf {
+        self.bench.path().join("tree")
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(arguments).current_dir(self.root());
+        printed(git);
+    }
+
+    /// What `make dist` says when it refuses, before it builds anything.
+    #[track_caller]
+    fn refusal(&self) -> String {
+        let mut make = Command::new(self.root().join("scripts/make-dist"));
+        let target = self.bench.path().join("target");
+        make.arg(&target).current_dir("/");
+        let ended = Ended::of(make);
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        let made = |name: &str| target.join(name).exists();
+        assert!(!made("shipping") && !made("x86_64-unknown-linux-gnu"));
+        ended.stderr
+    }
+}
+
+#[test]
+fn packages_are_made_of_a_commit_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = Repository::new(dir.path());
+    let at = |name: &str| repository.root().join(name);
+    std::fs::create_dir(at("docs")).unwrap();
+    std::fs::write(at("docs/one.md"), "").unwrap();
+    std::fs::write(at("docs/two.md"), "").unwrap();
+    let said = repository.refusal();
+    let expected = "packages are made of a commit, and these files are not as in the last one:\n\
+                    ?? docs/one.md\n?? docs/two.md\n";
+    assert_eq!(said, expected);
+    // Nor is what the user does not want to see listed.
+    repository.git(&["config", "status.showUntrackedFiles", "no"]);
+    assert_eq!(repository.refusal(), expected);
+    std::fs::remove_dir_all(at("docs")).unwrap();
+    std::fs::write(at("scripts/book.css"), "p {}\n").unwrap();
+    let said = repository.refusal();
+    assert!(said.ends_with(":\n M scripts/book.css\n"), "{said}");
+}
+
+#[test]
+fn a_directory_of_something_else_is_not_replaced_by_packages() {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = Repository::new(dir.path());
+    let dist = repository.bench.path().join("target/dist");
+    std::fs::create_dir_all(&dist).unwrap();
+    std::fs::write(dist.join("mine"), "text").unwrap();
+    let said = repository.refusal();
+    let expected = "holds something else than packages: remove it first\n";
+    assert!(said.ends_with(expected), "{said}");
+    assert_eq!(std::fs::read(dist.join("mine")).unwrap(), b"text");
+}
+
+#[test]
+fn packages_are_not_made_where_paths_cannot_be_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let spaced = dir.path().join("my files");
+    std::fs::create_dir(&spaced).unwrap();
+    let said = Repository::new(&spaced).refusal();
+    let spaced = spaced.to_str().unwrap();
+    assert!(said.starts_with(spaced), "{said}");
+    assert!(said.contains(" has white space: "), "{said}");
+}
+
+#[test]
+fn the_program_that_is_taken_is_the_one_that_was_built() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    let manifest = "[package]\nname = \"tried\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+                    [workspace]\n[profile.shipping]\ninherits = \"release\"\n";
+    std::fs::create_dir_all(place(".cargo")).unwrap();
+    std::fs::create_dir_all(place("src")).unwrap();
+    std::fs::write(place("Cargo.toml"), manifest).unwrap();
+    let say = |text: &str| {
+        let main = format!("fn main() {{ println!(\"{text}\"); }}");
+        std::fs::write(place("src/main.rs"), main).unwrap();
+    };
+    let built = || {
+        let mut build = script("build-program");
+        build.args(["tried", "shipping"]).current_dir(dir.path());
+        // What cargo tells its tests is not for the cargo that they run.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("CARGO_") && name != "CARGO_HOME" {
+                build.env_remove(name);
+            }
+        }
+        build.env("CARGO_NET_OFFLINE", "true");
+        PathBuf::from(printed(build).trim_end())
+    };
+    let mut lock = Command::new("cargo");
+    lock.args(["generate-lockfile", "--offline"]);
+    printed({
+        lock.current_dir(dir.path());
+        lock
+    });
+    say("earlier");
+    let earlier = built();
+    assert_eq!(printed(Command::new(&earlier)), "earlier\n");
+    // From now on programs are elsewhere.
+    let platform = "x86_64-unknown-linux-gnu";
+    let config = format!("[build]\ntarget = \"{platform}\"\ntarget-dir = \"its own\"\n");
+    std::fs::write(place(".cargo/config.toml"), config).unwrap();
+    say("present");
+    let present = built();
+    assert_eq!(printed(Command::new(&present)), "present\n");
+    assert_ne!(present, earlier);
+    assert!(present.ends_with(format!("its own/{platform}/shipping/tried")));
+    assert!(earlier.exists());
+}
