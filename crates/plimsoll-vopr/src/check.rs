@@ -36,6 +36,9 @@ macro_rules! must {
 /// the simulation, and of other workers of the lane.
 const MAX_LATENESS_NS: u64 = 500_000;
 
+/// Calls of the target that an operation of a mix makes at most, with its preparation.
+const CALLS_OF_MIX: u64 = 5;
+
 /// The length of a delay of a workload.
 const DELAY_NS: u64 = 3_000_000;
 
@@ -68,6 +71,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
         check_latencies(scenario, execution, &window.totals)?;
     }
     check_utilisation(scenario, execution, outcome)?;
+    check_rate(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
 }
 
@@ -212,6 +216,9 @@ fn check_latencies(
     execution: &Execution,
     window: &WindowTotals,
 ) -> Result<(), Violation> {
+    if scenario.workload.mix.is_some() {
+        return Ok(());
+    }
     let latency = scenario.latency_us * 1000;
     let stopped: u64 = scenario
         .disturbances
@@ -258,7 +265,8 @@ fn check_utilisation(
 ) -> Result<(), Violation> {
     let replaces = scenario.workload.has(Step::Replace);
     // Workers that create and delete may wait for files.
-    if !scenario.is_calm() || replaces || scenario.workload.ops.is_some() {
+    let is_closed = scenario.workload.mix.is_none() && scenario.workload.ops.is_none();
+    if !scenario.is_calm() || replaces || !is_closed {
         return Ok(());
     }
     let Some(window) = outcome.windows.last() else {
@@ -284,6 +292,56 @@ fn check_utilisation(
     Ok(())
 }
 
+/// Operations of a mix start at their rate, and none is left out, as long as the target keeps up.
+fn check_rate(
+    scenario: &Scenario,
+    execution: &Execution,
+    outcome: &Outcome,
+) -> Result<(), Violation> {
+    let (Some(mix), Some(window)) = (scenario.workload.mix, outcome.windows.last()) else {
+        return Ok(());
+    };
+    for (operation, row) in execution.plan.operations.iter().zip(&window.totals.rows) {
+        if operation.kind.counts() && row.ops > 0 {
+            must!(
+                "operations of mixes have an intended start",
+                row.paced == row.ops && row.response.sum() >= row.service.sum(),
+                "{}: {} of {} operations",
+                operation.name,
+                row.paced,
+                row.ops
+            );
+        }
+    }
+    // Opening, reading to the end and closing take several calls.
+    let busy = mix.rate * scenario.latency_us * CALLS_OF_MIX;
+    if !scenario.is_calm() || scenario.stall_ms.is_some() || busy > 500_000 {
+        return Ok(());
+    }
+    let seconds = (window.totals.end - window.totals.start) as f64 / 1e9;
+    let processes = (mix.load * mix.processes) as f64;
+    let expected = processes * mix.rate as f64 * seconds;
+    let counted = counted_ops(execution, outcome) as f64;
+    let spread = match mix.poisson {
+        true => 6.0 * expected.sqrt(),
+        false => 0.0,
+    };
+    must!(
+        "open loops keep their rate",
+        (counted - expected).abs() <= spread + 3.0 * processes,
+        "{counted} operations, {expected:.0} expected"
+    );
+    Ok(())
+}
+
+/// Operations in the last window that the summary counts.
+fn counted_ops(execution: &Execution, outcome: &Outcome) -> u64 {
+    let rows = outcome.windows.last().map_or(&[][..], |w| &w.totals.rows);
+    let rows = execution.plan.operations.iter().zip(rows);
+    let counted = rows.filter(|(operation, _)| operation.kind.counts());
+    counted.map(|(_, row)| row.ops).sum()
+}
+
 /// A number of operations that ends the run is done exactly.
 fn check_limit(
     scenario: &Scenario,
@@ -293,14 +351,7 @@ fn check_limit(
     let (Some(limit), Some(window)) = (scenario.workload.ops, outcome.windows.last()) else {
         return Ok(());
     };
-    let counted: u64 = execution
-        .plan
-        .operations
-        .iter()
-        .zip(&window.totals.rows)
-        .filter(|(o, _)| o.kind.counts())
-        .map(|(_, row)| row.ops)
-        .sum();
+    let counted = counted_ops(execution, outcome);
     must!(
         "limits of operations hold",
         counted <= limit,

@@ -1,4 +1,4 @@
-//! Workloads of scenarios, as texts of the Workload Model Language.
+//! Workloads of scenarios: texts of the Workload Model Language, and operation mixes.
 
 use plimsoll_plan::{OnError, OpsLimit, Overrides, Plan, QuitMode, RunOptions, SourceKind};
 use rand::RngExt;
@@ -22,9 +22,78 @@ pub enum Step {
     Delay,
 }
 
+/// An operation mix in open loop, instead of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MixSpec {
+    /// Business metrics.
+    pub load: u64,
+    /// Processes of each.
+    pub processes: u64,
+    /// Operations per second of each process.
+    pub rate: u64,
+    /// Whether the distances of intended starts are exponential; otherwise they are equal.
+    pub poisson: bool,
+}
+
+impl MixSpec {
+    fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
+        Self {
+            load: rng.random_range(1..5),
+            processes: rng.random_range(1..5),
+            rate: rng.random_range(5..200),
+            poisson: rng.random_bool(0.5),
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self {
+            processes, rate, ..
+        } = self;
+        let arrivals = match self.poisson {
+            true => "poisson",
+            false => "constant",
+        };
+        let kib = FILES_PER_PROCESS * FILE_KIB * processes;
+        format!(
+            "title = \"drawn\"\n\
+             [metric]\nname = \"metrics\"\ndata = \"{kib}k\"\n\
+             [run]\nwarmup = \"0s\"\ntime = \"1s\"\n\
+             [[component]]\nname = \"c\"\nprocesses = {processes}\nrate = {rate}\n\
+             arrivals = \"{arrivals}\"\n\
+             [component.mix]\nread_file = 30\nstat = 50\naccess = 20\n\
+             [component.transfers]\nread = \"64k\"\n\
+             [component.files]\ncount = {FILES_PER_PROCESS}\nsize = \"{FILE_KIB}k\"\n\
+             directories = 2\n"
+        )
+    }
+
+    fn plan(&self, overrides: &Overrides) -> Plan {
+        let text = self.text();
+        let workload = plimsoll_mix::parse(&text, "drawn.toml");
+        let workload = workload.unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let context = plimsoll_mix::Context {
+            kind: SourceKind::File,
+            temp_dir: "/simulated".into(),
+        };
+        let overrides = Overrides {
+            load: Some(self.load),
+            quit: None,
+            ..overrides.clone()
+        };
+        plimsoll_mix::lower(&workload, &overrides, &context)
+            .unwrap_or_else(|e| panic!("{e}\n{text}"))
+    }
+}
+
+/// Files of each process of a mix, and their size in KiB.
+const FILES_PER_PROCESS: u64 = 20;
+const FILE_KIB: u64 = 64;
+
 /// What a workload consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadSpec {
+    /// A mix, which replaces files and threads.
+    pub mix: Option<MixSpec>,
     /// Number of files.
     pub files: u64,
     /// Threads of each of the two kinds, and the steps of their program. The second may have none.
@@ -61,19 +130,24 @@ impl WorkloadSpec {
             true => program(rng),
             false => (0, vec![]),
         };
+        let mix = rng.random_bool(0.3).then(|| MixSpec::draw(rng));
         Self {
+            mix,
             files: rng.random_range(40..400),
             threads: [first, second],
             warmup_ms: [0, 0, 100, 700][rng.random_range(0..4)],
             time_ms: rng.random_range(100..3000),
-            ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
+            ops: (mix.is_none() && rng.random_bool(0.2)).then(|| rng.random_range(1..2000)),
         }
     }
 
     /// Number of workers.
     #[must_use]
     pub fn workers(&self) -> u64 {
-        self.threads.iter().map(|(n, _)| u64::from(*n)).sum()
+        match &self.mix {
+            Some(mix) => mix.load * mix.processes,
+            None => self.threads.iter().map(|(n, _)| u64::from(*n)).sum(),
+        }
     }
 
     /// Whether a program has this step.
@@ -110,7 +184,7 @@ impl WorkloadSpec {
     /// The Plan of the workload.
     ///
     /// # Panics
-    /// If the language does not accept the text that this module writes.
+    /// If a language does not accept the text that this module writes.
     #[must_use]
     pub fn plan(&self, seed: u64) -> Plan {
         let dir = Path::new("/simulated");
@@ -127,6 +201,9 @@ impl WorkloadSpec {
             },
             ..Overrides::default()
         };
+        if let Some(mix) = &self.mix {
+            return mix.plan(&overrides);
+        }
         let context = plimsoll_wml::Context {
             kind: SourceKind::File,
             temp_dir: dir.into(),

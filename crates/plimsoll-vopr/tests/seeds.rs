@@ -30,6 +30,7 @@ fn calm() -> Scenario {
     Scenario {
         seed: 5,
         workload: WorkloadSpec {
+            mix: None,
             files: 50,
             threads: [(4, vec![Step::Stat, Step::ReadWhole]), (0, vec![])],
             warmup_ms: 100,
@@ -100,6 +101,7 @@ fn intervals_of_ranks_that_end_earlier_have_the_whole_length() {
     let scenario = Scenario {
         seed: 82,
         workload: WorkloadSpec {
+            mix: None,
             files: 82,
             threads: [(7, vec![Step::Replace]), (0, vec![])],
             warmup_ms: 0,
