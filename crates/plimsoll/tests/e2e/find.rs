@@ -373,7 +373,7 @@ fn what_cannot_go_on_is_refused() {
     let dir = directory(&bench).path().to_owned();
     std::fs::write(dir.join("find.json"), &json).unwrap();
     // Runs that were written and not listed yet would be listed.
-    for run in search.runs.iter().map(|run| dir.join(&run.run)) {
+    for run in search.runs.iter().map(|run| dir.join(&run.point.run)) {
         std::fs::remove_dir_all(run).unwrap();
     }
     let two = resume(&bench, &["--processes=2"]).refusal();
