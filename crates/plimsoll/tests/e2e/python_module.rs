@@ -7,7 +7,21 @@ use std::process::Command;
 
 const CHECKS: &str = "crates/plimsoll/tests/e2e/python_module";
 
-/// Results of three kinds, and damaged ones, in `all`.
+/// Two configurations of a profile.
+const PROFILE: &str = "DEFAULTS {
+  runtime = 1;
+  filesystem = ext4, xfs;
+  dir = files-$filesystem;
+}
+CONFIG reading {
+  function = generic;
+  personality = randomread;
+  filesize = 256k;
+  iosize = 4k;
+}
+";
+
+/// Results of every kind, and damaged ones, in `all`.
 fn results() -> Bench {
     let bench = Bench::on_tmpfs();
     let all = bench.path("all");
@@ -29,6 +43,16 @@ fn results() -> Bench {
     curve.arg("--load=5..10/5");
     Ended::of(curve).expect_code(0);
     keep("curve");
+    let mut find = load_tests::command(&bench, "find", &virtually);
+    find.arg("--max-load=16");
+    Ended::of(find).expect_code(0);
+    keep("search");
+    std::fs::write(bench.path("two.prof"), PROFILE).unwrap();
+    let mut profile = bench.plimsoll(["profile", "two.prof", "--quiet", "--results=results"]);
+    profile.args(virtually);
+    Ended::of(profile).expect_code(0);
+    keep("profile");
+    std::fs::rename(crate::parquet::study(&bench), all.join("study")).unwrap();
     let copied = Command::new("cp")
         .arg("-r")
         .args([all.join("run"), all.join("damaged")])
