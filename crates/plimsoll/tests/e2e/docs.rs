@@ -58,6 +58,10 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
+/// Languages of blocks that are not run here: texts, files that the page does not have written, and code that
+/// other tests run.
+const OTHER_LANGUAGES: [&str; 6] = ["", "text", "toml", "sql", "python", "yaml"];
+
 /// A block of code as it stands.
 struct Code<'t> {
     /// The line before it that is not empty, and its own first line.
@@ -93,7 +97,8 @@ fn codes<'t>(name: &str, text: &'t str) -> Vec<Code<'t>> {
     found
 }
 
-fn calls(lines: &[&str]) -> Vec<Step> {
+/// The calls of a `sh` block. It has no other lines than those that are run.
+fn calls(place: &str, lines: &[&str]) -> Vec<Step> {
     let mut calls: Vec<String> = Vec::new();
     for line in lines {
         let line = line.trim().trim_start_matches("$ ");
@@ -103,7 +108,10 @@ fn calls(lines: &[&str]) -> Vec<Step> {
                 call.push_str(line);
             }
             _ if RUN.iter().any(|r| line.starts_with(r)) => calls.push(line.to_owned()),
-            _ => {}
+            _ => assert!(
+                line.is_empty(),
+                "{place}: `{line}` is not run here: `{NOT_RUN}` before the block says so"
+            ),
         }
     }
     let step = |call| {
@@ -133,8 +141,11 @@ fn blocks(document: &Path) -> Vec<Block> {
             *prints = lines.filter(|l| !l.is_empty()).collect();
             continue;
         } else if code.fence == "```sh" && code.before != NOT_RUN {
-            calls(&code.lines)
+            calls(&code.place, &code.lines)
         } else {
+            let language = code.fence.trim_start_matches('`');
+            let is_known = code.fence == "```sh" || OTHER_LANGUAGES.contains(&language);
+            assert!(is_known, "{}: `{language}` blocks are not run", code.place);
             continue;
         };
         match found.last_mut().filter(|_| is_one) {
@@ -309,6 +320,14 @@ fn every_command_in_the_documents_ends_well() {
     });
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+#[should_panic(expected = "page.md:3: `sudo make-it-so` is not run here")]
+fn a_line_that_is_not_run_is_not_passed_over() {
+    let lines = ["plimsoll run x \\", "  --quiet", "", "sudo make-it-so"];
+    assert_eq!(calls("page.md:2", &lines[..3]).len(), 1);
+    calls("page.md:3", &lines);
 }
 
 #[test]

@@ -153,6 +153,54 @@ fn frames_are_of_what_is_installed_and_what_is_missing_is_named() {
     }
 }
 
+/// The blocks of Python in a document, or what its text gives an interpreter.
+fn examples(document: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(source_tree().join(document)).unwrap();
+    if document.ends_with(".py") {
+        let lines = text.lines().filter_map(|l| l.strip_prefix(">>> "));
+        return vec![lines.collect::<Vec<_>>().join("\n")];
+    }
+    let blocks = text.split("\n```python\n").skip(1);
+    let end = |b: &str| b.split_once("\n```\n").expect("a block ends").0.to_owned();
+    blocks.map(end).collect()
+}
+
+#[test]
+fn the_examples_in_the_documents_run_as_they_stand() {
+    let bench = Bench::on_tmpfs();
+    let quick = ["--set", "nfiles=50", "--time=200ms", "--interval=100ms"];
+    bench.run_in_work("varmail", &quick).expect_code(0);
+    let made = load_tests::only_results(&bench);
+    let json = std::fs::read(made.join("run.json")).unwrap();
+    let run: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    // Where the examples have their results.
+    std::fs::create_dir(bench.path("plimsoll-results")).unwrap();
+    let place = bench.path("plimsoll-results/varmail-20260301-140502");
+    std::fs::rename(&made, place).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
+    for document in [
+        "docs/install.md",
+        "python/README.md",
+        "python/plimsoll/__init__.py",
+    ] {
+        let examples = examples(document);
+        assert_eq!(examples.len(), 1, "{document}");
+        for example in examples {
+            assert!(example.contains("plimsoll.load("), "{document}");
+            let mut python = python();
+            python.args(["-c", &example]).current_dir(bench.root());
+            python.env("PYTHONPATH", source_tree().join("python"));
+            python.env("PYTHONDONTWRITEBYTECODE", "1");
+            python.env("PATH", format!("{}:/usr/bin:/bin", program.display()));
+            let said = printed(python);
+            if example.contains("print(results.run") {
+                let first: f64 = said.lines().next().unwrap().parse().unwrap();
+                assert_eq!(run["summary"]["ops_per_s"].as_f64(), Some(first));
+            }
+        }
+    }
+}
+
 #[test]
 fn types_are_what_they_are_declared_to_be() {
     let bench = Bench::on_tmpfs();
