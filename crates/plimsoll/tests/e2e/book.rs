@@ -7,6 +7,7 @@ use crate::common::{Bench, Ended};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
@@ -237,15 +238,22 @@ fn a_book_is_replaced_and_nothing_else_is() {
     assert_eq!(files(bench.root(), &["html"], false), Vec::<PathBuf>::new());
     assert_eq!(read(&other.join("mine")), "text");
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
+    // An empty directory takes a book, and stays if none is made.
+    let empty = bench.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let mut fails = Command::new(source_tree().join("scripts/book"));
+    fails.arg("/bin/false").arg(&empty);
+    assert_eq!(Ended::of(fails).code, Some(1));
+    assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 0);
+    make(&empty).expect_code(0);
+    assert!(empty.join("index.html").is_file());
     // Nothing of the work is left beside the books.
     let left: BTreeSet<_> = std::fs::read_dir(bench.root())
         .unwrap()
         .map(|e| e.unwrap().file_name())
         .collect();
-    assert!(
-        left.iter().all(|n| !n.to_string_lossy().contains("book.")),
-        "{left:?}"
-    );
+    let expected = ["book", "empty", "other"].map(OsString::from);
+    assert_eq!(left, expected.into_iter().collect());
 }
 
 fn printed(bench: &Bench, args: &[&str]) -> String {
