@@ -304,6 +304,14 @@ fn the_bill_of_materials_lists_what_cargo_links() {
 }
 
 #[test]
+fn the_bill_of_materials_is_valid_by_the_schema_of_its_format() {
+    let mut check = python();
+    check.arg(source_tree().join("crates/plimsoll/tests/e2e/packages/check_bill.py"));
+    check.arg(package(".cdx.json"));
+    printed(check);
+}
+
+#[test]
 fn the_notices_have_the_licences_of_what_is_in_the_packages() {
     let mut unpack = Command::new("tar");
     let path = "share/doc/plimsoll/THIRD-PARTY-LICENSES.txt";
