@@ -111,6 +111,7 @@ fn every_link_of_the_book_leads_somewhere() {
         .collect();
     let (mut links, mut wrong) = (0, Vec::new());
     let mut reached: BTreeSet<PathBuf> = BTreeSet::new();
+    // Other sites are not asked: tests do without the network, and links are checked for their form.
     let outside = Regex::new(r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[^\s]*)?$").unwrap();
     for page in pages.iter().filter(|p| !made.contains(p)) {
         for link in captures(r#"\b(?:href|src)="([^"]*)""#, &texts[page]) {
