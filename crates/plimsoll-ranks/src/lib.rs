@@ -24,6 +24,7 @@ mod local;
 mod member;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod panic_message;
 mod socket;
 mod solo;
 mod ssh;
