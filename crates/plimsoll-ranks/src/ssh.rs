@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -316,13 +317,30 @@ impl Remote {
         }
     }
 
-    /// Waits for the end of `ssh`, and ends it if that takes too long.
-    pub fn end(&mut self) {
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        if wait_for(&mut self.child, SSH_END_TIMEOUT).is_none() {
+    /// Informs `ssh` that it is to end.
+    pub fn close(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Waits for the end of `ssh` until [`SSH_END_TIMEOUT`] after `begin`, and ends it if that is too short.
+    pub fn end(&mut self, begin: Instant) {
+        let left = SSH_END_TIMEOUT.saturating_sub(begin.elapsed());
+        if wait_for(&mut self.child, left).is_none() {
             self.kill();
-            let _ = self.child.wait();
         }
+    }
+
+    /// Takes the exit status of `ssh`, which has ended or is being ended.
+    pub fn reap(&mut self) {
+        let _ = self.child.wait();
+    }
+
+    /// Ends all of them, which have [`SSH_END_TIMEOUT`] together.
+    pub fn end_all(remotes: &mut [Self]) {
+        remotes.iter().for_each(Self::close);
+        let begin = Instant::now();
+        remotes.iter_mut().for_each(|remote| remote.end(begin));
+        remotes.iter_mut().for_each(Self::reap);
     }
 
     /// Ends `ssh` and the processes that it started here.
@@ -337,7 +355,7 @@ impl Remote {
 impl Drop for Remote {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
-            self.end();
+            Self::end_all(std::slice::from_mut(self));
         }
     }
 }
