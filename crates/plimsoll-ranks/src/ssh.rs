@@ -36,6 +36,8 @@ const LAST_LINES_TIMEOUT: Duration = Duration::from_millis(300);
 const SSH_END_TIMEOUT: Duration = Duration::from_secs(3);
 /// Number of lines of standard error that are kept.
 const KEPT_LINES: usize = 20;
+/// Bytes of a line of standard error that are kept; the rest counts as another line.
+const MAX_LINE_BYTES: u64 = 4096;
 /// Lines of standard error in an error message.
 const SHOWN_LINES: usize = 3;
 /// Exit code of `ssh` for its own failures.
@@ -397,9 +399,10 @@ fn remote_command(program: &str, copy: Option<&ProgramCopy>) -> String {
     format!("exec /bin/sh -c {}", quoted(&script))
 }
 
-/// A word for any shell.
+/// A word for any shell. In single quotes a backslash before an apostrophe is only itself in POSIX shells and
+/// an escape in fish, so there is none.
 fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+    format!("'{}'", word.replace('\'', r#"'"'"'"#))
 }
 
 /// The last lines that a program has written to standard error.
@@ -415,7 +418,11 @@ impl StderrTail {
         let read = move || {
             let mut stderr = BufReader::new(stderr);
             let mut line = Vec::new();
-            while stderr.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            while (&mut stderr)
+                .take(MAX_LINE_BYTES)
+                .read_until(b'\n', &mut line)
+                .is_ok_and(|n| n > 0)
+            {
                 let text = String::from_utf8_lossy(&line).trim().to_owned();
                 line.clear();
                 if !text.is_empty() {
@@ -470,8 +477,29 @@ mod tests {
             .unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
         let expected = "PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; \
-                        '/opt/it'\\''s a test/plimsoll' rank; exit $?";
+                        '/opt/it'\"'\"'s a test/plimsoll' rank; exit $?";
         assert_eq!(printed, format!("-c\n{expected}\n"));
+        // fish reads `\\'` as an apostrophe, in quotes too.
+        assert!(!command.contains('\\'), "{command}");
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_bounded_memory() {
+        let mut child = Command::new("/bin/sh")
+            .args([
+                "-c",
+                "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2",
+            ])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut tail = StderrTail::read(child.stderr.take().unwrap());
+        tail.reader.take().unwrap().join().unwrap();
+        assert!(child.wait().unwrap().success());
+        let lines = lock(&tail.lines);
+        assert_eq!(lines.len(), KEPT_LINES);
+        assert!(lines.iter().all(|line| line.len() as u64 <= MAX_LINE_BYTES));
+        assert_eq!(lines.back().unwrap(), "last");
     }
 
     #[test]
