@@ -422,14 +422,16 @@ fn ranks_start_together_over_a_long_line() {
         "--set=nthreads=4",
     ];
     // A rank that started when the message arrived would be 25 ms, half of a round trip, away from rank 0. A
-    // machine that is busy with other tests delays some starts, but not all of them.
-    let is_aligned = (0..10).any(|_| {
+    // machine that is busy with other tests delays some starts, but not most of them.
+    let spread_ms = |_| {
         let run = Ended::of(run_on(&bench, &ssh, "a,b*2", "fileserver", &args)).result(0);
         let starts = run.starts.unwrap();
         assert!(starts.round_trip_ms >= 50.0, "{starts:?}");
-        starts.spread_ms < MAX_SPREAD_MS
-    });
-    assert!(is_aligned);
+        starts.spread_ms
+    };
+    let mut spreads: Vec<f64> = (0..9).map(spread_ms).collect();
+    spreads.sort_by(f64::total_cmp);
+    assert!(spreads[4] < MAX_SPREAD_MS, "{spreads:?}");
     line.end();
 }
 
