@@ -4,6 +4,7 @@ pub mod list;
 
 use crate::cli::{HostArgs, RankArgs};
 use crate::exit::CommandError;
+use crate::io_choice;
 use list::{HostEntry, MAX_HOSTS};
 use plimsoll_engine::Settings;
 use plimsoll_plan::Plan;
@@ -51,7 +52,7 @@ impl HostPlace {
     pub fn of_run(&self, plan: &Plan, settings: &Settings) -> (Plan, Settings) {
         let (mut plan, mut settings) = (plan.clone(), settings.clone());
         if let Some(target) = &self.target {
-            settings.target.clone_from(target);
+            settings.target = io_choice::target_of(target, &plan);
         }
         let dir = &mut plan.work_dir.dir;
         if let Some((ours, theirs)) = &self.profile_dir
@@ -247,12 +248,19 @@ impl RankArgs {
             )));
         }
         for entry in self.hosts.entries()? {
-            if let Some(own) = &entry.target
-                && scheme_of(own) != scheme
-            {
+            let Some(own) = &entry.target else {
+                continue;
+            };
+            let name = entry.name();
+            if scheme_of(own) != scheme {
                 return Err(CommandError::usage(format!(
-                    "host {}: its target {own} is of another kind than {target}",
-                    entry.name()
+                    "host {name}: its target {own} is of another kind than {target}"
+                )));
+            }
+            if plimsoll_target::uses_uring(own) && !plimsoll_target::uses_uring(target) {
+                return Err(CommandError::usage(format!(
+                    "host {name}: its target {own} uses io_uring, which is chosen for all ranks: expected --io \
+                     uring"
                 )));
             }
         }
