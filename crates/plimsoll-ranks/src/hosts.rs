@@ -11,7 +11,7 @@ use crate::link::Incoming;
 use crate::local::exit_description;
 use crate::member::{RANK_COMMAND, start_children};
 use crate::socket::SocketLink;
-use crate::ssh::Remote;
+use crate::ssh::{COPY_ID_DIGITS, Remote};
 use crate::tree::TreePosition;
 use crate::{ConnectError, FAILURE_DRAIN_TIMEOUT, Ranks, connect};
 use std::cell::RefCell;
@@ -72,6 +72,15 @@ pub struct ProgramCopy {
     pub bytes: Arc<[u8]>,
     /// SHA-256 of the file, in hexadecimal digits.
     pub checksum: String,
+}
+
+impl ProgramCopy {
+    /// What tells the directory of the program on a host from any other: the first [`COPY_ID_DIGITS`] digits of
+    /// the checksum.
+    pub(crate) fn id(&self) -> &str {
+        let end = self.checksum.len().min(COPY_ID_DIGITS);
+        &self.checksum[..end]
+    }
 }
 
 /// Starts this program on the hosts, and joins the processes.

@@ -38,6 +38,7 @@ pub use connect_error::ConnectError;
 pub use hosts::{Host, HostGroup, ProgramCopy, connect_hosts};
 pub use member::{RANK_COMMAND, accept_assignment};
 pub use solo::Solo;
+pub use ssh::{COPY_ID_DIGITS, check_command as check_ssh};
 
 use std::fmt;
 use std::time::{Duration, Instant};

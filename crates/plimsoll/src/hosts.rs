@@ -8,7 +8,7 @@ use crate::io_choice;
 use list::{HostEntry, MAX_HOSTS};
 use plimsoll_engine::Settings;
 use plimsoll_plan::Plan;
-use plimsoll_ranks::{Host, HostGroup, ProgramCopy};
+use plimsoll_ranks::{COPY_ID_DIGITS, Host, HostGroup, ProgramCopy};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -292,15 +292,19 @@ fn checksum_of(bytes: &[u8]) -> String {
     text
 }
 
-/// Removes the file of this program, which was sent here, and its directory; returns its checksum.
+/// Removes the file of this program, which was sent here, and its directory; returns its checksum. `id` is what
+/// the sender put into the name of the directory.
 ///
 /// # Errors
 /// The file cannot be read, or is not where it is sent to.
-pub fn remove_copied_program() -> io::Result<String> {
+pub fn remove_copied_program(id: &str) -> io::Result<String> {
     let program = std::env::current_exe()?;
+    let is_id = id.len() == COPY_ID_DIGITS && id.bytes().all(|b| b.is_ascii_hexdigit());
+    // An installation has no such name, whatever the argument.
     let is_copy = |dir: &Path| {
         let name = dir.file_name().unwrap_or_default().as_bytes();
-        name.starts_with(b"plimsoll-") && program.ends_with("plimsoll")
+        let begin = format!("plimsoll-{id}-");
+        is_id && name.starts_with(begin.as_bytes()) && program.ends_with("plimsoll")
     };
     let dir = program.parent().filter(|dir| is_copy(dir));
     let dir = dir.ok_or_else(|| io::Error::other("this program was not sent by another one"))?;

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use std::process::Command;
 
 mod check;
+mod copy;
 mod places;
 mod profiles;
 
