@@ -219,7 +219,30 @@ impl RankArgs {
             .fold(here, |sum, host| sum.saturating_add(host.ranks)))
     }
 
-    /// Refuses hosts for targets that are only on this machine, and targets of hosts of another kind.
+    /// Refuses options of hosts without hosts.
+    ///
+    /// # Errors
+    /// Which option is refused.
+    pub fn check_hosts(&self) -> Result<(), CommandError> {
+        if place().is_some() {
+            // Rank 0 has checked the same options.
+            return Ok(());
+        }
+        if self.coordinator_only && !self.hosts.is_given() {
+            return Err(CommandError::usage(
+                "--coordinator-only: there are no other machines: expected --hosts or --hosts-file",
+            ));
+        }
+        match self.hosts.ssh.given() {
+            Some(option) if !self.hosts.is_given() => Err(CommandError::usage(format!(
+                "{option}: there are no other machines: expected --hosts or --hosts-file"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same; refuses also hosts for targets that are only on this machine, and targets of hosts that differ
+    /// from that of the run in more than where the files are.
     ///
     /// # Errors
     /// Why a target is refused.
@@ -228,18 +251,9 @@ impl RankArgs {
             // Rank 0 has checked the same options, and read the files that they name.
             return Ok(());
         }
-        if self.coordinator_only && !self.hosts.is_given() {
-            return Err(CommandError::usage(
-                "--coordinator-only: there are no other machines: expected --hosts or --hosts-file",
-            ));
-        }
+        self.check_hosts()?;
         if !self.hosts.is_given() {
-            return match self.hosts.ssh.given() {
-                Some(option) => Err(CommandError::usage(format!(
-                    "{option}: there are no other machines: expected --hosts or --hosts-file"
-                ))),
-                None => Ok(()),
-            };
+            return Ok(());
         }
         let scheme = scheme_of(target);
         if scheme == "testbed" {
@@ -265,6 +279,30 @@ impl RankArgs {
             }
         }
         Ok(())
+    }
+
+    /// Refuses hosts with places of their own for runs on several file systems, which have one place each.
+    ///
+    /// # Errors
+    /// The first of these hosts.
+    pub fn check_filesystems(&self, filesystems: &[&str]) -> Result<(), CommandError> {
+        if filesystems.len() < 2 {
+            return Ok(());
+        }
+        let entries = self.hosts.entries()?;
+        let own = entries.iter().find_map(|e| match (&e.dir, &e.target) {
+            (Some(_), _) => Some((e, "dir=")),
+            (None, Some(_)) => Some((e, "target=")),
+            (None, None) => None,
+        });
+        match own {
+            Some((entry, option)) => Err(CommandError::usage(format!(
+                "host {}: {option} would be the place of all file systems: {}",
+                entry.name(),
+                filesystems.join(", ")
+            ))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) fn open(
         let begun = writer.document().ranks;
         check_resume(&writer, before.missing() > 0, begun, communicator.working())?;
         let results = writer.document();
+        check_hosts(args, results)?;
         for case in results.cases.iter().filter(|case| case.is_missing()) {
             super::events(results, case).map_err(CommandError::usage)?;
         }
@@ -49,6 +50,7 @@ pub(super) fn open(
     let started = SystemTime::now();
     let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
     let ready = PreparedProfile::read(args)?;
+    check_hosts(args, &ready.results)?;
     let refused = ready.refusals()?;
     if !refused.is_empty() {
         return Err(CommandError::usage(refused.join("\n  ")));
@@ -62,6 +64,15 @@ pub(super) fn open(
         ..ready.results
     };
     ProfileWriter::create(&ready.root, results, started).map_err(results_path_error)
+}
+
+/// Refuses hosts that cannot reach the target of a run that remains to be made.
+fn check_hosts(args: &ProfileArgs, results: &ProfileResults) -> Result<(), CommandError> {
+    let ranks = &args.manner.ranks;
+    for case in results.cases.iter().filter(|case| case.is_missing()) {
+        ranks.check_target(&case.target)?;
+    }
+    ranks.check_filesystems(&results.filesystems())
 }
 
 /// Writes the fingerprints of simulated systems that missing runs lack.
