@@ -10,7 +10,9 @@ use plimsoll_plan::counted;
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
 use plimsoll_report::inline_latency;
 use serde::{Deserialize, Serialize};
-use std::io::Write as _;
+use std::fs::Permissions;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -145,6 +147,8 @@ fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
     let failed = |e| CommandError::usage(format!("--dir {}: {e}", dir.display()));
     let builder = tempfile::Builder::new()
         .prefix(".plimsoll-check-")
+        // The user of another machine may be another one, and root there nobody on the server.
+        .permissions(Permissions::from_mode(0o644))
         .tempfile_in(dir);
     let mut file = builder.map_err(failed)?;
     // Another directory does not have this name, whose random part is repeated in the file.
@@ -251,6 +255,9 @@ fn find(file: &CheckFile, place: &HostPlace) -> Result<(), String> {
     match std::fs::read_to_string(dir.join(&file.name)) {
         Ok(text) if text == file.contents => Ok(()),
         Ok(_) => Err(format!("{shown} is another directory there")),
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+            Err(format!("{shown} cannot be read there: {e}"))
+        }
         Err(_) if !dir.is_dir() => Err(format!("{shown} is not there")),
         Err(e) => Err(format!(
             "{shown} is not the same directory there: the file that this machine made is not found ({e})"
