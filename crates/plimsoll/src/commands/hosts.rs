@@ -6,6 +6,7 @@ use crate::cli::{HostsCheckArgs, HostsCommand};
 use crate::communicator::Communicator;
 use crate::exit::{CommandError, Exit};
 use crate::hosts::{self, HostPlace};
+use crate::signals;
 use plimsoll_plan::counted;
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
 use plimsoll_report::inline_latency;
@@ -14,6 +15,7 @@ use std::fs::Permissions;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::NamedTempFile;
@@ -75,14 +77,24 @@ struct CheckFile {
 
 fn check(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
     let group = args.hosts().group(1, false)?;
+    plimsoll_ranks::check_ssh(&group.ssh).map_err(|e| match e.is_usage() {
+        true => CommandError::usage(e),
+        false => CommandError::failed(e),
+    })?;
     if args.bandwidth && group.hosts.len() < 2 {
         let message =
             "--bandwidth: there is one host: expected two and more, which send to each other";
         return Err(CommandError::usage(message));
     }
+    let interrupted = Arc::new(Mutex::new(None));
+    signals::remove_on_interrupt(interrupted.clone())
+        .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
     let (file, contents) = match &args.dir {
         Some(dir) => {
+            // An interrupt waits until the file is known.
+            let mut known = signals::lock(&interrupted);
             let (file, check) = check_file(dir)?;
+            *known = Some(file.path().to_owned());
             (Some(file), check)
         }
         None => (None, CheckFile::default()),

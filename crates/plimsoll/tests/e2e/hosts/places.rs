@@ -1,8 +1,8 @@
 //! Hosts with their own names of directories and targets.
 
 use super::SERVER;
-use crate::common::sshd::Sshd;
 use crate::common::Bench;
+use crate::common::sshd::Sshd;
 use crate::ranks::of_rank;
 use std::path::Path;
 
