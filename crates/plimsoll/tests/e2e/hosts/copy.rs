@@ -22,7 +22,7 @@ fn the_program_is_sent_and_leaves_nothing() {
 #[test]
 fn a_copied_program_that_does_not_start_is_not_sent_for_long() {
     let bench = Bench::on_tmpfs();
-    let hangs = script(&bench.path("hangs"), "exec sleep 600");
+    let hangs = script(&bench.path("hangs"), "exec cat >/dev/null");
     let sshd = Sshd::with(&bench, &format!("ForceCommand {hangs}"));
     let workload = bench.workload(ENDLESS);
     let refused = |ssh: &str| {

@@ -81,7 +81,7 @@ fn the_target_of_every_configuration_must_be_reachable() {
         let program = env!("CARGO_BIN_EXE_plimsoll");
         let line = format!("a program={program} {line}\n");
         std::fs::write(bench.path("hosts"), line).unwrap();
-        let args = [&["--hosts-file=hosts"], more].concat();
+        let args = [&["--hosts-file=hosts"][..], more].concat();
         run_profile(&bench, &sshd, text, &args)
     };
     for (line, more, reason) in [
