@@ -183,8 +183,7 @@ impl HostArgs {
             )));
         }
         let named = entries.iter().filter_map(|e| e.program.as_deref());
-        let mut programs = named.chain([program]);
-        if let Some(own) = programs.find(|p| p.starts_with('~')) {
+        if let Some(own) = named.chain([program]).find(|p| p.starts_with('~')) {
             return Err(CommandError::usage(format!(
                 "the program {own}: a ~ is not replaced there: expected a path from /, or from the home directory \
                  as bin/plimsoll"

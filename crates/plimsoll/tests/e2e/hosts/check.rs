@@ -58,7 +58,7 @@ fn an_interrupted_check_leaves_no_file() {
     std::fs::create_dir(bench.work()).unwrap();
     // A host that never answers.
     let ssh = script(&bench.path("ssh"), "exec cat >/dev/null");
-    let mut command = bench.plimsoll(["hosts", "check", "--hosts=a", "--dir=work"]);
+    let mut command = bench.plimsoll(["hosts", "check", "a", "--dir=work"]);
     let mut check = command.args(["--ssh", &ssh]).spawn().unwrap();
     let files = || {
         std::fs::read_dir(bench.work())
@@ -89,7 +89,7 @@ fn what_cannot_be_checked_is_refused() {
     std::fs::write(bench.path("hosts"), "a program=~/bin/plimsoll\n").unwrap();
     for (args, reason) in [
         (
-            ["--hosts=a,b", "--ssh=/nowhere/ssh"],
+            ["a,b", "--ssh=/nowhere/ssh"],
             "`/nowhere/ssh` was not found",
         ),
         (
