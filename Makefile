@@ -110,7 +110,7 @@ test: ## everything that must hold before a commit is merged
 		'cargo deny check bans licenses sources'
 
 # Every order of the threads of a model with a few preemptions, whose number each model says. More: PREEMPTIONS=5.
-MODELS := cargo test -p plimsoll-measure -p plimsoll-lane -p plimsoll-engine --features plimsoll-engine/loom \
+MODELS := cargo test --no-fail-fast -p plimsoll-measure -p plimsoll-lane -p plimsoll-engine --features plimsoll-engine/loom \
 	--lib models::
 
 models: ## check the models of lock-free code; longer with PREEMPTIONS=5

@@ -12,6 +12,7 @@
 
 use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
 use crate::link::{Incoming, Link, PollRate};
+use crate::panic_message;
 use crate::tree::TreePosition;
 use crate::{FAILURE_DRAIN_TIMEOUT, GroupStatus, RankError, Ranks, StartSpread};
 use std::cell::RefCell;
@@ -108,6 +109,15 @@ impl<L: Link> TreeGroup<L> {
         self.root_works = root_works;
         self.host = host;
         self
+    }
+
+    /// The error of a failure of this rank, with the machine if it is another one than that of rank 0.
+    fn own_failure(&self, reason: &str) -> RankError {
+        let reason = match &self.host {
+            Some(host) => format!("host {host}: {reason}"),
+            None => reason.to_owned(),
+        };
+        RankError::new(self.place.rank, &reason)
     }
 
     /// Passes on a request to stop that this process gets while it waits for others.
@@ -519,11 +529,7 @@ impl<L: Link> Ranks for TreeGroup<L> {
     }
 
     fn fail(&self, reason: &str) {
-        let reason = match &self.host {
-            Some(host) => format!("host {host}: {reason}"),
-            None => reason.to_owned(),
-        };
-        self.broadcast_failure(RankError::new(self.place.rank, &reason));
+        self.broadcast_failure(self.own_failure(reason));
         self.drain(PollRate::Fast);
     }
 
@@ -563,7 +569,11 @@ impl<L: Link> Ranks for TreeGroup<L> {
 impl<L: Link> Drop for TreeGroup<L> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.broadcast_failure(RankError::new(self.place.rank, "the program panicked"));
+            let reason = match panic_message::first() {
+                Some(message) => format!("the program panicked: {message}"),
+                None => "the program panicked".into(),
+            };
+            self.broadcast_failure(self.own_failure(&reason));
         }
         if self.check().is_ok() {
             self.post_to_all(&Frame::End);

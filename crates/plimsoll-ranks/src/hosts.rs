@@ -11,7 +11,7 @@ use crate::link::Incoming;
 use crate::local::exit_description;
 use crate::member::{RANK_COMMAND, start_children};
 use crate::socket::SocketLink;
-use crate::ssh::Remote;
+use crate::ssh::{COPY_ID_DIGITS, Remote};
 use crate::tree::TreePosition;
 use crate::{ConnectError, FAILURE_DRAIN_TIMEOUT, Ranks, connect};
 use std::cell::RefCell;
@@ -24,6 +24,7 @@ use std::process::{Child, Command};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 /// Maximum number of processes that a rank starts on its own machine.
 pub const FAN_OUT: u32 = 16;
@@ -73,6 +74,15 @@ pub struct ProgramCopy {
     pub checksum: String,
 }
 
+impl ProgramCopy {
+    /// What tells the directory of the program on a host from any other: the first [`COPY_ID_DIGITS`] digits of
+    /// the checksum.
+    pub(crate) fn id(&self) -> &str {
+        let end = self.checksum.len().min(COPY_ID_DIGITS);
+        &self.checksum[..end]
+    }
+}
+
 /// Starts this program on the hosts, and joins the processes.
 ///
 /// # Errors
@@ -93,7 +103,7 @@ pub fn connect_hosts(group: &HostGroup) -> Result<Box<dyn Ranks>, ConnectError> 
     crate::ssh::check_command(&group.ssh)?;
     let place = TreePosition::of_root(group.processes, &ranks, FAN_OUT);
     let own = place.children.len() - ranks.len();
-    let remotes = greet_all(group)?;
+    let mut remotes = greet_all(group)?;
     let failed = |e: io::Error| ConnectError::failed(format!("cannot use a socket: {e}"));
     let mut peers = Peers::default();
     let local = TreePosition {
@@ -109,14 +119,20 @@ pub fn connect_hosts(group: &HostGroup) -> Result<Box<dyn Ranks>, ConnectError> 
         payload,
     };
     let mine = assignment(1..2, String::new(), group.payload.clone());
-    start_children(&local, &mine, &mut peers).map_err(ConnectError::failed)?;
-    let each = remotes
-        .into_iter()
-        .zip(&group.hosts)
-        .zip(&place.children[own..]);
-    for ((mut remote, host), ranks) in each {
-        let part = assignment(ranks.clone(), host.name.clone(), host.payload.clone());
-        remote.assign(&part).map_err(ConnectError::failed)?;
+    let mut assign_all = || {
+        start_children(&local, &mine, &mut peers)?;
+        let each = remotes.iter_mut().zip(&group.hosts);
+        each.zip(&place.children[own..])
+            .try_for_each(|((remote, host), ranks)| {
+                let payload = host.payload.clone();
+                remote.assign(&assignment(ranks.clone(), host.name.clone(), payload))
+            })
+    };
+    if let Err(error) = assign_all() {
+        Remote::end_all(&mut remotes);
+        return Err(ConnectError::failed(error));
+    }
+    for remote in remotes {
         let socket = remote.socket().map_err(failed)?;
         let wire = Wire {
             input: OwnedFd::from(socket.try_clone().map_err(failed)?),
@@ -156,7 +172,10 @@ fn greet_all(group: &HostGroup) -> Result<Vec<Remote>, ConnectError> {
     }
     match errors.is_empty() {
         true => Ok(remotes),
-        false => Err(ConnectError::failed(errors.join("\n"))),
+        false => {
+            Remote::end_all(&mut remotes);
+            Err(ConnectError::failed(errors.join("\n")))
+        }
     }
 }
 
@@ -212,12 +231,13 @@ impl LocalChild {
         })
     }
 
-    /// Waits for the end of the process, and ends it if that takes too long.
-    fn end(&mut self) {
-        if crate::local::wait_for(&mut self.child, FAILURE_DRAIN_TIMEOUT).is_none() {
+    /// Waits for the end of the process until [`FAILURE_DRAIN_TIMEOUT`] after `begin`, and ends it if that is too
+    /// short.
+    fn end(&mut self, begin: Instant) {
+        let left = FAILURE_DRAIN_TIMEOUT.saturating_sub(begin.elapsed());
+        if crate::local::wait_for(&mut self.child, left).is_none() {
             // It may have ended this instant.
             let _ = self.child.kill();
-            let _ = self.child.wait();
         }
     }
 }
@@ -234,11 +254,30 @@ impl Peer {
         }
     }
 
-    fn end(&mut self) {
+    /// Informs the process that it is to end.
+    fn close(&self) {
+        match self {
+            // The wire is closed already.
+            Self::Parent | Self::Local(_) => {}
+            Self::Remote(remote) => remote.close(),
+        }
+    }
+
+    /// Waits for the end of the process, which was to end at `begin`, and ends it if that takes too long.
+    fn end(&mut self, begin: Instant) {
         match self {
             Self::Parent => {}
-            Self::Local(child) => child.end(),
-            Self::Remote(remote) => remote.end(),
+            Self::Local(child) => child.end(begin),
+            Self::Remote(remote) => remote.end(begin),
+        }
+    }
+
+    /// Takes the exit status of the process, which has ended or is being ended.
+    fn reap(&mut self) {
+        match self {
+            Self::Parent => {}
+            Self::Local(child) => drop(child.child.wait()),
+            Self::Remote(remote) => remote.reap(),
         }
     }
 }
@@ -280,10 +319,70 @@ impl Peers {
                 peer.close_reason(keepalive.loss())
             }),
             Box::new(move |_| {
-                let mut peers = peers.borrow_mut();
-                peers.iter().for_each(|(_, keepalive)| keepalive.finish());
-                peers.iter_mut().for_each(|(peer, _)| peer.end());
+                end_all(&mut peers.borrow_mut());
             }),
         )
+    }
+}
+
+/// Ends all processes. Each timeout is that of all of them together, whatever their number.
+fn end_all(peers: &mut [(Peer, Keepalive)]) {
+    peers.iter().for_each(|(_, k)| k.begin_end());
+    let begin = Instant::now();
+    peers.iter().for_each(|(_, k)| k.finish(begin));
+    peers.iter().for_each(|(peer, _)| peer.close());
+    let begin = Instant::now();
+    // Those with less time first, so that none of them gets that of the others.
+    let is_local = |peer: &Peer| matches!(peer, Peer::Local(_));
+    for locals in [false, true] {
+        let these = peers
+            .iter_mut()
+            .filter(|(peer, _)| is_local(peer) == locals);
+        these.for_each(|(peer, _)| peer.end(begin));
+    }
+    peers.iter_mut().for_each(|(peer, _)| peer.reap());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// An `ssh` to hosts whose program never ends by itself; that of the host `old` is of another version.
+    const SSH: &str = r#"sh -c 'while [ "$1" != -- ]; do shift; done
+        case $2 in old) version=0.9;; *) version=1.0;; esac
+        echo "plimsoll-rank $version 1 -"; exec sleep 600' ssh"#;
+
+    fn host(name: &str) -> Host {
+        Host {
+            name: name.into(),
+            destination: name.into(),
+            port: None,
+            ranks: 1,
+            program: "plimsoll".into(),
+            payload: vec![],
+        }
+    }
+
+    #[test]
+    fn hosts_are_ended_together() {
+        let names = (0..30).map(|n| format!("host{n}"));
+        let group = HostGroup {
+            ssh: SSH.into(),
+            hosts: names.chain(["old".into()]).map(|n| host(&n)).collect(),
+            processes: 1,
+            root_works: true,
+            version: "1.0".into(),
+            payload: vec![],
+            copy: None,
+        };
+        let begin = Instant::now();
+        let error = connect_hosts(&group).err().unwrap().to_string();
+        assert!(
+            error.starts_with("host old: plimsoll there is version 0.9, and this one is 1.0"),
+            "{error}"
+        );
+        // One after another they would take 3 s each, 90 s.
+        assert!(begin.elapsed() < Duration::from_secs(60));
     }
 }

@@ -101,10 +101,15 @@ impl Keepalive {
         self.loss.get().copied()
     }
 
-    /// Passes on the frames that were sent and closes the stream, in at most [`FLUSH_TIMEOUT`].
-    pub fn finish(&self) {
+    /// Begins to pass on the last frames that were sent, and to close the stream.
+    pub fn begin_end(&self) {
         let _ = self.socket.shutdown(Shutdown::Read);
-        if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(FLUSH_TIMEOUT) {
+    }
+
+    /// Waits until this is done, at most until [`FLUSH_TIMEOUT`] after `begin`.
+    pub fn finish(&self, begin: Instant) {
+        let left = FLUSH_TIMEOUT.saturating_sub(begin.elapsed());
+        if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(left) {
             let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
@@ -380,7 +385,8 @@ mod tests {
         right_socket.read_exact(&mut received).unwrap();
         assert_eq!(received, sent);
         right_socket.write_all(&encoded(&[vec![3]])).unwrap();
-        right.finish();
+        right.begin_end();
+        right.finish(Instant::now());
         assert_eq!(right.loss(), None);
         let mut left_socket = writer.join().unwrap();
         received.clear();

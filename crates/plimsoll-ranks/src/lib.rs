@@ -25,6 +25,7 @@ mod local;
 mod member;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod panic_message;
 mod simulated;
 mod socket;
 mod solo;
@@ -40,6 +41,7 @@ pub use hosts::{Host, HostGroup, ProgramCopy, connect_hosts};
 pub use member::{RANK_COMMAND, accept_assignment};
 pub use simulated::SimulatedNetwork;
 pub use solo::Solo;
+pub use ssh::{COPY_ID_DIGITS, check_command as check_ssh};
 
 use std::fmt;
 use std::time::{Duration, Instant};

@@ -157,13 +157,14 @@ pub fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 /// Waits for all children. After a failure, one that has not ended within [`FAILURE_DRAIN_TIMEOUT`]
 /// of it is killed.
 fn reap(children: &mut [Child], in_order: bool) {
+    let begin = Instant::now();
     for (index, child) in children.iter_mut().enumerate() {
         let limit = if in_order {
             Duration::MAX
         } else {
             EXIT_STATUS_TIMEOUT
         };
-        if wait_for(child, limit).is_none() {
+        if wait_for(child, limit.saturating_sub(begin.elapsed())).is_none() {
             eprintln!(
                 "rank {}: killed, since it did not end within {} s",
                 index + 1,

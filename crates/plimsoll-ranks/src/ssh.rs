@@ -1,7 +1,7 @@
 //! The program on another machine, started by the user's `ssh`.
 
 use crate::ConnectError;
-use crate::handshake::{Assignment, Hello, MAX_HELLO, PROTOCOL};
+use crate::handshake::{Assignment, GREETING, Hello, MAX_HELLO, PROTOCOL};
 use crate::hosts::{Host, HostGroup, ProgramCopy};
 use crate::keepalive::Loss;
 use crate::link::Incoming;
@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -25,7 +26,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(9);
 const CONNECT_TIMEOUT_S: u32 = 8;
 /// Time in which the program arrives on a host; a cut line would keep the receiver for longer.
 const RECEIVE_TIMEOUT_S: u32 = 900;
-/// Maximum time without progress while the program is sent, and for its start then.
+/// Maximum time without progress while the program is sent, and for the arrival of the last bytes and its start
+/// then.
 const COPY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for the rest of what a login shell prints.
 const BANNER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -35,6 +37,12 @@ const LAST_LINES_TIMEOUT: Duration = Duration::from_millis(300);
 const SSH_END_TIMEOUT: Duration = Duration::from_secs(3);
 /// Number of lines of standard error that are kept.
 const KEPT_LINES: usize = 20;
+/// Bytes of a line of standard error that are kept; the rest counts as another line.
+const MAX_LINE_BYTES: u64 = 4096;
+/// The line of a host that is ready to receive the program.
+const READY: &str = "plimsoll-copy ready";
+/// Digits of the checksum in the name of the directory of a program that was sent.
+pub const COPY_ID_DIGITS: usize = 16;
 /// Lines of standard error in an error message.
 const SHOWN_LINES: usize = 3;
 /// Exit code of `ssh` for its own failures.
@@ -112,6 +120,7 @@ impl Remote {
     /// Sends the program, if it is to be sent, and reads the first line of the one that runs there.
     pub fn greet(&mut self, group: &HostGroup) -> Result<(), String> {
         if let Some(copy) = &group.copy {
+            self.read_line(READY, START_TIMEOUT)?;
             self.send_program(copy)?;
         }
         let timeout = match group.copy {
@@ -162,25 +171,37 @@ impl Remote {
         timeout.map_err(|e| format!("host {}: {e}", self.name))?;
         match self.socket.write_all(&copy.bytes) {
             Ok(()) => Ok(()),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(format!(
-                "host {}: no part of the program could be sent for {} s",
-                self.name,
-                COPY_TIMEOUT.as_secs()
-            )),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.kill();
+                Err(format!(
+                    "host {}: no part of the program could be sent for {} s",
+                    self.name,
+                    COPY_TIMEOUT.as_secs()
+                ))
+            }
             Err(_) => Err(self.early_end()),
         }
     }
 
     fn read_hello(&mut self, timeout: Duration) -> Result<Hello, String> {
+        let line = self.read_line(GREETING, timeout)?;
+        Hello::decode(&line).ok_or_else(|| self.banner(line.into_bytes()))
+    }
+
+    /// Reads a line, which the other side ends with nothing after it.
+    ///
+    /// # Errors
+    /// It begins in another way, or does not come.
+    fn read_line(&mut self, begin: &str, timeout: Duration) -> Result<String, String> {
         let deadline = Instant::now() + timeout;
         let mut bytes = Vec::new();
         loop {
-            if !Hello::may_begin(&bytes) {
+            let len = bytes.len().min(begin.len());
+            if bytes[..len] != begin.as_bytes()[..len] {
                 return Err(self.banner(bytes));
             }
             if let Some(end) = bytes.iter().position(|b| *b == b'\n') {
-                let line = String::from_utf8_lossy(&bytes[..end]).into_owned();
-                return Hello::decode(&line).ok_or_else(|| self.banner(bytes));
+                return Ok(String::from_utf8_lossy(&bytes[..end]).into_owned());
             }
             if bytes.len() > MAX_HELLO {
                 return Err(self.banner(bytes));
@@ -264,6 +285,13 @@ impl Remote {
                  send this one with --copy-binary",
                 self.program
             ),
+            Some(0) => {
+                let last = self.stderr.last_lines(SHOWN_LINES);
+                format!(
+                    "host {name}: the login shell there ended without starting the program{}",
+                    suffix(&last)
+                )
+            }
             code => {
                 let last = self.stderr.last_lines(SHOWN_LINES);
                 let how = match code {
@@ -316,13 +344,30 @@ impl Remote {
         }
     }
 
-    /// Waits for the end of `ssh`, and ends it if that takes too long.
-    pub fn end(&mut self) {
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        if wait_for(&mut self.child, SSH_END_TIMEOUT).is_none() {
+    /// Informs `ssh` that it is to end.
+    pub fn close(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Waits for the end of `ssh` until [`SSH_END_TIMEOUT`] after `begin`, and ends it if that is too short.
+    pub fn end(&mut self, begin: Instant) {
+        let left = SSH_END_TIMEOUT.saturating_sub(begin.elapsed());
+        if wait_for(&mut self.child, left).is_none() {
             self.kill();
-            let _ = self.child.wait();
         }
+    }
+
+    /// Takes the exit status of `ssh`, which has ended or is being ended.
+    pub fn reap(&mut self) {
+        let _ = self.child.wait();
+    }
+
+    /// Ends all of them, which have [`SSH_END_TIMEOUT`] together.
+    pub fn end_all(remotes: &mut [Self]) {
+        remotes.iter().for_each(Self::close);
+        let begin = Instant::now();
+        remotes.iter_mut().for_each(|remote| remote.end(begin));
+        remotes.iter_mut().for_each(Self::reap);
     }
 
     /// Ends `ssh` and the processes that it started here.
@@ -337,7 +382,7 @@ impl Remote {
 impl Drop for Remote {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
-            self.end();
+            Self::end_all(std::slice::from_mut(self));
         }
     }
 }
@@ -366,22 +411,25 @@ fn remote_command(program: &str, copy: Option<&ProgramCopy>) -> String {
             "PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; {} {RANK_COMMAND}; exit $?",
             quoted(program)
         ),
-        // The program removes itself as soon as it runs; the trap is for one that never does.
+        // The program removes itself as soon as it runs; the trap is for one that never does. Nothing is
+        // sent to a host that does not get as far as the line.
         Some(copy) => format!(
-            "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/plimsoll-XXXXXXXX\") || exit 1; \
-             trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; \
+            "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/plimsoll-{id}-XXXXXXXX\") || exit 1; \
+             trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; echo '{READY}'; \
              timeout {RECEIVE_TIMEOUT_S} head -c {length} >\"$d/plimsoll\" && \
              [ \"$(wc -c <\"$d/plimsoll\")\" -eq {length} ] && chmod 700 \"$d/plimsoll\" && \
-             \"$d/plimsoll\" {RANK_COMMAND} --copied; exit $?",
+             \"$d/plimsoll\" {RANK_COMMAND} --copied {id}; exit $?",
+            id = copy.id(),
             length = copy.bytes.len()
         ),
     };
     format!("exec /bin/sh -c {}", quoted(&script))
 }
 
-/// A word for any shell.
+/// A word for any shell. In single quotes a backslash before an apostrophe is only itself in POSIX shells and
+/// an escape in fish, so there is none.
 fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+    format!("'{}'", word.replace('\'', r#"'"'"'"#))
 }
 
 /// The last lines that a program has written to standard error.
@@ -397,7 +445,11 @@ impl StderrTail {
         let read = move || {
             let mut stderr = BufReader::new(stderr);
             let mut line = Vec::new();
-            while stderr.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            while (&mut stderr)
+                .take(MAX_LINE_BYTES)
+                .read_until(b'\n', &mut line)
+                .is_ok_and(|n| n > 0)
+            {
                 let text = String::from_utf8_lossy(&line).trim().to_owned();
                 line.clear();
                 if !text.is_empty() {
@@ -452,8 +504,29 @@ mod tests {
             .unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
         let expected = "PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; \
-                        '/opt/it'\\''s a test/plimsoll' rank; exit $?";
+                        '/opt/it'\"'\"'s a test/plimsoll' rank; exit $?";
         assert_eq!(printed, format!("-c\n{expected}\n"));
+        // fish reads `\\'` as an apostrophe, in quotes too.
+        assert!(!command.contains('\\'), "{command}");
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_bounded_memory() {
+        let mut child = Command::new("/bin/sh")
+            .args([
+                "-c",
+                "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2",
+            ])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut tail = StderrTail::read(child.stderr.take().unwrap());
+        tail.reader.take().unwrap().join().unwrap();
+        assert!(child.wait().unwrap().success());
+        let lines = lock(&tail.lines);
+        assert_eq!(lines.len(), KEPT_LINES);
+        assert!(lines.iter().all(|line| line.len() as u64 <= MAX_LINE_BYTES));
+        assert_eq!(lines.back().unwrap(), "last");
     }
 
     #[test]

@@ -4,6 +4,9 @@ use crate::attributes::{
     COMPOSITE, CVAR, EVENTGEN, FILE, FILESET, FLOWOP, FLOWOPS, Key, PROCESS, RANDVAR, THREAD,
     Table, name_of,
 };
+use crate::lower::filesets::{DEFAULT_DIR_GAMMA, DEFAULT_SIZE, DEFAULT_WIDTH, OLD_DEFAULT_ENTRIES};
+use crate::lower::processes::DEFAULT_MEMORY;
+use crate::lower::random::DEFAULT_GAMMA;
 
 /// A statement that takes attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub struct AttributeReference {
     /// Form of its value.
     pub value: &'static str,
     /// What it sets, with unit and default.
-    pub meaning: &'static str,
+    pub meaning: String,
 }
 
 /// A flowop.
@@ -36,8 +39,23 @@ pub struct FlowopReference {
     pub meaning: &'static str,
 }
 
-/// Meanings of attributes of a table.
+/// Meanings of attributes of a table. [`DEFAULT`] stands for the number of [`default_of`].
 type Meanings = &'static [(Key, &'static str)];
+
+const DEFAULT: &str = "{default}";
+
+/// Numbers that stand in the place of attributes that are not given, as the lowering has them.
+fn default_of(key: Key) -> Option<String> {
+    Some(match key {
+        Key::Size => DEFAULT_SIZE.to_string(),
+        Key::Entries => OLD_DEFAULT_ENTRIES.to_string(),
+        Key::DirWidth => DEFAULT_WIDTH.to_string(),
+        Key::DirGamma => DEFAULT_DIR_GAMMA.to_string(),
+        Key::MemSize => format!("{} MiB", DEFAULT_MEMORY >> 20),
+        Key::Gamma => DEFAULT_GAMMA.to_string(),
+        _ => return None,
+    })
+}
 
 const TREE: Meanings = &[
     (
@@ -45,7 +63,10 @@ const TREE: Meanings = &[
         "name of the tree, which lies below `path/name`; required",
     ),
     (Key::Path, "directory above the tree; required"),
-    (Key::Size, "bytes of a file; may be random; default 1024"),
+    (
+        Key::Size,
+        "bytes of a file; may be random; default {default}",
+    ),
     (
         Key::SizeGamma,
         "shape in thousandths of the gamma distribution of sizes about `size`; 0, the default: fixed",
@@ -72,18 +93,21 @@ const TREE: Meanings = &[
         Key::Cached,
         "`false` drops the files from the page cache before the run",
     ),
-    (Key::Entries, "number of files; default 0"),
+    (
+        Key::Entries,
+        "number of files; default 0, and {default} if `leafdirs` and `dirwidth` are missing too",
+    ),
     (
         Key::LeafDirs,
         "number of empty directories, for `makedir` and `removedir`; default 0",
     ),
     (
         Key::DirWidth,
-        "mean entries of a directory, at least 2; default 1024",
+        "mean entries of a directory, at least 2; default {default}",
     ),
     (
         Key::DirGamma,
-        "shape in thousandths of the distribution of widths and depths; 0: exact; default 1500",
+        "shape in thousandths of the distribution of widths and depths; 0: exact; default {default}",
     ),
     (
         Key::DepthRv,
@@ -97,7 +121,7 @@ const GROUP: Meanings = &[
     (Key::Nice, "priority of the processor, as of nice(1)"),
     (
         Key::MemSize,
-        "bytes of a thread's buffer; default: at least 1 MiB",
+        "bytes of a thread's buffer; default: at least {default}",
     ),
     (Key::UseIsm, "no effect"),
     (Key::IoPrio, "I/O priority, best effort: 0 to 7"),
@@ -151,7 +175,7 @@ const VARIABLE: Meanings = &[
         "number that is mixed into the run's seed for this variable",
     ),
     (Key::Mean, "mean; default: `gamma`/1000"),
-    (Key::Gamma, "shape in thousandths; default 1500"),
+    (Key::Gamma, "shape in thousandths; default {default}"),
     (Key::Min, "minimum; default 0"),
     (Key::Max, "maximum"),
     (Key::Round, "multiple to which draws are rounded"),
@@ -209,10 +233,15 @@ fn attributes(table: Table, meanings: Meanings) -> Vec<AttributeReference> {
             continue;
         }
         let meaning = meanings.iter().find(|(k, _)| k == key);
+        let meaning = meaning.expect("every attribute has a meaning").1;
+        let meaning = match default_of(*key) {
+            Some(default) => meaning.replace(DEFAULT, &default),
+            None => meaning.to_owned(),
+        };
         let attribute = AttributeReference {
             names: vec![name],
             value: value.show(),
-            meaning: meaning.expect("every attribute has a meaning").1,
+            meaning,
         };
         found.push((*key, attribute));
     }
@@ -239,6 +268,34 @@ mod tests {
         for statement in &statements {
             assert!(!statement.attributes.is_empty(), "{}", statement.name);
         }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_language() {
+        let meaning = |statement: &str, name: &str| {
+            let statements = statements();
+            let statement = statements.iter().find(|s| s.name == statement);
+            let attributes = &statement.expect("the statement").attributes;
+            let attribute = attributes.iter().find(|a| a.names[0] == name);
+            attribute.expect("the attribute").meaning.clone()
+        };
+        assert_eq!(
+            meaning("define fileset", "entries"),
+            "number of files; default 0, and 1024 if `leafdirs` and `dirwidth` are missing too"
+        );
+        for (statement, name, default) in [
+            ("define fileset", "size", "default 1024"),
+            ("define fileset", "dirwidth", "default 1024"),
+            ("define fileset", "dirgamma", "default 1500"),
+            ("thread", "memsize", "default: at least 1 MiB"),
+            ("define randvar", "gamma", "default 1500"),
+        ] {
+            let meaning = meaning(statement, name);
+            assert!(meaning.ends_with(default), "{name}: {meaning}");
+        }
+        let statements = statements();
+        let all = statements.iter().flat_map(|s| &s.attributes);
+        assert!(all.clone().all(|a| !a.meaning.contains('{')));
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use crate::cli::{HostArgs, RankArgs};
 use crate::exit::CommandError;
+use crate::io_choice;
 use plimsoll_engine::Settings;
 use plimsoll_plan::Plan;
 use plimsoll_ranks::host_list::{self, HostEntry, MAX_HOSTS};
-use plimsoll_ranks::{Host, HostGroup, ProgramCopy};
+use plimsoll_ranks::{COPY_ID_DIGITS, Host, HostGroup, ProgramCopy};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -49,7 +50,7 @@ impl HostPlace {
     pub fn of_run(&self, plan: &Plan, settings: &Settings) -> (Plan, Settings) {
         let (mut plan, mut settings) = (plan.clone(), settings.clone());
         if let Some(target) = &self.target {
-            settings.target.clone_from(target);
+            settings.target = io_choice::target_of(target, &plan);
         }
         let dir = &mut plan.work_dir.dir;
         if let Some((ours, theirs)) = &self.profile_dir
@@ -181,6 +182,13 @@ impl HostArgs {
                 entry.name()
             )));
         }
+        let named = entries.iter().filter_map(|e| e.program.as_deref());
+        if let Some(own) = named.chain([program]).find(|p| p.starts_with('~')) {
+            return Err(CommandError::usage(format!(
+                "the program {own}: a ~ is not replaced there: expected a path from /, or from the home directory \
+                 as bin/plimsoll"
+            )));
+        }
         let variable = || {
             std::env::var(SSH_VARIABLE)
                 .ok()
@@ -216,7 +224,30 @@ impl RankArgs {
             .fold(here, |sum, host| sum.saturating_add(host.ranks)))
     }
 
-    /// Refuses hosts for targets that are only on this machine, and targets of hosts of another kind.
+    /// Refuses options of hosts without hosts.
+    ///
+    /// # Errors
+    /// Which option is refused.
+    pub fn check_hosts(&self) -> Result<(), CommandError> {
+        if place().is_some() {
+            // Rank 0 has checked the same options.
+            return Ok(());
+        }
+        if self.coordinator_only && !self.hosts.is_given() {
+            return Err(CommandError::usage(
+                "--coordinator-only: there are no other machines: expected --hosts or --hosts-file",
+            ));
+        }
+        match self.hosts.ssh.given() {
+            Some(option) if !self.hosts.is_given() => Err(CommandError::usage(format!(
+                "{option}: there are no other machines: expected --hosts or --hosts-file"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same; refuses also hosts for targets that are only on this machine, and targets of hosts that differ
+    /// from that of the run in more than where the files are.
     ///
     /// # Errors
     /// Why a target is refused.
@@ -225,18 +256,9 @@ impl RankArgs {
             // Rank 0 has checked the same options, and read the files that they name.
             return Ok(());
         }
-        if self.coordinator_only && !self.hosts.is_given() {
-            return Err(CommandError::usage(
-                "--coordinator-only: there are no other machines: expected --hosts or --hosts-file",
-            ));
-        }
+        self.check_hosts()?;
         if !self.hosts.is_given() {
-            return match self.hosts.ssh.given() {
-                Some(option) => Err(CommandError::usage(format!(
-                    "{option}: there are no other machines: expected --hosts or --hosts-file"
-                ))),
-                None => Ok(()),
-            };
+            return Ok(());
         }
         let scheme = scheme_of(target);
         if scheme == "testbed" {
@@ -245,16 +267,47 @@ impl RankArgs {
             )));
         }
         for entry in self.hosts.entries()? {
-            if let Some(own) = &entry.target
-                && scheme_of(own) != scheme
-            {
+            let Some(own) = &entry.target else {
+                continue;
+            };
+            let name = entry.name();
+            if scheme_of(own) != scheme {
                 return Err(CommandError::usage(format!(
-                    "host {}: its target {own} is of another kind than {target}",
-                    entry.name()
+                    "host {name}: its target {own} is of another kind than {target}"
+                )));
+            }
+            if plimsoll_target::uses_uring(own) && !plimsoll_target::uses_uring(target) {
+                return Err(CommandError::usage(format!(
+                    "host {name}: its target {own} uses io_uring, which is chosen for all ranks: expected --io \
+                     uring"
                 )));
             }
         }
         Ok(())
+    }
+
+    /// Refuses hosts with places of their own for runs on several file systems, which have one place each.
+    ///
+    /// # Errors
+    /// The first of these hosts.
+    pub fn check_filesystems(&self, filesystems: &[&str]) -> Result<(), CommandError> {
+        if filesystems.len() < 2 {
+            return Ok(());
+        }
+        let entries = self.hosts.entries()?;
+        let own = entries.iter().find_map(|e| match (&e.dir, &e.target) {
+            (Some(_), _) => Some((e, "dir=")),
+            (None, Some(_)) => Some((e, "target=")),
+            (None, None) => None,
+        });
+        match own {
+            Some((entry, option)) => Err(CommandError::usage(format!(
+                "host {}: {option} would be the place of all file systems: {}",
+                entry.name(),
+                filesystems.join(", ")
+            ))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -282,15 +335,19 @@ fn checksum_of(bytes: &[u8]) -> String {
     text
 }
 
-/// Removes the file of this program, which was sent here, and its directory; returns its checksum.
+/// Removes the file of this program, which was sent here, and its directory; returns its checksum. `id` is what
+/// the sender put into the name of the directory.
 ///
 /// # Errors
 /// The file cannot be read, or is not where it is sent to.
-pub fn remove_copied_program() -> io::Result<String> {
+pub fn remove_copied_program(id: &str) -> io::Result<String> {
     let program = std::env::current_exe()?;
+    let is_id = id.len() == COPY_ID_DIGITS && id.bytes().all(|b| b.is_ascii_hexdigit());
+    // An installation has no such name, whatever the argument.
     let is_copy = |dir: &Path| {
         let name = dir.file_name().unwrap_or_default().as_bytes();
-        name.starts_with(b"plimsoll-") && program.ends_with("plimsoll")
+        let begin = format!("plimsoll-{id}-");
+        is_id && name.starts_with(begin.as_bytes()) && program.ends_with("plimsoll")
     };
     let dir = program.parent().filter(|dir| is_copy(dir));
     let dir = dir.ok_or_else(|| io::Error::other("this program was not sent by another one"))?;

@@ -93,7 +93,9 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Md(args) => commands::md::run(&args),
         Command::Profile(args) => commands::profile::run(*args),
         Command::Hosts(command) => commands::hosts::run(&command),
-        Command::Rank(_) => unreachable!("a rank executes the command of rank 0"),
+        Command::Rank(_) => Err(CommandError::failed(
+            "what rank 0 sent is unreadable: the command rank executes that of rank 0",
+        )),
         Command::Study(study) => commands::bed_study::run(study),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Populate(args) => commands::populate::run(&args),

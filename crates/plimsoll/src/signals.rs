@@ -273,6 +273,37 @@ fn last_interrupt_message(now: &InterruptStatus) -> String {
     text
 }
 
+/// Makes SIGINT, SIGTERM and SIGHUP remove a file, if there is one then, and end the program. For commands without
+/// runs.
+///
+/// # Errors
+/// The system's error if signals cannot be caught.
+pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
+    let work = move || {
+        if signals.forever().next().is_some() {
+            if let Some(path) = lock(&file).take() {
+                // It may have been removed this instant.
+                let _ = std::fs::remove_file(path);
+            }
+            take_end();
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(work)
+        .map(drop)
+}
+
+/// Locks what a thread that panicked may have left locked.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whether the parent process made the program ignore a signal.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

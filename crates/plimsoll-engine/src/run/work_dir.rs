@@ -301,8 +301,9 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         let mut left = removal::remove(self.setup_pool, root.as_str(), names, patience, || ());
         left.foreign.retain(|p| *p != marker);
         if left.is_clean() {
-            let forgotten = self.note_tree(root, None);
-            left.note(forgotten.and_then(|()| self.remove_empty_above(root, patience)));
+            // While the marker lists the tree, a crash leaves nothing that is taken for a user's.
+            let removed = self.remove_empty_above(root, patience);
+            left.note(removed.and_then(|()| self.note_tree(root, None)));
         }
         left
     }

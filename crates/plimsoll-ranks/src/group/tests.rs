@@ -218,6 +218,25 @@ fn a_panic_is_a_failure_of_that_rank() {
 }
 
 #[test]
+fn a_rank_that_panics_on_another_machine_is_reported_with_its_host() {
+    let (up, down) = UnixStream::pair().unwrap();
+    let group = |rank, socket: UnixStream| {
+        let gone = Box::new(|_| Incoming::Gone("gone".into()));
+        let link = SocketLink::new(vec![socket], gone, Box::new(|_| {})).unwrap();
+        TreeGroup::new(TreePosition::new(rank, 2, 1), link)
+    };
+    let panicked = std::thread::spawn(move || {
+        let _ranks = group(1, up).on_hosts(true, Some("b".into()));
+        panic!("as intended");
+    });
+    assert_eq!(
+        group(0, down).barrier(),
+        Err(error(1, "host b: the program panicked"))
+    );
+    assert!(panicked.join().is_err());
+}
+
+#[test]
 fn a_stop_reaches_all_and_calls_go_on() {
     let seen = run(9, 2, |ranks| {
         ranks.barrier().unwrap();

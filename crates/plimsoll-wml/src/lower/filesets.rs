@@ -11,16 +11,16 @@ use plimsoll_plan::{
 };
 
 /// Default `size` of a file in bytes.
-const DEFAULT_SIZE: u64 = 1024;
+pub(crate) const DEFAULT_SIZE: u64 = 1024;
 
 /// Default `dirwidth` in entries per directory, as in Filebench 1.4.
-const DEFAULT_WIDTH: u64 = 1024;
+pub(crate) const DEFAULT_WIDTH: u64 = 1024;
 
 /// Default `entries` of a fileset without `leafdirs` and `dirwidth`, as in Filebench 1.4.
-const OLD_DEFAULT_ENTRIES: u64 = 1024;
+pub(crate) const OLD_DEFAULT_ENTRIES: u64 = 1024;
 
 /// Default `dirgamma` in thousandths.
-const DEFAULT_DIR_GAMMA: u64 = 1500;
+pub(crate) const DEFAULT_DIR_GAMMA: u64 = 1500;
 
 /// A fileset that still lacks its path below the work directory.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,12 +3,12 @@
 //! Variables are looked up late: those of a fileset when it is created, those of a thread when it is
 //! started. `load x`, `set $n=5`, `run` therefore works as in Filebench.
 
-mod filesets;
+pub(crate) mod filesets;
 mod flowops;
 mod operands;
 mod paths;
-mod processes;
-mod random;
+pub(crate) mod processes;
+pub(crate) mod random;
 mod script;
 mod statements;
 mod targets;

@@ -10,7 +10,7 @@ use crate::parser::Reported;
 use plimsoll_plan::{Phase, Program, WorkerGroup};
 
 /// Minimum buffer in bytes of a thread without `memsize`.
-const DEFAULT_MEMORY: u64 = 1 << 20;
+pub(crate) const DEFAULT_MEMORY: u64 = 1 << 20;
 
 impl Lowerer<'_> {
     /// Starts all threads. A later start must start the same threads as the first.

@@ -12,7 +12,7 @@ use plimsoll_plan::{Distribution, Row, Variable, VariableId};
 const GAMMA_UNIT: f64 = 1000.0;
 
 /// Default `gamma`: the shape in thousandths.
-const DEFAULT_GAMMA: f64 = 1500.0;
+pub(crate) const DEFAULT_GAMMA: f64 = 1500.0;
 
 /// A parameter of a `cvar`, and its default as in Filebench's own libraries.
 type CvarParameter = (&'static str, f64);

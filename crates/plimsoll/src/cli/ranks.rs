@@ -74,7 +74,8 @@ impl SshArgs {
 /// Arguments of `rank`.
 #[derive(Debug, Args)]
 pub struct RankCommandArgs {
-    /// The file of the program was sent here, and is to be checked and removed
-    #[arg(long)]
-    pub copied: bool,
+    /// The file of the program was sent here, to a directory with this in its name, and is to be checked and
+    /// removed
+    #[arg(long, value_name = "ID")]
+    pub copied: Option<String>,
 }

@@ -6,12 +6,16 @@ use crate::cli::{HostsCheckArgs, HostsCommand};
 use crate::communicator::Communicator;
 use crate::exit::{CommandError, Exit};
 use crate::hosts::{self, HostPlace};
+use crate::signals;
 use plimsoll_plan::counted;
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
 use plimsoll_report::inline_latency;
 use serde::{Deserialize, Serialize};
-use std::io::Write as _;
+use std::fs::Permissions;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::NamedTempFile;
@@ -73,14 +77,24 @@ struct CheckFile {
 
 fn check(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
     let group = args.hosts().group(1, false)?;
+    plimsoll_ranks::check_ssh(&group.ssh).map_err(|e| match e.is_usage() {
+        true => CommandError::usage(e),
+        false => CommandError::failed(e),
+    })?;
     if args.bandwidth && group.hosts.len() < 2 {
         let message =
             "--bandwidth: there is one host: expected two and more, which send to each other";
         return Err(CommandError::usage(message));
     }
+    let interrupted = Arc::new(Mutex::new(None));
+    signals::remove_on_interrupt(interrupted.clone())
+        .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
     let (file, contents) = match &args.dir {
         Some(dir) => {
+            // An interrupt waits until the file is known.
+            let mut known = signals::lock(&interrupted);
             let (file, check) = check_file(dir)?;
+            *known = Some(file.path().to_owned());
             (Some(file), check)
         }
         None => (None, CheckFile::default()),
@@ -145,6 +159,8 @@ fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
     let failed = |e| CommandError::usage(format!("--dir {}: {e}", dir.display()));
     let builder = tempfile::Builder::new()
         .prefix(".plimsoll-check-")
+        // The user of another machine may be another one, and root there nobody on the server.
+        .permissions(Permissions::from_mode(0o644))
         .tempfile_in(dir);
     let mut file = builder.map_err(failed)?;
     // Another directory does not have this name, whose random part is repeated in the file.
@@ -251,6 +267,9 @@ fn find(file: &CheckFile, place: &HostPlace) -> Result<(), String> {
     match std::fs::read_to_string(dir.join(&file.name)) {
         Ok(text) if text == file.contents => Ok(()),
         Ok(_) => Err(format!("{shown} is another directory there")),
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+            Err(format!("{shown} cannot be read there: {e}"))
+        }
         Err(_) if !dir.is_dir() => Err(format!("{shown} is not there")),
         Err(e) => Err(format!(
             "{shown} is not the same directory there: the file that this machine made is not found ({e})"

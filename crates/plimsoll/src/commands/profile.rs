@@ -38,7 +38,7 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
         return list::run(args);
     }
-    args.manner.ranks.check_target(&args.how.target)?;
+    args.manner.ranks.check_hosts()?;
     let communicator = Communicator::join(&args.manner.ranks)?;
     let stop = stop_on_interrupt(&communicator)?;
     let runs = ProfileRunner {

@@ -15,12 +15,12 @@ pub fn accept(args: &RankCommandArgs) -> Result<Vec<OsString>, CommandError> {
             "rank is for plimsoll itself, which starts it with --hosts on other machines",
         ));
     }
-    let checksum = match args.copied {
-        true => Some(
-            hosts::remove_copied_program()
+    let checksum = match &args.copied {
+        Some(id) => Some(
+            hosts::remove_copied_program(id)
                 .map_err(|e| CommandError::usage(format!("--copied: {e}")))?,
         ),
-        false => None,
+        None => None,
     };
     let version = env!("CARGO_PKG_VERSION");
     let payload = plimsoll_ranks::accept_assignment(version, checksum);

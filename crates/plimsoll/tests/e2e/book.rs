@@ -7,6 +7,7 @@ use crate::common::{Bench, Ended};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
@@ -110,6 +111,7 @@ fn every_link_of_the_book_leads_somewhere() {
         .collect();
     let (mut links, mut wrong) = (0, Vec::new());
     let mut reached: BTreeSet<PathBuf> = BTreeSet::new();
+    // Other sites are not asked: tests do without the network, and links are checked for their form.
     let outside = Regex::new(r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[^\s]*)?$").unwrap();
     for page in pages.iter().filter(|p| !made.contains(p)) {
         for link in captures(r#"\b(?:href|src)="([^"]*)""#, &texts[page]) {
@@ -237,19 +239,61 @@ fn a_book_is_replaced_and_nothing_else_is() {
     assert_eq!(files(bench.root(), &["html"], false), Vec::<PathBuf>::new());
     assert_eq!(read(&other.join("mine")), "text");
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
+    // An empty directory takes a book, and stays if none is made.
+    let empty = bench.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let mut fails = Command::new(source_tree().join("scripts/book"));
+    fails.arg("/bin/false").arg(&empty);
+    assert_eq!(Ended::of(fails).code, Some(1));
+    assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 0);
+    make(&empty).expect_code(0);
+    assert!(empty.join("index.html").is_file());
     // Nothing of the work is left beside the books.
     let left: BTreeSet<_> = std::fs::read_dir(bench.root())
         .unwrap()
         .map(|e| e.unwrap().file_name())
         .collect();
-    assert!(
-        left.iter().all(|n| !n.to_string_lossy().contains("book.")),
-        "{left:?}"
-    );
+    let expected = ["book", "empty", "other"].map(OsString::from);
+    assert_eq!(left, expected.into_iter().collect());
 }
 
 fn printed(bench: &Bench, args: &[&str]) -> String {
     Ended::of(bench.plimsoll(args)).expect_code(0).stdout
+}
+
+/// Commands that a help lists.
+fn subcommands(help: &str) -> Vec<String> {
+    let Some((_, commands)) = help.split_once("\nCommands:\n") else {
+        return vec![];
+    };
+    let commands = commands.split("\n\n").next().unwrap();
+    let commands = captures(r"(?m)^  ([a-z0-9-]+)", commands).into_iter();
+    let commands = commands.filter(|c| *c != "help");
+    commands.map(str::to_owned).collect()
+}
+
+/// Checks that the page describes every option of a command, and those of its subcommands; how many commands these
+/// are.
+fn described(bench: &Bench, page: &str, command: &str) -> usize {
+    let mut call: Vec<&str> = command.split(' ').collect();
+    call.push("--help");
+    let help = printed(bench, &call);
+    let heading = Regex::new(&format!(r"(?m)^#+ plimsoll {command}$")).unwrap();
+    let heading = heading.find(page);
+    let heading = heading.unwrap_or_else(|| panic!("no heading of {command}"));
+    let section = &page[heading.end()..];
+    let next = Regex::new(r"(?m)^#+ plimsoll ").unwrap().find(section);
+    let section = &section[..next.map_or(section.len(), |n| n.start())];
+    let rows = section.lines().filter(|l| l.starts_with("| `"));
+    let names = rows.filter_map(|l| l.split('`').nth(1));
+    let known: BTreeSet<&str> = names.flat_map(|n| n.split([' ', ',', '[', '='])).collect();
+    for option in captures(r"(?m)^ +(?:-[a-zA-Z], )?(--[a-z0-9-]+)", &help) {
+        let is_common = ["--help", "--version"].contains(&option);
+        assert!(is_common || known.contains(option), "{command}: {option}");
+    }
+    let below = subcommands(&help).into_iter();
+    let below = below.map(|c| described(bench, page, &format!("{command} {c}")));
+    1 + below.sum::<usize>()
 }
 
 #[test]
@@ -259,24 +303,14 @@ fn the_reference_has_what_the_program_has() {
     let dir = reference.to_str().unwrap();
     printed(&bench, &["reference", "--dir", dir]);
     // Commands and their options, as the help has them.
-    let help = printed(&bench, &["--help"]);
-    let (_, commands) = help.split_once("Commands:\n").unwrap();
-    let (commands, _) = commands.split_once("\n\n").unwrap();
-    let commands = captures(r"(?m)^  ([a-z-]+)", commands);
+    let commands = subcommands(&printed(&bench, &["--help"]));
     assert!(commands.len() > 20, "{commands:?}");
-    for command in commands.iter().filter(|c| **c != "help") {
+    let mut nested = 0;
+    for command in commands {
         let page = read(&reference.join(format!("commands/{command}.md")));
-        let help = printed(&bench, &[command, "--help"]);
-        for option in captures(r"(?m)^ +(?:-[a-zA-Z], )?(--[a-z0-9-]+)", &help) {
-            let rows = page.lines().filter(|l| l.starts_with("| `"));
-            let mut names = rows.filter_map(|l| l.split('`').nth(1));
-            let has = names.any(|n| n.split([' ', ',', '[', '=']).any(|w| w == option));
-            assert!(
-                has || ["--help", "--version"].contains(&option),
-                "{command}: {option}"
-            );
-        }
+        nested += described(&bench, &page, &command) - 1;
     }
+    assert!(nested > 10, "only {nested} commands of commands");
     // Workloads.
     let list: Value =
         serde_json::from_str(&printed(&bench, &["list", "--format", "json"])).unwrap();
@@ -289,20 +323,26 @@ fn the_reference_has_what_the_program_has() {
         );
     }
     // Fields: every key of every object of the schemas.
-    for (schema, page) in [
-        ("run", "json/run.md"),
-        ("find", "json/find.md"),
-        ("mix", "toml/mix.md"),
-    ] {
-        let page = read(&reference.join(page));
-        let schema = serde_json::from_str(&printed(&bench, &["schema", schema])).unwrap();
+    let help = printed(&bench, &["schema", "--help"]);
+    let schemas = captures(r"(?m)^ +- ([a-z]+): ", &help);
+    let mut pages = files(&reference.join("json"), &["md"], false);
+    pages.extend(files(&reference.join("toml"), &["md"], false));
+    pages.retain(|p| !p.ends_with("index.md"));
+    assert_eq!(pages.len(), schemas.len(), "{pages:?}");
+    let mut all = 0;
+    for name in schemas {
+        let of_name = |p: &&PathBuf| p.file_stem().is_some_and(|s| s == name);
+        let page = pages.iter().find(of_name);
+        let page = read(page.unwrap_or_else(|| panic!("no page of {name}")));
+        let schema = serde_json::from_str(&printed(&bench, &["schema", name])).unwrap();
         let mut keys = BTreeSet::new();
         properties(&schema, &mut keys);
-        assert!(keys.len() > 30);
-        for key in keys {
-            assert!(page.contains(&format!("`{key}`")), "{key}");
+        for key in &keys {
+            assert!(page.contains(&format!("`{key}`")), "{name}: {key}");
         }
+        all += keys.len();
     }
+    assert!(all > 1000, "{all}");
     // Pages that are there are not overwritten.
     let again = Ended::of(bench.plimsoll(["reference", "--dir", dir])).expect_code(2);
     assert!(again.stderr.contains("reference"), "{}", again.stderr);

@@ -206,13 +206,13 @@ fn the_program_that_is_taken_is_the_one_that_was_built() {
         build.env("CARGO_NET_OFFLINE", "true");
         PathBuf::from(printed(build).trim_end())
     };
+    say("earlier");
     let mut lock = Command::new("cargo");
     lock.args(["generate-lockfile", "--offline"]);
     printed({
         lock.current_dir(dir.path());
         lock
     });
-    say("earlier");
     let earlier = built();
     assert_eq!(printed(Command::new(&earlier)), "earlier\n");
     // From now on programs are elsewhere.

@@ -2,6 +2,7 @@
 
 use crate::common::{Bench, Ended, signal};
 use plimsoll_testbed::STATE_DIR_VARIABLE;
+use regex::Regex;
 use rustix::process::Signal;
 use std::cmp::Reverse;
 use std::io::{BufRead, BufReader};
@@ -58,6 +59,10 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
+/// Languages of blocks that are not run here: texts, files that the page does not have written, and code that
+/// other tests run.
+const OTHER_LANGUAGES: [&str; 6] = ["", "text", "toml", "sql", "python", "yaml"];
+
 /// A block of code as it stands.
 struct Code<'t> {
     /// The line before it that is not empty, and its own first line.
@@ -93,7 +98,8 @@ fn codes<'t>(name: &str, text: &'t str) -> Vec<Code<'t>> {
     found
 }
 
-fn calls(lines: &[&str]) -> Vec<Step> {
+/// The calls of a `sh` block. It has no other lines than those that are run.
+fn calls(place: &str, lines: &[&str]) -> Vec<Step> {
     let mut calls: Vec<String> = Vec::new();
     for line in lines {
         let line = line.trim().trim_start_matches("$ ");
@@ -103,7 +109,10 @@ fn calls(lines: &[&str]) -> Vec<Step> {
                 call.push_str(line);
             }
             _ if RUN.iter().any(|r| line.starts_with(r)) => calls.push(line.to_owned()),
-            _ => {}
+            _ => assert!(
+                line.is_empty(),
+                "{place}: `{line}` is not run here: `{NOT_RUN}` before the block says so"
+            ),
         }
     }
     let step = |call| {
@@ -133,8 +142,11 @@ fn blocks(document: &Path) -> Vec<Block> {
             *prints = lines.filter(|l| !l.is_empty()).collect();
             continue;
         } else if code.fence == "```sh" && code.before != NOT_RUN {
-            calls(&code.lines)
+            calls(&code.place, &code.lines)
         } else {
+            let language = code.fence.trim_start_matches('`');
+            let is_known = code.fence == "```sh" || OTHER_LANGUAGES.contains(&language);
+            assert!(is_known, "{}: `{language}` blocks are not run", code.place);
             continue;
         };
         match found.last_mut().filter(|_| is_one) {
@@ -309,6 +321,66 @@ fn every_command_in_the_documents_ends_well() {
     });
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The call of `plan` that tells what a call of the tutorial needs, if that measures: for the highest load that it may
+/// measure.
+fn plan_of(call: &str) -> Option<String> {
+    let words: Vec<&str> = call.split_whitespace().collect();
+    let is_measured = ["run", "curve", "find"].contains(&words[1]);
+    let mut plan = format!("plimsoll plan {}", words.get(2).filter(|_| is_measured)?);
+    for pair in words[3..].windows(2) {
+        match pair[0] {
+            "--set" | "--dir" => plan += &format!(" {} {}", pair[0], pair[1]),
+            "--load" | "--max-load" => {
+                let loads = pair[1].split(',').map(|l| l.parse::<u64>().unwrap());
+                plan += &format!(" --load {}", loads.max().unwrap());
+            }
+            _ => {}
+        }
+    }
+    Some(plan)
+}
+
+#[test]
+fn the_tutorial_says_how_much_space_it_needs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let stated = Regex::new(r"It needs (\d+) MB of free space").unwrap();
+    let stated: f64 = stated.captures(&text).unwrap()[1].parse().unwrap();
+    let mebibytes = Regex::new(r"([\d.]+) MiB (?:to populate|if every)").unwrap();
+    let mut shell = Shell::new();
+    let (mut most, mut plans) = (0.0_f64, 0);
+    for step in blocks(&path).iter().flat_map(|b| &b.steps) {
+        let Step::Call { call, .. } = step else {
+            assert_eq!(shell.step(step), None);
+            continue;
+        };
+        let Some(plan) = plan_of(call) else { continue };
+        let said = Ended::of(shell.command(&plan)).expect_code(0).stdout;
+        let space = said.lines().find(|l| l.trim().starts_with("space "));
+        let space = space.unwrap_or_else(|| panic!("{plan}: no line of space"));
+        let sizes = mebibytes.captures_iter(space);
+        let sizes: Vec<f64> = sizes.map(|c| c[1].parse().unwrap()).collect();
+        assert!(!sizes.is_empty(), "{space}");
+        most = sizes.into_iter().fold(most, f64::max);
+        plans += 1;
+    }
+    assert_eq!(plans, 5);
+    // Each call removes its files. Reports and what a file system has besides take some space too.
+    let needed = most * f64::from(1 << 20) / 1e6;
+    assert!(
+        stated >= 1.2 * needed && stated < 3.0 * needed,
+        "{stated} MB, of which plans need {needed}"
+    );
+}
+
+#[test]
+#[should_panic(expected = "page.md:3: `sudo make-it-so` is not run here")]
+fn a_line_that_is_not_run_is_not_passed_over() {
+    let lines = ["plimsoll run x \\", "  --quiet", "", "sudo make-it-so"];
+    assert_eq!(calls("page.md:2", &lines[..3]).len(), 1);
+    calls("page.md:3", &lines);
 }
 
 #[test]

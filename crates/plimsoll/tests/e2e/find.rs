@@ -370,7 +370,12 @@ fn what_cannot_go_on_is_refused() {
     cut.runs = vec![];
     cut.selection = SearchState::new(search.selection.search);
     let json = cut.to_json();
-    std::fs::write(directory(&bench).path().join("find.json"), &json).unwrap();
+    let dir = directory(&bench).path().to_owned();
+    std::fs::write(dir.join("find.json"), &json).unwrap();
+    // Runs that were written and not listed yet would be listed.
+    for run in search.runs.iter().map(|run| dir.join(&run.point.run)) {
+        std::fs::remove_dir_all(run).unwrap();
+    }
     let two = resume(&bench, &["--processes=2"]).refusal();
     assert!(
         two.contains("started with 1 process and there are 2 now"),

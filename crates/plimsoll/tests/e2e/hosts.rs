@@ -6,10 +6,11 @@ use crate::ranks::of_rank;
 use crate::wan::Line;
 use plimsoll_results::{Run, Verdict};
 use rustix::process::Signal;
-use std::path::Path;
 use std::process::Command;
 
 mod check;
+mod copy;
+mod places;
 mod profiles;
 
 /// A file server of twelve workers with small files.
@@ -422,54 +423,17 @@ fn ranks_start_together_over_a_long_line() {
         "--set=nthreads=4",
     ];
     // A rank that started when the message arrived would be 25 ms, half of a round trip, away from rank 0. A
-    // machine that is busy with other tests delays some starts, but not all of them.
-    let is_aligned = (0..10).any(|_| {
+    // machine that is busy with other tests delays some starts, but not most of them.
+    let spread_ms = |_| {
         let run = Ended::of(run_on(&bench, &ssh, "a,b*2", "fileserver", &args)).result(0);
         let starts = run.starts.unwrap();
         assert!(starts.round_trip_ms >= 50.0, "{starts:?}");
-        starts.spread_ms < MAX_SPREAD_MS
-    });
-    assert!(is_aligned);
-    line.end();
-}
-
-#[test]
-fn the_program_is_sent_and_leaves_nothing() {
-    let bench = Bench::on_tmpfs();
-    let sshd = Sshd::start(&bench);
-    let args = ["--hosts=a,b*2", "--copy-binary", "--ssh", &sshd.ssh()];
-    let args = [&args[..], &SERVER, &["--ops=1200"]].concat();
-    let run = bench.run_in_work("fileserver", &args).result(0);
-    assert_eq!((run.ranks, run.summary.ops), (4, 1200));
-    sshd.await_ranks(0);
-    let left = std::fs::read_dir(bench.path("remote-tmp")).unwrap();
-    let left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
-    assert!(left.is_empty(), "{left:?}");
-}
-
-#[test]
-fn a_host_may_have_its_own_names_of_places() {
-    let bench = Bench::on_tmpfs();
-    let sshd = Sshd::start(&bench);
-    let program = env!("CARGO_BIN_EXE_plimsoll");
-    let elsewhere = bench.path("elsewhere");
-    std::os::unix::fs::symlink(bench.root(), &elsewhere).unwrap();
-    let hosts = |dir: &Path| {
-        let text = format!(
-            "# the server\nserver-[1-2] \"dir={}\" program={program} # both\n",
-            dir.display()
-        );
-        std::fs::write(bench.path("hosts"), text).unwrap();
-        let args = ["--hosts-file=hosts", "--ops=1200", "--ssh", &sshd.ssh()];
-        let args = [&args[..], &SERVER].concat();
-        bench.run_in_work("fileserver", &args)
+        starts.spread_ms
     };
-    let run = hosts(&elsewhere.join("work")).result(0);
-    assert_eq!((run.ranks, run.summary.ops), (3, 1200));
-    let names: Vec<&str> = run.hosts.iter().map(|h| h.host.as_str()).collect();
-    assert_eq!(names[1..], ["server-1", "server-2"]);
-    let said = hosts(&bench.path("not-shared")).refusal();
-    assert!(said.contains("host server-1: the work directory") && said.contains("all ranks share"));
+    let mut spreads: Vec<f64> = (0..9).map(spread_ms).collect();
+    spreads.sort_by(f64::total_cmp);
+    assert!(spreads[4] < MAX_SPREAD_MS, "{spreads:?}");
+    line.end();
 }
 
 #[test]

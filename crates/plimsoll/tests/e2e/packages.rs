@@ -1,132 +1,20 @@
 //! The packages: what is in them, that two are the same bytes, and that each is installed where nothing else is
 //! and runs. They are made of the program that the tests have, by what `make dist` makes them with.
 
+mod crates;
+mod making;
+
 use crate::common::python::{printed, python, source_tree, tool};
 use crate::common::{Bench, Ended};
 use crate::install::compiled;
+use making::{PACKAGES_VARIABLE, making, package, packages};
 use plimsoll_test_servers::needs_root;
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 /// Name of the Python package; that of the program belongs to another project in Python's index.
 const DISTRIBUTION: &str = "plimsoll-benchmark";
-
-/// Time of the packages' files.
-const EPOCH: &str = "1767225600";
-
-/// Names a directory with packages of `make dist`, which are tested instead of those that tests make (see
-/// `make dist-check`).
-const PACKAGES_VARIABLE: &str = "PLIMSOLL_TEST_PACKAGES";
-
-fn making(directory: &Path) -> Command {
-    let mut make = Command::new(source_tree().join("scripts/package-all"));
-    make.arg(env!("CARGO_BIN_EXE_plimsoll"))
-        .arg(directory)
-        .env("SOURCE_DATE_EPOCH", EPOCH)
-        .env("CARGO_NET_OFFLINE", "true")
-        .current_dir(directory);
-    make
-}
-
-/// What of the source tree is in packages, or says what is: files, and directories with all that is in them.
-const PACKAGED: [&str; 12] = [
-    "CHANGELOG.md",
-    "Cargo.lock",
-    "LICENSE",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
-    "README.md",
-    "docs",
-    "profiles",
-    "python",
-    "rust-toolchain.toml",
-    "scripts",
-    "workloads",
-];
-
-/// What the packages are made of: the program, and a hash of the files of the source tree.
-fn made_of() -> String {
-    let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
-    let mut hasher = DefaultHasher::new();
-    for path in PACKAGED {
-        hash(&source_tree().join(path), &mut hasher);
-    }
-    let (size, modified) = (program.len(), program.modified().unwrap());
-    format!("{size} {modified:?} {:016x}", hasher.finish())
-}
-
-/// Adds name and content of a file, or of all files in a directory and below it.
-fn hash(path: &Path, hasher: &mut DefaultHasher) {
-    path.hash(hasher);
-    if !path.is_dir() {
-        return std::fs::read(path).unwrap().hash(hasher);
-    }
-    let entries = std::fs::read_dir(path).unwrap();
-    let mut below: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
-    below.sort();
-    below.iter().for_each(|p| hash(p, hasher));
-}
-
-#[test]
-fn changed_files_of_packages_change_what_they_are_made_of() {
-    let dir = tempfile::tempdir().unwrap();
-    let of = || {
-        let mut hasher = DefaultHasher::new();
-        hash(dir.path(), &mut hasher);
-        hasher.finish()
-    };
-    std::fs::create_dir(dir.path().join("below")).unwrap();
-    let file = dir.path().join("below/file");
-    let mut seen = BTreeSet::from([of()]);
-    for content in ["one", "two", ""] {
-        std::fs::write(&file, content).unwrap();
-        assert!(seen.insert(of()), "{content:?}");
-        assert_eq!(of(), of());
-    }
-    std::fs::rename(&file, dir.path().join("below/other")).unwrap();
-    assert!(seen.insert(of()));
-}
-
-/// The packages, which are made once of each program and source tree, for all processes that test it.
-fn packages() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| {
-        if let Some(dir) = std::env::var_os(PACKAGES_VARIABLE) {
-            return dir.into();
-        }
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
-        std::fs::create_dir_all(&dir).unwrap();
-        let lock = std::fs::File::create(dir.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let made_of = made_of();
-        let mark = dir.join("made-of");
-        let files = dir.join("files");
-        if std::fs::read_to_string(&mark).is_ok_and(|of| of == made_of) {
-            return files;
-        }
-        if files.exists() {
-            std::fs::remove_dir_all(&files).unwrap();
-        }
-        std::fs::create_dir(&files).unwrap();
-        printed(making(&files));
-        std::fs::write(mark, made_of).unwrap();
-        files
-    })
-}
-
-/// The package whose name ends so.
-fn package(end: &str) -> PathBuf {
-    let entries = std::fs::read_dir(packages()).unwrap();
-    let mut found = entries
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.to_str().unwrap().ends_with(end));
-    let one = found.next().unwrap_or_else(|| panic!("no {end}"));
-    assert!(found.next().is_none(), "several {end}");
-    one
-}
 
 /// The program of the packages, from the tarball, which is unpacked in a directory.
 fn packaged_program(dir: &Path) -> PathBuf {
@@ -301,6 +189,14 @@ fn the_bill_of_materials_lists_what_cargo_links() {
         .map(|d| d["ref"].as_str().unwrap())
         .collect();
     assert_eq!(known.len(), components.len() + 1);
+}
+
+#[test]
+fn the_bill_of_materials_is_valid_by_the_schema_of_its_format() {
+    let mut check = python();
+    check.arg(source_tree().join("crates/plimsoll/tests/e2e/packages/check_bill.py"));
+    check.arg(package(".cdx.json"));
+    printed(check);
 }
 
 #[test]
@@ -480,104 +376,4 @@ fn packages_state_the_c_library_that_they_need() {
     info.arg("--field").arg(package(".deb")).arg("Depends");
     let depends = printed(info);
     assert!(depends.contains("libc6 (>= 2."), "{depends}");
-}
-
-/// Files of the source tree that a crate's sources name with `include_str!` and its relatives.
-fn included(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            included(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            for macro_name in ["include_str!(", "include_bytes!("] {
-                for rest in text.split(macro_name).skip(1) {
-                    // Not those whose names other macros write.
-                    if let Some(rest) = rest.trim_start().strip_prefix('"') {
-                        let name = rest.split('"').next().unwrap().to_owned();
-                        found.push((path.parent().unwrap().to_owned(), name));
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn crates_have_all_that_their_sources_read() {
-    let mut metadata = Command::new(env!("CARGO"));
-    metadata.current_dir(source_tree());
-    metadata.args(["metadata", "--offline", "--no-deps", "--format-version=1"]);
-    let metadata: serde_json::Value = serde_json::from_str(&printed(metadata)).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    let published: Vec<&serde_json::Value> =
-        packages.iter().filter(|p| p["publish"].is_null()).collect();
-    assert!(published.len() > 20, "{}", published.len());
-    for package in published {
-        let name = package["name"].as_str().unwrap();
-        for field in ["description", "license", "readme", "rust_version"] {
-            assert!(package[field].is_string(), "{name} has no {field}");
-        }
-        for dependency in package["dependencies"].as_array().unwrap() {
-            let is_path = dependency["path"].is_string();
-            let is_dev = dependency["kind"] == "dev";
-            assert!(
-                !is_path || is_dev || dependency["req"] != "*",
-                "{name}: {} has no version",
-                dependency["name"]
-            );
-        }
-        let mut list = Command::new(env!("CARGO"));
-        list.current_dir(source_tree());
-        list.args([
-            "package",
-            "--offline",
-            "--list",
-            "--allow-dirty",
-            "-p",
-            name,
-        ]);
-        let list = printed(list);
-        let files: BTreeSet<&str> = list.lines().collect();
-        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
-        let root = manifest.parent().unwrap();
-        let mut wanted = Vec::new();
-        included(&root.join("src"), &mut wanted);
-        for (dir, file) in wanted {
-            // Without links that lead out of the crate.
-            let mut path = dir.strip_prefix(root).unwrap().to_owned();
-            for part in Path::new(&file).components() {
-                match part {
-                    std::path::Component::ParentDir => assert!(
-                        path.pop(),
-                        "{name}: {file}, which {dir:?} includes, is outside of the crate"
-                    ),
-                    other => path.push(other),
-                }
-            }
-            assert!(files.contains(path.to_str().unwrap()), "{name}: {path:?}");
-        }
-        for file in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
-            assert!(files.contains(file), "{name} has no {file}");
-        }
-        let of = |dir: &str, end: &str| {
-            let is_of = |f: &&&str| f.starts_with(dir) && f.ends_with(end);
-            files.iter().filter(is_of).count()
-        };
-        let builtin = |dir: &str, end: &str| {
-            let entries = std::fs::read_dir(source_tree().join(dir)).unwrap();
-            let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
-            names.filter(|n| n.ends_with(end)).count()
-        };
-        for (of_name, dir, end, other) in [
-            ("plimsoll-wml", "workloads", ".f", ".toml"),
-            ("plimsoll-mix", "workloads", ".toml", ".f"),
-            ("plimsoll-profile", "profiles", ".prof", ".f"),
-        ] {
-            if name == of_name {
-                let found = (of(dir, end), of(dir, other));
-                assert_eq!(found, (builtin(dir, end), 0), "{name}");
-            }
-        }
-    }
 }

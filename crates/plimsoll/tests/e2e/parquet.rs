@@ -129,7 +129,7 @@ fn curves_and_searches_have_a_load_in_every_row() {
 }
 
 /// A study whose only results are copies of a stored run.
-fn study(bench: &Bench) -> PathBuf {
+pub fn study(bench: &Bench) -> PathBuf {
     let dir = bench.path("some-study");
     std::fs::create_dir(&dir).unwrap();
     let step = |column: &str, results: Option<&str>| StudyStep {

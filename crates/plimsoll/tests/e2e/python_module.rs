@@ -7,7 +7,21 @@ use std::process::Command;
 
 const CHECKS: &str = "crates/plimsoll/tests/e2e/python_module";
 
-/// Results of three kinds, and damaged ones, in `all`.
+/// Two configurations of a profile.
+const PROFILE: &str = "DEFAULTS {
+  runtime = 1;
+  filesystem = ext4, xfs;
+  dir = files-$filesystem;
+}
+CONFIG reading {
+  function = generic;
+  personality = randomread;
+  filesize = 256k;
+  iosize = 4k;
+}
+";
+
+/// Results of every kind, and damaged ones, in `all`.
 fn results() -> Bench {
     let bench = Bench::on_tmpfs();
     let all = bench.path("all");
@@ -29,6 +43,16 @@ fn results() -> Bench {
     curve.arg("--load=5..10/5");
     Ended::of(curve).expect_code(0);
     keep("curve");
+    let mut find = load_tests::command(&bench, "find", &virtually);
+    find.arg("--max-load=16");
+    Ended::of(find).expect_code(0);
+    keep("search");
+    std::fs::write(bench.path("two.prof"), PROFILE).unwrap();
+    let mut profile = bench.plimsoll(["profile", "two.prof", "--quiet", "--results=results"]);
+    profile.args(virtually);
+    Ended::of(profile).expect_code(0);
+    keep("profile");
+    std::fs::rename(crate::parquet::study(&bench), all.join("study")).unwrap();
     let copied = Command::new("cp")
         .arg("-r")
         .args([all.join("run"), all.join("damaged")])
@@ -126,6 +150,54 @@ fn frames_are_of_what_is_installed_and_what_is_missing_is_named() {
         let is_library = !expected.contains(' ');
         let fits = said.trim() == expected || (is_library && said.starts_with(expected));
         assert!(fits, "without {missing:?}, frames {frames:?}: {said}");
+    }
+}
+
+/// The blocks of Python in a document, or what its text gives an interpreter.
+fn examples(document: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(source_tree().join(document)).unwrap();
+    if document.ends_with(".py") {
+        let lines = text.lines().filter_map(|l| l.strip_prefix(">>> "));
+        return vec![lines.collect::<Vec<_>>().join("\n")];
+    }
+    let blocks = text.split("\n```python\n").skip(1);
+    let end = |b: &str| b.split_once("\n```\n").expect("a block ends").0.to_owned();
+    blocks.map(end).collect()
+}
+
+#[test]
+fn the_examples_in_the_documents_run_as_they_stand() {
+    let bench = Bench::on_tmpfs();
+    let quick = ["--set", "nfiles=50", "--time=200ms", "--interval=100ms"];
+    bench.run_in_work("varmail", &quick).expect_code(0);
+    let made = load_tests::only_results(&bench);
+    let json = std::fs::read(made.join("run.json")).unwrap();
+    let run: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    // Where the examples have their results.
+    std::fs::create_dir(bench.path("plimsoll-results")).unwrap();
+    let place = bench.path("plimsoll-results/varmail-20260301-140502");
+    std::fs::rename(&made, place).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
+    for document in [
+        "docs/install.md",
+        "python/README.md",
+        "python/plimsoll/__init__.py",
+    ] {
+        let examples = examples(document);
+        assert_eq!(examples.len(), 1, "{document}");
+        for example in examples {
+            assert!(example.contains("plimsoll.load("), "{document}");
+            let mut python = python();
+            python.args(["-c", &example]).current_dir(bench.root());
+            python.env("PYTHONPATH", source_tree().join("python"));
+            python.env("PYTHONDONTWRITEBYTECODE", "1");
+            python.env("PATH", format!("{}:/usr/bin:/bin", program.display()));
+            let said = printed(python);
+            if example.contains("print(results.run") {
+                let first: f64 = said.lines().next().unwrap().parse().unwrap();
+                assert_eq!(run["summary"]["ops_per_s"].as_f64(), Some(first));
+            }
+        }
     }
 }
 

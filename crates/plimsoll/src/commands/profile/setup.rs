@@ -47,6 +47,7 @@ pub(super) fn open(
             kept.add_plan(&case.plan);
         }
         kept.check(dir, args.how.allow_commands)?;
+        check_hosts(args, results)?;
         for case in results.cases.iter().filter(|case| case.is_missing()) {
             super::events(results, case).map_err(CommandError::usage)?;
         }
@@ -56,6 +57,7 @@ pub(super) fn open(
     let started = SystemTime::now();
     let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
     let ready = PreparedProfile::read(args)?;
+    check_hosts(args, &ready.results)?;
     let refused = ready.refusals()?;
     if !refused.is_empty() {
         return Err(CommandError::usage(refused.join("\n  ")));
@@ -69,6 +71,15 @@ pub(super) fn open(
         ..ready.results
     };
     ProfileWriter::create(&ready.root, results, started).map_err(results_path_error)
+}
+
+/// Refuses hosts that cannot reach the target of a run that remains to be made.
+fn check_hosts(args: &ProfileArgs, results: &ProfileResults) -> Result<(), CommandError> {
+    let ranks = &args.manner.ranks;
+    for case in results.cases.iter().filter(|case| case.is_missing()) {
+        ranks.check_target(&case.target)?;
+    }
+    ranks.check_filesystems(&results.filesystems())
 }
 
 /// Writes the fingerprints of simulated systems that missing runs lack.

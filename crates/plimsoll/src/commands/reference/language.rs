@@ -24,7 +24,7 @@ pub fn page() -> Page {
     for statement in statements() {
         let rows = statement.attributes.into_iter().map(|a| {
             let value = inline(a.value);
-            [codes(&a.names), value, inline(a.meaning)]
+            [codes(&a.names), value, inline(&a.meaning)]
         });
         let rows: Vec<_> = rows.collect();
         text.push_str(&format!("## Attributes of `{}`\n\n", statement.name));

@@ -4,8 +4,8 @@ use super::*;
 
 /// Files that are read and made.
 const FILES: &str = "\
-define fileset name=s,path=files,entries=6,size=1k,dirwidth=3,prealloc
-define fileset name=new,path=new,entries=4,size=0
+define fileset name=s,path=files,entries=3,size=1k,dirwidth=2,prealloc
+define fileset name=new,path=new,entries=2,size=0
 define process name=p {
   thread name=t,memsize=1k {
     flowop createfile name=make,filesetname=new,fd=1

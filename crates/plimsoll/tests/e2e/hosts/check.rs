@@ -1,8 +1,9 @@
 //! `hosts check`.
 
 use super::to;
-use crate::common::sshd::Sshd;
-use crate::common::{Bench, Ended};
+use crate::common::sshd::{Sshd, script};
+use crate::common::{Bench, Ended, signal};
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn hosts_are_checked_one_by_one() {
@@ -49,6 +50,56 @@ fn hosts_are_checked_one_by_one() {
     );
     assert_eq!(std::fs::read_dir(bench.work()).unwrap().count(), 0);
     sshd.await_ranks(0);
+}
+
+#[test]
+fn an_interrupted_check_leaves_no_file() {
+    let bench = Bench::on_tmpfs();
+    std::fs::create_dir(bench.work()).unwrap();
+    // A host that never answers.
+    let ssh = script(&bench.path("ssh"), "exec cat >/dev/null");
+    let mut command = bench.plimsoll(["hosts", "check", "a", "--dir=work"]);
+    let mut check = command.args(["--ssh", &ssh]).spawn().unwrap();
+    let files = || {
+        std::fs::read_dir(bench.work())
+            .unwrap()
+            .map(|e| e.unwrap().path())
+    };
+    let file = loop {
+        if let Some(file) = files().next() {
+            break file;
+        }
+        assert!(check.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    // Others than its owner may look for it, as far as the umask lets them.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let umask = status.lines().find_map(|l| l.strip_prefix("Umask:"));
+    let umask = u32::from_str_radix(umask.unwrap().trim(), 8).unwrap();
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644 & !umask);
+    signal(check.id() as i32, rustix::process::Signal::INT);
+    assert_eq!(check.wait().unwrap().code(), Some(130));
+    assert_eq!(files().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_checked_is_refused() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("hosts"), "a program=~/bin/plimsoll\n").unwrap();
+    for (args, reason) in [
+        (
+            ["a,b", "--ssh=/nowhere/ssh"],
+            "`/nowhere/ssh` was not found",
+        ),
+        (
+            ["--hosts-file=hosts", "--ssh=false"],
+            "a ~ is not replaced there",
+        ),
+    ] {
+        let said = Ended::of(bench.plimsoll([&["hosts", "check"][..], &args].concat())).refusal();
+        assert!(said.contains(reason), "{said}");
+    }
 }
 
 #[test]

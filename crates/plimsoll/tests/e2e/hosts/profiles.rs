@@ -70,3 +70,43 @@ fn configurations_run_on_the_clients_of_their_profile() {
     assert_eq!(hosts[1..], ["other"]);
     sshd.await_ranks(0);
 }
+
+#[test]
+fn the_target_of_every_configuration_must_be_reachable() {
+    let text = "CONFIG mail { personality = varmail; }\n";
+    let bench = Bench::on_tmpfs();
+    let sshd = Sshd::start(&bench);
+    let two = ["--filesystem=one=null:", "--filesystem=two=null:"];
+    let with_file = |line: &str, more: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        let line = format!("a program={program} {line}\n");
+        std::fs::write(bench.path("hosts"), line).unwrap();
+        let args = [&["--hosts-file=hosts"][..], more].concat();
+        run_profile(&bench, &sshd, text, &args)
+    };
+    for (line, more, reason) in [
+        (
+            "target=posix",
+            &["--target=null:"][..],
+            "of another kind than null:",
+        ),
+        ("target=posix", &two[..1], "of another kind than null:"),
+        (
+            "target=null:",
+            &two[..],
+            "host a: target= would be the place of all file systems: one, two",
+        ),
+        (
+            "dir=/mnt",
+            &two[..],
+            "host a: dir= would be the place of all file systems: one, two",
+        ),
+    ] {
+        let said = with_file(line, more).refusal();
+        assert!(said.contains(reason), "{said}");
+        assert!(bench.results().is_empty());
+    }
+    // The target of the only file system is not the default one.
+    with_file("target=null:", &two[..1]).expect_code(0);
+    sshd.await_ranks(0);
+}

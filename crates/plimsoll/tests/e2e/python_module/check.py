@@ -1,6 +1,6 @@
 """Checks the module plimsoll with real results.
 
-usage: check.py RESULTS, a directory with results named run, repeats, curve and damaged
+usage: check.py RESULTS, a directory with results named after their kinds, and damaged ones
 """
 
 import json
@@ -67,6 +67,28 @@ assert list(curve.runs) == [point["run"] for point in curve.document["points"]]
 loads = curve.operations.query("level == 'summary'").set_index("load")["ops_per_s"]
 for point in curve.document["points"]:
     assert loads[point["load"]] == point["achieved_ops_per_s"], point["load"]
+
+search = plimsoll.load(results / "search")
+assert search.kind == "search"
+assert list(search.runs) == [run["point"]["run"] for run in search.document["runs"]]
+achieved = search.operations.query("level == 'summary'")["ops_per_s"].tolist()
+assert achieved == [run["point"]["achieved_ops_per_s"] for run in search.document["runs"]]
+
+profile = plimsoll.load(results / "profile")
+cases = profile.document["cases"]
+assert profile.kind == "profile" and len(cases) == 2
+assert list(profile.runs) == [case["results"] for case in cases]
+summary = profile.operations.query("level == 'summary'")
+assert summary["profile_filesystem"].tolist() == [case["filesystem"] for case in cases] == ["ext4", "xfs"]
+assert summary["ops"].tolist() == [run["summary"]["ops"] for run in profile.runs.values()]
+
+# A step of the study is a pause, one a run and one repeated runs.
+study = plimsoll.load(results / "study")
+assert study.kind == "study" and [step["column"] for step in study.document["steps"]] == ["pause", "one", "many"]
+assert list(study.runs) == ["one", "many/run-01", "many/run-02"]
+for path, run in study.runs.items():
+    rows = study.operations.query("run_path == @path and part == 'run' and level == 'summary'")
+    assert rows["ops"].tolist() == [run["summary"]["ops"]], path
 
 assert "holds no results of Plimsoll" in refused(FileNotFoundError, results)
 assert "frames is 'spark'" in refused(ValueError, results / "run", "spark")

@@ -6,12 +6,32 @@ use plimsoll_results::Verdict;
 use rustix::process::Signal;
 use std::time::Duration;
 
+/// The same command, which heeds hang-ups although these tests may ignore them, as below `nohup`.
+pub(super) fn heeding_hang_ups(command: &std::process::Command) -> std::process::Command {
+    let mut heeding = std::process::Command::new("env");
+    heeding
+        .arg("--default-signal=HUP")
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => heeding.env(name, value),
+            None => heeding.env_remove(name),
+        };
+    }
+    if let Some(dir) = command.get_current_dir() {
+        heeding.current_dir(dir);
+    }
+    heeding
+}
+
 /// A hang-up ends the run as an interrupt does, and so do two.
 #[test]
 fn a_hang_up_ends_the_run_in_order() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_WRITES);
-    let run = started(bench.command_in_work(&workload, &[]), "measuring");
+    let command = heeding_hang_ups(&bench.command_in_work(&workload, &[]));
+    let run = started(command, "measuring");
     let pid = run.child.id() as i32;
     signal(pid, Signal::HUP);
     std::thread::sleep(Duration::from_millis(50));

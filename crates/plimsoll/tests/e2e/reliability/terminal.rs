@@ -24,10 +24,10 @@ fn a_terminal_that_is_closed() {
             fcntl_setfd(end, FdFlags::CLOEXEC).unwrap();
         }
         let plimsoll = bench.plimsoll(["run", &workload, "--dir=work", "--results=results"]);
-        // With the terminal as that of its session, which gets the signal.
+        // With the terminal as that of its session, which gets the signal, also where these tests ignore it.
         let mut command = Command::new("setsid");
         command
-            .args(["--ctty", "--wait"])
+            .args(["--ctty", "--wait", "env", "--default-signal=HUP"])
             .arg(plimsoll.get_program())
             .args(plimsoll.get_args())
             .args(live)

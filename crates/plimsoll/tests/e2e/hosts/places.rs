@@ -1,0 +1,75 @@
+//! Hosts with their own names of directories and targets.
+
+use super::SERVER;
+use crate::common::Bench;
+use crate::common::sshd::Sshd;
+use crate::ranks::of_rank;
+use std::path::Path;
+
+#[test]
+fn a_host_may_have_its_own_names_of_places() {
+    let bench = Bench::on_tmpfs();
+    let sshd = Sshd::start(&bench);
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let elsewhere = bench.path("elsewhere");
+    std::os::unix::fs::symlink(bench.root(), &elsewhere).unwrap();
+    let hosts = |dir: &Path| {
+        let text = format!(
+            "# the server\nserver-[1-2] \"dir={}\" program={program} # both\n",
+            dir.display()
+        );
+        std::fs::write(bench.path("hosts"), text).unwrap();
+        let args = ["--hosts-file=hosts", "--ops=1200", "--ssh", &sshd.ssh()];
+        let args = [&args[..], &SERVER].concat();
+        bench.run_in_work("fileserver", &args)
+    };
+    let run = hosts(&elsewhere.join("work")).result(0);
+    assert_eq!((run.ranks, run.summary.ops), (3, 1200));
+    let names: Vec<&str> = run.hosts.iter().map(|h| h.host.as_str()).collect();
+    assert_eq!(names[1..], ["server-1", "server-2"]);
+    let said = hosts(&bench.path("not-shared")).refusal();
+    assert!(said.contains("host server-1: the work directory") && said.contains("all ranks share"));
+}
+
+#[test]
+fn io_applies_to_hosts_with_their_own_target() {
+    let bench = Bench::on_tmpfs();
+    let sshd = Sshd::start(&bench);
+    let on = |target: &str| {
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        let text = format!("a target={target} program={program}\n");
+        std::fs::write(bench.path("hosts"), text).unwrap();
+        let args = ["--hosts-file=hosts", "--ops=600", "--ssh", &sshd.ssh()];
+        [&args[..], &SERVER]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let run = |target: &str, more: &[&str]| {
+        let args = on(target);
+        let args: Vec<&str> = args
+            .iter()
+            .map(String::as_str)
+            .chain(more.iter().copied())
+            .collect();
+        bench.run_in_work("fileserver", &args)
+    };
+    let said = run("null:", &[]).refusal();
+    assert!(
+        said.contains("host a: its target null: is of another kind"),
+        "{said}"
+    );
+    let said = run("posix:?io=uring", &[]).refusal();
+    assert!(said.contains("expected --io uring"), "{said}");
+    if plimsoll_target::uring_unavailable().is_some() {
+        // A host of the same kernel has none either: nothing more can be seen.
+        return;
+    }
+    run("posix", &["--io=uring"]).result(0);
+    let dir = &bench.results()[0];
+    for rank in 0..2 {
+        let url = of_rank(dir, rank).target.url;
+        assert!(url.starts_with("posix:?io=uring"), "rank {rank}: {url}");
+    }
+}

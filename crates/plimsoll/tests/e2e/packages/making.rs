@@ -1,0 +1,123 @@
+//! The packages that tests look at: made once of what they consist of, or those of `make dist`.
+
+use crate::common::python::{printed, source_tree};
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Time of the packages' files.
+const EPOCH: &str = "1767225600";
+
+/// Names a directory with packages of `make dist`, which are tested instead of those that tests make (see
+/// `make dist-check`).
+pub const PACKAGES_VARIABLE: &str = "PLIMSOLL_TEST_PACKAGES";
+
+/// The command that makes the packages in a directory, as `make dist` does.
+pub fn making(directory: &Path) -> Command {
+    let mut make = Command::new(source_tree().join("scripts/package-all"));
+    make.arg(env!("CARGO_BIN_EXE_plimsoll"))
+        .arg(directory)
+        .env("SOURCE_DATE_EPOCH", EPOCH)
+        .env("CARGO_NET_OFFLINE", "true")
+        .current_dir(directory);
+    make
+}
+
+/// What of the source tree is in packages, or says what is: files, and directories with all that is in them.
+const PACKAGED: [&str; 12] = [
+    "CHANGELOG.md",
+    "Cargo.lock",
+    "LICENSE",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "docs",
+    "profiles",
+    "python",
+    "rust-toolchain.toml",
+    "scripts",
+    "workloads",
+];
+
+/// What the packages are made of: the program, and a hash of the files of the source tree.
+fn made_of() -> String {
+    let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+    let mut hasher = DefaultHasher::new();
+    for path in PACKAGED {
+        hash(&source_tree().join(path), &mut hasher);
+    }
+    let (size, modified) = (program.len(), program.modified().unwrap());
+    format!("{size} {modified:?} {:016x}", hasher.finish())
+}
+
+/// Adds name and content of a file, or of all files in a directory and below it.
+fn hash(path: &Path, hasher: &mut DefaultHasher) {
+    path.hash(hasher);
+    if !path.is_dir() {
+        return std::fs::read(path).unwrap().hash(hasher);
+    }
+    let entries = std::fs::read_dir(path).unwrap();
+    let mut below: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    below.sort();
+    below.iter().for_each(|p| hash(p, hasher));
+}
+
+#[test]
+fn changed_files_of_packages_change_what_they_are_made_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = || {
+        let mut hasher = DefaultHasher::new();
+        hash(dir.path(), &mut hasher);
+        hasher.finish()
+    };
+    std::fs::create_dir(dir.path().join("below")).unwrap();
+    let file = dir.path().join("below/file");
+    let mut seen = BTreeSet::from([of()]);
+    for content in ["one", "two", ""] {
+        std::fs::write(&file, content).unwrap();
+        assert!(seen.insert(of()), "{content:?}");
+        assert_eq!(of(), of());
+    }
+    std::fs::rename(&file, dir.path().join("below/other")).unwrap();
+    assert!(seen.insert(of()));
+}
+
+/// The packages, which are made once of each program and source tree, for all processes that test it.
+pub fn packages() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        if let Some(dir) = std::env::var_os(PACKAGES_VARIABLE) {
+            return dir.into();
+        }
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+        std::fs::create_dir_all(&dir).unwrap();
+        let lock = std::fs::File::create(dir.join("lock")).unwrap();
+        lock.lock().unwrap();
+        let made_of = made_of();
+        let mark = dir.join("made-of");
+        let files = dir.join("files");
+        if std::fs::read_to_string(&mark).is_ok_and(|of| of == made_of) {
+            return files;
+        }
+        if files.exists() {
+            std::fs::remove_dir_all(&files).unwrap();
+        }
+        std::fs::create_dir(&files).unwrap();
+        printed(making(&files));
+        std::fs::write(mark, made_of).unwrap();
+        files
+    })
+}
+
+/// The package whose name ends so.
+pub fn package(end: &str) -> PathBuf {
+    let entries = std::fs::read_dir(packages()).unwrap();
+    let mut found = entries
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.to_str().unwrap().ends_with(end));
+    let one = found.next().unwrap_or_else(|| panic!("no {end}"));
+    assert!(found.next().is_none(), "several {end}");
+    one
+}
