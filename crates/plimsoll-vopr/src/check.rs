@@ -26,7 +26,8 @@ impl fmt::Display for Violation {
 /// Fails with a rule and what breaks it, unless the condition holds.
 macro_rules! must {
     ($rule:literal, $condition:expr, $($what:tt)+) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             return Err(Violation { rule: $rule, what: format!($($what)+) });
         }
     };

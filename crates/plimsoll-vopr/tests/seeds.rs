@@ -1,7 +1,7 @@
 //! Seeds, and scenarios that once failed.
 
 use plimsoll_vopr::{
-    Disturbance, DisturbanceKind, Scenario, Step, WorkloadSpec, check, run, shrink,
+    Disturbance, DisturbanceKind, MixSpec, Scenario, Step, WorkloadSpec, check, run, shrink,
 };
 
 /// Other seeds than those of `make vopr`, which begin at 1.
@@ -60,6 +60,29 @@ fn a_calm_run_is_what_arithmetic_says() {
     let ops: u64 = window.rows.iter().map(|row| row.ops).sum();
     assert!((3040..=3210).contains(&ops), "{ops} operations");
     assert_eq!(root.intervals.len(), 10);
+}
+
+/// Six processes at 50 operations per second, in two ranks, for a second.
+#[test]
+fn a_calm_mix_keeps_its_rate() {
+    let mut scenario = calm();
+    scenario.workload.mix = Some(MixSpec {
+        load: 2,
+        processes: 3,
+        rate: 50,
+        poisson: false,
+    });
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let mut broken = execution.clone();
+    let end = broken.ranks[0].as_mut().unwrap();
+    let window = &mut end.outcome.as_mut().unwrap().windows[0].totals;
+    let paced: u64 = window.rows.iter().map(|row| row.paced).sum();
+    assert!((290..=310).contains(&paced), "{paced} operations");
+    let row = window.rows.iter_mut().find(|row| row.paced > 0).unwrap();
+    row.paced -= 1;
+    let rule = check(&scenario, &broken).unwrap_err().rule;
+    assert_eq!(rule, "operations of mixes have an intended start");
 }
 
 /// The rules are broken by figures that are wrong.
