@@ -25,12 +25,12 @@ impl fmt::Display for Violation {
 
 /// Fails with a rule and what breaks it, unless the condition holds.
 macro_rules! must {
-    ($rule:literal, $condition:expr, $($what:tt)+) => {
+    ($rule:literal, $condition:expr, $($what:tt)+) => {{
         let holds: bool = $condition;
         if !holds {
             return Err(Violation { rule: $rule, what: format!($($what)+) });
         }
-    };
+    }};
 }
 
 /// Nanoseconds by which operations of a null target may take longer than its latency: turns of other threads of
