@@ -179,17 +179,15 @@ fuzz: ## fuzz every input for SECONDS (60): docs/testing.md
 audit: ## look for known vulnerabilities in the dependencies (needs the network)
 	cargo deny check advisories
 
-# Hours of seeds of the simulator; a seed that breaks a rule is shown with the smallest scenario that does.
-HOURS ?= 8
-vopr: ## run the engine and its ranks in a simulation, with new seeds for HOURS
+# A seed that breaks a rule is shown with the smallest scenario that does.
+vopr: HOURS = 8
+vopr: ## run the engine and its ranks in a simulation, with new seeds for HOURS (8)
 	cargo run --release -p plimsoll-vopr -- --seed $$(date +%s)0000 --seconds $$(awk "BEGIN { print int($(HOURS) * 3600) }")
 
 bench: ## measure Plimsoll itself, and write docs/performance.md
 	cargo bench -p plimsoll-benches
 
-# Hours of `make soak`.
-HOURS ?= 2
-
+soak: HOURS = 2
 soak: ## run fileserver, the results browser and a browser for HOURS (2), and check what grows
 	cargo build --locked --release -p plimsoll
 	scripts/soak "$(TARGET)/release/plimsoll" "$(HOURS)"

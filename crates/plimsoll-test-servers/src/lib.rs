@@ -21,10 +21,12 @@
 //!   an address of the `loopback`); [`table`] is the list of them, and the trait that all implement;
 //! - `process` runs a server's process and waits until it is ready;
 //! - `relay` injects faults between a client and a server of version 4;
+//! - `executable` writes programs of tests;
 //! - `viewer` is an independent client, to check and change files;
 //! - `page_cache` tells which pages of a file are in memory;
 //! - `needs_root` and `root_access` run a test as root.
 
+mod executable;
 mod ganesha;
 mod knfsd;
 mod loopback;
@@ -40,6 +42,7 @@ mod serve_nfs;
 pub mod table;
 mod viewer;
 
+pub use executable::write_executable;
 pub use ganesha::{Fsal, Ganesha, GaneshaOptions, MEM_FILE};
 pub use knfsd::Knfsd;
 pub use loopback::ClosedPort;

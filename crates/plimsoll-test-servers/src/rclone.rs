@@ -127,7 +127,6 @@ fn address_in(log: &str) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn its_address_is_read_from_what_it_says() {
@@ -152,8 +151,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("rclone");
         let script = "#!/bin/sh\necho first >&2\necho 'ERROR : no server' >&2\nexit 3\n";
-        std::fs::write(&program, script).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::write_executable(&program, script);
         let said = Rclone::with(&program).map(drop).unwrap_err().to_string();
         let begin = "starting rclone: it ended (exit status: 3): ERROR : no server\n";
         assert!(said.starts_with(begin), "{said}");

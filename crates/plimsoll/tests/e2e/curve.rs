@@ -7,7 +7,7 @@ mod resume;
 use crate::common::load_tests::{self, FILES_PER_USER, USERS};
 use crate::common::{Bench, Ended, MARKER, schema, started, tree};
 use plimsoll_results::{CurveDir, CurvePoint, CurveState, Document, LoadCurve, Verdict};
-use std::os::unix::fs::PermissionsExt;
+use plimsoll_test_servers::write_executable;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -79,8 +79,7 @@ fn verdicts(curve: &LoadCurve) -> Vec<Verdict> {
 /// Writes a monitor; `$1` is the workload, `$2` the load, `$3` the phase.
 fn monitor(bench: &Bench, script: &str) -> PathBuf {
     let path = bench.path("monitor.sh");
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    write_executable(&path, format!("#!/bin/sh\n{script}\n"));
     path
 }
 

@@ -3,7 +3,8 @@
 
 use crate::common::Ended;
 use crate::common::python::{printed, source_tree};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use plimsoll_test_servers::write_executable;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,8 +48,7 @@ fn toolchain_with_sources(dir: &Path) -> PathBuf {
         "#!/bin/sh\nexec '{sysroot}/bin/rustc' --sysroot '{}' \"$@\"\n",
         dir.display()
     );
-    std::fs::write(&compiler, call).unwrap();
-    std::fs::set_permissions(&compiler, PermissionsExt::from_mode(0o755)).unwrap();
+    write_executable(&compiler, call);
     compiler
 }
 

@@ -115,8 +115,22 @@ fn what_cannot_be_compiled_is_listed() {
 fn nothing_failed() {
     let dir = tempfile::tempdir().unwrap();
     let done = steps(dir.path(), &["echo one", "echo two >&2"]);
-    let expected = "\n$ echo one\none\n\n$ echo two >&2\ntwo\n\nNothing failed.\n";
-    assert_eq!(text(&done.stdout), expected);
+    let out = text(&done.stdout);
+    let (printed, times) = out.split_once("\nTimes:\n").expect(&out);
+    assert_eq!(printed, "\n$ echo one\none\n\n$ echo two >&2\ntwo\n");
+    let times: Vec<Vec<_>> = times
+        .lines()
+        .map(|l| l.split_whitespace().collect())
+        .collect();
+    let [one, two, empty, end] = &times[..] else {
+        panic!("{out}")
+    };
+    assert_eq!(
+        (&one[1..], &two[1..]),
+        (&["s", "echo", "one"][..], &["s", "echo", "two", ">&2"][..])
+    );
+    assert!(one[0].parse::<u32>().is_ok() && empty.is_empty(), "{out}");
+    assert_eq!(end, &["Nothing", "failed."]);
     assert!(done.status.success());
 }
 

@@ -3,11 +3,11 @@
 
 use crate::common::{Bench, Ended, PATIENCE, signal};
 use plimsoll_results::{EventState, Verdict};
+use plimsoll_test_servers::write_executable;
 use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -328,8 +328,7 @@ fn put_in_front(beds: &Beds, program: &str, script: &str) -> std::ffi::OsString 
     let dir = beds.bench.path("bin");
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join(program);
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_executable(&path, script);
     let rest = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths(std::iter::once(dir).chain(std::env::split_paths(&rest))).unwrap()
 }

@@ -4,10 +4,9 @@
 
 use crate::common::bed::{Bed, NAME};
 use crate::common::{Bench, Ended, wait_until};
-use plimsoll_test_servers::needs_root;
+use plimsoll_test_servers::{needs_root, write_executable};
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::preload;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -101,8 +100,7 @@ fn in_another_kernel(test: &str) {
     let text = INIT
         .replace("@PROGRAM@", &program.to_string_lossy())
         .replace("@TEST@", test);
-    std::fs::write(&init, text).unwrap();
-    std::fs::set_permissions(&init, PermissionsExt::from_mode(0o755)).unwrap();
+    write_executable(&init, text);
     let ended = Ended::of(kernel(bench.root(), &init, &library));
     let out = &ended.stdout;
     let is_passed = out.contains("the test has ended: 0") && out.contains("1 passed");

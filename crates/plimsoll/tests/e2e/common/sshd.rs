@@ -1,9 +1,9 @@
 //! Real servers of ssh: one that an ordinary user may run, with keys of its own.
 
 use crate::common::Bench;
+use plimsoll_test_servers::write_executable;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -200,7 +200,6 @@ fn keygen(path: &Path) {
 
 /// Writes a program.
 pub fn script(path: &Path, text: &str) -> String {
-    std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_executable(path, format!("#!/bin/sh\n{text}\n"));
     path.to_str().unwrap().to_owned()
 }

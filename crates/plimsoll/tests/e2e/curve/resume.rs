@@ -21,7 +21,7 @@ fn a_curve_that_was_killed_goes_on() {
     );
     assert!(bench.work().join(MARKER).exists());
     // The second point is measured anew, on the files that are there.
-    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    write_executable(&script, "#!/bin/sh\n");
     let whole = parsed(&resume(&bench, &dir));
     assert_eq!(loads(&whole), [1, 2, 3]);
     assert_eq!(whole.points[0], killed.points[0]);
@@ -61,7 +61,7 @@ fn a_curve_goes_on_from_another_directory() {
     let mut command = curve(&bench, &args);
     command.args(TO_THE_END).arg("--monitor=monitor.sh");
     Ended::of(command).expect_code(130);
-    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    write_executable(&script, "#!/bin/sh\n");
     assert!(bench.work().join(MARKER).exists());
     let elsewhere = bench.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -216,7 +216,7 @@ fn an_interrupt_between_points_ends_the_curve_there() {
         bench.left_but(&["results", "users.toml", "monitor.sh"]),
         [""; 0]
     );
-    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    write_executable(&script, "#!/bin/sh\n");
     let whole = parsed(&resume(&bench, &directory(&bench)));
     assert_eq!(loads(&whole), [1, 2, 3]);
     assert_eq!(whole.points[0], curve.points[0]);

@@ -3,6 +3,7 @@
 use super::{ENDLESS, SERVER};
 use crate::common::sshd::{Sshd, script};
 use crate::common::{Bench, Ended};
+use plimsoll_test_servers::write_executable;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -81,7 +82,8 @@ fn a_program_that_was_not_sent_is_not_removed() {
     ] {
         std::fs::create_dir_all(bench.path(dir)).unwrap();
         let program = bench.path(dir).join("plimsoll");
-        std::fs::copy(env!("CARGO_BIN_EXE_plimsoll"), &program).unwrap();
+        let own = std::fs::read(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+        write_executable(&program, own);
         let mut command = Command::new(&program);
         command
             .args(["rank", "--copied", given])
