@@ -47,7 +47,7 @@ enum Edit {
     Plain(u8),
     /// It is removed from its table or list.
     Removed,
-    /// It is there so many times more in its list.
+    /// The number of further copies of it in its list.
     Copied(u8),
     /// It becomes what is elsewhere.
     Elsewhere(u16),
@@ -114,7 +114,7 @@ fn apply(document: &mut Value, place: &str, places: &[String], edit: Edit) {
     *document.pointer_mut(place).expect("it was collected") = new;
 }
 
-/// Removes a value from its parent, or copies it so many times there.
+/// Removes a value from its parent, or adds copies of it there.
 fn change_parent(document: &mut Value, place: &str, copies: u8) {
     let Some((parent, key)) = place.rsplit_once('/') else {
         return;

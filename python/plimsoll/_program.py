@@ -45,7 +45,7 @@ def program() -> Path:
     found = shutil.which(_NAME)
     if found is None:
         raise FileNotFoundError(
-            f"there is no program {_NAME} beside {sys.executable} or in PATH: install {_NAME}, or its wheel"
+            f"no program {_NAME} beside {sys.executable} or in PATH: install {_NAME}, or its wheel"
         )
     return Path(found)
 

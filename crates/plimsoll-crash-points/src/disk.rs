@@ -103,7 +103,10 @@ impl Disk {
                 self.nodes.push(Node::File(FileNode { data, durable }));
             } else {
                 let path = entry.path();
-                return Err(io::Error::other(format!("{} is no file", path.display())));
+                return Err(io::Error::other(format!(
+                    "{} is not a regular file",
+                    path.display()
+                )));
             }
             names.insert(entry.file_name(), id);
         }

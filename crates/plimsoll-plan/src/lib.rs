@@ -36,6 +36,7 @@ mod options;
 mod outcome;
 pub mod path_text;
 mod pattern;
+pub mod pattern_names;
 mod plan;
 mod program;
 mod script;

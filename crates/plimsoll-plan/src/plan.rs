@@ -560,13 +560,7 @@ fn check_slot(slot: u8) -> Result<(), PlanError> {
 }
 
 impl Plan {
-    /// Warm-up and measured time, as far as the script names times.
-    #[must_use]
-    pub fn times(&self) -> (Duration, Duration) {
-        crate::script::times(&self.script)
-    }
-
-    /// A Plan that has nothing but a name.
+    /// A Plan with only a name.
     #[must_use]
     pub fn empty(name: &str) -> Self {
         Self {

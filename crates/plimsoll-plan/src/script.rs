@@ -1,6 +1,7 @@
 //! The order of a run: populate, start, wait, measure, stop.
 
 use crate::ids::FilesetId;
+use crate::plan::Plan;
 use crate::units::{optional_seconds, seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,21 +48,24 @@ pub enum Phase {
     },
 }
 
-/// Warm-up and measured time of a script, as far as it names times.
-pub(crate) fn times(script: &[Phase]) -> (Duration, Duration) {
-    let mut times = [Duration::ZERO; 2];
-    let mut window = 0;
-    for phase in script {
-        match phase {
-            Phase::OpenWindow => window = 1,
-            Phase::Wait {
-                until: Until::Elapsed { time },
-                ..
-            } => times[window] += *time,
-            _ => {}
+impl Plan {
+    /// Warm-up and measured time, as far as the script names times.
+    #[must_use]
+    pub fn times(&self) -> (Duration, Duration) {
+        let mut times = [Duration::ZERO; 2];
+        let mut window = 0;
+        for phase in &self.script {
+            match phase {
+                Phase::OpenWindow => window = 1,
+                Phase::Wait {
+                    until: Until::Elapsed { time },
+                    ..
+                } => times[window] += *time,
+                _ => {}
+            }
         }
+        (times[0], times[1])
     }
-    (times[0], times[1])
 }
 
 impl Phase {

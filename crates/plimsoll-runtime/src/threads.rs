@@ -43,7 +43,7 @@ pub fn park(timeout: Option<Duration>) {
     }
 }
 
-/// Starts a thread that nobody joins.
+/// Starts a detached thread.
 ///
 /// # Errors
 /// The system's error.

@@ -47,6 +47,7 @@ pub use content::ContentPool;
 pub use error::OpError;
 pub use long_replies::LongReplies;
 pub use nfs::present_option_name;
+pub use posix::is_on_block_device;
 pub use registry::{
     DEFAULT_TARGET, absolute, can_use_uring, check_url, connect, is_local, is_remote, is_virtual,
     keeps_files, procedures, scheme_of, takes_events, uring_unavailable, uses_uring,

@@ -2,7 +2,7 @@
 
 use crate::execution::{Execution, RankEnd};
 use crate::scenario::{DisturbanceKind, Scenario};
-use crate::workload::Step;
+use crate::workload::{Load, Step};
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_runtime::SimulationEnd;
@@ -92,7 +92,7 @@ fn check_ends(scenario: &Scenario, execution: &Execution) -> Result<(), Violatio
     }
     if scenario.is_calm() {
         for (rank, end) in execution.ranks.iter().enumerate() {
-            let end = end.as_ref().expect("nobody was killed");
+            let end = end.as_ref().expect("no rank was killed");
             match &end.outcome {
                 Err(e) => must!("calm runs succeed", false, "rank {rank}: {e}"),
                 Ok(outcome) => must!(
@@ -217,7 +217,7 @@ fn check_latencies(
     execution: &Execution,
     window: &WindowTotals,
 ) -> Result<(), Violation> {
-    if scenario.workload.mix.is_some() {
+    if matches!(scenario.workload.load, Load::Mix(_)) {
         return Ok(());
     }
     let latency = scenario.latency_us * 1000;
@@ -264,10 +264,11 @@ fn check_utilisation(
     execution: &Execution,
     outcome: &Outcome,
 ) -> Result<(), Violation> {
-    let replaces = scenario.workload.has(Step::Replace);
-    // Workers that create and delete may wait for files.
-    let is_closed = scenario.workload.mix.is_none() && scenario.workload.ops.is_none();
-    if !scenario.is_calm() || replaces || !is_closed {
+    let Load::Threads(threads) = &scenario.workload.load else {
+        return Ok(());
+    };
+    // Workers that create and delete may wait for files, and a limit may end some before the others.
+    if !scenario.is_calm() || threads.has(Step::Replace) || threads.ops.is_some() {
         return Ok(());
     }
     let Some(window) = outcome.windows.last() else {
@@ -299,7 +300,7 @@ fn check_rate(
     execution: &Execution,
     outcome: &Outcome,
 ) -> Result<(), Violation> {
-    let (Some(mix), Some(window)) = (scenario.workload.mix, outcome.windows.last()) else {
+    let (Load::Mix(mix), Some(window)) = (&scenario.workload.load, outcome.windows.last()) else {
         return Ok(());
     };
     for (operation, row) in execution.plan.operations.iter().zip(&window.totals.rows) {

@@ -18,4 +18,4 @@ pub use check::{Violation, check};
 pub use execution::{Execution, RankEnd, run};
 pub use scenario::{Disturbance, DisturbanceKind, Scenario};
 pub use shrink::shrink;
-pub use workload::{MixSpec, Step, WorkloadSpec};
+pub use workload::{Load, MixSpec, Step, ThreadsSpec, WorkloadSpec};

@@ -1,6 +1,7 @@
 //! The smallest scenario that still fails.
 
 use crate::scenario::Scenario;
+use crate::workload::{Load, ThreadsSpec};
 
 /// Simplifies a scenario step by step, as long as `fails` holds for the result.
 pub fn shrink(scenario: &Scenario, mut fails: impl FnMut(&Scenario) -> bool) -> Scenario {
@@ -32,19 +33,42 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         add(&|s| s.ranks = 1);
     }
     add(&|s| s.stall_ms = None);
-    add(&|s| s.workload.ops = None);
-    add(&|s| s.workload.threads[1] = (0, vec![]));
+    match &from.workload.load {
+        Load::Threads(threads) => {
+            for threads in simpler_threads(threads) {
+                add(&|s| s.workload.load = Load::Threads(threads.clone()));
+            }
+        }
+        Load::Mix(mix) => {
+            let (mut one, mut constant) = (*mix, *mix);
+            (one.load, one.processes) = (1, 1);
+            constant.poisson = false;
+            for mix in [one, constant] {
+                add(&|s| s.workload.load = Load::Mix(mix));
+            }
+        }
+    }
     add(&|s| s.lanes = 1);
     add(&|s| s.workload.warmup_ms = 0);
     add(&|s| s.workload.time_ms = (s.workload.time_ms / 2).max(100));
-    add(&|s| s.workload.threads[0].0 = (s.workload.threads[0].0 / 2).max(1));
-    for number in 0..from.workload.threads[0].1.len() {
-        if from.workload.threads[0].1.len() > 1 {
-            add(&|s| {
-                s.workload.threads[0].1.remove(number);
-            });
-        }
-    }
     add(&|s| s.delay_us = (1, 0));
+    all
+}
+
+/// Threads that are simpler in one respect, the simplest first.
+fn simpler_threads(from: &ThreadsSpec) -> Vec<ThreadsSpec> {
+    let mut all = Vec::new();
+    let mut add = |change: &dyn Fn(&mut ThreadsSpec)| {
+        let mut threads = from.clone();
+        change(&mut threads);
+        all.push(threads);
+    };
+    add(&|t| t.ops = None);
+    add(&|t| t.threads[1] = (0, vec![]));
+    add(&|t| t.threads[0].0 = (t.threads[0].0 / 2).max(1));
+    let steps = from.threads[0].1.len();
+    for number in (0..steps).filter(|_| steps > 1) {
+        add(&|t| drop(t.threads[0].1.remove(number)));
+    }
     all
 }

@@ -22,7 +22,7 @@ pub enum Step {
     Delay,
 }
 
-/// An operation mix in open loop, instead of threads.
+/// An operation mix in open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MixSpec {
     /// Business metrics.
@@ -67,7 +67,7 @@ impl MixSpec {
         )
     }
 
-    fn plan(&self, overrides: &Overrides) -> Plan {
+    fn plan(&self, overrides: Overrides) -> Plan {
         let text = self.text();
         let workload = plimsoll_mix::parse(&text, "drawn.toml");
         let workload = workload.unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -78,7 +78,7 @@ impl MixSpec {
         let overrides = Overrides {
             load: Some(self.load),
             quit: None,
-            ..overrides.clone()
+            ..overrides
         };
         plimsoll_mix::lower(&workload, &overrides, &context)
             .unwrap_or_else(|e| panic!("{e}\n{text}"))
@@ -89,21 +89,35 @@ impl MixSpec {
 const FILES_PER_PROCESS: u64 = 20;
 const FILE_KIB: u64 = 64;
 
-/// What a workload consists of.
+/// Threads in closed loops over the files of a fileset, as a text of the Workload Model Language.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkloadSpec {
-    /// A mix, which replaces files and threads.
-    pub mix: Option<MixSpec>,
+pub struct ThreadsSpec {
     /// Number of files.
     pub files: u64,
     /// Threads of each of the two kinds, and the steps of their program. The second may have none.
     pub threads: [(u32, Vec<Step>); 2],
+    /// Operations of all workers after which the run ends.
+    pub ops: Option<u64>,
+}
+
+/// What the workers do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Load {
+    /// Closed loops.
+    Threads(ThreadsSpec),
+    /// An open loop.
+    Mix(MixSpec),
+}
+
+/// What a workload consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// What the workers do.
+    pub load: Load,
     /// Warm-up in milliseconds.
     pub warmup_ms: u64,
     /// Length of the window in milliseconds.
     pub time_ms: u64,
-    /// Operations of all workers after which the run ends.
-    pub ops: Option<u64>,
 }
 
 impl WorkloadSpec {
@@ -130,26 +144,61 @@ impl WorkloadSpec {
             true => program(rng),
             false => (0, vec![]),
         };
-        let mix = rng.random_bool(0.3).then(|| MixSpec::draw(rng));
-        Self {
-            mix,
+        let threads = ThreadsSpec {
             files: rng.random_range(40..400),
             threads: [first, second],
+            ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
+        };
+        Self {
+            load: match rng.random_bool(0.3) {
+                true => Load::Mix(MixSpec::draw(rng)),
+                false => Load::Threads(threads),
+            },
             warmup_ms: [0, 0, 100, 700][rng.random_range(0..4)],
             time_ms: rng.random_range(100..3000),
-            ops: (mix.is_none() && rng.random_bool(0.2)).then(|| rng.random_range(1..2000)),
         }
     }
 
     /// Number of workers.
     #[must_use]
     pub fn workers(&self) -> u64 {
-        match &self.mix {
-            Some(mix) => mix.load * mix.processes,
-            None => self.threads.iter().map(|(n, _)| u64::from(*n)).sum(),
+        match &self.load {
+            Load::Mix(mix) => mix.load * mix.processes,
+            Load::Threads(threads) => threads.threads.iter().map(|(n, _)| u64::from(*n)).sum(),
         }
     }
 
+    /// The Plan of the workload.
+    ///
+    /// # Panics
+    /// If a language does not accept the text that this module writes.
+    #[must_use]
+    pub fn plan(&self, seed: u64) -> Plan {
+        let ops = match &self.load {
+            Load::Threads(threads) => threads.ops,
+            Load::Mix(_) => None,
+        };
+        let overrides = Overrides {
+            dir: Some("/simulated".into()),
+            seed: Some(seed),
+            time: Some(Duration::from_millis(self.time_ms)),
+            warmup: (self.warmup_ms > 0).then(|| Duration::from_millis(self.warmup_ms)),
+            quit: Some(QuitMode::Timeout),
+            options: RunOptions {
+                ops: ops.map(OpsLimit::Total),
+                on_error: OnError::default(),
+                ..RunOptions::default()
+            },
+            ..Overrides::default()
+        };
+        match &self.load {
+            Load::Threads(threads) => threads.plan(&overrides),
+            Load::Mix(mix) => mix.plan(overrides),
+        }
+    }
+}
+
+impl ThreadsSpec {
     /// Whether a program has this step.
     #[must_use]
     pub fn has(&self, step: Step) -> bool {
@@ -181,29 +230,8 @@ impl WorkloadSpec {
         text
     }
 
-    /// The Plan of the workload.
-    ///
-    /// # Panics
-    /// If a language does not accept the text that this module writes.
-    #[must_use]
-    pub fn plan(&self, seed: u64) -> Plan {
+    fn plan(&self, overrides: &Overrides) -> Plan {
         let dir = Path::new("/simulated");
-        let overrides = Overrides {
-            dir: Some(dir.into()),
-            seed: Some(seed),
-            time: Some(Duration::from_millis(self.time_ms)),
-            warmup: (self.warmup_ms > 0).then(|| Duration::from_millis(self.warmup_ms)),
-            quit: Some(QuitMode::Timeout),
-            options: RunOptions {
-                ops: self.ops.map(OpsLimit::Total),
-                on_error: OnError::default(),
-                ..RunOptions::default()
-            },
-            ..Overrides::default()
-        };
-        if let Some(mix) = &self.mix {
-            return mix.plan(&overrides);
-        }
         let context = plimsoll_wml::Context {
             kind: SourceKind::File,
             temp_dir: dir.into(),
@@ -215,7 +243,7 @@ impl WorkloadSpec {
         let text = self.text();
         let workload = plimsoll_wml::parse(&text, "drawn.f");
         let workload = workload.unwrap_or_else(|e| panic!("{e}\n{text}"));
-        plimsoll_wml::lower(&workload, &overrides, &context)
+        plimsoll_wml::lower(&workload, overrides, &context)
             .unwrap_or_else(|e| panic!("{e}\n{text}"))
     }
 }
@@ -241,8 +269,6 @@ fn flowops(step: Step, n: usize) -> String {
              flowop fsync name=fsync{n}, fd={n}\n    \
              flowop closefile name=close{n}, fd={n}\n"
         ),
-        Step::Delay => {
-            "    flowop delay name=pauseN, value=3ms\n".replace("pauseN", &format!("pause{n}"))
-        }
+        Step::Delay => format!("    flowop delay name=pause{n}, value=3ms\n"),
     }
 }

@@ -1,7 +1,8 @@
 //! Seeds, and scenarios that once failed.
 
 use plimsoll_vopr::{
-    Disturbance, DisturbanceKind, MixSpec, Scenario, Step, WorkloadSpec, check, run, shrink,
+    Disturbance, DisturbanceKind, Load, MixSpec, Scenario, Step, ThreadsSpec, WorkloadSpec, check,
+    run, shrink,
 };
 
 /// Other seeds than those of `make vopr`, which begin at 1.
@@ -30,12 +31,13 @@ fn calm() -> Scenario {
     Scenario {
         seed: 5,
         workload: WorkloadSpec {
-            mix: None,
-            files: 50,
-            threads: [(4, vec![Step::Stat, Step::ReadWhole]), (0, vec![])],
+            load: Load::Threads(ThreadsSpec {
+                files: 50,
+                threads: [(4, vec![Step::Stat, Step::ReadWhole]), (0, vec![])],
+                ops: None,
+            }),
             warmup_ms: 100,
             time_ms: 1000,
-            ops: None,
         },
         ranks: 2,
         fan_out: 2,
@@ -66,7 +68,7 @@ fn a_calm_run_is_what_arithmetic_says() {
 #[test]
 fn a_calm_mix_keeps_its_rate() {
     let mut scenario = calm();
-    scenario.workload.mix = Some(MixSpec {
+    scenario.workload.load = Load::Mix(MixSpec {
         load: 2,
         processes: 3,
         rate: 50,
@@ -124,12 +126,13 @@ fn intervals_of_ranks_that_end_earlier_have_the_whole_length() {
     let scenario = Scenario {
         seed: 82,
         workload: WorkloadSpec {
-            mix: None,
-            files: 82,
-            threads: [(7, vec![Step::Replace]), (0, vec![])],
+            load: Load::Threads(ThreadsSpec {
+                files: 82,
+                threads: [(7, vec![Step::Replace]), (0, vec![])],
+                ops: Some(957),
+            }),
             warmup_ms: 0,
             time_ms: 1419,
-            ops: Some(957),
         },
         ranks: 7,
         fan_out: 5,
@@ -172,5 +175,8 @@ fn a_failure_is_shrunk_to_what_it_needs() {
     let smallest = shrink(&scenario, kills);
     assert_eq!(smallest.disturbances, [scenario.disturbances[1]]);
     assert_eq!((smallest.ranks, smallest.stall_ms), (2, None));
-    assert_eq!(smallest.workload.threads[0], (1, vec![Step::ReadWhole]));
+    let Load::Threads(threads) = &smallest.workload.load else {
+        panic!("{smallest:?}")
+    };
+    assert_eq!(threads.threads[0], (1, vec![Step::ReadWhole]));
 }

@@ -85,10 +85,15 @@ fn automatic(plan: &Plan) -> (bool, String) {
     if !plan.uses_direct_io() {
         return because("no operation of the workload uses direct I/O".into());
     }
+    if !plimsoll_target::is_on_block_device(&plan.work_dir.dir) {
+        return because("the work directory is not on a block device".into());
+    }
     match plimsoll_target::uring_unavailable() {
         Some(why) => because(why),
         None => {
-            let why = format!("--io auto uses io_uring: {workers} workers use direct I/O");
+            let why = format!(
+                "--io auto uses io_uring: {workers} workers use direct I/O on a block device"
+            );
             (true, why)
         }
     }

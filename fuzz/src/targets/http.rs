@@ -1,5 +1,5 @@
-//! The results browser: any request gets a response that is no server error, and that names no script of
-//! another site. Inputs are requests as text: method and address, headers, an empty line, a form.
+//! The results browser: no response has the status of a server error (5xx), and none names a script of another site.
+//! Inputs are requests as text: method and address, headers, an empty line, a form.
 
 use crate::browser::Browser;
 

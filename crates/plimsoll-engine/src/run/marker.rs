@@ -2,7 +2,7 @@
 
 use super::host;
 use super::setup_pool::{SetupError, SetupPool};
-use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling};
+use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -118,19 +118,8 @@ pub(crate) struct PatternNames {
     pub(crate) object: NameTemplate,
 }
 
-/// Templates of the names of sets that patterns give.
-const SET_NAMES: [&str; 3] = ["{rank}_{set}", "mdtest_tree.0", "mdtest_tree.{rank}.0"];
-
-/// Templates of the names of objects that patterns give.
-const OBJECT_NAMES: [&str; 4] = [
-    "file-{object}",
-    "file.mdtest.{rank}.{object}",
-    "file",
-    "ior_file_easy.{rank:8}",
-];
-
 impl PatternNames {
-    /// Whether a pattern gives these names. What has them is removed, and a marker that somebody else
+    /// Whether a pattern gives these names. What has them is removed, and a marker that another user
     /// wrote could list those of any files.
     fn are_known(&self) -> bool {
         let is_known = |template: &NameTemplate, known: &[&str]| {
@@ -139,7 +128,7 @@ impl PatternNames {
                     .iter()
                     .any(|k| NameTemplate::parse(k).as_ref() == Ok(template))
         };
-        is_known(&self.set, &SET_NAMES) && is_known(&self.object, &OBJECT_NAMES)
+        is_known(&self.set, &pattern_names::SETS) && is_known(&self.object, &pattern_names::OBJECTS)
     }
 
     fn of(pattern: &Pattern) -> Self {

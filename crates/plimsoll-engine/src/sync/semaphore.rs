@@ -164,7 +164,7 @@ impl Semaphore {
         }
     }
 
-    /// Posts that nobody has taken.
+    /// Posts that no waiter has taken.
     #[cfg(all(test, feature = "loom"))]
     pub(crate) fn posted(&self) -> u64 {
         lock(&self.state).posted

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::options::{Ior, Options};
 use plimsoll_plan::{
-    NamePiece, OnError, OpKind, Parameter, Pattern, Rounds, Stage, StageWork, TransferLoop,
+    OnError, OpKind, Parameter, Pattern, Rounds, Stage, StageWork, TransferLoop, pattern_names,
 };
 
 pub(super) fn lower(
@@ -27,8 +27,8 @@ pub(super) fn lower(
     ];
     squeeze(&mut stages, options, false);
     let object_name = match i.hard {
-        true => template([text("file")]),
-        false => template([text("ior_file_easy."), NamePiece::Rank(8)]),
+        true => template(pattern_names::IOR_HARD_OBJECT),
+        false => template(pattern_names::IOR_EASY_OBJECT),
     };
     Ok(LoweredPattern {
         title: match i.hard {

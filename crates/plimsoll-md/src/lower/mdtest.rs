@@ -6,8 +6,8 @@ use super::{
 };
 use crate::options::{Mdtest, Options};
 use plimsoll_plan::{
-    NamePiece, ObjectLoop, ObjectOp, OnError, OpKind, Parameter, Pattern, RelPath, Rounds, Stage,
-    StageProgress, StageWork,
+    ObjectLoop, ObjectOp, OnError, OpKind, Parameter, Pattern, RelPath, Rounds, Stage,
+    StageProgress, StageWork, pattern_names,
 };
 
 /// Directory below the root that mdtest works in.
@@ -38,16 +38,10 @@ pub(super) fn lower(
     stages.push(directories("remove directories", false, rows));
     squeeze(&mut stages, options, false);
     let set_name = match m.hard {
-        true => template([text("mdtest_tree.0")]),
-        false => template([text("mdtest_tree."), NamePiece::Rank(1), text(".0")]),
+        true => template(pattern_names::MDTEST_HARD_SET),
+        false => template(pattern_names::MDTEST_EASY_SET),
     };
     let below = RelPath::new(TEST_DIR).expect("a name without dots");
-    let file = [
-        text("file.mdtest."),
-        NamePiece::Rank(1),
-        text("."),
-        NamePiece::Object,
-    ];
     Ok(LoweredPattern {
         title: match m.hard {
             true => "small files in one directory that all ranks share",
@@ -60,7 +54,7 @@ pub(super) fn lower(
         pattern: Pattern {
             root: options.place.root.join(&below),
             set_name,
-            object_name: template(file),
+            object_name: template(pattern_names::MDTEST_OBJECT),
             object_size: m.size,
             ..pattern(options, ranks, stages)
         },

@@ -9,9 +9,9 @@ pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
 use crate::options::{Options, PatternOptions};
 use crate::run_info::Position;
 use plimsoll_plan::{
-    NamePiece, NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId,
-    Parameter, Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Samples, Source,
-    SourceKind, Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
+    NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId, Parameter,
+    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Samples, Source, SourceKind,
+    Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -196,12 +196,8 @@ fn memory(mib: u64) -> Option<u64> {
     (mib > 0).then_some(mib << 20)
 }
 
-fn text(text: &str) -> NamePiece {
-    NamePiece::Text(text.into())
-}
-
-fn template(pieces: impl Into<Vec<NamePiece>>) -> NameTemplate {
-    NameTemplate(pieces.into())
+fn template(text: &str) -> NameTemplate {
+    NameTemplate::parse(text).expect("a constant of `pattern_names` is a template")
 }
 
 /// A step of one operation on the object of a round.

@@ -7,8 +7,8 @@ use super::{
 use crate::options::{Options, Workbench};
 use crate::run_info::Position;
 use plimsoll_plan::{
-    NamePiece, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern, RankShift,
-    RootHandling, Rounds, Stage, StageProgress, StageWork, Stonewall,
+    ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern, RankShift, RootHandling,
+    Rounds, Stage, StageProgress, StageWork, Stonewall, pattern_names,
 };
 
 /// Names of the phases, as they are printed.
@@ -70,8 +70,8 @@ fn pattern(
             false => RootHandling::Kept,
         },
         leaves_objects: !w.phases.cleanup,
-        set_name: template([NamePiece::Rank(1), text("_"), NamePiece::Set]),
-        object_name: template([text("file-"), NamePiece::Object]),
+        set_name: template(pattern_names::MD_WORKBENCH_SET),
+        object_name: template(pattern_names::MD_WORKBENCH_OBJECT),
         sets: w.sets,
         objects: w.precreate,
         object_size: w.object_size,

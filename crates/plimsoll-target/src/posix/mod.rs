@@ -1,6 +1,7 @@
 //! Files in a directory, through system calls relative to it.
 
 mod aio;
+mod block_device;
 mod calls;
 mod direct;
 mod handle;
@@ -18,6 +19,7 @@ use crate::session::Target;
 use crate::session_types::{DirectIo, SessionSpec, Space};
 use crate::verifying::{Ledger, VerifyingTarget};
 use aio::AioThreadPool;
+pub use block_device::is_on_block_device;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::WorkDirSpec;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};

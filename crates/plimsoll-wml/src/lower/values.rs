@@ -452,7 +452,7 @@ impl Lowerer<'_> {
             return Ok(Some(n));
         }
         let (low, high) = range.into_inner();
-        // A limit that nobody meets is not worth a number.
+        // A limit that no real file reaches needs no number in the message.
         let allowed = match n < low && high >= i64::from(u32::MAX) {
             true => format!("at least {low}"),
             false => format!("{low} to {high}"),

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 pub struct IoArgs {
     /// How file operations of the posix target are executed: by system calls, each worker on a thread of
     /// its own; by io_uring, many workers on each of --lanes threads; or by io_uring if more than 64
-    /// workers use direct I/O and the kernel has it, and by system calls otherwise [default: sync]
+    /// workers use direct I/O on a block device and the kernel has it, and by system calls otherwise [default: sync]
     #[arg(long, value_name = "HOW", value_enum, help_heading = "Engine")]
     pub io: Option<Io>,
 }

@@ -159,7 +159,7 @@ fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
     let failed = |e| CommandError::usage(format!("--dir {}: {e}", dir.display()));
     let builder = tempfile::Builder::new()
         .prefix(".plimsoll-check-")
-        // The user of another machine may be another one, and root there nobody on the server.
+        // The user of another machine may be another one, and the server may map its root to `nobody`.
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(dir);
     let mut file = builder.map_err(failed)?;

@@ -138,7 +138,7 @@ fn whole_run(dir: &Path) -> Result<Run, String> {
     let run = dir.read().map_err(failed)?;
     let rows = dir.read_intervals().map_err(failed)?;
     let histograms = dir.read_histograms().map_err(failed)?;
-    // Rows of what is no file operation have no figures.
+    // Rows of operations without files have no figures.
     let tags: Vec<String> = run
         .operations
         .iter()
@@ -158,7 +158,7 @@ fn whole_run(dir: &Path) -> Result<Run, String> {
     Ok(run)
 }
 
-/// Whether the index of the browser lists so many results and calls none damaged, before and after it is
+/// Whether the index of the browser lists that number of results and calls none damaged, before and after it is
 /// read again from its file.
 fn check_index(bench: &Bench, root: &Path, expected: usize) -> Checked {
     if !root.exists() {

@@ -134,11 +134,11 @@ fn look_up(test: &str) -> Result<(), String> {
             return match (item.contains("#[test]"), item.contains("#[ignore")) {
                 (true, false) => Ok(()),
                 (true, true) => Err(format!("{test} is ignored")),
-                (false, _) => Err(format!("{test} is no test")),
+                (false, _) => Err(format!("{test} is not a test")),
             };
         }
     }
-    Err(format!("there is no test {test}"))
+    Err(format!("no test is named {test}"))
 }
 
 #[track_caller]
@@ -183,13 +183,13 @@ fn tests_that_do_not_exist_are_found() {
         Ok(())
     );
     for (wrong, why) in [
-        ("fault_tables::nothing", "there is no test"),
-        ("fault_tables::look_up", "is no test"),
+        ("fault_tables::nothing", "no test is named"),
+        ("fault_tables::look_up", "is not a test"),
         (
             "elsewhere::tests_that_do_not_exist_are_found",
-            "there is no test",
+            "no test is named",
         ),
-        ("plimsoll-serve::guard::tests::guard", "is no test"),
+        ("plimsoll-serve::guard::tests::guard", "is not a test"),
     ] {
         let said = look_up(wrong).unwrap_err();
         assert!(said.contains(why), "{said}");

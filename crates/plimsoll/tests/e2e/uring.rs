@@ -289,9 +289,10 @@ fn an_interrupt_with_operations_in_flight_ends_the_run() {
 
 #[test]
 fn auto_decides_by_workers_and_direct_io() {
-    let bench = Bench::on_disk();
+    let (bench, in_memory) = (Bench::on_disk(), Bench::on_tmpfs());
     let has_uring = has_uring(&bench);
-    let note = |workload: &str| {
+    let on_device = plimsoll_target::is_on_block_device(bench.root());
+    let note_in = |bench: &Bench, workload: &str| {
         let workload = bench.workload(workload);
         let ended = bench.run_in_work(&workload, &["--io=auto", "--time=200ms"]);
         if ended.code == Some(2) {
@@ -304,6 +305,7 @@ fn auto_decides_by_workers_and_direct_io() {
         assert_eq!(notes.len(), 1);
         Some((run.target.url.clone(), notes[0].to_owned()))
     };
+    let note = |workload: &str| note_in(&bench, workload);
     let system_calls = |why: &str| {
         let said = format!("--io auto uses system calls: {why}");
         Some(("posix".to_owned(), said))
@@ -311,14 +313,22 @@ fn auto_decides_by_workers_and_direct_io() {
     let buffered = direct_reads(65).replace(", directio", "");
     let why = "no operation of the workload uses direct I/O";
     assert_eq!(note(&buffered), system_calls(why));
+    // tmpfs has direct I/O from Linux 6.6 on.
+    let no_device = "the work directory is not on a block device";
+    if let Some(said) = note_in(&in_memory, &direct_reads(65)) {
+        assert_eq!(Some(said), system_calls(no_device));
+    }
     let Some(few) = note(&direct_reads(64)) else {
         return;
     };
     assert_eq!(Some(few), system_calls("there are at most 64 workers"));
     let (url, said) = note(&direct_reads(65)).expect("direct I/O, as before");
-    if has_uring {
+    if !on_device {
+        assert_eq!(Some((url, said)), system_calls(no_device));
+    } else if has_uring {
         assert_eq!(url, "posix:?io=uring");
-        assert_eq!(said, "--io auto uses io_uring: 65 workers use direct I/O");
+        let expected = "--io auto uses io_uring: 65 workers use direct I/O on a block device";
+        assert_eq!(said, expected);
     } else {
         assert_eq!(url, "posix");
     }

@@ -160,7 +160,7 @@ fn of_object(seed: u32, owner: u32, set: u32, number: u64) -> Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_plan::{NameTemplate, RelPath, RootHandling, Samples, Stream};
+    use plimsoll_plan::{NameTemplate, RelPath, RootHandling, Samples, Stream, pattern_names};
     use std::collections::{HashMap, HashSet};
 
     fn pattern(size: u64) -> Pattern {
@@ -168,8 +168,8 @@ mod tests {
             root: RelPath::new("out").unwrap(),
             root_is: RootHandling::New,
             leaves_objects: false,
-            set_name: NameTemplate::parse("{rank}_{set}").unwrap(),
-            object_name: NameTemplate::parse("file-{object}").unwrap(),
+            set_name: NameTemplate::parse(pattern_names::MD_WORKBENCH_SET).unwrap(),
+            object_name: NameTemplate::parse(pattern_names::MD_WORKBENCH_OBJECT).unwrap(),
             ranks: 4,
             sets: 2,
             objects: 0,

@@ -34,7 +34,7 @@ impl LockableMemory {
         }
     }
 
-    /// Takes bytes, if so many are left.
+    /// Takes bytes, if enough are left.
     pub(super) fn take(&self, len: usize) -> bool {
         let Some(left) = &self.left else {
             return true;

@@ -24,6 +24,7 @@ mod slots;
 use super::{Posix, SCHEME};
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
+use crate::posix::block_device::BlockDevice;
 use crate::posix::calls::SystemCalls;
 use crate::posix::thread_pool::ThreadPool;
 use crate::session::Target;
@@ -37,7 +38,6 @@ use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::{COMPLETION_DELAY, OpKind, WorkDirSpec};
 use ring::{Ring, RingSpec};
 use session::{PoolCall, PoolOperations, UringSession};
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ pub(crate) fn connect(
     Ok(UringPosix {
         depth: options
             .depth
-            .or_else(|| device_queue(&posix.root))
+            .or_else(|| queued_requests(&posix))
             .unwrap_or(DEFAULT_DEPTH),
         posix,
         kernel,
@@ -121,17 +121,9 @@ pub(crate) fn connect(
     })
 }
 
-/// Requests that the block device of a directory queues (`nr_requests`). More of them would each block
-/// a thread of the kernel.
-fn device_queue(dir: &OwnedFd) -> Option<u32> {
-    let device = rustix::fs::fstat(dir).ok()?.st_dev;
-    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let base = format!("/sys/dev/block/{major}:{minor}");
-    // A partition has the queue of its disk.
-    let read = |path: String| std::fs::read_to_string(path).ok();
-    let text = read(format!("{base}/queue/nr_requests"))
-        .or_else(|| read(format!("{base}/../queue/nr_requests")))?;
-    let requests: u32 = text.trim().parse().ok()?;
+/// Requests that the device under a work directory queues. More of them would each block a thread of the kernel.
+fn queued_requests(posix: &Posix) -> Option<u32> {
+    let requests = BlockDevice::of_dir(&posix.root)?.queued_requests()?;
     Some(requests.clamp(1, DEFAULT_DEPTH))
 }
 

@@ -35,7 +35,7 @@ fn a_disk_that_fills_up_while_files_are_made() {
     assert!(!place.exists() && small.dir.join("others").exists());
 }
 
-/// Files are created until there is no inode.
+/// Files are created until no inode is left.
 #[test]
 fn inodes_that_run_out() {
     needs_root!();
@@ -90,7 +90,7 @@ fn a_file_system_that_becomes_read_only() {
     assert_eq!(tree(&small.dir), Default::default());
 }
 
-/// Somebody removes the directory with all files.
+/// The directory with all files is removed during the run.
 #[test]
 fn a_directory_that_is_removed_under_the_run() {
     let bench = Bench::on_tmpfs();
@@ -105,7 +105,7 @@ fn a_directory_that_is_removed_under_the_run() {
 }
 
 /// A directory with another name is the same directory to a run that works in it: it goes on and removes its
-/// files. What has the old name meanwhile is somebody else's and stays, even if it is empty; the directory itself
+/// files. What has the old name meanwhile belongs to another program and stays, even if it is empty; the directory itself
 /// stays under its new name, which is noted.
 #[test]
 fn a_directory_that_is_renamed_under_the_run() {
@@ -246,7 +246,7 @@ fn a_device_that_is_gone() {
     assert_eq!(written(&device.bench), run);
 }
 
-/// A directory that a link of somebody else has replaced is not followed.
+/// A directory that another user's link has replaced is not followed.
 #[test]
 fn a_tree_whose_directory_becomes_a_link() {
     let bench = Bench::on_tmpfs();

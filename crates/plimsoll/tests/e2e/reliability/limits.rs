@@ -39,7 +39,7 @@ fn memory_that_runs_out() {
 #[test]
 fn descriptors_that_run_out() {
     let bench = Bench::on_tmpfs();
-    // Each worker opens files until there is no descriptor: opens of other numbers stay open.
+    // Each worker opens files until no descriptor is left: opens of other numbers stay open.
     let opens: String = (1..=60)
         .map(|n| format!("flowop openfile name=open{n},filesetname=s,fd={n}\n"))
         .collect();
@@ -65,7 +65,7 @@ fn descriptors_that_run_out() {
 #[test]
 fn threads_that_run_out() {
     needs_root!();
-    // Nobody's, so that no other process counts.
+    // The user `nobody`, of whom no other process runs.
     const UID: u32 = 4277;
     let bench = Bench::on_tmpfs();
     chown(bench.root(), Some(UID), Some(UID)).unwrap();

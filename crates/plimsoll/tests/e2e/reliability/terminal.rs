@@ -1,4 +1,4 @@
-//! Terminals that are closed, and pipes that nobody reads.
+//! Terminals that are closed, and pipes without a reader.
 
 use super::{READS_AND_WRITES, written};
 use crate::common::pty::VARIABLES;
@@ -123,7 +123,7 @@ fn a_full_pipe_on_standard_output() {
     assert_eq!(written(&bench), run);
 }
 
-/// Nobody reads it ever: three interrupts end the program.
+/// Its pipe is never read: three interrupts end the program.
 #[test]
 fn a_full_pipe_that_is_never_read() {
     let bench = Bench::on_tmpfs();

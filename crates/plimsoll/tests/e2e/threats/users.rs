@@ -194,7 +194,7 @@ fn sockets_of(pid: i32) -> HashSet<String> {
         .collect()
 }
 
-/// Ranks of one machine talk over sockets without a name: nobody else can connect to them.
+/// Ranks of one machine are connected by unnamed sockets, to which no other process can connect.
 #[test]
 fn ranks_of_a_machine_listen_nowhere() {
     let bench = Bench::on_tmpfs();
@@ -253,7 +253,7 @@ fn test_beds_in_a_place_of_others_are_refused() {
     }
 }
 
-/// Results are written under a name that nobody can foresee, and published under one that is free: what
+/// Results are written under an unpredictable name, and published under one that is free: what
 /// others have put there is neither followed nor replaced.
 #[test]
 fn results_replace_and_follow_nothing() {
