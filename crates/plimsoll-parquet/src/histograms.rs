@@ -1,6 +1,7 @@
 //! The table of histograms: a row for each bucket of an interval's distributions that has any sample.
 
 use crate::ParquetError;
+use crate::level::Level;
 use crate::run_facts::{self, OfRun, RunFacts};
 use crate::table::{Cell, Column, Table, column};
 use crate::windows::{WindowFacts, Windows};
@@ -59,6 +60,10 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
         column("clock_s", Cell::Real(|r| Some(r.clock_s))),
         column("length_s", Cell::Real(|r| Some(r.length_s))),
         column("time", Cell::Time(|r| r.run.time_us(r.clock_s))),
+        column(
+            "level",
+            Cell::Text(|r| Some(Level::of_name(&r.operation.1).name())),
+        ),
         column("operation", Cell::Text(|r| Some(&r.operation.0))),
         column("kind", Cell::Text(|r| Some(&r.operation.1))),
         column("latency_ns", Cell::Count(|r| Some(r.bucket.latency_ns))),

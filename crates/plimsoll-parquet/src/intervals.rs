@@ -1,6 +1,7 @@
 //! The table of intervals: a row for each line of `intervals.csv`.
 
 use crate::ParquetError;
+use crate::level::Level;
 use crate::run_facts::{self, OfRun, RunFacts};
 use crate::table::{Cell, Column, Table, column};
 use crate::windows::{WindowFacts, Windows};
@@ -52,6 +53,10 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
         column(
             "time",
             Cell::Time(|r| r.run.time_us(r.window.start_s? + r.line.start_s)),
+        ),
+        column(
+            "level",
+            Cell::Text(|r| Some(Level::of_name(&r.line.kind).name())),
         ),
         column("operation", Cell::Text(|r| Some(&r.line.operation))),
         column("kind", Cell::Text(|r| Some(&r.line.kind))),

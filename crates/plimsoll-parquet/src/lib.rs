@@ -5,12 +5,13 @@
 //!
 //! Modules, from the lowest: `table` (columns, and a file written by row groups), `run_facts` (the columns
 //! of a run) and `source` (the runs of results of any kind); `operations`, `intervals` and `histograms` are
-//! a table each, `windows` is what those of series have in common, and `files` makes all three or none.
+//! a table each, `windows` and `level` are what they have in common, and `files` makes all three or none.
 
 mod error;
 mod files;
 mod histograms;
 mod intervals;
+mod level;
 mod operations;
 mod run_facts;
 mod source;

@@ -1,6 +1,7 @@
 //! The table of operations: the figures of `run.json`.
 
 use crate::ParquetError;
+use crate::level::Level;
 use crate::run_facts::{self, OfRun, RunFacts};
 use crate::table::{Cell, Column, Table, column};
 use crate::windows::Part;
@@ -15,27 +16,6 @@ const NS_PER_MS: f64 = 1e6;
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
-
-/// What a row's figures are of.
-#[derive(Clone, Copy)]
-enum Level {
-    /// All operations that count.
-    Summary,
-    /// Operations of one name and kind.
-    Operation,
-    /// A procedure called on a server.
-    Procedure,
-}
-
-impl Level {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Summary => "summary",
-            Self::Operation => "operation",
-            Self::Procedure => "procedure",
-        }
-    }
-}
 
 /// The window, stage or rank that rows are of.
 #[derive(Clone)]
@@ -181,7 +161,14 @@ pub(crate) fn add(
         start_s: run.window_start_s,
         window_s: run.window_s,
     };
-    let figures = (&run.summary, &run.operations[..], &run.procedures[..]);
+    let figures = Figures {
+        summary: &run.summary,
+        rows: [
+            &run.operations,
+            &run.procedures,
+            run.completion_delay.as_slice(),
+        ],
+    };
     rows.extend(rows_of(facts, &whole, figures));
     for window in &run.earlier_windows {
         let scope = scope(Part::EarlierWindow, window, None);
@@ -197,29 +184,26 @@ pub(crate) fn add(
 }
 
 /// Figures of a window.
-type Figures<'a> = (&'a Summary, &'a [OperationFigures], &'a [OperationFigures]);
-
-fn figures_of(window: &Window) -> Figures<'_> {
-    (&window.summary, &window.operations, &window.procedures)
+struct Figures<'a> {
+    summary: &'a Summary,
+    rows: [&'a [OperationFigures]; 3],
 }
 
-fn rows_of(
-    facts: &Arc<RunFacts>,
-    scope: &Scope,
-    (summary, operations, procedures): Figures<'_>,
-) -> Vec<Row> {
-    let mut rows = vec![summary_row(facts, scope, summary)];
-    let levels = [
-        (Level::Operation, operations),
-        (Level::Procedure, procedures),
-    ];
-    for (level, figures) in levels {
-        rows.extend(
-            figures
-                .iter()
-                .map(|o| operation_row(facts, scope, level, o)),
-        );
+fn figures_of(window: &Window) -> Figures<'_> {
+    Figures {
+        summary: &window.summary,
+        rows: [
+            &window.operations,
+            &window.procedures,
+            window.completion_delay.as_slice(),
+        ],
     }
+}
+
+fn rows_of(facts: &Arc<RunFacts>, scope: &Scope, figures: Figures<'_>) -> Vec<Row> {
+    let mut rows = vec![summary_row(facts, scope, figures.summary)];
+    let all = figures.rows.into_iter().flatten();
+    rows.extend(all.map(|o| operation_row(facts, scope, o)));
     rows
 }
 
@@ -271,12 +255,12 @@ fn summary_row(facts: &Arc<RunFacts>, scope: &Scope, s: &Summary) -> Row {
     }
 }
 
-fn operation_row(facts: &Arc<RunFacts>, scope: &Scope, level: Level, o: &OperationFigures) -> Row {
+fn operation_row(facts: &Arc<RunFacts>, scope: &Scope, o: &OperationFigures) -> Row {
     let is_bound = o.is_at_least(o.latency.max_ms);
     Row {
         run: Arc::clone(facts),
         scope: scope.clone(),
-        level,
+        level: Level::of(o.kind),
         name: Some(foreign::escaped(&o.name).into_owned()),
         kind: Some(o.kind.to_string()),
         class: Some(class_name(o.class)),
@@ -354,7 +338,7 @@ fn rank_row(facts: &Arc<RunFacts>, scope: &Scope, o: &Operation, row: &RankRow) 
     Row {
         run: Arc::clone(facts),
         scope: scope.clone(),
-        level: Level::Operation,
+        level: Level::of(o.kind),
         name: Some(foreign::escaped(&o.name).into_owned()),
         kind: Some(o.kind.to_string()),
         class: Some(class_name(o.kind.class())),

@@ -21,6 +21,8 @@ pub struct RunFacts {
     pub source: RunSource,
     /// When it began, in microseconds since 1970; `None` if its results do not say.
     pub started_us: Option<i64>,
+    /// When its clock began, likewise; in results of earlier versions the same as when it began.
+    pub clock_started_us: Option<i64>,
     /// Name of the workload.
     pub workload: String,
     /// Its verdict.
@@ -48,11 +50,13 @@ impl RunFacts {
     #[must_use]
     pub fn of(run: &Run, source: &RunSource) -> Self {
         let text = |text: &str| foreign::escaped(text).into_owned();
-        let started: Option<jiff::Timestamp> = run.started_at.parse().ok();
+        let us = |time: &str| Some(time.parse::<jiff::Timestamp>().ok()?.as_microsecond());
+        let started_us = us(&run.started_at);
         Self {
             run_id: run_id(run),
             source: source.clone(),
-            started_us: started.map(jiff::Timestamp::as_microsecond),
+            started_us,
+            clock_started_us: run.clock_started_at.as_deref().map_or(started_us, us),
             workload: text(&run.workload),
             verdict: run.validity.verdict.to_string(),
             target: text(&run.target.url),
@@ -69,7 +73,9 @@ impl RunFacts {
     /// The time of day at these seconds of the run's clock, in microseconds since 1970; `None` if the
     /// clock is virtual.
     pub(crate) fn time_us(&self, clock_s: f64) -> Option<i64> {
-        let started = self.started_us.filter(|_| self.clock == ClockKind::Real)?;
+        let started = self
+            .clock_started_us
+            .filter(|_| self.clock == ClockKind::Real)?;
         let after = (clock_s * MICROS_PER_S).round();
         // A conversion of a float saturates, and the sum must not wrap.
         started.checked_add(after as i64)

@@ -39,6 +39,8 @@ pub struct MeasuredRun {
     pub lanes: u64,
     /// When the run began.
     pub started: SystemTime,
+    /// When its clock began; `None` in virtual time, and without a window.
+    pub clock_started: Option<SystemTime>,
     /// Windows in order; the last one is the result, of a pattern all of them are.
     pub windows: Vec<(WindowTotals, SystemUse)>,
     /// Figures of the simulated system in each window, by its number; none if the target is real.
@@ -92,6 +94,7 @@ impl MeasuredRun {
             clock: ClockKind::Real,
             lanes: 1,
             started,
+            clock_started: None,
             windows: vec![],
             simulated: vec![],
             ranks: 1,
@@ -181,6 +184,7 @@ impl Run {
             clock: m.clock,
             workers: m.plan.workers(),
             lanes: m.lanes,
+            clock_started_at: m.clock_started.map(|t| format!("{:.6}", timestamp(t))),
             window_start_s: last.start_s,
             window_number: last.number,
             first_done: last.first_done,
@@ -294,8 +298,11 @@ fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>
 
 /// An instant as RFC 3339 in UTC, to the millisecond.
 fn rfc3339(t: SystemTime) -> String {
-    let stamp = jiff::Timestamp::try_from(t).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    format!("{stamp:.3}")
+    format!("{:.3}", timestamp(t))
+}
+
+fn timestamp(t: SystemTime) -> jiff::Timestamp {
+    jiff::Timestamp::try_from(t).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// Rows that only count the opens which reads, writes and appends make on the way.

@@ -59,6 +59,11 @@ pub struct Run {
     pub workers: u64,
     /// Threads that drove them; 0 if they were never started.
     pub lanes: u64,
+    /// Time of day at which the run's clock began, of which times in seconds are counted: RFC 3339, in UTC. It begins
+    /// after what precedes the first phase, such as connecting to the target. Null in virtual time, and if nothing was
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_started_at: Option<String>,
     /// When the measured window opened, in seconds since the run's clock began.
     pub window_start_s: f64,
     /// Number of the measured window, from 1; 0 if nothing was measured.

@@ -1,12 +1,12 @@
 //! From the outcome of the engine to the results.
 
-use plimsoll_engine::Outcome;
+use plimsoll_engine::{Outcome, Window};
 use plimsoll_measure::WindowTotals;
 use plimsoll_plan::{Note, Plan};
 use plimsoll_results::{
     ClockKind, Environment, MeasuredRun, Percentiles, StartFigures, Target, VariableFigures,
 };
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Facts about a run besides its outcome.
 #[derive(Clone)]
@@ -35,6 +35,10 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
     let simulated = simulated.filter_map(|w| Some((w.totals.number, w.simulated.clone()?)));
     let simulated = simulated.collect();
     let hosts = outcome.windows.iter().map(|w| w.hosts.clone()).collect();
+    let clock_started = match metadata.clock {
+        ClockKind::Real => outcome.windows.last().and_then(clock_start),
+        ClockKind::Virtual => None,
+    };
     let windows = outcome.windows.into_iter();
     let stages = outcome.stages.into_iter();
     let variables = outcome.variables.into_iter();
@@ -49,6 +53,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         clock: metadata.clock,
         lanes: outcome.lanes as u64,
         started: metadata.started,
+        clock_started,
         windows: windows.map(|w| (w.totals, w.system)).collect(),
         simulated,
         ranks: metadata.ranks,
@@ -81,6 +86,12 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
             .collect(),
         environment: metadata.environment,
     }
+}
+
+/// When the clock began that a window was measured by.
+fn clock_start(window: &Window) -> Option<SystemTime> {
+    let since = Duration::from_nanos(window.totals.start);
+    window.started.checked_sub(since)
 }
 
 /// Reduces the figures of all ranks to those of this rank's workers.

@@ -78,6 +78,86 @@ fn tables_of_a_run_of_now_hold_what_it_measured() {
     assert!(percentiles >= 5, "{percentiles}");
 }
 
+/// Three windows: one that is measured, one that the workload drops, and the last, whose figures are those of the run.
+#[test]
+fn windows_before_the_last_and_dropped_ones_are_parts_of_their_own() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(
+        "define fileset name=f, path=files, size=4k, entries=20, prealloc
+         define process name=p { thread name=t, memsize=1m, instances=1 {
+           flowop statfile name=stat, filesetname=f } }
+         create files
+         create processes
+         stats clear
+         sleep 1
+         stats snap
+         stats clear
+         sleep 1
+         stats clear
+         sleep 1
+         stats snap
+         shutdown processes",
+    );
+    let run = bench
+        .run_in_work(&workload, &["--interval=200ms"])
+        .result(0);
+    let earlier: Vec<u32> = run.earlier_windows.iter().map(|w| w.number).collect();
+    assert_eq!((earlier, run.window_number), (vec![1], 3));
+    let results = load_tests::only_results(&bench);
+    assert_eq!(checked(&results).0, 1);
+    printed(tables(&bench, &[&results]));
+    let parts = "SELECT DISTINCT part, window_number, time IS NULL FROM 'tables/intervals.parquet' \
+                 ORDER BY window_number";
+    let expected = [
+        "earlier_window,1,False",
+        "dropped_window,2,True",
+        "run,3,False",
+    ];
+    assert_eq!(queried(&bench, parts), expected);
+    let parts = "SELECT DISTINCT part, window_number FROM 'tables/operations.parquet' ORDER BY 2";
+    assert_eq!(queried(&bench, parts), ["earlier_window,1", "run,3"]);
+}
+
+/// The clock begins after what precedes the first phase: by its times the window opens after the command that is run
+/// before the load has ended, and half a second before the event.
+#[test]
+fn times_of_day_are_those_of_the_clock() {
+    let bench = Bench::on_tmpfs();
+    let date = |name: &str| format!("date +%s.%N >{}", bench.path(name).display());
+    let (before, event) = (date("before"), format!("500ms sh {}", date("event")));
+    let more = [
+        "--set=nfiles=50",
+        "--time=1s",
+        "--allow-commands",
+        "--before",
+        &before,
+        "--event",
+        &event,
+    ];
+    let run = bench.run_in_work("varmail", &more).result(0);
+    let clock: jiff::Timestamp = run.clock_started_at.as_ref().unwrap().parse().unwrap();
+    let opened = clock.as_microsecond() as f64 / 1e6 + run.window_start_s;
+    let written = |name: &str| -> f64 {
+        let text = std::fs::read_to_string(bench.path(name)).unwrap();
+        text.trim().parse().unwrap()
+    };
+    let (before, event) = (written("before"), written("event"));
+    assert!(before < opened, "{before} {opened}");
+    assert!(event > opened + 0.499, "{event} {opened}");
+}
+
+#[test]
+fn completion_delays_are_a_level_of_their_own() {
+    if plimsoll_target::uring_unavailable().is_some() {
+        // What is refused then, `uring` tests.
+        return;
+    }
+    let bench = Bench::on_tmpfs();
+    let more = ["--io=uring", "--set", "nfiles=50", "--time=300ms"];
+    bench.run_in_work("varmail", &more).expect_code(0);
+    assert_eq!(checked(&load_tests::only_results(&bench)).0, 1);
+}
+
 #[test]
 fn curves_and_searches_have_a_load_in_every_row() {
     let bench = Bench::on_tmpfs();

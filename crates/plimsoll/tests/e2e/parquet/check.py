@@ -5,6 +5,7 @@ usage: check.py TABLES RESULTS PROGRAM
 """
 
 import csv
+import datetime
 import io
 import json
 import pathlib
@@ -87,6 +88,20 @@ def check_operations(run, document):
     counted = sum(r["ops"] for r in operations if r["class"] in ("io", "aio"))
     assert counted == summary["ops"], (counted, summary["ops"])
     assert sum(r["level"] == "procedure" for r in whole) == len(document["procedures"])
+    delays = [r for r in whole if r["level"] == "completion_delay"]
+    delay = document.get("completion_delay")
+    assert len(delays) == (delay is not None), delays
+    if delay is not None:
+        found_delay = (delays[0]["operation"], delays[0]["ops"], delays[0]["latency_p99_ms"])
+        assert found_delay == (delay["name"], delay["ops"], delay["latency"]["p99_ms"]), found_delay
+    kinds = {(r["kind"], r["level"]) for name in ("intervals", "histograms") for r in table(name, run)}
+    for kind, level in kinds:
+        beside = {"rpc": "procedure", "completion_delay": "completion_delay"}
+        assert level == beside.get(kind, "operation"), (kind, level)
+    windows = {w["number"] for w in document["earlier_windows"]}
+    earlier = [r for r in found if r["part"] == "earlier_window"]
+    assert {r["window_number"] for r in earlier} == windows
+    assert sum(r["level"] == "summary" for r in earlier) == len(windows)
     stages = {(r["stage"], r["iteration"]) for r in found if r["part"] == "stage"}
     assert stages == {(s["name"], s["iteration"]) for s in document["stages"]}
     for stage in document["stages"]:
@@ -99,8 +114,21 @@ def check_operations(run, document):
     return operations
 
 
-def check_intervals(run):
+def opened(document):
+    """When each window opened, in seconds of the run's clock, and what it is a part of; by its number."""
+    found = {w["number"]: (w["start_s"], "earlier_window") for w in document["earlier_windows"]}
+    if document["stages"]:
+        for stage in document["stages"]:
+            found[stage["window"]["number"]] = (stage["window"]["start_s"], "stage")
+    else:
+        found[document["window_number"]] = (document["window_start_s"], "run")
+    return found
+
+
+def check_intervals(run, document):
     """Checks the intervals against the file of the run."""
+    began = datetime.datetime.fromisoformat(document.get("clock_started_at") or document["started_at"])
+    windows = opened(document)
     with open(results / run / "intervals.csv", newline="", encoding="utf-8") as file:
         expected = list(csv.DictReader(file))
     found = table("intervals", run)
@@ -119,6 +147,13 @@ def check_intervals(run):
             if line["ops"] == "0" and column.endswith("_ms"):
                 value = ""
             same(value, row[column], (run, column))
+        start_s, part = windows.get(row["window_number"], (None, "dropped_window"))
+        assert row["part"] == part, (row["part"], part)
+        if start_s is None or document["clock"] == "virtual":
+            assert row["time"] is None, row["time"]
+        else:
+            expected_time = began + datetime.timedelta(seconds=start_s + row["start_s"])
+            assert abs((row["time"] - expected_time).total_seconds()) < 2e-6, (row["time"], expected_time)
 
 
 def logged(run):
@@ -193,7 +228,7 @@ def main():
         document, run_id = check_run(run)
         ids.add(run_id)
         operations = check_operations(run, document)
-        check_intervals(run)
+        check_intervals(run, document)
         compared += check_histograms(run, operations)
     assert len(ids) == len(runs), (ids, runs)
     print(f"{len(runs)} runs, {compared} percentiles")
