@@ -6,12 +6,15 @@
 //! - `terminal`: the terminal, which is as it was on every way out.
 //! - `capture`: what anything else writes to the terminal meanwhile, which comes after the screen.
 //! - `screen`: the thread that draws.
+//! - `ignored_signals`: signals that are no way out, because the parent process had them ignored.
 
 mod capture;
 mod draw;
+mod ignored_signals;
 mod screen;
 mod terminal;
 mod view;
 
+pub use ignored_signals::is_ignored;
 pub use screen::{LiveScreen, leave};
 pub use view::{CHART_SPAN, LiveView, Machine, OperationRow, Sample};

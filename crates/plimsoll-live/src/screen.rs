@@ -2,6 +2,7 @@
 
 use crate::capture::Capture;
 use crate::draw::{Palette, draw};
+use crate::ignored_signals::is_ignored;
 use crate::terminal::Terminal;
 use crate::view::{LiveView, Machine};
 use plimsoll_measure::system::Snapshot;
@@ -78,7 +79,8 @@ fn prepare_ways_out() -> io::Result<()> {
 }
 
 fn handle_stops() -> io::Result<()> {
-    let mut signals = Signals::new(FATAL_SIGNALS.iter().chain(&[SIGTSTP]))?;
+    let ways_out = FATAL_SIGNALS.into_iter().chain([SIGTSTP]);
+    let mut signals = Signals::new(ways_out.filter(|signal| !is_ignored(*signal)))?;
     let handle = move || {
         for signal in signals.forever() {
             if signal != SIGTSTP {

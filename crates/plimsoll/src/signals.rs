@@ -3,6 +3,7 @@
 use crate::console;
 use crate::exit::Exit;
 use plimsoll_engine::Stop;
+use plimsoll_live::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -302,30 +303,4 @@ pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> 
 /// Locks what a thread that panicked may have left locked.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether the parent process made the program ignore a signal.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    ignored_in(&status, signal)
-}
-
-/// Reads `SigIgn` of `/proc/PID/status` (proc_pid_status(5)): signal N is bit N - 1.
-fn ignored_in(status: &str, signal: i32) -> bool {
-    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok());
-    mask.unwrap_or(0) >> (signal - 1) & 1 == 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ignored_signals_are_read_from_the_status() {
-        let status = "Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000004001\n";
-        assert!(ignored_in(status, SIGHUP) && ignored_in(status, SIGTERM));
-        assert!(!ignored_in(status, SIGINT));
-        assert!(!ignored_in("", SIGHUP));
-    }
 }

@@ -236,6 +236,11 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
     let (code, text) = on.end();
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("varmail: valid"), "{text}");
+    // The terminal's line is cut, which its session is told: the run ends as after Ctrl-C.
+    let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 80, 24);
+    on.wait("the screen", measuring);
+    on.send(Signal::HUP);
+    assert_eq!(on.end().0, Some(130));
     // SIGTERM, and the third of three interrupts, which ends the program at once.
     let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 80, 24);
     on.wait("the screen", measuring);
@@ -271,6 +276,21 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
         let (code, text) = on.end();
         assert_eq!(code, None, "{signal:?}: {text}");
     }
+    // One that is ignored from the start, as in a job that a shell starts in the background.
+    let plimsoll = live_run(&bench, &["--time=60s"]);
+    let mut ignoring = Command::new("sh");
+    ignoring.args(["-c", "trap '' QUIT; exec \"$@\"", "sh"]);
+    ignoring
+        .arg(plimsoll.get_program())
+        .args(plimsoll.get_args());
+    ignoring.current_dir(plimsoll.get_current_dir().unwrap());
+    let on = OnScreen::begin(ignoring, 80, 24);
+    on.wait("the screen", measuring);
+    on.send(Signal::QUIT);
+    std::thread::sleep(Duration::from_millis(300));
+    on.wait("the screen still", measuring);
+    on.send(Signal::INT);
+    assert_eq!(on.end().0, Some(130));
     // A run that fails.
     let plimsoll = live_run(&bench, &["--time=60s", "--set=meanappendsize=4m"]);
     let mut limited = Command::new("prlimit");
@@ -369,6 +389,43 @@ fn each_load_of_a_curve_has_its_screen() {
         on.wait(load, |screen| {
             let first = screen.rows(0, 100).next().unwrap_or_default();
             screen.alternate_screen() && first.contains(load)
+        });
+    }
+    let (code, text) = on.end();
+    assert!(matches!(code, Some(0 | 3)), "{text}");
+}
+
+/// The runs of a search, and those of a profile.
+#[test]
+fn searches_and_profiles_have_a_screen_for_each_run() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["find", "vda", "--max-load=2", "--scale=0.001", "--live"]);
+    command.args(["--warmup=0s", "--time=1s", "--results=found"]);
+    command.arg(format!("--dir={}", bench.work().display()));
+    let on = OnScreen::begin(command, 100, 32);
+    on.wait("the first load", |screen| {
+        let first = screen.rows(0, 100).next().unwrap_or_default();
+        screen.alternate_screen() && first.contains("load 1")
+    });
+    let (code, text) = on.end();
+    // A busy machine may be too slow for a criterion.
+    assert!(matches!(code, Some(0 | 3)), "{text}");
+    assert!(text.contains("load"), "{text}");
+
+    let profile = "DEFAULTS {
+           description = \"on a screen\"; runtime = 2; dir = files; filesystem = local; nthreads = 1;
+           nfiles = 20; stats = results;
+         }
+         CONFIG first { function = generic; personality = varmail; }
+         CONFIG second { function = generic; personality = webserver; }
+";
+    std::fs::write(bench.path("screen.prof"), profile).unwrap();
+    let command = bench.plimsoll(["profile", "screen.prof", "--live", "--results=profiled"]);
+    let on = OnScreen::begin(command, 100, 32);
+    for workload in ["varmail", "webserver"] {
+        on.wait(workload, |screen| {
+            let first = screen.rows(0, 100).next().unwrap_or_default();
+            screen.alternate_screen() && first.contains(workload)
         });
     }
     let (code, text) = on.end();
