@@ -126,13 +126,15 @@ sanitize: ## run the tests of crates with unsafe code under AddressSanitizer
 # Version of cargo-mutants that .cargo/mutants.toml is written for.
 CARGO_MUTANTS_VERSION := 27.1.0
 # Packages whose code is changed: all take days. `make mutants MUTATE="-p plimsoll-points"`.
-MUTATE := $(addprefix -p plimsoll-,points measure mix plan lane ranks results wml) \
-	-f 'crates/plimsoll-engine/src/file_pool/*' -f 'crates/plimsoll-engine/src/worker/mix/*'
+MUTATE := $(addprefix -p plimsoll-,points measure mix plan lane ranks results wml)
+# Of the engine, only the choice of files and what a mix does: `make mutants MUTATE='$(MUTATE_ENGINE)'`.
+MUTATE_ENGINE := -p plimsoll-engine -f 'crates/plimsoll-engine/src/file_pool/*' -f 'crates/plimsoll-engine/src/worker/mix/*'
 
 mutants: ## change the code in every way that a test should notice (MUTATE=...)
 	@[ "$$(cargo mutants --version 2>/dev/null)" = "cargo-mutants $(CARGO_MUTANTS_VERSION)" ] || { \
 		echo "Install it: cargo install --locked cargo-mutants@$(CARGO_MUTANTS_VERSION)"; exit 1; }
 	cargo mutants --output $(TARGET) $(MUTATE)
+	$(if $(findstring command,$(origin MUTATE)),,cargo mutants --output $(TARGET)/engine-mutants $(MUTATE_ENGINE))
 
 # The newest LLVM of Debian that reads the profiles of the pinned compiler, whose LLVM has this number.
 COVERAGE_LLVM := 22

@@ -89,7 +89,7 @@ impl<'a> Caller<'a> {
             libc::SYS_symlinkat => self.path(a[1] as i32, a[2])?,
             #[cfg(target_arch = "x86_64")]
             libc::SYS_symlink => self.path(here, a[1])?,
-            // They promise less than `fsync` does of the files of interest.
+            // Others change no file, or put more on the device than is taken note of, such as `sync`.
             _ => None,
         };
         match touched {

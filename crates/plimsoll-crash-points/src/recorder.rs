@@ -95,8 +95,7 @@ impl Recorder {
         };
         let status = session.follow(&mut child, &listener);
         if status.is_err() {
-            let _ = child.kill();
-            let _ = child.wait();
+            seccomp::end(&mut child);
         }
         let recording = Recording {
             before,

@@ -1,11 +1,14 @@
 //! A filter by which the kernel asks this process before a program executes certain system calls.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, kill_process_group, pidfd_getfd, pidfd_open,
+};
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -80,6 +83,10 @@ pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
         };
         install(&program)
     };
+    // What fails between the filter and exec could not be reported: the write of the report would wait for an answer.
+    check_executable(command)?;
+    // All that it starts can be ended together with it.
+    command.process_group(0);
     // SAFETY: between fork and exec only system calls are made; the filter was built before.
     unsafe { command.pre_exec(install) };
     let mut child = command.spawn()?;
@@ -90,17 +97,47 @@ pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
         Ok(listener) => Ok((child, Listener(listener))),
         Err(e) => {
             // It would wait for an answer without end.
-            let _ = child.kill();
-            let _ = child.wait();
+            end(&mut child);
             Err(e.into())
         }
     }
 }
 
+/// Ends a program and what it has started.
+pub(crate) fn end(child: &mut Child) {
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.wait();
+}
+
+/// The file of a command that can be executed.
+fn check_executable(command: &Command) -> io::Result<()> {
+    let program = Path::new(command.get_program());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs: Vec<PathBuf> = match program.components().count() {
+        1 => std::env::split_paths(&path).collect(),
+        _ => vec![command.get_current_dir().unwrap_or(Path::new("")).into()],
+    };
+    let is_executable = |dir: &PathBuf| {
+        let file = dir.join(program);
+        file.is_file() && rustix::fs::access(&file, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    match dirs.iter().any(is_executable) {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("{} cannot be executed", program.display()),
+        )),
+    }
+}
+
 fn install(program: &libc::sock_fprog) -> io::Result<()> {
-    // SAFETY: both take numbers and a filter that lives; the descriptor of the second is ours.
+    // SAFETY: all take numbers and a filter that lives; the descriptor of the last is ours.
     let fd = unsafe {
-        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+        // The number must be possible before the filter is there.
+        if libc::dup2(libc::STDIN_FILENO, LISTENER) < 0
+            || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        {
             return Err(io::Error::last_os_error());
         }
         libc::syscall(

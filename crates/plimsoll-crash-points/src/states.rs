@@ -24,7 +24,7 @@ pub enum Names {
     Kept,
     /// None.
     Lost,
-    /// The number of the first ones in one directory; all of them elsewhere.
+    /// The first ones, up to this number, in one directory; all of them elsewhere.
     First(NodeId, usize),
     /// In one directory all but the one of this number, elsewhere all.
     AllBut(NodeId, usize),

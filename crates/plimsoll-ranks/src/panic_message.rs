@@ -1,5 +1,5 @@
-//! The message of a panic, which a rank on another machine sends to rank 0: its standard error is not read by
-//! anybody.
+//! The message of a panic, which a rank on another machine sends to rank 0: its standard error is shown only if
+//! the connection is lost.
 
 use std::panic::{self, PanicHookInfo};
 use std::sync::OnceLock;

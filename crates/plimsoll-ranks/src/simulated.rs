@@ -37,7 +37,7 @@ struct NetworkState {
     transit: BTreeMap<(u32, u32), VecDeque<FrameInTransit>>,
     /// Connections that carry nothing more, and since when.
     cuts: BTreeMap<(u32, u32), u64>,
-    /// Numbers of all frames so far, from which their delays follow.
+    /// Number of frames sent so far, from which their delays follow.
     frames: u64,
 }
 

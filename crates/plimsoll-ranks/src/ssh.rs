@@ -26,9 +26,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(9);
 const CONNECT_TIMEOUT_S: u32 = 8;
 /// Time in which the program arrives on a host; a cut line would keep the receiver for longer.
 const RECEIVE_TIMEOUT_S: u32 = 900;
-/// Maximum time without progress while the program is sent, and for the arrival of the last bytes and its start
-/// then.
-const COPY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time without progress while the program is sent.
+const SEND_TIMEOUT: Duration = Duration::from_secs(9);
+/// Time in which the last bytes of a program that was sent arrive over a slow line, are checked, and it starts.
+const COPY_START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for the rest of what a login shell prints.
 const BANNER_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time in which the last lines of an `ssh` that has ended arrive.
@@ -125,7 +126,7 @@ impl Remote {
         }
         let timeout = match group.copy {
             // The other side still receives and checks it.
-            Some(_) => COPY_TIMEOUT,
+            Some(_) => COPY_START_TIMEOUT,
             None => START_TIMEOUT,
         };
         let hello = self.read_hello(timeout)?;
@@ -167,7 +168,7 @@ impl Remote {
     }
 
     fn send_program(&mut self, copy: &ProgramCopy) -> Result<(), String> {
-        let timeout = self.socket.set_write_timeout(Some(COPY_TIMEOUT));
+        let timeout = self.socket.set_write_timeout(Some(SEND_TIMEOUT));
         timeout.map_err(|e| format!("host {}: {e}", self.name))?;
         match self.socket.write_all(&copy.bytes) {
             Ok(()) => Ok(()),
@@ -176,7 +177,7 @@ impl Remote {
                 Err(format!(
                     "host {}: no part of the program could be sent for {} s",
                     self.name,
-                    COPY_TIMEOUT.as_secs()
+                    SEND_TIMEOUT.as_secs()
                 ))
             }
             Err(_) => Err(self.early_end()),

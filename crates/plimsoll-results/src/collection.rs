@@ -62,8 +62,7 @@ impl<D: Collection> CollectionWriter<D> {
         let created_root = CreatedRoot::make(root)?;
         let hidden = StagingDir::create(root)?;
         write_new(&hidden.path().join(D::FILE), &document.to_json())?;
-        let path = publish(hidden.path(), root, name)?;
-        hidden.published(&path);
+        let path = publish(hidden, root, name)?;
         Ok(Self {
             _lock: lock(&path)?,
             dir: Directory::at(&path),

@@ -170,8 +170,7 @@ impl RunWriter {
         // As a whole, so that an existing file is always complete.
         replace(&hidden.join(RUN_FILE), &run.to_json())?;
         let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
-        let path = publish(&hidden, &self.root, &name)?;
-        self.dir.published(&path);
+        let path = publish(self.dir, &self.root, &name)?;
         Ok(RunDir::at(&path))
     }
 }

@@ -1,5 +1,6 @@
 //! Names and roots of results directories.
 
+use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, rename_to_free_name, sync_dir};
 use crate::{ResultsError, Verdict};
 use std::io;
@@ -28,21 +29,26 @@ impl Drop for CreatedRoot {
     }
 }
 
-/// Renames `hidden` to the first free name. When this returns, all of it is on the device if its files
+/// Renames a hidden directory to the first free name. When this returns, all of it is on the device if its files
 /// were.
-pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
+///
+/// # Errors
+/// [`ResultsError::Io`]. The directory keeps its final name if it is only not known whether the device has that.
+pub(crate) fn publish(dir: StagingDir, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
     // What has the name must have the files.
-    sync_dir(hidden).map_err(ResultsError::io("write", hidden))?;
+    sync_dir(dir.path()).map_err(ResultsError::io("write", dir.path()))?;
     for n in 1..=MAX_RUNS_PER_SECOND {
         let path = match n {
             1 => root.join(name),
             n => root.join(format!("{name}-{n}")),
         };
-        match rename_to_free_name(hidden, &path) {
+        match rename_to_free_name(dir.path(), &path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             renamed => {
-                let synced = renamed.and_then(|()| sync_dir(root));
-                synced.map_err(ResultsError::io("rename the results to", &path))?;
+                renamed.map_err(ResultsError::io("rename the results to", &path))?;
+                let synced = sync_dir(root);
+                dir.published(&path);
+                synced.map_err(ResultsError::io("write the directory of", &path))?;
                 return Ok(path);
             }
         }

@@ -136,8 +136,8 @@ pub(crate) fn can_be_finished(dir: &Path) -> bool {
         .any(|name| dir.join(name).is_file())
 }
 
-/// Removes hidden directories whose owners are gone and that no results can be made of. What cannot be removed stays: it is in
-/// nobody's way.
+/// Removes hidden directories whose owners are gone and that no results can be made of. What cannot be removed stays: it does no
+/// harm.
 fn remove_abandoned(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     for entry in entries {
@@ -184,7 +184,17 @@ pub(crate) fn is_unclaimed(dir: &Path) -> bool {
         entry.map_or(true, |entry| entry.file_name() != UNLOCKED_OWNER_FILE)
     };
     let is_empty = std::fs::read_dir(dir).is_ok_and(|mut entries| !entries.any(is_other));
-    is_empty && age().is_ok_and(|age| age >= UNCLAIMED_AGE)
+    is_empty && age().is_ok_and(|age| age >= UNCLAIMED_AGE) && !is_being_claimed(dir)
+}
+
+/// Whether a process holds the owner file that has no name yet: its system may be slow, or the clock of the server
+/// of its files behind.
+fn is_being_claimed(dir: &Path) -> bool {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(dir.join(UNLOCKED_OWNER_FILE));
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// The lock of a directory's owner file, if its owner does not hold it any more.

@@ -21,6 +21,7 @@
 //!   an address of the `loopback`); [`table`] is the list of them, and the trait that all implement;
 //! - `process` runs a server's process and waits until it is ready;
 //! - `relay` injects faults between a client and a server of version 4;
+//! - `machine` is a machine of its own network, whose line can be cut;
 //! - `executable` writes programs of tests;
 //! - `viewer` is an independent client, to check and change files;
 //! - `page_cache` tells which pages of a file are in memory;
@@ -30,6 +31,7 @@ mod executable;
 mod ganesha;
 mod knfsd;
 mod loopback;
+mod machine;
 mod namespace;
 mod needs_root;
 mod nfs3_server;
@@ -46,6 +48,7 @@ pub use executable::write_executable;
 pub use ganesha::{Fsal, Ganesha, GaneshaOptions, MEM_FILE};
 pub use knfsd::Knfsd;
 pub use loopback::ClosedPort;
+pub use machine::Machine;
 #[doc(hidden)]
 pub use needs_root::is_run_as_root;
 pub use nfs3_server::Nfs3Server;

@@ -28,9 +28,11 @@ fn main() -> ExitCode {
     let last = Duration::from_secs(arguments.seconds);
     let mut done = 0;
     for seed in arguments.seed.. {
-        if arguments.count.is_some_and(|count| done >= count)
-            || (arguments.count.is_none() && begun.elapsed() >= last)
-        {
+        let is_enough = match arguments.count {
+            Some(count) => done >= count,
+            None => begun.elapsed() >= last,
+        };
+        if is_enough {
             break;
         }
         let scenario = Scenario::draw(seed);

@@ -20,7 +20,9 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
     let mut add = |change: &dyn Fn(&mut Scenario)| {
         let mut scenario = from.clone();
         change(&mut scenario);
-        if scenario != *from {
+        // A rank without workers is refused, which breaks the same rules.
+        let has_work = scenario.workload.workers() >= u64::from(scenario.ranks);
+        if scenario != *from && has_work {
             all.push(scenario);
         }
     };

@@ -185,8 +185,8 @@ impl HostArgs {
         let named = entries.iter().filter_map(|e| e.program.as_deref());
         if let Some(own) = named.chain([program]).find(|p| p.starts_with('~')) {
             return Err(CommandError::usage(format!(
-                "the program {own}: a ~ is not replaced there: expected a path from /, or from the home directory \
-                 as bin/plimsoll"
+                "the program {own}: `~` is not expanded on a host: expected an absolute path, or one relative to \
+                 the home directory, such as bin/plimsoll"
             )));
         }
         let variable = || {
@@ -276,10 +276,42 @@ impl RankArgs {
                     "host {name}: its target {own} is of another kind than {target}"
                 )));
             }
-            if plimsoll_target::uses_uring(own) && !plimsoll_target::uses_uring(target) {
+        }
+        Ok(())
+    }
+
+    /// Refuses hosts whose own target chooses another way to execute system calls than that of the run, which all
+    /// ranks share; `target`: that of the run, as [`io_choice::target_of`] has it.
+    ///
+    /// # Errors
+    /// The first of these hosts.
+    pub fn check_io(&self, target: &str) -> Result<(), CommandError> {
+        if place().is_some() || !self.hosts.is_given() {
+            return Ok(());
+        }
+        let uses_uring = plimsoll_target::uses_uring(target);
+        for entry in self.hosts.entries()? {
+            let Some(own) = &entry.target else {
+                continue;
+            };
+            let options = own.split_once('?').map_or("", |(_, options)| options);
+            let names_io = options.split('&').any(|option| option.starts_with("io="));
+            let (differs, expected) = match uses_uring {
+                true => (
+                    names_io && !plimsoll_target::uses_uring(own),
+                    "io=uring or no io=, or --io sync",
+                ),
+                false => (plimsoll_target::uses_uring(own), "--io uring"),
+            };
+            if differs {
+                let way = if uses_uring {
+                    "system calls"
+                } else {
+                    "io_uring"
+                };
                 return Err(CommandError::usage(format!(
-                    "host {name}: its target {own} uses io_uring, which is chosen for all ranks: expected --io \
-                     uring"
+                    "host {}: its target {own} uses {way}, and all ranks use the same: expected {expected}",
+                    entry.name()
                 )));
             }
         }

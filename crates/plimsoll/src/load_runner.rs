@@ -322,6 +322,7 @@ pub fn run_on_all_ranks<W>(
     let config = communicator.run_on_root_and_broadcast(|| {
         let ready = begin(&communicator)?;
         how.ranks.check_target(&ready.config.target)?;
+        how.ranks.check_io(&ready.config.target)?;
         open = Some(ready.open);
         Ok(ready.config)
     })?;

@@ -60,7 +60,7 @@ impl KeptCommands {
             .map(|c| format!("`{}`", foreign::escaped(c)))
             .collect();
         Err(CommandError::usage(format!(
-            "the results in {} have commands, which whoever made them wrote: {}. Allow them with \
+            "the results in {} contain commands that --resume would run: {}. If you trust their author, add \
              --allow-commands",
             dir.display(),
             shown.join(", ")

@@ -18,7 +18,10 @@ const RESULTS_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// standard input.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval at which it checks whether they are written.
+/// Maximum time for which a command that is interrupted waits until its file is removed.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Interval at which it checks whether that is done.
 const WRITE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// State of the program, for the messages of interrupts.
@@ -52,7 +55,7 @@ static END: Mutex<()> = Mutex::new(());
 static RESULTS_LOCK: Mutex<()> = Mutex::new(());
 
 fn status() -> MutexGuard<'static, InterruptStatus> {
-    STATUS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&STATUS)
 }
 
 /// Notes the start of a run with results in this directory; the command `clean` removes its files.
@@ -66,7 +69,7 @@ pub fn note_run_begin(results: &Path, clean: Option<String>) {
 
 /// Keeps the program from ending until the guard is dropped, because results are being written.
 pub fn hold_results() -> MutexGuard<'static, ()> {
-    RESULTS_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&RESULTS_LOCK)
 }
 
 /// Notes that the results are complete.
@@ -93,7 +96,7 @@ pub fn ends() {
 }
 
 fn take_end() {
-    std::mem::forget(END.lock().unwrap_or_else(PoisonError::into_inner));
+    std::mem::forget(lock(&END));
 }
 
 /// Notes whether files are being removed.
@@ -286,9 +289,16 @@ pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> 
     }
     let work = move || {
         if signals.forever().next().is_some() {
-            if let Some(path) = lock(&file).take() {
-                // It may have been removed this instant.
-                let _ = std::fs::remove_file(path);
+            // The file system may hang, in which the file is being created or removed.
+            let removal = std::thread::spawn(move || {
+                if let Some(path) = lock(&file).take() {
+                    // It may have been removed this instant.
+                    let _ = std::fs::remove_file(path);
+                }
+            });
+            let begin = Instant::now();
+            while !removal.is_finished() && begin.elapsed() < REMOVAL_TIMEOUT {
+                std::thread::sleep(WRITE_POLL_INTERVAL);
             }
             take_end();
             std::process::exit(Exit::Interrupted as i32);

@@ -13,7 +13,14 @@ pub fn run(data: &[u8]) {
     let shown = String::from_utf8_lossy(&body);
     assert!(!parts.status.is_server_error(), "{}: {shown}", parts.status);
     let headers = &parts.headers;
-    for name in ["content-security-policy", "x-content-type-options"] {
-        assert!(headers.contains_key(name), "{name} is missing");
+    let value = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+    assert_eq!(value("x-content-type-options"), Some("nosniff"));
+    let policy = value("content-security-policy").unwrap_or_default();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    for other in ["http:", "https:", "*", "'unsafe-eval'"] {
+        assert!(!policy.split([' ', ';']).any(|word| word == other), "{policy}");
+    }
+    for foreign in ["<script src=\"http", "<script src=\"//"] {
+        assert!(!shown.contains(foreign), "{shown}");
     }
 }

@@ -1,16 +1,12 @@
-//! `live.json`: any bytes are read, or refused. What is read comes back from what is written of it, and is
-//! shown. Inputs that begin with a digit are edits of a sample.
+//! `live.json`: any bytes are read, or refused. What is read comes back from what is written of it.
+//! Inputs that begin with a digit are edits of a sample.
 
 use crate::documents::read;
 use plimsoll_results::LiveRun;
-use std::hint::black_box;
 
-/// Reads a document and shows it.
+/// Reads a document.
 pub fn run(data: &[u8]) {
-    let Some(live) = read::<LiveRun>(data, SAMPLE) else {
-        return;
-    };
-    black_box(&live.events);
+    let _ = read::<LiveRun>(data, SAMPLE);
 }
 
 /// The document that is edited.

@@ -198,6 +198,10 @@ impl<'a> Lowerer<'a> {
         if text.len() <= MAX_TEXT_BYTES {
             return Ok(LoweredValue::Text(text));
         }
+        self.text_too_long(span)
+    }
+
+    fn text_too_long<T>(&mut self, span: Span) -> LowerResult<T> {
         let message = format!("a text has at most {MAX_TEXT_BYTES} bytes, with its variables");
         self.fail(span, message, "would be longer")
     }
@@ -206,7 +210,7 @@ impl<'a> Lowerer<'a> {
         let mut out = String::new();
         for piece in pieces {
             if out.len() > MAX_TEXT_BYTES {
-                self.bounded_text(std::mem::take(&mut out), span)?;
+                return self.text_too_long(span);
             }
             match piece {
                 Piece::Plain(text) => out.push_str(text),

@@ -159,10 +159,12 @@ fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
     let failed = |e| CommandError::usage(format!("--dir {}: {e}", dir.display()));
     let builder = tempfile::Builder::new()
         .prefix(".plimsoll-check-")
-        // The user of another machine may be another one, and the server may map its root to `nobody`.
-        .permissions(Permissions::from_mode(0o644))
         .tempfile_in(dir);
     let mut file = builder.map_err(failed)?;
+    // Whatever the umask: the user of another machine may be another one, and the server may map its root to
+    // `nobody`.
+    let readable = Permissions::from_mode(0o644);
+    file.as_file().set_permissions(readable).map_err(failed)?;
     // Another directory does not have this name, whose random part is repeated in the file.
     let name = PathBuf::from(file.path().file_name().expect("a file has a name"));
     let contents = format!("{} {}", std::process::id(), name.display());

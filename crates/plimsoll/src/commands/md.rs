@@ -46,6 +46,8 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         let (options, _) = options(args)?;
         args.ranks.check_target(&options.target)?;
         let plan = plan(args, &options, ranks)?;
+        args.ranks
+            .check_io(&io_choice::target_of(&options.target, &plan))?;
         args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok(plan)

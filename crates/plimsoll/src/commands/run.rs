@@ -27,7 +27,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     let hooks = || args.manner.hooks.hooks(args.workload.how.allow_commands);
     let plan = communicator.run_on_root_and_broadcast(|| {
         hooks()?;
-        workload::plan(&args.workload)
+        let plan = workload::plan(&args.workload)?;
+        let target = workload::settings(&args.workload.how, &plan).target;
+        args.manner.ranks.check_io(&target)?;
+        Ok(plan)
     })?;
     let context = RunContext {
         communicator: &communicator,

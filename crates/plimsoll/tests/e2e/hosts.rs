@@ -10,6 +10,7 @@ use std::process::Command;
 
 mod check;
 mod copy;
+mod networks;
 mod places;
 mod profiles;
 

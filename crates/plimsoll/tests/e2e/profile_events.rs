@@ -100,7 +100,7 @@ fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
     };
     // Whoever made the results wrote the command.
     let refused = resume(&[]).refusal();
-    let shown = refused.contains("have commands") && refused.contains("--allow-commands");
+    let shown = refused.contains("contain commands") && refused.contains("--allow-commands");
     assert!(shown, "{refused}");
     assert_eq!(lines(), [one, one, two, two]);
     assert!(matches!(resume(&["--allow-commands"]).code, Some(0 | 3)));

@@ -6,7 +6,7 @@ use crate::load_runner::{LoadTestArgs, LoadTestConfig, PreparedRun, files_of, ra
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::show_duration;
 use plimsoll_points::Search;
-use plimsoll_results::{FindWriter, LoadSearch, SearchRuns, SearchSettings, SearchState};
+use plimsoll_results::{FindDir, FindWriter, LoadSearch, SearchRuns, SearchSettings, SearchState};
 use std::time::{Duration, SystemTime};
 
 /// Fraction of the highest load at which a search without `--start-load` begins.
@@ -15,8 +15,11 @@ const DEFAULT_START_DIVISOR: u64 = 8;
 /// Prepares the search; rank 0 calls this.
 pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<PreparedRun<FindWriter>, CommandError> {
     if let Some(dir) = &args.resume {
+        // As it was left: the last run may be published and not listed, and then only the rest of the search is
+        // missing, which is the report and the removal of files.
+        let left = FindDir::at(dir).read().map_err(CommandError::usage)?;
+        let can_resume = left.can_resume();
         let writer = FindWriter::resume(dir).map_err(CommandError::usage)?;
-        let can_resume = writer.document().can_resume();
         let allowed = args.how.allow_commands;
         let config = LoadTestConfig::resume(&writer, can_resume, ranks, None, allowed)?;
         return Ok(PreparedRun::new(config, move || Ok(writer)));

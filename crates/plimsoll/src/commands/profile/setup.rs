@@ -78,6 +78,7 @@ fn check_hosts(args: &ProfileArgs, results: &ProfileResults) -> Result<(), Comma
     let ranks = &args.manner.ranks;
     for case in results.cases.iter().filter(|case| case.is_missing()) {
         ranks.check_target(&case.target)?;
+        ranks.check_io(&case.target)?;
     }
     ranks.check_filesystems(&results.filesystems())
 }

@@ -1,9 +1,9 @@
 //! Real servers of ssh: one that an ordinary user may run, with keys of its own.
 
 use crate::common::Bench;
-use plimsoll_test_servers::write_executable;
+use plimsoll_test_servers::{Machine, write_executable};
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,7 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 pub struct Sshd {
     child: Child,
     dir: PathBuf,
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// Value of the variable of the processes below it.
     id: String,
 }
@@ -32,10 +32,26 @@ impl Sshd {
 
     /// A server with more lines of configuration.
     pub fn with(bench: &Bench, more: &str) -> Self {
+        if rustix::process::geteuid().is_root() {
+            // Where a server that root starts puts processes without rights.
+            std::fs::create_dir_all("/run/sshd").unwrap();
+        }
+        Self::launch(bench, more, None)
+    }
+
+    /// A server on another machine.
+    pub fn on(bench: &Bench, machine: &Machine) -> Self {
+        Self::launch(bench, "", Some(machine))
+    }
+
+    fn launch(bench: &Bench, more: &str, machine: Option<&Machine>) -> Self {
         let number = STARTED.fetch_add(1, Ordering::Relaxed) as u8;
         let pid = std::process::id();
-        // A loopback address that no other process of these tests uses.
-        let address = Ipv4Addr::new(127, 1 + (pid >> 8) as u8 % 250, pid as u8, 1 + number);
+        let address = machine.map_or_else(
+            // A loopback address that no other process of these tests uses.
+            || Ipv4Addr::new(127, 1 + (pid >> 8) as u8 % 250, pid as u8, 1 + number).into(),
+            Machine::address,
+        );
         let id = format!("{pid}-{number}");
         let dir = bench.path(&format!("sshd-{number}"));
         std::fs::create_dir(&dir).unwrap();
@@ -54,12 +70,18 @@ impl Sshd {
             bench.path("remote-tmp").display()
         );
         std::fs::write(dir.join("sshd_config"), config).unwrap();
-        if rustix::process::geteuid().is_root() {
-            // Where a server that root starts puts processes without rights.
-            std::fs::create_dir_all("/run/sshd").unwrap();
-        }
         let log = std::fs::File::create(dir.join("log")).unwrap();
-        let child = Command::new("/usr/sbin/sshd")
+        const SERVER: &str = "/usr/sbin/sshd";
+        let mut command = match machine {
+            None => Command::new(SERVER),
+            Some(machine) => {
+                let script = format!("mkdir /run/sshd; exec {SERVER} \"$@\"");
+                let mut shell = machine.shell(&script).unwrap_or_else(|e| panic!("{e}"));
+                shell.arg("sh");
+                shell
+            }
+        };
+        let child = command
             .args(["-D", "-e", "-f"])
             .arg(dir.join("sshd_config"))
             .stdin(Stdio::null())

@@ -94,7 +94,7 @@ fn what_cannot_be_checked_is_refused() {
         ),
         (
             ["--hosts-file=hosts", "--ssh=false"],
-            "a ~ is not replaced there",
+            "`~` is not expanded on a host",
         ),
     ] {
         let said = Ended::of(bench.plimsoll([&["hosts", "check"][..], &args].concat())).refusal();

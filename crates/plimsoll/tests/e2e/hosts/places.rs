@@ -66,6 +66,14 @@ fn io_applies_to_hosts_with_their_own_target() {
         // A host of the same kernel has none either: nothing more can be seen.
         return;
     }
+    // The same choice in both places, with an option of the host's own; and another one.
+    run("posix:?io=uring&depth=64", &["--io=uring"]).result(0);
+    let said = run("posix:?io=sync", &["--io=uring"]).refusal();
+    assert!(
+        said.contains("its target posix:?io=sync uses system calls"),
+        "{said}"
+    );
+    std::fs::remove_dir_all(bench.results()[0].path()).unwrap();
     run("posix", &["--io=uring"]).result(0);
     let dir = &bench.results()[0];
     for rank in 0..2 {
