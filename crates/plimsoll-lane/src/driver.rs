@@ -91,7 +91,8 @@ impl<'a, 'f> Driver<'a, 'f> {
             self.take_background_tasks();
             // Only those that are ready now: workers that keep waking themselves or each other must
             // not delay timers, descriptors and the deadline for the rest.
-            for _ in 0..self.ready.len() {
+            for left in (0..self.ready.len()).rev() {
+                self.state.has_ready_tasks.set(left > 0);
                 let task = self.ready.pop_front().expect("polling takes none away");
                 self.poll(task);
             }

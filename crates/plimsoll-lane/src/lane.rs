@@ -167,6 +167,13 @@ impl Lane {
         self.state.current.get()
     }
 
+    /// Whether other tasks are polled after the current one before the lane lets its source of completions take a turn.
+    #[inline]
+    #[must_use]
+    pub fn has_ready_tasks(&self) -> bool {
+        self.state.has_ready_tasks.get()
+    }
+
     /// Adds the events of `source` to those of the lane, as long as it lives.
     ///
     /// # Panics

@@ -37,6 +37,8 @@ pub(crate) struct LaneState {
     pub(crate) timers: RefCell<EventQueue<u32>>,
     /// The task that is being polled.
     pub(crate) current: Cell<u32>,
+    /// Whether other tasks are polled after the current one before the lane looks at timers and completions.
+    pub(crate) has_ready_tasks: Cell<bool>,
     /// Operations that the current task may still do before others get their turn.
     pub(crate) poll_budget: Cell<u32>,
     pub(crate) is_single_worker: Cell<bool>,
@@ -63,6 +65,7 @@ impl LaneState {
             waker,
             timers: RefCell::default(),
             current: Cell::new(0),
+            has_ready_tasks: Cell::new(false),
             poll_budget: Cell::new(0),
             is_single_worker: Cell::new(true),
             stores_target: RefCell::default(),

@@ -288,28 +288,48 @@ fn seconds_of(time: SystemTime) -> f64 {
 /// What was found, as a line.
 fn line(host: &str, report: &HostReport, has_dir: bool) -> String {
     let facts = &report.facts;
-    let ahead = report.clock_ahead_s;
-    let clock = format!(
-        "clock {} {}",
-        inline_latency(ahead.abs() * 1e3),
-        if ahead < 0.0 { "behind" } else { "ahead" }
-    );
-    let remark = match ahead.abs() > MAX_CLOCK_DIFFERENCE.as_secs_f64() {
-        true => {
-            " (warning: synchronise it, so that logs can be compared; runs do not depend on it)"
-        }
-        false => "",
-    };
+    let clock = clock(report.clock_ahead_s);
     let dir = match &facts.dir {
         Err(e) => format!("; {e}"),
         Ok(()) if has_dir => "; the same work directory".into(),
         Ok(()) => String::new(),
     };
     format!(
-        "host {host}: {} with {}, version {}; round trip {}, {clock}{remark}{dir}\n",
+        "host {host}: {} with {}, version {}; round trip {}, {clock}{dir}\n",
         facts.name,
         counted(facts.processors as u64, "processor", "processors"),
         env!("CARGO_PKG_VERSION"),
         inline_latency(report.round_trip.as_secs_f64() * 1e3),
     )
+}
+
+/// How far a clock is ahead, which is given in seconds, with a warning if that is much.
+fn clock(ahead_s: f64) -> String {
+    let warning = match ahead_s.abs() > MAX_CLOCK_DIFFERENCE.as_secs_f64() {
+        true => {
+            " (warning: synchronise it, so that logs can be compared; runs do not depend on it)"
+        }
+        false => "",
+    };
+    let side = if ahead_s < 0.0 { "behind" } else { "ahead" };
+    format!(
+        "clock {} {side}{warning}",
+        inline_latency(ahead_s.abs() * 1e3)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_differ_much_get_a_warning() {
+        assert_eq!(clock(0.0004), "clock 400 µs ahead");
+        assert_eq!(clock(-0.99), "clock 990 ms behind");
+        let warned = clock(-2.5);
+        assert!(
+            warned.starts_with("clock 2.5 s behind (warning: synchronise it"),
+            "{warned}"
+        );
+    }
 }

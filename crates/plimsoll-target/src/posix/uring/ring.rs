@@ -34,8 +34,8 @@ const QUEUE_ENTRIES: u32 = 128;
 /// Completions of wakeups, registrations and cancellations besides those of operations.
 const SPARE_COMPLETIONS: u32 = 64;
 
-/// Operations of a lane up to which each is submitted as soon as it is queued: the device has little to do,
-/// and would be idle until the end of the lane's turn.
+/// Operations of a lane up to which each is submitted as soon as it is queued, unless the lane's turn ends now: the
+/// device has little to do, and would be idle until the end of the turn.
 const PROMPT_DEPTH: u32 = 64;
 
 /// With more operations, queued entries that are submitted together: each submission costs processor time.
@@ -153,6 +153,7 @@ impl Ring {
         if self.in_flight.get() < self.depth {
             self.in_flight.set(self.in_flight.get() + 1);
             self.push(&entry);
+            self.submit_early();
         } else {
             self.backlog.borrow_mut().push_back(entry);
         }
@@ -187,15 +188,30 @@ impl Ring {
         if !is_queued {
             // The kernel takes nothing before completions are taken, or for want of memory.
             unqueued.push_back(entry.clone());
+        }
+    }
+
+    /// Submits what is queued before the end of the lane's turn, if that is worth a system call of its own.
+    #[inline]
+    fn submit_early(&self) {
+        if !self.lane.has_ready_tasks() {
             return;
         }
         let is_prompt = self.in_flight.get() <= PROMPT_DEPTH;
         let enough = if is_prompt { 1 } else { SUBMIT_BATCH };
-        if io.submission().len() >= enough {
-            // What is not taken now is submitted at the end of the turn.
-            let _ = io.submit();
-            self.is_unsubmitted.set(!io.submission().is_empty());
+        let queued = self.io.borrow_mut().submission().len();
+        if queued >= enough {
+            self.submit();
         }
+    }
+
+    /// Submits what is queued. What is not taken now is submitted at the end of the turn.
+    #[inline]
+    fn submit(&self) {
+        let mut io = self.io.borrow_mut();
+        let _ = io.submit();
+        let is_all = io.submission().is_empty() && self.unqueued.borrow().is_empty();
+        self.is_unsubmitted.set(!is_all);
     }
 
     /// Registers a file, which is done before whatever is started next.
@@ -417,13 +433,15 @@ impl Ring {
         let submitted = self.submission_time();
         while self.in_flight.get() < self.depth {
             let Some(entry) = self.backlog.borrow_mut().pop_front() else {
-                return;
+                break;
             };
             let number = entry.get_user_data() as u32;
             self.slots.borrow_mut().set_submitted(number, submitted);
             self.in_flight.set(self.in_flight.get() + 1);
             self.push(&entry);
         }
+        // The tasks that completions made ready are polled before the next turn.
+        self.submit();
     }
 
     /// Gives up an operation whose worker is gone.
@@ -538,3 +556,6 @@ impl Drop for Operation<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,10 +158,13 @@ fn go_on(
     (expected, state): (&[String], &CrashState),
 ) -> Checked {
     let shown = dir.to_str().unwrap();
+    let listed = (subject.figures)(dir)?;
     match subject.command {
         Some(command) if is_by_program(state) => {
             let ended = call(bench, &[command, "--resume", shown])?;
+            // Only if nothing was left to list.
             let is_complete = ended.code == Some(2) && ended.stderr.contains("is complete");
+            let is_complete = is_complete && listed == expected;
             ensure(ended.code == Some(0) || is_complete, || {
                 format!("--resume ended with {:?}: {}", ended.code, ended.stderr)
             })?;

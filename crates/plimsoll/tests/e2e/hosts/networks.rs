@@ -85,6 +85,11 @@ fn machines_of_two_networks_run_together() {
         );
         let names: Vec<&str> = run.hosts.iter().map(|h| h.host.as_str()).collect();
         assert_eq!(names[1..], ["a", "b"]);
+        // Each machine has processors, of which its ranks used some, and a network of its own.
+        for host in &run.hosts {
+            assert!(host.cpu_s > 0.0, "{host:?}");
+            assert!(host.machine_busy.is_some_and(|busy| busy > 0.0), "{host:?}");
+        }
         let starts = run.starts.unwrap();
         assert!(starts.round_trip_ms >= 50.0, "{starts:?}");
         starts.spread_ms
@@ -94,6 +99,18 @@ fn machines_of_two_networks_run_together() {
     spreads.sort_by(f64::total_cmp);
     assert!(spreads[2] < MAX_SPREAD_MS, "{spreads:?}");
     assert_eq!(tree(&bench.work()).0.len(), 0);
+    // What the ranks of a machine said passed its network while they ran for a second.
+    let args = [
+        "--time=1s",
+        "--interval=100ms",
+        "--target=null:?latency=1ms",
+        "--set=nthreads=4",
+    ];
+    let run = Ended::of(run_on(&bench, &ssh, "a,b", "fileserver", &args)).result(0);
+    for host in &run.hosts[1..] {
+        assert!(host.sent_bytes.is_some_and(|n| n > 0), "{host:?}");
+        assert!(host.received_bytes.is_some_and(|n| n > 0), "{host:?}");
+    }
     hosts.iter().for_each(|host| drop(host.sshd.await_ranks(0)));
 }
 

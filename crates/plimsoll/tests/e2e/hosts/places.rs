@@ -1,8 +1,8 @@
 //! Hosts with their own names of directories and targets.
 
 use super::SERVER;
-use crate::common::Bench;
 use crate::common::sshd::Sshd;
+use crate::common::{Bench, Ended};
 use crate::ranks::of_rank;
 use std::path::Path;
 
@@ -27,6 +27,42 @@ fn a_host_may_have_its_own_names_of_places() {
     assert_eq!((run.ranks, run.summary.ops), (3, 1200));
     let names: Vec<&str> = run.hosts.iter().map(|h| h.host.as_str()).collect();
     assert_eq!(names[1..], ["server-1", "server-2"]);
+    // The same place for each command that runs workloads.
+    let at_place = format!(
+        "server-1 dir={} program={program}\n",
+        elsewhere.join("work").display()
+    );
+    std::fs::write(bench.path("hosts"), at_place).unwrap();
+    let place = [
+        "--hosts-file=hosts",
+        "--ssh",
+        &sshd.ssh(),
+        "--dir=work",
+        "--results=others",
+    ];
+    let vda = ["vda", "--scale=0.001", "--warmup=0s", "--time=500ms"];
+    std::fs::write(
+        bench.path("one.prof"),
+        "DEFAULTS { runtime = 1; dir = work; filesystem = n; nthreads = 2; stats = s; }\n\
+         CONFIG one { personality = randomread; function = generic; filesize = 1m; }\n",
+    )
+    .unwrap();
+    let commands: [&[&str]; 4] = [
+        &["md", "-P=20", "-D=2", "-I=10", "-R=1", "-S=3000"],
+        &[&["curve", "--load=2"], &vda[..]].concat(),
+        &[&["find", "--max-load=2", "--start-load=2"], &vda[..]].concat(),
+        &["profile", "one.prof"],
+    ];
+    for command in commands {
+        let ended = Ended::of(bench.plimsoll(command.iter().chain(&place)));
+        // A busy machine may be too slow for a criterion, which is not what is tested.
+        assert!(
+            matches!(ended.code, Some(0 | 3)),
+            "{command:?}: {}",
+            ended.stderr
+        );
+        assert!(!bench.work().exists(), "{command:?}");
+    }
     let said = hosts(&bench.path("not-shared")).refusal();
     assert!(said.contains("host server-1: the work directory") && said.contains("all ranks share"));
 }
