@@ -15,7 +15,6 @@ use crate::{PLAN_SCHEMA, RelPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Everything that determines a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

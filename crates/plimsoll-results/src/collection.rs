@@ -62,7 +62,8 @@ impl<D: Collection> CollectionWriter<D> {
         let created_root = CreatedRoot::make(root)?;
         let hidden = StagingDir::create(root)?;
         write_new(&hidden.path().join(D::FILE), &document.to_json())?;
-        let path = publish(hidden, root, name)?;
+        let at = hidden.path().to_owned();
+        let path = publish(&at, root, name, |path| hidden.published(path))?;
         Ok(Self {
             _lock: lock(&path)?,
             dir: Directory::at(&path),

@@ -170,7 +170,8 @@ impl RunWriter {
         // As a whole, so that an existing file is always complete.
         replace(&hidden.join(RUN_FILE), &run.to_json())?;
         let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
-        let path = publish(self.dir, &self.root, &name)?;
+        let dir = self.dir;
+        let path = publish(&hidden, &self.root, &name, |path| dir.published(path))?;
         Ok(RunDir::at(&path))
     }
 }

@@ -1,6 +1,5 @@
 //! Names and roots of results directories.
 
-use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, rename_to_free_name, sync_dir};
 use crate::{ResultsError, Verdict};
 use std::io;
@@ -29,25 +28,30 @@ impl Drop for CreatedRoot {
     }
 }
 
-/// Renames a hidden directory to the first free name. When this returns, all of it is on the device if its files
-/// were.
+/// Renames a hidden directory to the first free name, and calls `published` with its path. When this returns, all of
+/// it is on the device if its files were.
 ///
 /// # Errors
 /// [`ResultsError::Io`]. The directory keeps its final name if it is only not known whether the device has that.
-pub(crate) fn publish(dir: StagingDir, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
+pub(crate) fn publish(
+    hidden: &Path,
+    root: &Path,
+    name: &str,
+    published: impl FnOnce(&Path),
+) -> Result<PathBuf, ResultsError> {
     // What has the name must have the files.
-    sync_dir(dir.path()).map_err(ResultsError::io("write", dir.path()))?;
+    sync_dir(hidden).map_err(ResultsError::io("write", hidden))?;
     for n in 1..=MAX_RUNS_PER_SECOND {
         let path = match n {
             1 => root.join(name),
             n => root.join(format!("{name}-{n}")),
         };
-        match rename_to_free_name(dir.path(), &path) {
+        match rename_to_free_name(hidden, &path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             renamed => {
                 renamed.map_err(ResultsError::io("rename the results to", &path))?;
                 let synced = sync_dir(root);
-                dir.published(&path);
+                published(&path);
                 synced.map_err(ResultsError::io("write the directory of", &path))?;
                 return Ok(path);
             }

@@ -88,8 +88,7 @@ impl AbandonedRun {
         };
         let name = name_with_verdict(name, tells_verdict, run.validity.verdict);
         let root = self.dir.parent().unwrap_or(Path::new("."));
-        let path = publish(&self.dir, root, &name)?;
-        forget_progress(&path);
+        let path = publish(&self.dir, root, &name, forget_progress)?;
         Ok(RunDir::at(&path))
     }
 }

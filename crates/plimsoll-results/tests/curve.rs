@@ -127,6 +127,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         clock: ClockKind::Virtual,
         lanes: 1,
         started: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        clock_started: None,
         windows: vec![(totals, SystemUse::default())],
         simulated: vec![],
         ranks: 1,

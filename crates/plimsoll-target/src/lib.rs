@@ -17,6 +17,7 @@
 //! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
 //! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
 //! | `testbed` | the name of a test bed, which stands for the target of that bed |
+//! | `simulated` | files in memory with faults, for simulations of the whole program |
 //! | `registry` | the table of targets, and all that follows from a URL's scheme |
 //!
 //! A new target is a module with a `SCHEME` and a function `connect`, and its name in
@@ -37,6 +38,7 @@ mod scheme;
 mod session;
 mod session_types;
 mod sim;
+pub mod simulated;
 pub mod testbed;
 mod url_options;
 mod verifying;

@@ -2,7 +2,7 @@
 
 use crate::connect::{Purpose, TargetError, Visitor};
 use crate::scheme::{FileStorage, TargetScheme};
-use crate::{nfs3, nfs4, null, posix, sim, testbed};
+use crate::{nfs3, nfs4, null, posix, sim, simulated, testbed};
 use plimsoll_plan::WorkDirSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +27,9 @@ macro_rules! targets {
             let name = scheme_name(url);
             if uses_uring(url) {
                 return Ok(visitor.visit(posix::uring::connect(url, place, purpose)?));
+            }
+            if simulated::is_known(url) {
+                return Ok(visitor.visit(simulated::connect(url, place, purpose)?));
             }
             $(if name == $module::SCHEME.name {
                 return Ok(visitor.visit($module::connect(url, place, purpose)?));
@@ -62,6 +65,9 @@ fn scheme_name(url: &str) -> &str {
 #[must_use]
 pub fn scheme_of(url: &str) -> Option<&'static TargetScheme> {
     let url = testbed::resolved(url);
+    if simulated::is_known(&url) {
+        return Some(&simulated::SCHEME);
+    }
     let name = scheme_name(&url);
     SCHEMES.iter().find(|scheme| scheme.name == name)
 }

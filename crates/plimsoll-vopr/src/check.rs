@@ -350,7 +350,8 @@ fn check_limit(
     execution: &Execution,
     outcome: &Outcome,
 ) -> Result<(), Violation> {
-    let (Some(limit), Some(window)) = (scenario.workload.ops, outcome.windows.last()) else {
+    let limit = scenario.workload.ops_limit();
+    let (Some(limit), Some(window)) = (limit, outcome.windows.last()) else {
         return Ok(());
     };
     let counted = counted_ops(execution, outcome);

@@ -70,7 +70,9 @@ fn simpler_threads(from: &ThreadsSpec) -> Vec<ThreadsSpec> {
     add(&|t| t.threads[0].0 = (t.threads[0].0 / 2).max(1));
     let steps = from.threads[0].1.len();
     for number in (0..steps).filter(|_| steps > 1) {
-        add(&|t| drop(t.threads[0].1.remove(number)));
+        add(&|t| {
+            t.threads[0].1.remove(number);
+        });
     }
     all
 }

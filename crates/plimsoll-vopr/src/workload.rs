@@ -168,16 +168,22 @@ impl WorkloadSpec {
         }
     }
 
+    /// Operations of all workers after which the run ends.
+    #[must_use]
+    pub fn ops_limit(&self) -> Option<u64> {
+        match &self.load {
+            Load::Threads(threads) => threads.ops,
+            Load::Mix(_) => None,
+        }
+    }
+
     /// The Plan of the workload.
     ///
     /// # Panics
     /// If a language does not accept the text that this module writes.
     #[must_use]
     pub fn plan(&self, seed: u64) -> Plan {
-        let ops = match &self.load {
-            Load::Threads(threads) => threads.ops,
-            Load::Mix(_) => None,
-        };
+        let ops = self.ops_limit();
         let overrides = Overrides {
             dir: Some("/simulated".into()),
             seed: Some(seed),

@@ -2,7 +2,7 @@
 
 use super::{
     LoweredPattern, RowTable, by, countable, object_step, parameter, pattern, row, squeeze, stage,
-    stonewall_parameter, template, text, worn_out,
+    stonewall_parameter, template, worn_out,
 };
 use crate::options::{Mdtest, Options};
 use plimsoll_plan::{

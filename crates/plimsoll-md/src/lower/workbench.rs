@@ -2,7 +2,7 @@
 
 use super::{
     LoweredPattern, RowTable, by_set, countable, object_step, parameter, row, squeeze, stage,
-    template, text,
+    template,
 };
 use crate::options::{Options, Workbench};
 use crate::run_info::Position;

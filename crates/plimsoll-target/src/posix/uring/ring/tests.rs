@@ -162,7 +162,8 @@ fn an_operation_that_is_given_up_is_cancelled_and_takes_nothing() {
                 drop(first);
                 // The lane goes on until the kernel has let go of both.
                 while bench.ring.slots.borrow().used() > 0 {
-                    bench.lane.sleep_until(bench.lane.now() + 1_000_000).await;
+                    let until = bench.lane.now() + 1_000_000;
+                    bench.lane.uncancellable_sleep_until(until).await;
                 }
             });
             bench.run(vec![task]);

@@ -1,0 +1,233 @@
+//! Files that are only in the memory of this process, with faults, for simulations of the whole program. They are the
+//! target of a URL that [`SimulatedFiles::url`] gives, which no user can name.
+
+mod faults;
+mod session;
+mod store;
+
+pub use faults::FileFaults;
+pub use store::{Call, CallKind};
+
+use crate::connect::{Purpose, TargetError};
+use crate::error::OpError;
+use crate::scheme::{FileStorage, TargetScheme, no_rows};
+use crate::session::Target;
+use crate::session_types::{SessionSpec, Space};
+use crate::verifying::{Ledger, VerifyingTarget};
+use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_plan::{OpKind, WorkDirSpec};
+use rustix::io::Errno;
+use session::SimulatedSession;
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use store::Store;
+
+pub(crate) const SCHEME: TargetScheme = TargetScheme {
+    name: "simulated",
+    form: "",
+    // Paths of this machine have no meaning.
+    storage: FileStorage::Server,
+    is_virtual: false,
+    takes_events: false,
+    row_names: no_rows,
+};
+
+/// The simulated files of this process, by their numbers.
+static ALL: Mutex<BTreeMap<u64, Arc<Shared>>> = Mutex::new(BTreeMap::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Shared {
+    store: Mutex<Store>,
+    begun: Instant,
+}
+
+impl Shared {
+    /// Nanoseconds since the files were made, which a simulation does at its begin.
+    fn now(&self) -> u64 {
+        plimsoll_runtime::elapsed(self.begun).as_nanos() as u64
+    }
+}
+
+/// Files with faults. When it is dropped, its URL names nothing any more.
+pub struct SimulatedFiles {
+    number: u64,
+    shared: Arc<Shared>,
+}
+
+impl SimulatedFiles {
+    /// An empty file system, made in the thread of `begun`; random choices follow from the seed.
+    #[must_use]
+    pub fn new(faults: FileFaults, seed: u64, begun: Instant) -> Self {
+        let shared = Arc::new(Shared {
+            store: Mutex::new(Store::new(faults, seed)),
+            begun,
+        });
+        let mut all = lock(&ALL);
+        let number = all.keys().next_back().map_or(0, |last| last + 1);
+        all.insert(number, shared.clone());
+        Self { number, shared }
+    }
+
+    /// The URL of the target.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}:{}", SCHEME.name, self.number)
+    }
+
+    /// Replaces the faults.
+    pub fn set_faults(&self, faults: FileFaults) {
+        lock(&self.shared.store).faults = faults;
+    }
+
+    /// Puts a file, and the directories of its path, where they are without an operation.
+    ///
+    /// # Panics
+    /// If something else has the path.
+    pub fn plant(&self, path: &str, bytes: &[u8]) {
+        let mut store = lock(&self.shared.store);
+        for (at, _) in path.match_indices('/').skip(1) {
+            store.dirs.insert(path.as_bytes()[..at].to_vec());
+        }
+        store
+            .put(path.as_bytes(), bytes)
+            .expect("nothing else is at the place of a planted file");
+    }
+
+    /// The contents of all files, by path, and all directories with a `/` at the end.
+    #[must_use]
+    pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
+        let store = lock(&self.shared.store);
+        let name = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        let dirs = store.dirs.iter().filter(|d| d.len() > 1);
+        let dirs = dirs.map(|d| (name(d) + "/", vec![]));
+        let files = store.files.keys().map(|path| {
+            let bytes = store.get(path).expect("a file has contents");
+            (name(path), bytes)
+        });
+        dirs.chain(files).collect()
+    }
+
+    /// All calls that have returned, in their order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Call> {
+        lock(&self.shared.store).calls.clone()
+    }
+
+    /// Paths outside of the work directory that were used.
+    #[must_use]
+    pub fn strays(&self) -> Vec<String> {
+        lock(&self.shared.store).strays.clone()
+    }
+}
+
+impl Drop for SimulatedFiles {
+    fn drop(&mut self) {
+        lock(&ALL).remove(&self.number);
+    }
+}
+
+/// The files of a URL, and the time limit of its calls.
+fn found(url: &str) -> Option<(Arc<Shared>, Option<Duration>)> {
+    let rest = url.strip_prefix(SCHEME.name)?.strip_prefix(':')?;
+    let (number, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let shared = lock(&ALL).get(&number.parse().ok()?)?.clone();
+    let limit = options.split('&').find_map(|o| o.strip_prefix("timeo="));
+    let limit = limit.and_then(|l| l.strip_suffix("ms")?.parse().ok());
+    Some((shared, limit.map(Duration::from_millis)))
+}
+
+/// Whether a URL is that of simulated files of this process.
+pub(crate) fn is_known(url: &str) -> bool {
+    found(url).is_some()
+}
+
+pub(crate) struct SimulatedTarget {
+    shared: Arc<Shared>,
+    root: Vec<u8>,
+    limit: Option<Duration>,
+    exists: bool,
+    created: bool,
+}
+
+pub(crate) fn connect(
+    url: &str,
+    place: &WorkDirSpec,
+    purpose: Purpose,
+) -> Result<SimulatedTarget, TargetError> {
+    let (shared, limit) = found(url).expect("the registry has asked whether it is known");
+    let root = place.dir.as_os_str().as_bytes().to_vec();
+    let mut store = lock(&shared.store);
+    let was_there = store.dirs.contains(&root);
+    let mut created = false;
+    if !was_there && purpose == Purpose::Load {
+        store.make_dir(&root).map_err(|e| match e {
+            Errno::NOENT => TargetError::NoParent(place.dir.clone()),
+            _ => TargetError::NotDir(place.dir.clone()),
+        })?;
+        created = true;
+    }
+    drop(store);
+    Ok(SimulatedTarget {
+        shared,
+        root,
+        limit,
+        exists: was_there || created,
+        created,
+    })
+}
+
+impl Target for SimulatedTarget {
+    type Session = SimulatedSession;
+    type Verifying = VerifyingTarget<Self>;
+
+    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
+        VerifyingTarget::new(self, ledger)
+    }
+
+    fn describe(&self) -> String {
+        "simulated files".into()
+    }
+
+    fn lane_kind(&self) -> LaneKind {
+        LaneKind::Reactor
+    }
+
+    fn exists(&self) -> bool {
+        self.exists
+    }
+
+    fn created_work_dir(&self) -> bool {
+        self.created
+    }
+
+    fn remove_work_dir(&self) -> Result<(), OpError> {
+        Ok(lock(&self.shared.store).remove_dir(&self.root)?)
+    }
+
+    fn space(&self) -> Result<Option<Space>, OpError> {
+        Ok(None)
+    }
+
+    fn uncacheable_reason(&self) -> Option<&'static str> {
+        Some("simulated files are in no page cache")
+    }
+
+    fn unsupported_reason(&self, _: OpKind) -> Option<&'static str> {
+        None
+    }
+
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<SimulatedSession, OpError> {
+        SimulatedSession::new(
+            self.shared.clone(),
+            self.root.clone(),
+            lane,
+            spec,
+            self.limit,
+        )
+    }
+}
