@@ -70,6 +70,25 @@ impl SimulatedClock {
     }
 }
 
+/// The time of day at which every simulation begins.
+#[must_use]
+pub fn simulated_epoch() -> SystemTime {
+    simulation::epoch()
+}
+
+/// The number of the simulated process that the calling thread belongs to; `None` outside a simulation.
+#[must_use]
+pub fn simulated_process() -> Option<u32> {
+    let thread = simulation::current()?;
+    Some(u32::try_from(thread.process()).expect("a simulation has few processes"))
+}
+
+/// Whether a process of the simulation that the calling thread belongs to has not ended.
+#[must_use]
+pub fn is_simulated_process_alive(number: u32) -> bool {
+    simulation::current().is_some_and(|thread| thread.is_alive(number as usize))
+}
+
 /// The clock of the simulation that the calling thread belongs to; `None` outside one.
 #[must_use]
 pub fn simulated_clock() -> Option<SimulatedClock> {

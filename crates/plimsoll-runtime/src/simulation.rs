@@ -219,6 +219,11 @@ impl Shared {
 /// The time of day at which every simulation begins, in seconds since 1970: the first of January 2026.
 const BEGIN_UNIX_S: u64 = 1_767_225_600;
 
+/// The same.
+pub(crate) fn epoch() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(BEGIN_UNIX_S)
+}
+
 impl ThreadRef {
     pub(crate) fn clock(&self) -> SimulatedClock {
         SimulatedClock(self.shared.clock.clone())
@@ -226,6 +231,18 @@ impl ThreadRef {
 
     pub(crate) fn instant(&self) -> Instant {
         self.shared.base + Duration::from_nanos(self.clock().read())
+    }
+
+    /// The number of its process.
+    pub(crate) fn process(&self) -> usize {
+        let scheduler = self.shared.lock();
+        scheduler.threads[self.thread].process
+    }
+
+    /// Whether the process of a number has not ended.
+    pub(crate) fn is_alive(&self, process: usize) -> bool {
+        let scheduler = self.shared.lock();
+        scheduler.processes.get(process).is_some_and(|p| p.alive)
     }
 
     pub(crate) fn system_time(&self) -> SystemTime {

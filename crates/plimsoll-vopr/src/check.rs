@@ -1,37 +1,13 @@
 //! What must be true of an execution, by an independent calculation.
 
 use crate::execution::{Execution, RankEnd};
+use crate::files;
 use crate::scenario::{DisturbanceKind, Scenario};
+use crate::violation::{Violation, must};
 use crate::workload::{Load, Step};
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_runtime::SimulationEnd;
-use std::fmt;
-
-/// A rule that an execution breaks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// The name of the rule.
-    pub rule: &'static str,
-    /// How it is broken.
-    pub what: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.rule, self.what)
-    }
-}
-
-/// Fails with a rule and what breaks it, unless the condition holds.
-macro_rules! must {
-    ($rule:literal, $condition:expr, $($what:tt)+) => {{
-        let holds: bool = $condition;
-        if !holds {
-            return Err(Violation { rule: $rule, what: format!($($what)+) });
-        }
-    }};
-}
 
 /// Nanoseconds by which operations of a null target may take longer than its latency: turns of other threads of
 /// the simulation, and of other workers of the lane.
@@ -61,6 +37,9 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
         execution.end
     );
     check_ends(scenario, execution)?;
+    if let Some(spec) = &scenario.files {
+        files::check(scenario, spec, execution)?;
+    }
     let Some(root) = &execution.ranks[0] else {
         return Ok(());
     };
@@ -217,7 +196,7 @@ fn check_latencies(
     execution: &Execution,
     window: &WindowTotals,
 ) -> Result<(), Violation> {
-    if matches!(scenario.workload.load, Load::Mix(_)) {
+    if matches!(scenario.workload.load, Load::Mix(_)) || scenario.files.is_some() {
         return Ok(());
     }
     let latency = scenario.latency_us * 1000;
@@ -267,6 +246,9 @@ fn check_utilisation(
     let Load::Threads(threads) = &scenario.workload.load else {
         return Ok(());
     };
+    if scenario.files.is_some() {
+        return Ok(());
+    }
     // Workers that create and delete may wait for files, and a limit may end some before the others.
     if !scenario.is_calm() || threads.has(Step::Replace) || threads.ops.is_some() {
         return Ok(());
@@ -314,6 +296,13 @@ fn check_rate(
                 row.ops
             );
         }
+    }
+    if scenario
+        .files
+        .as_ref()
+        .is_some_and(|files| !files.is_calm())
+    {
+        return Ok(());
     }
     // Opening, reading to the end and closing take several calls.
     let busy = mix.rate * scenario.latency_us * CALLS_OF_MIX;

@@ -1,5 +1,6 @@
 //! A scenario, executed.
 
+use crate::files::{FOREIGN, FilesEnd, WORK_DIR};
 use crate::scenario::{DisturbanceKind, Scenario};
 use plimsoll_engine::{
     ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks,
@@ -8,6 +9,8 @@ use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use plimsoll_ranks::SimulatedNetwork;
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
+use plimsoll_target::simulated::{FileFaults, SimulatedFiles};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +43,8 @@ pub struct Execution {
     pub panics: Vec<String>,
     /// The ends of the ranks; `None` of one that was killed before.
     pub ranks: Vec<Option<RankEnd>>,
+    /// What became of the files, if the target keeps any and the simulation ended.
+    pub files: Option<FilesEnd>,
     /// When each disturbance was applied, in nanoseconds; `None` if its process had ended before.
     pub applied: Vec<Option<u64>>,
 }
@@ -66,7 +71,18 @@ fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -> R {
 /// Executes a scenario.
 #[must_use]
 pub fn run(scenario: &Scenario) -> Execution {
-    let plan = scenario.workload.plan(scenario.seed);
+    let mut plan = scenario.workload.plan(scenario.seed);
+    let files = scenario.files.as_ref().map(|spec| {
+        (plan.options.on_error, plan.options.verify) = (spec.on_error(), spec.verifies);
+        let files = SimulatedFiles::new(spec.faults.clone(), scenario.seed);
+        FOREIGN
+            .iter()
+            .for_each(|(path, bytes)| files.plant(path, bytes));
+        Arc::new(files)
+    });
+    let target = files
+        .as_ref()
+        .map_or_else(|| scenario.target(), |files| files.url());
     let simulation = Simulation::new(scenario.seed);
     let handle = simulation.handle();
     let (delay, jitter) = scenario.delay_us;
@@ -83,6 +99,7 @@ pub fn run(scenario: &Scenario) -> Execution {
         let rank_main = RankMain {
             scenario: scenario.clone(),
             plan: plan.clone(),
+            target: target.clone(),
             rank,
             stop: stop.clone(),
             network: network.clone(),
@@ -106,6 +123,20 @@ pub fn run(scenario: &Scenario) -> Execution {
         };
         handle.spawn_process("environment", move || environment.apply(number));
     }
+    let files_end: Shared<Option<FilesEnd>> = Shared::default();
+    if let Some(files) = &files {
+        let after = AfterRun {
+            files: files.clone(),
+            latency_ns: scenario
+                .files
+                .as_ref()
+                .map_or(0, |spec| spec.faults.latency_ns),
+            handle: handle.clone(),
+            ranks: processes.clone(),
+            end: files_end.clone(),
+        };
+        handle.spawn_process("after", move || after.run());
+    }
     let limit = Duration::from_micros(scenario.planned_us()) + LIMIT_AFTER_END;
     let end = simulation.run(limit, REAL_LIMIT);
     Execution {
@@ -113,7 +144,50 @@ pub fn run(scenario: &Scenario) -> Execution {
         end,
         panics: handle.panics(),
         ranks: with(&ends, std::mem::take),
+        files: with(&files_end, Option::take),
         applied: with(&applied, std::mem::take),
+    }
+}
+
+/// What is done when all ranks have ended: the files are looked at, and removed as by `plimsoll clean`.
+struct AfterRun {
+    files: Arc<SimulatedFiles>,
+    latency_ns: u64,
+    handle: SimulationHandle,
+    ranks: Vec<ProcessId>,
+    end: Shared<Option<FilesEnd>>,
+}
+
+impl AfterRun {
+    fn run(self) {
+        while self.ranks.iter().any(|rank| self.handle.is_alive(*rank)) {
+            plimsoll_runtime::sleep(Duration::from_millis(50));
+        }
+        let (after_run, calls) = (self.files.tree(), self.files.calls());
+        self.files.set_faults(FileFaults::none(self.latency_ns));
+        let settings = Settings {
+            target: self.files.url(),
+            ..Settings::default()
+        };
+        let has_marker = after_run.contains_key(&format!("{WORK_DIR}/.plimsoll"));
+        let cleaned = match has_marker {
+            true => plimsoll_engine::clean(Path::new(WORK_DIR), &settings, false, &Stop::default()),
+            // Nothing was made.
+            false => Ok(plimsoll_engine::Cleanup::default()),
+        };
+        let clean_error = match cleaned {
+            Ok(cleanup) if cleanup.unremoved.is_empty() => None,
+            Ok(cleanup) => Some(cleanup.unremoved.join("; ")),
+            Err(e) => Some(e.to_string()),
+        };
+        let end = FilesEnd {
+            after_run,
+            after_clean: self.files.tree(),
+            clean_error,
+            calls,
+            strays: self.files.strays(),
+        };
+        with(&self.end, |found| *found = Some(end));
     }
 }
 
@@ -121,6 +195,7 @@ pub fn run(scenario: &Scenario) -> Execution {
 struct RankMain {
     scenario: Scenario,
     plan: Plan,
+    target: String,
     rank: u32,
     stop: Stop,
     network: SimulatedNetwork,
@@ -141,7 +216,20 @@ impl Execution {
             });
             text.push_str(&format!("\n{} {windows:?} {:?}", end.at, end.intervals));
         }
+        if let Some(files) = &self.files {
+            let trees = (&files.after_run, &files.after_clean);
+            text.push_str(&format!(
+                "\n{trees:?} {:?} {:?}",
+                files.calls, files.clean_error
+            ));
+        }
         text
+    }
+
+    /// Whether nothing happened to the processes.
+    #[must_use]
+    pub fn is_undisturbed(&self) -> bool {
+        self.applied.iter().all(Option::is_none)
     }
 }
 
@@ -152,7 +240,7 @@ impl RankMain {
             .network
             .join(self.rank, scenario.ranks, scenario.fan_out);
         let settings = Settings {
-            target: scenario.target(),
+            target: self.target.clone(),
             clock: ClockKind::Real,
             lanes: Some(scenario.lanes),
             interval: Duration::from_millis(scenario.interval_ms),

@@ -1,7 +1,7 @@
 //! Deterministic simulation testing of Plimsoll itself.
 //!
-//! From a seed, [`Scenario::draw`] draws a workload, a group of ranks, a network, a target and what happens to
-//! the processes: interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes it with
+//! From a seed, [`Scenario::draw`] draws a workload, a group of ranks, a network, a target, with files or without,
+//! its faults, and what happens to the processes: interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes it with
 //! the real engine, ranks, lanes and recorder in a [`Simulation`](plimsoll_runtime::Simulation), and [`check`]
 //! compares what was measured with what the scenario says must be true. The same seed gives the same bytes, so a
 //! seed is all that a failure needs, and [`shrink`] finds the smallest scenario that still fails.
@@ -10,12 +10,16 @@
 
 mod check;
 mod execution;
+mod files;
 mod scenario;
 mod shrink;
+mod violation;
 mod workload;
 
-pub use check::{Violation, check};
+pub use check::check;
 pub use execution::{Execution, RankEnd, run};
+pub use files::{FilesEnd, FilesSpec};
 pub use scenario::{Disturbance, DisturbanceKind, Scenario};
 pub use shrink::shrink;
+pub use violation::Violation;
 pub use workload::{Load, MixSpec, Step, ThreadsSpec, WorkloadSpec};

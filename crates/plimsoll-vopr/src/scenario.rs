@@ -1,5 +1,6 @@
 //! What is simulated.
 
+use crate::files::FilesSpec;
 use crate::workload::WorkloadSpec;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -47,6 +48,9 @@ pub enum DisturbanceKind {
     },
 }
 
+/// Time after the planned end at which a run on a silent target is interrupted, in microseconds.
+const SILENCE_LIMIT_US: u64 = 20_000_000;
+
 /// A workload, the ranks that run it, and what happens to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
@@ -64,7 +68,9 @@ pub struct Scenario {
     pub delay_us: (u64, u64),
     /// Latency of the target in microseconds.
     pub latency_us: u64,
-    /// A stall of the target of this length in milliseconds, after this time of each rank's run.
+    /// The files of the target; without them it keeps none.
+    pub files: Option<FilesSpec>,
+    /// A stall of a target without files, of this length in milliseconds, after this time of each rank's run.
     pub stall_ms: Option<(u64, u64)>,
     /// Length of the intervals in milliseconds.
     pub interval_ms: u64,
@@ -100,6 +106,7 @@ impl Scenario {
                 false => (rng.random_range(1..100), rng.random_range(0..100)),
             },
             latency_us: rng.random_range(50..10_000),
+            files: None,
             stall_ms: stalls.then(|| (rng.random_range(10..1_500), rng.random_range(0..2_000))),
             interval_ms: [50, 100, 300, 1000][rng.random_range(0..4)],
             workload,
@@ -114,6 +121,21 @@ impl Scenario {
                     scenario.disturbances.push(Disturbance { at_us, kind });
                 }
             }
+        }
+        // Drawn last, so that other seeds stay what they were.
+        if rng.random_bool(0.5) {
+            let files = FilesSpec::draw(&mut rng, scenario.planned_us());
+            if files.faults.silent_from_ns.is_some() {
+                // Nothing but three interrupts ends the creation of files on a target that does not answer; the
+                // third ends the process at once.
+                let at_us = scenario.planned_us() + SILENCE_LIMIT_US;
+                let kind = DisturbanceKind::Interrupt { rank: 0 };
+                scenario.disturbances.push(Disturbance { at_us, kind });
+                let (at_us, kind) = (at_us + 10_000_000, DisturbanceKind::Kill { rank: 0 });
+                scenario.disturbances.push(Disturbance { at_us, kind });
+            }
+            scenario.files = Some(files);
+            scenario.stall_ms = None;
         }
         scenario
     }
@@ -155,9 +177,19 @@ impl Scenario {
     pub fn is_calm(&self) -> bool {
         let harmless = |d: &Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
         self.disturbances.iter().all(harmless)
+            && self.files.as_ref().is_none_or(FilesSpec::is_sound)
     }
 
-    /// The URL of the target.
+    /// Whether something ends it: on a target that falls silent that is the third interrupt.
+    #[must_use]
+    pub fn can_end(&self) -> bool {
+        let files = self.files.as_ref();
+        let is_silent = files.is_some_and(|files| files.faults.silent_from_ns.is_some());
+        let ends = |d: &Disturbance| d.kind == DisturbanceKind::Kill { rank: 0 };
+        !is_silent || self.disturbances.iter().any(ends)
+    }
+
+    /// The URL of a target without files.
     #[must_use]
     pub fn target(&self) -> String {
         let mut url = format!("null:?latency={}us", self.latency_us);

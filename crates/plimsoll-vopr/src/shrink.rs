@@ -1,7 +1,9 @@
 //! The smallest scenario that still fails.
 
+use crate::files::FilesSpec;
 use crate::scenario::Scenario;
 use crate::workload::{Load, ThreadsSpec};
+use plimsoll_target::simulated::FileFaults;
 
 /// Simplifies a scenario step by step, as long as `fails` holds for the result.
 pub fn shrink(scenario: &Scenario, mut fails: impl FnMut(&Scenario) -> bool) -> Scenario {
@@ -22,7 +24,7 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         change(&mut scenario);
         // A rank without workers is refused, which breaks the same rules.
         let has_work = scenario.workload.workers() >= u64::from(scenario.ranks);
-        if scenario != *from && has_work {
+        if scenario != *from && has_work && scenario.can_end() {
             all.push(scenario);
         }
     };
@@ -35,6 +37,24 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         add(&|s| s.ranks = 1);
     }
     add(&|s| s.stall_ms = None);
+    if let Some(files) = &from.files {
+        add(&|s| s.files = None);
+        for faults in simpler_faults(&files.faults) {
+            add(&|s| {
+                s.files = Some(FilesSpec {
+                    faults: faults.clone(),
+                    ..files.clone()
+                });
+            });
+        }
+        add(&|s| {
+            let verifies = false;
+            s.files = Some(FilesSpec {
+                verifies,
+                ..files.clone()
+            });
+        });
+    }
     match &from.workload.load {
         Load::Threads(threads) => {
             for threads in simpler_threads(threads) {
@@ -55,6 +75,27 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
     add(&|s| s.workload.time_ms = (s.workload.time_ms / 2).max(100));
     add(&|s| s.delay_us = (1, 0));
     all
+}
+
+/// Faults without one of them.
+fn simpler_faults(from: &FileFaults) -> Vec<FileFaults> {
+    let changes: [fn(&mut FileFaults); 9] = [
+        |f| f.errors = vec![],
+        |f| f.slow = None,
+        |f| f.short_reads = 0,
+        |f| f.wrong_reads = 0,
+        |f| f.lost_writes = 0,
+        |f| f.capacity = None,
+        |f| f.read_only_from_ns = None,
+        |f| f.outage_ns = None,
+        |f| f.silent_from_ns = None,
+    ];
+    let without = |change: &fn(&mut FileFaults)| {
+        let mut faults = from.clone();
+        change(&mut faults);
+        faults
+    };
+    changes.iter().map(without).collect()
 }
 
 /// Threads that are simpler in one respect, the simplest first.

@@ -44,6 +44,7 @@ fn calm() -> Scenario {
         lanes: 2,
         delay_us: (50, 10),
         latency_us: 1000,
+        files: None,
         stall_ms: None,
         interval_ms: 100,
         disturbances: vec![],

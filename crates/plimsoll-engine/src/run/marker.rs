@@ -245,7 +245,7 @@ pub(crate) enum TreeState {
 impl OwnerProcess {
     /// This process.
     pub(crate) fn current() -> Self {
-        let pid = std::process::id();
+        let pid = plimsoll_runtime::simulated_process().unwrap_or_else(std::process::id);
         Self {
             host: host::name(),
             pid,
@@ -277,6 +277,10 @@ pub(crate) enum RemoteOwner {
 /// Field 22 of `/proc/PID/stat`; the name before it may hold spaces, so it is counted from the
 /// closing parenthesis.
 fn start_of(pid: u32) -> Option<u64> {
+    if plimsoll_runtime::simulated_process().is_some() {
+        // Numbers of simulated processes are not used again.
+        return plimsoll_runtime::is_simulated_process_alive(pid).then_some(1);
+    }
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(')')?
         .1

@@ -21,7 +21,7 @@ use session::SimulatedSession;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::Store;
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
@@ -43,13 +43,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 struct Shared {
     store: Mutex<Store>,
-    begun: Instant,
 }
 
 impl Shared {
-    /// Nanoseconds since the files were made, which a simulation does at its begin.
-    fn now(&self) -> u64 {
-        plimsoll_runtime::elapsed(self.begun).as_nanos() as u64
+    /// Nanoseconds since the simulation began.
+    fn now() -> u64 {
+        let clock = plimsoll_runtime::simulated_clock();
+        clock
+            .expect("simulated files are used in a simulation")
+            .read()
     }
 }
 
@@ -60,12 +62,11 @@ pub struct SimulatedFiles {
 }
 
 impl SimulatedFiles {
-    /// An empty file system, made in the thread of `begun`; random choices follow from the seed.
+    /// An empty file system, for threads of a simulation; random choices follow from the seed.
     #[must_use]
-    pub fn new(faults: FileFaults, seed: u64, begun: Instant) -> Self {
+    pub fn new(faults: FileFaults, seed: u64) -> Self {
         let shared = Arc::new(Shared {
             store: Mutex::new(Store::new(faults, seed)),
-            begun,
         });
         let mut all = lock(&ALL);
         let number = all.keys().next_back().map_or(0, |last| last + 1);

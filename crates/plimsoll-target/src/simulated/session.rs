@@ -74,7 +74,7 @@ impl SimulatedSession {
         kind: CallKind,
         work: impl FnOnce(&mut Store, Fate) -> Result<R, Errno>,
     ) -> Result<R, OpError> {
-        let mut fate = lock(&self.shared.store).begin(kind, self.shared.now());
+        let mut fate = lock(&self.shared.store).begin(kind, Shared::now());
         let limit = self.limit.map(|limit| limit.as_nanos() as u64);
         if fate.never_returns && limit.is_none() {
             std::future::pending::<()>().await;
@@ -95,7 +95,7 @@ impl SimulatedSession {
         };
         let call = Call {
             kind,
-            at_ns: self.shared.now(),
+            at_ns: Shared::now(),
             of_load: self.of_load,
             error: done.as_ref().err().copied(),
             is_falsified: done.is_ok() && (fate.is_wrong || fate.is_lost),
@@ -472,7 +472,7 @@ impl SimulatedSession {
         tag: u32,
     ) -> Result<(), OpError> {
         let mut store = lock(&self.shared.store);
-        let fate = store.begin(CallKind::Write, self.shared.now());
+        let fate = store.begin(CallKind::Write, Shared::now());
         let result = match fate.error {
             Some(e) => Err(e.into()),
             None if fate.is_lost => Ok(bytes.len() as u64),

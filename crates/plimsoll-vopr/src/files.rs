@@ -1,0 +1,385 @@
+//! Files of the target, what goes wrong with them, and what must be true of them in the end.
+
+use crate::execution::Execution;
+use crate::scenario::{DisturbanceKind, Scenario};
+use crate::violation::{Violation, must};
+use crate::workload::Load;
+use plimsoll_engine::{EngineError, Outcome};
+use plimsoll_measure::system::SystemUse;
+use plimsoll_plan::{OnError, OpKind};
+use plimsoll_results::{MeasuredRun, Run, Target, Verdict};
+use plimsoll_target::simulated::{Call, CallKind, FileFaults};
+use rand::RngExt;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+/// The work directory of every scenario.
+pub(crate) const WORK_DIR: &str = "/simulated";
+
+/// Files that are not Plimsoll's, beside the work directory.
+pub(crate) const FOREIGN: [(&str, &[u8]); 2] = [
+    ("/simulated-other/precious", b"not to be touched"),
+    ("/precious", b"nor this"),
+];
+
+/// Errors of operations.
+const ERRORS: [Errno; 7] = [
+    Errno::IO,
+    Errno::NOSPC,
+    Errno::DQUOT,
+    Errno::ACCESS,
+    Errno::STALE,
+    Errno::MFILE,
+    Errno::CONNRESET,
+];
+
+/// A target with files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesSpec {
+    /// What goes wrong.
+    pub faults: FileFaults,
+    /// Whether errors are counted; otherwise the first ends the run.
+    pub counts_errors: bool,
+    /// Whether contents are verified.
+    pub verifies: bool,
+}
+
+impl FilesSpec {
+    /// Files on which nothing goes wrong.
+    #[must_use]
+    pub fn calm(latency_us: u64) -> Self {
+        Self {
+            faults: FileFaults::none(latency_us * 1000),
+            counts_errors: false,
+            verifies: false,
+        }
+    }
+
+    /// Draws what goes wrong: first which kinds of faults there are, then how often and when.
+    pub(crate) fn draw(rng: &mut Xoshiro256PlusPlus, planned_us: u64) -> Self {
+        let mut this = Self {
+            counts_errors: rng.random_bool(0.5),
+            verifies: rng.random_bool(0.3),
+            ..Self::calm(rng.random_range(20..1000))
+        };
+        if rng.random_bool(0.4) {
+            return this;
+        }
+        let faults = &mut this.faults;
+        let kinds: Vec<bool> = (0..9).map(|_| rng.random_bool(0.25)).collect();
+        // A file system is populated, and the load begins, within a few seconds.
+        let end_ns = planned_us * 1000 + 2_000_000_000;
+        let rare = |rng: &mut Xoshiro256PlusPlus| [20, 500, 10_000][rng.random_range(0..3)];
+        faults.from_ns = rng.random_range(0..end_ns);
+        if kinds[0] {
+            let error = ERRORS[rng.random_range(0..ERRORS.len())];
+            faults.errors = vec![(error, rare(rng))];
+        }
+        if kinds[1] {
+            faults.slow = Some((rare(rng), rng.random_range(2..200)));
+        }
+        if kinds[2] {
+            faults.short_reads = rare(rng);
+        }
+        if kinds[3] {
+            faults.wrong_reads = rare(rng);
+        }
+        if kinds[4] {
+            faults.lost_writes = rare(rng);
+        }
+        if kinds[5] {
+            faults.capacity = Some(rng.random_range(0..4 << 20));
+        }
+        if kinds[6] {
+            faults.read_only_from_ns = Some(rng.random_range(0..end_ns));
+        }
+        if kinds[7] {
+            let begin = rng.random_range(0..end_ns);
+            faults.outage_ns = Some(begin..begin + rng.random_range(1_000_000..5_000_000_000));
+        }
+        if kinds[8] {
+            faults.silent_from_ns = Some(rng.random_range(0..end_ns));
+        }
+        this
+    }
+
+    /// What an error of an operation does.
+    pub(crate) fn on_error(&self) -> OnError {
+        match self.counts_errors {
+            true => OnError::Count,
+            false => OnError::Stop,
+        }
+    }
+
+    /// Whether nothing goes wrong but that time passes.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let f = &self.faults;
+        f.errors.is_empty()
+            && (f.short_reads, f.wrong_reads, f.lost_writes) == (0, 0, 0)
+            && f.capacity.is_none()
+            && f.read_only_from_ns.is_none()
+            && f.silent_from_ns.is_none()
+    }
+
+    /// Whether every call returns at once or after its latency.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        self.is_sound() && self.faults.slow.is_none() && self.faults.outage_ns.is_none()
+    }
+}
+
+/// What became of the files.
+#[derive(Debug, Clone, Default)]
+pub struct FilesEnd {
+    /// Files and directories when all ranks had ended, by path.
+    pub after_run: BTreeMap<String, Vec<u8>>,
+    /// The same after the files were removed as by `plimsoll clean`, with nothing going wrong.
+    pub after_clean: BTreeMap<String, Vec<u8>>,
+    /// Why they could not be removed.
+    pub clean_error: Option<String>,
+    /// All calls in their order.
+    pub calls: Vec<Call>,
+    /// Paths outside of the work directory that were used.
+    pub strays: Vec<String>,
+}
+
+/// Checks the files, the calls and the verdict.
+pub(crate) fn check(
+    scenario: &Scenario,
+    spec: &FilesSpec,
+    execution: &Execution,
+) -> Result<(), Violation> {
+    let Some(end) = &execution.files else {
+        return Ok(());
+    };
+    must!(
+        "nothing outside the work directory is used",
+        end.strays.is_empty(),
+        "{:?}",
+        end.strays
+    );
+    check_trees(execution, end)?;
+    let Some(Ok(outcome)) = execution.ranks[0].as_ref().map(|end| end.outcome.as_ref()) else {
+        return Ok(());
+    };
+    check_errors(spec, execution, outcome, end)?;
+    check_verdict(spec, execution, outcome)?;
+    check_verification(scenario, spec, outcome, end)?;
+    check_calls(scenario, spec, execution, outcome, end)
+}
+
+/// Files that are not Plimsoll's stay as they are, and all others can be removed.
+fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
+    let foreign = |tree: &BTreeMap<String, Vec<u8>>| {
+        let is_there =
+            |(path, bytes): &(&str, &[u8])| tree.get(*path).map(Vec::as_slice) == Some(*bytes);
+        FOREIGN.iter().all(is_there)
+    };
+    must!(
+        "foreign files stay",
+        foreign(&end.after_run) && foreign(&end.after_clean),
+        "{:?}",
+        end.after_clean.keys()
+    );
+    let is_own = |path: &&String| path.starts_with(&format!("{WORK_DIR}/"));
+    let left: Vec<&String> = end.after_clean.keys().filter(is_own).collect();
+    must!(
+        "the files of any run can be removed",
+        left.is_empty() && end.clean_error.is_none(),
+        "{:?}: {left:?}",
+        end.clean_error
+    );
+    let Some(root) = &execution.ranks[0] else {
+        return Ok(());
+    };
+    let left: Vec<&String> = end.after_run.keys().filter(is_own).collect();
+    match &root.outcome {
+        Ok(outcome) => must!(
+            "what a run leaves it says",
+            left.is_empty() || !outcome.cleanup.unremoved.is_empty(),
+            "{} left, such as {:?}",
+            left.len(),
+            left.first()
+        ),
+        Err(EngineError::Refused(why)) => must!(
+            "a refused run leaves nothing",
+            left.is_empty() || why.contains("remove") || why.contains("clean"),
+            "{why}: {left:?}"
+        ),
+        Err(_) => {}
+    }
+    Ok(())
+}
+
+/// Errors of the load are counted or end the run, and there are no others.
+fn check_errors(
+    spec: &FilesSpec,
+    execution: &Execution,
+    outcome: &Outcome,
+    end: &FilesEnd,
+) -> Result<(), Violation> {
+    let failed = end.calls.iter().filter(|c| c.of_load && c.error.is_some());
+    let failed = failed.count() as u64;
+    let counted: u64 = outcome
+        .windows
+        .iter()
+        .flat_map(|w| &w.totals.rows)
+        .map(plimsoll_measure::OpTotals::error_count)
+        .sum();
+    // A worker may fail without a call, at a file that another failure has left shorter or closed.
+    if spec.is_sound() {
+        must!(
+            "no errors without faults",
+            counted == 0 && failed == 0,
+            "{counted} counted, {failed} calls failed"
+        );
+        return Ok(());
+    }
+    if !spec.counts_errors && failed > 0 && execution.is_undisturbed() {
+        must!(
+            "the first error ends the run",
+            outcome.failure.is_some() || outcome.interrupted || !outcome.stuck.is_empty(),
+            "{failed} calls failed"
+        );
+    }
+    Ok(())
+}
+
+/// The results of a run from its outcome.
+fn assembled(execution: &Execution, outcome: &Outcome) -> Run {
+    let target = Target {
+        url: "simulated".into(),
+        description: outcome.target.clone(),
+        system: None,
+        testbed: None,
+    };
+    let windows = outcome.windows.iter();
+    Run::assemble(MeasuredRun {
+        windows: windows
+            .map(|w| (w.totals.clone(), SystemUse::default()))
+            .collect(),
+        verification: outcome.verification.clone(),
+        failure: outcome.failure.clone(),
+        interrupted: outcome.interrupted,
+        reasons: outcome.reasons.clone(),
+        stuck: outcome.stuck.clone(),
+        processes: outcome.processes.clone(),
+        populated: outcome.populated.clone(),
+        ..MeasuredRun::new(execution.plan.clone(), target, SystemTime::UNIX_EPOCH)
+    })
+}
+
+/// A run in which anything went wrong is not valid.
+fn check_verdict(
+    spec: &FilesSpec,
+    execution: &Execution,
+    outcome: &Outcome,
+) -> Result<(), Violation> {
+    let run = assembled(execution, outcome);
+    let verdict = run.validity.verdict;
+    let errors: u64 = run.operations.iter().map(|o| o.errors).sum();
+    let is_good = outcome.verification.as_ref().is_none_or(|v| v.is_good());
+    must!(
+        "a verdict is that of what happened",
+        verdict != Verdict::Valid
+            || errors == 0
+                && outcome.failure.is_none()
+                && !outcome.interrupted
+                && outcome.stuck.is_empty()
+                && is_good,
+        "valid with {errors} errors, {:?}, interrupted: {}, stuck: {:?}, verified: {is_good}",
+        outcome.failure,
+        outcome.interrupted,
+        outcome.stuck
+    );
+    if outcome.failure.is_some() {
+        must!(
+            "a verdict is that of what happened",
+            verdict == Verdict::Failed,
+            "{verdict:?} of {:?}",
+            outcome.failure
+        );
+    }
+    let _ = spec;
+    Ok(())
+}
+
+/// Contents that are verified are those that were written, unless the target changed them.
+fn check_verification(
+    scenario: &Scenario,
+    spec: &FilesSpec,
+    outcome: &Outcome,
+    end: &FilesEnd,
+) -> Result<(), Violation> {
+    let Some(found) = outcome.verification.as_ref().filter(|_| spec.verifies) else {
+        return Ok(());
+    };
+    let falsified = end.calls.iter().any(|c| c.is_falsified);
+    let lost = !spec.is_sound() || !scenario.is_calm();
+    if !falsified && !lost {
+        must!("what is right is verified", found.is_good(), "{found:?}");
+    }
+    Ok(())
+}
+
+/// Operations of one call each, by the kind of the call.
+fn call_of(kind: OpKind) -> Option<CallKind> {
+    match kind {
+        OpKind::Stat => Some(CallKind::Stat),
+        OpKind::Close => Some(CallKind::Close),
+        OpKind::Delete => Some(CallKind::Unlink),
+        OpKind::Fsync => Some(CallKind::Sync),
+        _ => None,
+    }
+}
+
+/// The target has seen every operation that is counted, and no other.
+fn check_calls(
+    scenario: &Scenario,
+    spec: &FilesSpec,
+    execution: &Execution,
+    outcome: &Outcome,
+    end: &FilesEnd,
+) -> Result<(), Violation> {
+    let is_simple = matches!(scenario.workload.load, Load::Threads(_)) && !spec.verifies;
+    let jumps = |d: &crate::Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
+    if scenario.ranks > 1 || !is_simple || scenario.disturbances.iter().any(jumps) {
+        return Ok(());
+    }
+    let Some(window) = outcome.windows.last() else {
+        return Ok(());
+    };
+    let since = window
+        .started
+        .duration_since(plimsoll_runtime::simulated_epoch());
+    let opened = since.unwrap_or_default().as_nanos() as u64;
+    let closed = opened + (window.totals.end - window.totals.start);
+    for kind in [
+        CallKind::Stat,
+        CallKind::Close,
+        CallKind::Unlink,
+        CallKind::Sync,
+    ] {
+        let rows = execution.plan.operations.iter().zip(&window.totals.rows);
+        let counted: u64 = rows
+            .filter(|(operation, _)| call_of(operation.kind) == Some(kind))
+            .map(|(_, row)| row.ops + row.error_count())
+            .sum();
+        let seen = end.calls.iter();
+        let seen =
+            seen.filter(|c| c.of_load && c.kind == kind && (opened..closed).contains(&c.at_ns));
+        let seen = seen.count() as u64;
+        // Each worker may have one operation that ends at either end of the window.
+        let at_ends = 2 * execution.plan.workers();
+        must!(
+            "the target has seen what is counted",
+            counted.abs_diff(seen) <= at_ends,
+            "{kind:?}: {counted} counted, {seen} seen, {} workers",
+            execution.plan.workers()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Rules that are broken.
+
+use std::fmt;
+
+/// A rule that an execution breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The name of the rule.
+    pub rule: &'static str,
+    /// How it is broken.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.what)
+    }
+}
+
+/// Fails with a rule and what breaks it, unless the condition holds.
+macro_rules! must {
+    ($rule:literal, $condition:expr, $($what:tt)+) => {{
+        let holds: bool = $condition;
+        if !holds {
+            return Err($crate::violation::Violation { rule: $rule, what: format!($($what)+) });
+        }
+    }};
+}
+pub(crate) use must;
