@@ -62,10 +62,14 @@ fn check_ends(scenario: &Scenario, execution: &Execution) -> Result<(), Violatio
         applied.filter_map(|(d, at)| Some((d.kind, (*at)?)))
     };
     let was_killed = |rank: u32| applied().any(|(kind, _)| kind == DisturbanceKind::Kill { rank });
+    let orphans = execution
+        .files
+        .as_ref()
+        .map_or(&[][..], |files| &files.orphans);
     for (rank, end) in (0..).zip(&execution.ranks) {
         must!(
             "only killed ranks have no end",
-            end.is_some() || was_killed(rank),
+            end.is_some() || was_killed(rank) || orphans.contains(&rank),
             "rank {rank}"
         );
     }

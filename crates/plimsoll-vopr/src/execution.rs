@@ -18,6 +18,9 @@ use std::time::Duration;
 /// after 5 s, a rank that cannot be reached after 20 s at each end of a connection, and a hung worker after 10 s.
 const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
 
+/// Time for which a rank still runs once rank 0 is gone.
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Real time that a scenario may take.
 const REAL_LIMIT: Duration = Duration::from_secs(60);
 
@@ -133,6 +136,8 @@ pub fn run(scenario: &Scenario) -> Execution {
                 .map_or(0, |spec| spec.faults.latency_ns),
             handle: handle.clone(),
             ranks: processes.clone(),
+            stops: stops.clone(),
+            orphans: Shared::default(),
             end: files_end.clone(),
         };
         handle.spawn_process("after", move || after.run());
@@ -155,14 +160,37 @@ struct AfterRun {
     latency_ns: u64,
     handle: SimulationHandle,
     ranks: Vec<ProcessId>,
+    stops: Vec<Stop>,
+    /// Ranks that only the loss of rank 0 has ended.
+    orphans: Shared<Vec<u32>>,
     end: Shared<Option<FilesEnd>>,
 }
 
 impl AfterRun {
-    fn run(self) {
-        while self.ranks.iter().any(|rank| self.handle.is_alive(*rank)) {
+    /// Waits until all ranks have ended. Once rank 0 is gone the standard input of the others ends, which stops their
+    /// runs, and ends those that a call on a silent target keeps.
+    fn await_ranks(&self) {
+        let is_alive = |rank: &ProcessId| self.handle.is_alive(*rank);
+        let mut orphaned_at = None;
+        while self.ranks.iter().any(is_alive) {
             plimsoll_runtime::sleep(Duration::from_millis(50));
+            if is_alive(&self.ranks[0]) {
+                continue;
+            }
+            self.stops.iter().for_each(Stop::request);
+            let since = *orphaned_at.get_or_insert(self.handle.now());
+            if self.handle.now() - since > ORPHAN_TIMEOUT.as_nanos() as u64 {
+                let left = (0..).zip(&self.ranks).filter(|(_, rank)| is_alive(rank));
+                for (number, rank) in left {
+                    with(&self.orphans, |orphans| orphans.push(number));
+                    self.handle.kill(*rank);
+                }
+            }
         }
+    }
+
+    fn run(self) {
+        self.await_ranks();
         let (after_run, calls) = (self.files.tree(), self.files.calls());
         self.files.set_faults(FileFaults::none(self.latency_ns));
         let settings = Settings {
@@ -181,6 +209,7 @@ impl AfterRun {
             Err(e) => Some(e.to_string()),
         };
         let end = FilesEnd {
+            orphans: with(&self.orphans, std::mem::take),
             after_run,
             after_clean: self.files.tree(),
             clean_error,
