@@ -102,7 +102,7 @@ test: ## everything that must hold before a commit is merged
 		'cargo fmt --all --check' \
 		'cargo clippy --workspace --all-targets -- -D warnings' \
 		'cargo test --workspace --no-fail-fast' \
-		'cargo run --quiet -p plimsoll-vopr -- --seconds 60' \
+		'cargo test --workspace --no-fail-fast --test seeds -- --ignored --nocapture seeds_for_a_minute' \
 		'$(MODELS)' \
 		$(MPI_STEPS) \
 		'RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps' \

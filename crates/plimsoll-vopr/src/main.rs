@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use plimsoll_vopr::{Scenario, check, run, shrink};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,9 @@ struct Arguments {
     /// Seconds after which no further seed is begun.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// Goes on after a seed that breaks a rule, and counts them in the end, without shrinking.
+    #[arg(long)]
+    keep_going: bool,
     /// Prints the scenario and the end of each seed.
     #[arg(long)]
     verbose: bool,
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
     let begun = Instant::now();
     let last = Duration::from_secs(arguments.seconds);
     let mut done = 0;
+    let mut broken = BTreeMap::<&str, u64>::new();
     for seed in arguments.seed.. {
         let is_enough = match arguments.count {
             Some(count) => done >= count,
@@ -42,6 +47,11 @@ fn main() -> ExitCode {
         }
         if let Err(violation) = check(&scenario, &execution) {
             println!("seed {seed}: {violation}");
+            if arguments.keep_going {
+                *broken.entry(violation.rule).or_default() += 1;
+                done += 1;
+                continue;
+            }
             let smallest = shrink(&scenario, |smaller| {
                 check(smaller, &run(smaller)).is_err_and(|v| v.rule == violation.rule)
             });
@@ -50,6 +60,16 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
         done += 1;
+    }
+    if arguments.keep_going {
+        println!(
+            "{} of {done} seeds break a rule",
+            broken.values().sum::<u64>()
+        );
+        for (rule, seeds) in &broken {
+            println!("  {seeds} {rule}");
+        }
+        return ExitCode::from(u8::from(!broken.is_empty()));
     }
     println!(
         "{done} seeds from {} in {:.0} s, no rule broken",

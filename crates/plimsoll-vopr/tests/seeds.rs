@@ -4,6 +4,7 @@ use plimsoll_vopr::{
     Disturbance, DisturbanceKind, Load, MixSpec, Scenario, Step, ThreadsSpec, WorkloadSpec, check,
     run, shrink,
 };
+use std::time::{Duration, Instant};
 
 /// Other seeds than those of `make test`, which begin at 1, and of `make vopr`, which begin at the time.
 const FIRST_SEED: u64 = 1_000_000;
@@ -16,6 +17,24 @@ fn no_seed_breaks_a_rule() {
             panic!("seed {seed}: {violation}");
         }
     }
+}
+
+/// The seeds of `make test`, from 1 on. A test, because what it needs has been compiled for
+/// the other ones.
+#[test]
+#[ignore = "make test runs it by itself"]
+fn seeds_for_a_minute() {
+    const LENGTH: Duration = Duration::from_secs(60);
+    let begun = Instant::now();
+    let mut seed = 1;
+    while begun.elapsed() < LENGTH {
+        let scenario = Scenario::draw(seed);
+        if let Err(violation) = check(&scenario, &run(&scenario)) {
+            panic!("{violation}\nagain: cargo run -p plimsoll-vopr -- --seed {seed} --count 1");
+        }
+        seed += 1;
+    }
+    println!("{} seeds, no rule broken", seed - 1);
 }
 
 #[test]
