@@ -9,6 +9,7 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_results::{Run, RunDir, SparseHistogram, SparseInterval, tag_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// End of the tag of latencies, whose service times have the tag without it.
 const LATENCY_TAG: &str = "/response";
@@ -183,14 +184,19 @@ impl Adder<'_> {
                 run: Arc::clone(self.facts),
                 window: Arc::clone(&window),
                 number: line.window,
-                clock_s: line.start.as_secs_f64(),
-                length_s: line.length.as_secs_f64(),
+                clock_s: seconds(line.start),
+                length_s: seconds(line.length),
                 operation: Arc::clone(operation),
                 bucket: *bucket,
             };
             self.failure = self.table.push(row).err();
         }
     }
+}
+
+/// The number of seconds that is nearest; adding whole seconds and a fraction would round twice.
+fn seconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e9
 }
 
 /// The buckets of latencies and of service times, in increasing order.

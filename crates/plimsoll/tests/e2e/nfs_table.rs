@@ -30,7 +30,7 @@ fn is_valid(run: &Run, server: &dyn NfsServer, what: &str) {
 
 fn workload(name: &str, server: &dyn NfsServer, version: Version) -> Run {
     let (bench, url) = (Bench::new(), server.url(version, ""));
-    let mut more = vec!["--target", &url, "--time=300ms", "--set=nthreads=4"];
+    let mut more = vec!["--target", &url, "--ops=200", "--set=nthreads=4"];
     more.extend(["--set=nfiles=60", "--set=filesize=16k"]);
     let ended = bench.run(name, &more);
     let failure = ended.parsed().and_then(|run| run.failure);

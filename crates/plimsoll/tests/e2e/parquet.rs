@@ -78,7 +78,8 @@ fn tables_of_a_run_of_now_hold_what_it_measured() {
     assert!(percentiles >= 5, "{percentiles}");
 }
 
-/// Three windows: one that is measured, one that the workload drops, and the last, whose figures are those of the run.
+/// Workers begin in a window that the workload drops; one that is measured follows, another that is dropped, and the
+/// last, whose figures are those of the run.
 #[test]
 fn windows_before_the_last_and_dropped_ones_are_parts_of_their_own() {
     let bench = Bench::on_tmpfs();
@@ -88,6 +89,7 @@ fn windows_before_the_last_and_dropped_ones_are_parts_of_their_own() {
            flowop statfile name=stat, filesetname=f } }
          create files
          create processes
+         sleep 1
          stats clear
          sleep 1
          stats snap
@@ -102,20 +104,21 @@ fn windows_before_the_last_and_dropped_ones_are_parts_of_their_own() {
         .run_in_work(&workload, &["--interval=200ms"])
         .result(0);
     let earlier: Vec<u32> = run.earlier_windows.iter().map(|w| w.number).collect();
-    assert_eq!((earlier, run.window_number), (vec![1], 3));
+    assert_eq!((earlier, run.window_number), (vec![2], 4));
     let results = load_tests::only_results(&bench);
     assert_eq!(checked(&results).0, 1);
     printed(tables(&bench, &[&results]));
     let parts = "SELECT DISTINCT part, window_number, time IS NULL FROM 'tables/intervals.parquet' \
                  ORDER BY window_number";
     let expected = [
-        "earlier_window,1,False",
-        "dropped_window,2,True",
-        "run,3,False",
+        "dropped_window,1,True",
+        "earlier_window,2,False",
+        "dropped_window,3,True",
+        "run,4,False",
     ];
     assert_eq!(queried(&bench, parts), expected);
     let parts = "SELECT DISTINCT part, window_number FROM 'tables/operations.parquet' ORDER BY 2";
-    assert_eq!(queried(&bench, parts), ["earlier_window,1", "run,3"]);
+    assert_eq!(queried(&bench, parts), ["earlier_window,2", "run,4"]);
 }
 
 /// The clock begins after what precedes the first phase: by its times the window opens after the command that is run

@@ -93,7 +93,7 @@ def check_operations(run, document):
     assert len(delays) == (delay is not None), delays
     if delay is not None:
         found_delay = (delays[0]["operation"], delays[0]["ops"], delays[0]["latency_p99_ms"])
-        assert found_delay == (delay["name"], delay["ops"], delay["latency"]["p99_ms"]), found_delay
+        assert found_delay == (delay["name"], delay["ops"], delay["p99_ms"]), found_delay
     kinds = {(r["kind"], r["level"]) for name in ("intervals", "histograms") for r in table(name, run)}
     for kind, level in kinds:
         beside = {"rpc": "procedure", "completion_delay": "completion_delay"}
