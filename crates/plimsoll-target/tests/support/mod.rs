@@ -296,6 +296,9 @@ pub fn check(url: &'static str, place: Place, case: impl Case) {
 pub fn check_uring(options: &str, place: Place, case: impl Case) {
     let (url, dir) = (format!("posix:?io=uring{options}"), place.make());
     let Some(why) = plimsoll_target::uring_unavailable() else {
+        // Threads of the kernel and of the pool, which execute operations, have the rights that this thread has when
+        // they are started.
+        obey_permissions();
         return check_in(&url, dir.path(), None, case);
     };
     struct Unreached;
