@@ -57,6 +57,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
         for row in [
             "direct reads on a disk, depth 16, 1 lane: processor time per operation",
             "direct reads on a disk, 100 workers, 1 lane: operations per second",
+            "reads of a cached file on tmpfs through io_uring, depth 16, 1 lane: operations per second",
         ] {
             assert!(table.contains(row), "no row `{row}` in\n{table}");
         }

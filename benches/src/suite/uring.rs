@@ -1,4 +1,5 @@
-//! Random reads of a file on a disk through io_uring, past the page cache, beside fio's `io_uring`.
+//! Random reads of a file on a disk through io_uring, past the page cache, beside fio's `io_uring`; and of one in
+//! memory, beside system calls.
 
 use super::pread::find_file;
 use crate::bench::Bench;
@@ -18,12 +19,15 @@ const DEPTHS: [u64; 3] = [1, 16, 64];
 /// Workers that are compared with those of the last depth, and in a quick run.
 const MANY: (u64, u64) = (5000, 100);
 
-/// A workload of workers that share a thread.
-fn workload(workers: u64, bytes: u64) -> String {
+/// Operations in flight on a file in memory.
+const CACHED_DEPTH: u64 = 16;
+
+/// A workload of workers that share a thread; `how`: more attributes of the reads.
+fn workload(workers: u64, bytes: u64, how: &str) -> String {
     format!(
         "define file name=file, path=/bench, size={bytes}, prealloc
          define process name=p {{ thread name=t, memsize=4k, instances={workers} {{
-           flowop read name=op, filename=file, iosize=4k, random, directio }} }}
+           flowop read name=op, filename=file, iosize=4k, random{how} }} }}
          run 1"
     )
 }
@@ -32,13 +36,19 @@ fn workload(workers: u64, bytes: u64) -> String {
 struct Place<'a> {
     dir: &'a Path,
     bytes: u64,
+    /// More attributes of the reads.
+    reads_how: &'a str,
     how: BenchConditions<'a>,
 }
 
 impl Place<'_> {
     /// Reads per second of so many workers on one lane, and processor time per read in microseconds.
     fn reads(&self, workers: u64) -> Result<(f64, f64), BenchError> {
-        let load = run(&workload(workers, self.bytes), self.dir, &self.how)?;
+        let load = run(
+            &workload(workers, self.bytes, self.reads_how),
+            self.dir,
+            &self.how,
+        )?;
         let row = load.row("op");
         plausible("uring", row.bytes == row.ops * BLOCK, || {
             format!("{} reads moved {} bytes", row.ops, row.bytes)
@@ -56,6 +66,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let place = Place {
         dir: dir.path(),
         bytes: bench.pick(1 << 30, 4 << 20),
+        reads_how: ", directio",
         how: BenchConditions {
             keep: true,
             lanes: Some(1),
@@ -86,7 +97,42 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         &figures[1],
         Goal::AtLeast(0.95),
     ));
+    rows.push(cached(bench)?);
     Ok(rows)
+}
+
+/// Reads of a file in memory through a ring, and by system calls of one worker, in turn.
+fn cached(bench: &Bench) -> Result<Row, BenchError> {
+    let dir = bench.dir("uring")?;
+    let place = |target| Place {
+        dir: &dir,
+        bytes: bench.pick(1 << 30, 4 << 20),
+        reads_how: "",
+        how: BenchConditions {
+            keep: true,
+            lanes: Some(1),
+            ..BenchConditions::new(target, bench.time(1000))
+        },
+    };
+    let (ring, calls) = (place("posix:?io=uring"), place("posix"));
+    // The first run creates the file that all read, and is not counted.
+    calls.reads(1)?;
+    let contenders: Vec<Contender<'_>> = vec![
+        Box::new(|| Ok(ring.reads(CACHED_DEPTH)?.0)),
+        Box::new(|| Ok(calls.reads(1)?.0)),
+    ];
+    let figures = interleave(bench.rounds(), contenders)?;
+    let what = format!(
+        "4 KiB random reads of a cached file on tmpfs through io_uring, depth {CACHED_DEPTH}, 1 lane: operations per second"
+    );
+    Ok(Row::with_reference(
+        what,
+        Unit::PerSecond,
+        &figures[0],
+        "system calls, 1 worker",
+        &figures[1],
+        Goal::None,
+    ))
 }
 
 /// Rates and processor times of workers and of fio, in turn.
