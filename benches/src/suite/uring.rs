@@ -104,17 +104,17 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 /// Reads of a file in memory through a ring, and by system calls of one worker, in turn.
 fn cached(bench: &Bench) -> Result<Row, BenchError> {
     let dir = bench.dir("uring")?;
-    let place = |target| Place {
+    let place = |target, lanes| Place {
         dir: &dir,
         bytes: bench.pick(1 << 30, 4 << 20),
         reads_how: "",
         how: BenchConditions {
             keep: true,
-            lanes: Some(1),
+            lanes,
             ..BenchConditions::new(target, bench.time(1000))
         },
     };
-    let (ring, calls) = (place("posix:?io=uring"), place("posix"));
+    let (ring, calls) = (place("posix:?io=uring", Some(1)), place("posix", None));
     // The first run creates the file that all read, and is not counted.
     calls.reads(1)?;
     let contenders: Vec<Contender<'_>> = vec![
