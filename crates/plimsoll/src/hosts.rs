@@ -271,6 +271,8 @@ impl RankArgs {
                 continue;
             };
             let name = entry.name();
+            plimsoll_target::check_url(own)
+                .map_err(|e| CommandError::usage(format!("host {name}: {e}")))?;
             if scheme_of(own) != scheme {
                 return Err(CommandError::usage(format!(
                     "host {name}: its target {own} is of another kind than {target}"

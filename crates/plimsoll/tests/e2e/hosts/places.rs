@@ -96,6 +96,12 @@ fn io_applies_to_hosts_with_their_own_target() {
         said.contains("host a: its target null: is of another kind"),
         "{said}"
     );
+    // What is wrong with it is said before the host is asked.
+    let said = run("posix:?io=aio", &[]).refusal();
+    assert!(
+        said.contains("host a: ") && said.contains("unknown io `aio`"),
+        "{said}"
+    );
     let said = run("posix:?io=uring", &[]).refusal();
     assert!(said.contains("expected --io uring"), "{said}");
     if plimsoll_target::uring_unavailable().is_some() {
