@@ -9,9 +9,8 @@ use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Maximum time in which a run ends that has lost a host: that is said after 6 s, and a busy machine may take much
-/// longer for the rest.
-const END_LIMIT: Duration = Duration::from_secs(60);
+/// Waits of a test that would otherwise hang for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A machine, its server of ssh, and a line of 50 ms to that.
 struct Host {
@@ -113,9 +112,7 @@ fn a_machine_whose_network_is_cut_ends_the_run_and_its_ranks() {
     hosts[0].sshd.await_ranks(2);
     hosts[1].sshd.await_ranks(1);
     hosts[1].machine.cut().unwrap();
-    let begin = Instant::now();
     let run = run.end().expect_code(1).parsed().unwrap();
-    assert!(begin.elapsed() < END_LIMIT);
     let failure = run.failure.unwrap().to_string();
     let expected = "host b: nothing was heard from it for 6 s";
     assert!(failure.contains(expected), "{failure}");
@@ -179,7 +176,7 @@ fn a_cut_while_the_program_is_sent_ends_the_run() {
         sizes.sum::<u64>()
     };
     while sent() == 0 {
-        assert!(begin.elapsed() < END_LIMIT, "nothing is sent");
+        assert!(begin.elapsed() < PATIENCE, "nothing is sent");
         std::thread::sleep(Duration::from_millis(10));
     }
     machine.cut().unwrap();
@@ -191,7 +188,7 @@ fn a_cut_while_the_program_is_sent_ends_the_run() {
     let begin = Instant::now();
     let left = || std::fs::read_dir(bench.path("remote-tmp")).unwrap().count();
     while left() > 0 {
-        assert!(begin.elapsed() < 2 * END_LIMIT, "the program is left there");
+        assert!(begin.elapsed() < 2 * PATIENCE, "the program is left there");
         std::thread::sleep(Duration::from_millis(50));
     }
     sshd.await_ranks(0);
