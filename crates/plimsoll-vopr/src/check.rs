@@ -4,9 +4,10 @@ use crate::execution::{Execution, RankEnd};
 use crate::files;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
-use crate::workload::{Load, Step};
+use crate::workload::{FILE_BYTES, Load, Step};
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
+use plimsoll_plan::OpKind;
 use plimsoll_runtime::SimulationEnd;
 
 /// Nanoseconds by which operations of a null target may take longer than its latency: turns of other threads of
@@ -49,6 +50,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     for window in &outcome.windows {
         check_sums(scenario, &window.totals, &root.intervals)?;
         check_latencies(scenario, execution, &window.totals)?;
+        check_bytes(scenario, execution, &window.totals)?;
     }
     check_utilisation(scenario, execution, outcome)?;
     check_rate(scenario, execution, outcome)?;
@@ -236,6 +238,34 @@ fn check_latencies(
             "{name}: {} ns, at most {most} ns",
             totals.service.max()
         );
+    }
+    Ok(())
+}
+
+/// Operations on whole files move the bytes of a file.
+fn check_bytes(
+    scenario: &Scenario,
+    execution: &Execution,
+    window: &WindowTotals,
+) -> Result<(), Violation> {
+    let Load::Threads(threads) = &scenario.workload.load else {
+        return Ok(());
+    };
+    // Appends make files longer, and faults make transfers shorter.
+    if threads.has(Step::Append) || scenario.files.as_ref().is_some_and(|f| !f.is_sound()) {
+        return Ok(());
+    }
+    for (operation, row) in execution.plan.operations.iter().zip(&window.rows) {
+        if matches!(operation.kind, OpKind::ReadWhole | OpKind::WriteWhole) {
+            must!(
+                "operations move the bytes of their files",
+                row.bytes == row.ops * FILE_BYTES,
+                "{}: {} bytes in {} operations",
+                operation.name,
+                row.bytes,
+                row.ops
+            );
+        }
     }
     Ok(())
 }

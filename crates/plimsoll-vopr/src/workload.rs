@@ -85,6 +85,9 @@ impl MixSpec {
     }
 }
 
+/// Bytes of a file of threads.
+pub(crate) const FILE_BYTES: u64 = 8 << 10;
+
 /// Files of each process of a mix, and their size in KiB.
 const FILES_PER_PROCESS: u64 = 20;
 const FILE_KIB: u64 = 64;
@@ -213,7 +216,7 @@ impl ThreadsSpec {
 
     fn text(&self) -> String {
         let mut text = format!(
-            "define fileset name=f, path=files, size=8k, entries={}, dirwidth=20, prealloc=80\n\
+            "define fileset name=f, path=files, size={FILE_BYTES}, entries={}, dirwidth=20, prealloc=80\n\
              define process name=p, instances=1 {{\n",
             self.files
         );

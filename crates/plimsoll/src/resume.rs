@@ -119,7 +119,7 @@ mod tests {
         let commands = ["3s sh echo \u{1b}[8m", "4s sh echo \u{1b}[8m", "5s sh date"];
         let refusal = of(&commands).check(dir, false).unwrap_err().message;
         assert!(
-            refusal.contains(r"wrote: `echo \u001b[8m`, `date`. Allow"),
+            refusal.contains(r"would run: `echo \u001b[8m`, `date`. If you trust"),
             "{refusal}"
         );
         assert!(of(&commands).check(dir, true).is_ok());

@@ -423,17 +423,17 @@ fn ranks_start_together_over_a_long_line() {
         "--target=null:?latency=1ms",
         "--set=nthreads=4",
     ];
-    // A rank that started when the message arrived would be 25 ms, half of a round trip, away from rank 0. A
-    // machine that is busy with other tests delays some starts, but not most of them.
+    // A rank that started when the message arrived would be 25 ms, half of a round trip, away from rank 0, in every
+    // run. A machine that is busy with other tests delays some starts, but not those of all runs.
     let spread_ms = |_| {
         let run = Ended::of(run_on(&bench, &ssh, "a,b*2", "fileserver", &args)).result(0);
         let starts = run.starts.unwrap();
         assert!(starts.round_trip_ms >= 50.0, "{starts:?}");
         starts.spread_ms
     };
-    let mut spreads: Vec<f64> = (0..9).map(spread_ms).collect();
-    spreads.sort_by(f64::total_cmp);
-    assert!(spreads[4] < MAX_SPREAD_MS, "{spreads:?}");
+    let spreads: Vec<f64> = (0..9).map(spread_ms).collect();
+    let least = spreads.iter().copied().fold(f64::MAX, f64::min);
+    assert!(least < MAX_SPREAD_MS, "{spreads:?}");
     line.end();
 }
 
