@@ -38,7 +38,20 @@ fn window(columns: u16, rows: u16) -> Winsize {
 }
 
 impl OnScreen {
-    fn begin(mut command: Command, columns: u16, rows: u16) -> Self {
+    fn begin(program: Command, columns: u16, rows: u16) -> Self {
+        // What started the tests may have had signals ignored, which the program would heed.
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(program.get_program());
+        command.args(program.get_args());
+        if let Some(dir) = program.get_current_dir() {
+            command.current_dir(dir);
+        }
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         for name in VARIABLES {
             command.env_remove(name);
         }
