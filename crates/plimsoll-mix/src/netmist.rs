@@ -238,6 +238,10 @@ fn take(
     if !expected.is(&key_of(line.text)) {
         return Err((out_of_order(expected, line), true));
     }
+    if let ExpectedLine::Slot { table, part: 0, .. } = expected {
+        // Also if its number is wrong: the lines of the other parts follow.
+        raw.tables[*table].push(<[Number; 3]>::default());
+    }
     let (word, span) = line.value();
     let value = match word.parse::<f64>() {
         Ok(value) if value.is_finite() => value,
@@ -253,9 +257,6 @@ fn take(
         ExpectedLine::Percent(_) => raw.percents.push(number),
         ExpectedLine::Slot { table, part, .. } => {
             let slots = &mut raw.tables[*table];
-            if *part == 0 {
-                slots.push(<[Number; 3]>::default());
-            }
             slots.last_mut().expect("part 0 adds the slot")[*part] = number;
         }
         ExpectedLine::Field(n) => raw.fields.push((FIELDS[*n].0, number)),
