@@ -133,8 +133,10 @@ MUTATE_ENGINE := -p plimsoll-engine -f 'crates/plimsoll-engine/src/file_pool/*' 
 mutants: ## change the code in every way that a test should notice (MUTATE=...)
 	@[ "$$(cargo mutants --version 2>/dev/null)" = "cargo-mutants $(CARGO_MUTANTS_VERSION)" ] || { \
 		echo "Install it: cargo install --locked cargo-mutants@$(CARGO_MUTANTS_VERSION)"; exit 1; }
-	cargo mutants --output $(TARGET) $(MUTATE)
-	$(if $(findstring command,$(origin MUTATE)),,cargo mutants --output $(TARGET)/engine-mutants $(MUTATE_ENGINE))
+	@# Survivors of the first packages are no reason to leave out the engine.
+	status=0; cargo mutants --output $(TARGET) $(MUTATE) || status=$$?; \
+	$(if $(findstring command,$(origin MUTATE)),,cargo mutants --output $(TARGET)/engine-mutants $(MUTATE_ENGINE) || status=$$?;) \
+	exit $$status
 
 # The newest LLVM of Debian that reads the profiles of the pinned compiler, whose LLVM has this number.
 COVERAGE_LLVM := 22

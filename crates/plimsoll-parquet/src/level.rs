@@ -1,6 +1,7 @@
 //! What the figures of a row are of.
 
 use plimsoll_plan::OpKind;
+use std::sync::LazyLock;
 
 /// What a row's figures are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,9 +38,12 @@ impl Level {
     /// The level of the rows of a kind, by its name in the series. Of names of other versions, which are unknown, all
     /// are operations.
     pub(crate) fn of_name(kind: &str) -> Self {
-        let beside = [OpKind::Rpc, OpKind::CompletionDelay];
-        let known = beside.into_iter().find(|k| k.to_string() == kind);
-        known.map_or(Self::Operation, Self::of)
+        // Tables have millions of rows, and a name is made by formatting.
+        static BESIDE: LazyLock<[(String, Level); 2]> = LazyLock::new(|| {
+            [OpKind::Rpc, OpKind::CompletionDelay].map(|kind| (kind.to_string(), Level::of(kind)))
+        });
+        let known = BESIDE.iter().find(|(name, _)| name == kind);
+        known.map_or(Self::Operation, |(_, level)| *level)
     }
 }
 

@@ -136,8 +136,8 @@ pub(crate) fn can_be_finished(dir: &Path) -> bool {
         .any(|name| dir.join(name).is_file())
 }
 
-/// Removes hidden directories whose owners are gone and that no results can be made of. What cannot be removed stays: it does no
-/// harm.
+/// Removes hidden directories whose owners are gone and that no results can be made of. What cannot be removed stays,
+/// and does no harm.
 fn remove_abandoned(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     for entry in entries {

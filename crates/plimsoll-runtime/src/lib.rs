@@ -10,10 +10,12 @@
 //! thread-local variable. The clock of operations does not even check: see `Clock` of plimsoll-measure.
 
 mod monitor;
+mod processes;
 mod simulation;
 mod threads;
 
 pub use monitor::Monitor;
+pub use processes::{process_id, process_start};
 pub use simulation::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
 pub use threads::{ThreadHandle, current, park, run_on_threads, spawn};
 
@@ -74,19 +76,6 @@ impl SimulatedClock {
 #[must_use]
 pub fn simulated_epoch() -> SystemTime {
     simulation::epoch()
-}
-
-/// The number of the simulated process that the calling thread belongs to; `None` outside a simulation.
-#[must_use]
-pub fn simulated_process() -> Option<u32> {
-    let thread = simulation::current()?;
-    Some(u32::try_from(thread.process()).expect("a simulation has few processes"))
-}
-
-/// Whether a process of the simulation that the calling thread belongs to has not ended.
-#[must_use]
-pub fn is_simulated_process_alive(number: u32) -> bool {
-    simulation::current().is_some_and(|thread| thread.is_alive(number as usize))
 }
 
 /// The clock of the simulation that the calling thread belongs to; `None` outside one.

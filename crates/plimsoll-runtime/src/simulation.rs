@@ -216,10 +216,10 @@ impl Shared {
     }
 }
 
-/// The time of day at which every simulation begins, in seconds since 1970: the first of January 2026.
+/// Seconds from 1970 to the first of January 2026.
 const BEGIN_UNIX_S: u64 = 1_767_225_600;
 
-/// The same.
+/// The time of day at which every simulation begins.
 pub(crate) fn epoch() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(BEGIN_UNIX_S)
 }

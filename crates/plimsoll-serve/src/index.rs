@@ -500,7 +500,7 @@ mod tests {
 
     const RUNS: usize = 12;
 
-    /// A root with `count` results, and the bytes of its index.
+    /// A root with [`RUNS`] results, and the bytes of its index.
     fn indexed(place: &Path) -> (PathBuf, PathBuf, Vec<u8>) {
         let (root, file) = (place.join("results"), place.join("index.sqlite"));
         std::fs::create_dir(&root).unwrap();

@@ -18,6 +18,7 @@
 //! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
 //! | `testbed` | the name of a test bed, which stands for the target of that bed |
 //! | `simulated` | files in memory with faults, for simulations of the whole program |
+//! | `timed_writes` | asynchronous writes of `null` and `simulated` |
 //! | `registry` | the table of targets, and all that follows from a URL's scheme |
 //!
 //! A new target is a module with a `SCHEME` and a function `connect`, and its name in
@@ -40,6 +41,7 @@ mod session_types;
 mod sim;
 pub mod simulated;
 pub mod testbed;
+mod timed_writes;
 mod url_options;
 mod verifying;
 mod write_data;

@@ -7,6 +7,7 @@ use crate::session::{Session, Target};
 use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, SessionSpec,
 };
+use crate::timed_writes::TimedWrites;
 use crate::url_options::UrlOptions;
 use crate::verifying::Ledger;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
@@ -198,7 +199,7 @@ impl Target for Null {
             latency: self.latency,
             servers: self.servers.clone(),
             stall: self.stall,
-            queued: Vec::new(),
+            queued: TimedWrites::default(),
         })
     }
 }
@@ -209,7 +210,7 @@ pub(crate) struct NullSession {
     latency: Nanos,
     servers: Option<ServerQueue>,
     stall: Option<ServiceOutage>,
-    queued: Vec<AioDone>,
+    queued: TimedWrites,
 }
 
 impl NullSession {
@@ -453,25 +454,17 @@ impl Session for NullSession {
     }
 
     fn aio_pending(&self) -> usize {
-        self.queued.len()
+        self.queued.pending()
     }
 
     fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.queued.iter().map(|q| (q.tag, q.start)).collect()
+        self.queued.under_way()
     }
 
     fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
-        // All take the same time from their start, so they complete in the order they were queued.
-        let mut waited = Ok(());
-        if let Some(last) = self.queued[..count.min(self.queued.len())].last() {
-            waited = self.lane.sleep_until(last.end).await;
-        }
-        let now = self.lane.now();
-        let completed = self.queued.iter().take_while(|q| q.end <= now).count();
-        done.extend(self.queued.drain(..completed));
-        waited
+        self.queued.take(&self.lane, count, done).await
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

@@ -172,7 +172,7 @@ pub(crate) fn check(
         return Ok(());
     };
     check_errors(spec, execution, outcome, end)?;
-    check_verdict(spec, execution, outcome)?;
+    check_verdict(execution, outcome)?;
     check_verification(scenario, spec, outcome, end)?;
     check_calls(scenario, spec, execution, outcome, end)
 }
@@ -282,11 +282,7 @@ fn assembled(execution: &Execution, outcome: &Outcome) -> Run {
 }
 
 /// A run in which anything went wrong is not valid.
-fn check_verdict(
-    spec: &FilesSpec,
-    execution: &Execution,
-    outcome: &Outcome,
-) -> Result<(), Violation> {
+fn check_verdict(execution: &Execution, outcome: &Outcome) -> Result<(), Violation> {
     let run = assembled(execution, outcome);
     let verdict = run.validity.verdict;
     let errors: u64 = run.operations.iter().map(|o| o.errors).sum();
@@ -312,7 +308,6 @@ fn check_verdict(
             outcome.failure
         );
     }
-    let _ = spec;
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! Deterministic simulation testing of Plimsoll itself.
 //!
 //! From a seed, [`Scenario::draw`] draws a workload, a group of ranks, a network, a target, with files or without,
-//! its faults, and what happens to the processes: interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes it with
-//! the real engine, ranks, lanes and recorder in a [`Simulation`](plimsoll_runtime::Simulation), and [`check`]
-//! compares what was measured with what the scenario says must be true. The same seed gives the same bytes, so a
-//! seed is all that a failure needs, and [`shrink`] finds the smallest scenario that still fails.
+//! its faults, and what happens to the processes: interrupts, kills, stops, cut connections, jumps of the time of
+//! day. [`run`] executes it with the real engine, ranks, lanes and recorder in a
+//! [`Simulation`](plimsoll_runtime::Simulation), and [`check`] compares what was measured with what the scenario says
+//! must be true. The same seed gives the same bytes, so a seed is all that a failure needs, and [`shrink`] finds the
+//! smallest scenario that still fails.
 //!
 //! The name is that of TigerBeetle's simulator, on which this is modelled.
 

@@ -48,9 +48,8 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
             });
         }
         add(&|s| {
-            let verifies = false;
             s.files = Some(FilesSpec {
-                verifies,
+                verifies: false,
                 ..files.clone()
             });
         });

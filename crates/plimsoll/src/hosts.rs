@@ -298,19 +298,16 @@ impl RankArgs {
             };
             let options = own.split_once('?').map_or("", |(_, options)| options);
             let names_io = options.split('&').any(|option| option.starts_with("io="));
-            let (differs, expected) = match uses_uring {
+            let own_uring = plimsoll_target::uses_uring(own);
+            let (differs, way, expected) = match uses_uring {
                 true => (
-                    names_io && !plimsoll_target::uses_uring(own),
+                    names_io && !own_uring,
+                    "system calls",
                     "io=uring or no io=, or --io sync",
                 ),
-                false => (plimsoll_target::uses_uring(own), "--io uring"),
+                false => (own_uring, "io_uring", "--io uring"),
             };
             if differs {
-                let way = if uses_uring {
-                    "system calls"
-                } else {
-                    "io_uring"
-                };
                 return Err(CommandError::usage(format!(
                     "host {}: its target {own} uses {way}, and all ranks use the same: expected {expected}",
                     entry.name()

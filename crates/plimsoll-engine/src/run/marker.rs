@@ -3,6 +3,7 @@
 use super::host;
 use super::setup_pool::{SetupError, SetupPool};
 use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names};
+use plimsoll_runtime::process_start;
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -245,18 +246,18 @@ pub(crate) enum TreeState {
 impl OwnerProcess {
     /// This process.
     pub(crate) fn current() -> Self {
-        let pid = plimsoll_runtime::simulated_process().unwrap_or_else(std::process::id);
+        let pid = plimsoll_runtime::process_id();
         Self {
             host: host::name(),
             pid,
-            start: start_of(pid).unwrap_or(0),
+            start: process_start(pid).unwrap_or(0),
         }
     }
 
     /// Whether the process runs on this machine and is not this one.
     fn is_other_local(&self) -> bool {
         let me = Self::current();
-        self.host == me.host && self.pid != me.pid && start_of(self.pid) == Some(self.start)
+        self.host == me.host && self.pid != me.pid && process_start(self.pid) == Some(self.start)
     }
 
     /// Whether the process is one of another machine, so that its state is unknown here.
@@ -272,22 +273,6 @@ pub(crate) enum RemoteOwner {
     Refuse,
     /// Take it over: the user knows that the run has ended.
     TakeOver,
-}
-
-/// Field 22 of `/proc/PID/stat`; the name before it may hold spaces, so it is counted from the
-/// closing parenthesis.
-fn start_of(pid: u32) -> Option<u64> {
-    if plimsoll_runtime::simulated_process().is_some() {
-        // Numbers of simulated processes are not used again.
-        return plimsoll_runtime::is_simulated_process_alive(pid).then_some(1);
-    }
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
 }
 
 /// The state of a guarded directory.
@@ -460,7 +445,7 @@ mod tests {
             .is_other_local()
         );
         let parent = std::os::unix::process::parent_id();
-        if let Some(start) = start_of(parent) {
+        if let Some(start) = process_start(parent) {
             assert!(
                 OwnerProcess {
                     pid: parent,

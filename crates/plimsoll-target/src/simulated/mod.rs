@@ -12,10 +12,10 @@ use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
-use crate::session_types::{SessionSpec, Space};
+use crate::session_types::SessionSpec;
 use crate::verifying::{Ledger, VerifyingTarget};
 use plimsoll_lane::{Lane, LaneKind};
-use plimsoll_plan::{OpKind, WorkDirSpec};
+use plimsoll_plan::WorkDirSpec;
 use rustix::io::Errno;
 use session::SimulatedSession;
 use std::collections::BTreeMap;
@@ -210,16 +210,8 @@ impl Target for SimulatedTarget {
         Ok(lock(&self.shared.store).remove_dir(&self.root)?)
     }
 
-    fn space(&self) -> Result<Option<Space>, OpError> {
-        Ok(None)
-    }
-
     fn uncacheable_reason(&self) -> Option<&'static str> {
         Some("simulated files are in no page cache")
-    }
-
-    fn unsupported_reason(&self, _: OpKind) -> Option<&'static str> {
-        None
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<SimulatedSession, OpError> {

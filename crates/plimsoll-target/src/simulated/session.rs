@@ -5,6 +5,7 @@ use super::{Shared, lock};
 use crate::error::OpError;
 use crate::session::{Session, modify_blocks};
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
+use crate::timed_writes::TimedWrites;
 use crate::write_data::WriteData;
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
@@ -23,7 +24,7 @@ pub(crate) struct SimulatedSession {
     second: Vec<u8>,
     of_load: bool,
     limit: Option<Duration>,
-    queued: Vec<AioDone>,
+    queued: TimedWrites,
 }
 
 /// An open file.
@@ -46,7 +47,7 @@ impl SimulatedSession {
             second: vec![],
             of_load: !spec.unmeasured,
             limit: spec.silence.or(limit),
-            queued: vec![],
+            queued: TimedWrites::default(),
         })
     }
 
@@ -413,23 +414,15 @@ impl Session for SimulatedSession {
     }
 
     fn aio_pending(&self) -> usize {
-        self.queued.len()
+        self.queued.pending()
     }
 
     fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.queued.iter().map(|q| (q.tag, q.start)).collect()
+        self.queued.under_way()
     }
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
-        self.queued.sort_by_key(|write| write.end);
-        let mut waited = Ok(());
-        if let Some(last) = self.queued[..count.min(self.queued.len())].last() {
-            waited = self.lane.sleep_until(last.end).await;
-        }
-        let now = self.lane.now();
-        let completed = self.queued.iter().take_while(|q| q.end <= now).count();
-        done.extend(self.queued.drain(..completed));
-        waited
+        self.queued.take(&self.lane, count, done).await
     }
 
     fn aio_abandon(&mut self) {}

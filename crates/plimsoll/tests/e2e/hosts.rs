@@ -364,25 +364,18 @@ fn an_interrupt_ends_all_ranks_in_order() {
     }
 }
 
+/// A line to the server; `how`: its delay and more.
+fn line_to(bench: &Bench, sshd: &Sshd, how: &[&str]) -> Line {
+    let upstream = sshd.address().to_string();
+    let ends = ["--listen=127.0.0.1:0", "--upstream", &upstream];
+    Line::start(bench, &[&ends[..], how].concat())
+}
+
 /// A line of 50 ms to the server, which stops when its process is stopped: what is sent is neither
 /// passed on nor refused.
 fn long_line(bench: &Bench, sshd: &Sshd) -> (Line, String) {
-    let upstream = sshd.address().to_string();
-    let args = [
-        "--listen=127.0.0.1:0",
-        "--upstream",
-        &upstream,
-        "--rtt=50ms",
-    ];
-    let line = Line::start(bench, &args);
-    let at = line
-        .said
-        .split_whitespace()
-        .nth(3)
-        .unwrap()
-        .parse()
-        .unwrap();
-    let ssh = sshd.trust(&at, "long_line");
+    let line = line_to(bench, sshd, &["--rtt=50ms"]);
+    let ssh = sshd.trust(&line.address(), "long_line");
     (line, ssh)
 }
 

@@ -5,6 +5,7 @@ use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_results::Verdict;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -32,6 +33,12 @@ impl Line {
             said,
             begun,
         }
+    }
+
+    /// Where the line begins.
+    pub fn address(&self) -> SocketAddr {
+        let word = self.said.split_whitespace().nth(3).unwrap();
+        word.parse().unwrap()
     }
 
     /// The process of the line.

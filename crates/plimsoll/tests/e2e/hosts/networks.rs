@@ -1,12 +1,11 @@
 //! Hosts in networks of their own, behind long lines that are cut.
 
-use super::{ENDLESS, run_on};
+use super::{ENDLESS, line_to, run_on};
 use crate::common::sshd::Sshd;
 use crate::common::{Bench, Ended, signal, started, tree};
 use crate::wan::Line;
 use plimsoll_test_servers::{Machine, needs_root};
 use rustix::process::Signal;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Waits of a test that would otherwise hang for ever.
@@ -23,25 +22,12 @@ impl Host {
     fn start(bench: &Bench) -> Self {
         let machine = Machine::start().unwrap_or_else(|e| panic!("{e}"));
         let sshd = Sshd::on(bench, &machine);
-        let upstream = sshd.address().to_string();
-        let args = [
-            "--listen=127.0.0.1:0",
-            "--upstream",
-            &upstream,
-            "--rtt=50ms",
-        ];
-        let line = Line::start(bench, &args);
+        let line = line_to(bench, &sshd, &["--rtt=50ms"]);
         Self {
             machine,
             sshd,
             line,
         }
-    }
-
-    /// Where its line begins.
-    fn address(&self) -> SocketAddr {
-        let word = self.line.said.split_whitespace().nth(3).unwrap();
-        word.parse().unwrap()
     }
 }
 
@@ -56,7 +42,7 @@ fn two(bench: &Bench) -> ([Host; 2], String) {
     let hosts = [Host::start(bench), Host::start(bench)];
     let mut config = String::new();
     for (name, host) in ["a", "b"].into_iter().zip(&hosts) {
-        host.sshd.trust(&host.address(), "ssh_config");
+        host.sshd.trust(&host.line.address(), "ssh_config");
         let text = std::fs::read_to_string(host.sshd.config()).unwrap();
         config += &text.replace("Host *", &format!("Host {name}"));
     }
@@ -147,23 +133,8 @@ fn a_cut_while_the_program_is_sent_ends_the_run() {
     let machine = Machine::start().unwrap_or_else(|e| panic!("{e}"));
     let sshd = Sshd::on(&bench, &machine);
     // A megabyte per second, of which the program has many.
-    let upstream = sshd.address().to_string();
-    let args = [
-        "--listen=127.0.0.1:0",
-        "--upstream",
-        &upstream,
-        "--bandwidth=8mbit",
-        "--rtt=1ms",
-    ];
-    let line = Line::start(&bench, &args);
-    let at = line
-        .said
-        .split_whitespace()
-        .nth(3)
-        .unwrap()
-        .parse()
-        .unwrap();
-    let ssh = sshd.trust(&at, "slow_line");
+    let line = line_to(&bench, &sshd, &["--bandwidth=8mbit", "--rtt=1ms"]);
+    let ssh = sshd.trust(&line.address(), "slow_line");
     let workload = bench.workload(ENDLESS);
     let mut command = bench.command_in_work(&workload, &["--hosts=a", "--copy-binary"]);
     command.args(["--ssh", &ssh]);

@@ -1,0 +1,45 @@
+//! Asynchronous writes on targets that know when each completes.
+
+use crate::session_types::AioDone;
+use plimsoll_lane::{Lane, Stopped};
+use plimsoll_measure::Nanos;
+
+/// The writes of a session that were queued and not taken yet.
+#[derive(Default)]
+pub(crate) struct TimedWrites(Vec<AioDone>);
+
+impl TimedWrites {
+    /// Queues a write, whose end may be in the future.
+    pub(crate) fn push(&mut self, write: AioDone) {
+        self.0.push(write);
+    }
+
+    pub(crate) fn pending(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn under_way(&self) -> Vec<(u32, Nanos)> {
+        self.0
+            .iter()
+            .map(|write| (write.tag, write.start))
+            .collect()
+    }
+
+    /// As [`Session::aio_take`](crate::Session::aio_take).
+    pub(crate) async fn take(
+        &mut self,
+        lane: &Lane,
+        count: usize,
+        done: &mut Vec<AioDone>,
+    ) -> Result<(), Stopped> {
+        self.0.sort_by_key(|write| write.end);
+        let mut waited = Ok(());
+        if let Some(last) = self.0[..count.min(self.0.len())].last() {
+            waited = lane.sleep_until(last.end).await;
+        }
+        let now = lane.now();
+        let completed = self.0.iter().take_while(|write| write.end <= now).count();
+        done.extend(self.0.drain(..completed));
+        waited
+    }
+}
