@@ -4,6 +4,7 @@ use super::{Mounted, READS_AND_WRITES, is_noted, written};
 use crate::common::{Bench, Ended, MARKER, row, started, tree};
 use plimsoll_results::Verdict;
 use plimsoll_test_servers::needs_root;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::mount::{MountFlags, mount_remount};
 use std::path::Path;
 use std::process::Command;
@@ -259,8 +260,9 @@ fn a_tree_whose_directory_becomes_a_link() {
     } else {
         find_dir(&bench.work())
     };
-    std::fs::rename(&files, &victim).unwrap();
-    std::os::unix::fs::symlink(&victim, &files).unwrap();
+    // The link and the directory change places at once: an open between the two would find nothing.
+    std::os::unix::fs::symlink(&victim, &victim).unwrap();
+    renameat_with(CWD, &victim, CWD, &files, RenameFlags::EXCHANGE).unwrap();
     let before = tree(&victim).0;
     let run = run.end().result(1);
     let failure = run.failure.unwrap();
