@@ -1,29 +1,20 @@
-//! A directory for readers of files, one of each process.
+//! A directory for readers of files, one of each thread, which is removed when that ends.
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use tempfile::TempDir;
 
 /// Memory that is a file system, if there is such a place.
 const IN_MEMORY: &str = "/dev/shm";
 
-static DIR: LazyLock<TempDir> = LazyLock::new(|| {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("plimsoll-fuzz-");
-    let in_memory = builder.tempdir_in(IN_MEMORY);
-    in_memory
-        .or_else(|_| builder.tempdir())
-        .expect("there is a temporary directory")
-});
-
 thread_local! {
-    /// The directory of this thread.
-    static OWN: PathBuf = {
-        let number = format!("{:?}", std::thread::current().id());
-        let digits: String = number.chars().filter(char::is_ascii_digit).collect();
-        let dir = DIR.path().join(digits);
-        std::fs::create_dir(&dir).expect("threads have numbers of their own");
-        dir
+    /// The directory of this thread. The main thread's is removed by `exit`, which libFuzzer ends with.
+    static OWN: TempDir = {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("plimsoll-fuzz-");
+        let in_memory = builder.tempdir_in(IN_MEMORY);
+        in_memory
+            .or_else(|_| builder.tempdir())
+            .expect("there is a temporary directory")
     };
 }
 
@@ -50,7 +41,7 @@ impl Scratch {
 
     /// A directory of this thread.
     pub(crate) fn below(name: &str) -> PathBuf {
-        let dir = OWN.with(|own| own.join(name));
+        let dir = OWN.with(|own| own.path().join(name));
         std::fs::create_dir_all(&dir).expect("the scratch directory is writable");
         dir
     }
