@@ -21,6 +21,9 @@ pub(crate) struct Delivery {
     pub(crate) buffer: Arc<IntervalBuffer>,
 }
 
+/// Empty buffers that a lane keeps for the next intervals. A collector in time needs one.
+const SPARE_BUFFERS: usize = 2;
+
 struct Mailbox {
     delivered: Vec<Delivery>,
     spare: Vec<Arc<IntervalBuffer>>,
@@ -131,10 +134,12 @@ impl LaneProgress {
         std::mem::take(&mut self.lock().delivered)
     }
 
-    /// Gives a buffer back to the lane, emptied.
+    /// Gives a buffer back to the lane, emptied. What a collector that was late has made it take is freed.
     pub(crate) fn give_back(&self, buffer: Arc<IntervalBuffer>) {
-        buffer.clear();
-        self.lock().spare.push(buffer);
+        if self.lock().spare.len() < SPARE_BUFFERS {
+            buffer.clear();
+            self.lock().spare.push(buffer);
+        }
     }
 
     /// The buffers that were delivered and the one that the lane is writing: both at once, so that

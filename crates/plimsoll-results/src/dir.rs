@@ -8,9 +8,7 @@ use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
 use crate::renames::{self, Rename};
 use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
-use crate::whole_file::{
-    create_dirs, replace, replace_unsynced, sync_dir, sync_if_there, write_new,
-};
+use crate::whole_file::{create_dirs, replace, sync_dir, sync_if_there, write_new};
 use crate::{
     COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveEvent,
     LiveRun, Percentiles, RUN_FILE, ResultsError, Run, recompute, upgrade,
@@ -33,8 +31,9 @@ pub struct RunWriter {
     name: String,
     /// Whether the name states that the run was interrupted or failed.
     tells_verdict: bool,
-    dir: StagingDir,
+    /// Before `dir`, so that nothing is written any more when that is removed.
     series: SeriesWriter,
+    dir: StagingDir,
     /// What whoever watches the run is shown of it.
     live: LiveRun,
     /// After `dir`, so that it is dropped when the hidden directory has gone.
@@ -98,16 +97,17 @@ impl RunWriter {
             root: root.to_owned(),
             name: name.to_owned(),
             tells_verdict,
-            dir,
             series,
+            dir,
             _made_root: made_root,
         })
     }
 
-    /// Appends an interval to the series.
+    /// Appends an interval to the series, without waiting for the disk.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses, for instance because it is full.
+    /// [`ResultsError::Io`] if the file system has refused an interval before this one, for instance because it is
+    /// full. No other may follow.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), ResultsError> {
         self.interval_with_events(interval, &[])
     }
@@ -124,6 +124,14 @@ impl RunWriter {
         self.series.write(interval, events)
     }
 
+    /// Waits until all intervals have been written, so that whoever reads the directory finds them.
+    ///
+    /// # Errors
+    /// As [`interval`](Self::interval).
+    pub fn flush(&mut self) -> Result<(), ResultsError> {
+        self.series.flush()
+    }
+
     /// Shows whoever watches the run the events that have begun, if they changed. If the file system
     /// refuses, those that were shown before stay.
     pub fn show_events(&mut self, events: Vec<LiveEvent>) {
@@ -132,8 +140,7 @@ impl RunWriter {
         }
         self.live.events = events;
         let path = self.dir.path().join(LIVE_FILE);
-        // The run is not the worse for it, and what it keeps is written elsewhere.
-        let _ = replace_unsynced(&path, &self.live.to_json());
+        self.series.replace(&path, self.live.to_json());
     }
 
     /// The directory of the results while they are written.

@@ -23,6 +23,7 @@
 
 mod annotations;
 mod assemble;
+mod background;
 mod catalog;
 mod client_cache;
 mod collection;

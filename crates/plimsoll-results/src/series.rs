@@ -1,5 +1,6 @@
 //! The series that are written during the run: `intervals.csv` and `histograms.hlog`.
 
+use crate::background::{AppendedFile, BackgroundWriter};
 use crate::histograms::{WINDOW_MARK, tag_of};
 use crate::latency::ms;
 use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, ResultsError};
@@ -11,9 +12,8 @@ use hdrhistogram::serialization::interval_log::{
 use plimsoll_diagnostics::foreign;
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::Operation;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// Columns of `intervals.csv`.
@@ -47,12 +47,9 @@ const LEGEND: &str =
 pub(crate) struct SeriesWriter {
     rows: Vec<Operation>,
     tags: Vec<String>,
-    csv: csv::Writer<BufWriter<File>>,
-    csv_path: PathBuf,
-    log: BufWriter<File>,
-    log_path: PathBuf,
     serializer: V2DeflateSerializer,
     window: u32,
+    files: BackgroundWriter,
 }
 
 impl SeriesWriter {
@@ -62,63 +59,67 @@ impl SeriesWriter {
         rows: &[Operation],
         base: SystemTime,
     ) -> Result<Self, ResultsError> {
-        let make = |name: &str| {
-            let path = dir.join(name);
-            let file = File::create_new(&path).map_err(ResultsError::io("create", &path))?;
-            Ok((BufWriter::new(file), path))
-        };
-        let (csv_file, csv_path) = make(INTERVALS_FILE)?;
-        let (mut log, log_path) = make(HISTOGRAMS_FILE)?;
-        let mut csv = csv::Writer::from_writer(csv_file);
-        csv.write_record(COLUMNS)
-            .map_err(csv_error)
-            .map_err(ResultsError::io("write", &csv_path))?;
-        write_header(&mut log, base).map_err(ResultsError::io("write", &log_path))?;
+        let mut csv = AppendedFile::create(dir.join(INTERVALS_FILE))?;
+        let mut log = AppendedFile::create(dir.join(HISTOGRAMS_FILE))?;
+        let header = in_csv([COLUMNS]).and_then(|bytes| csv.file.write_all(&bytes));
+        header.map_err(ResultsError::io("write", &csv.path))?;
+        let header = log_header(base).and_then(|bytes| log.file.write_all(&bytes));
+        header.map_err(ResultsError::io("write", &log.path))?;
+        Self::of(csv, log, rows)
+    }
+
+    /// Appends to these files.
+    fn of(csv: AppendedFile, log: AppendedFile, rows: &[Operation]) -> Result<Self, ResultsError> {
         Ok(Self {
             rows: rows.to_vec(),
             tags: rows.iter().map(|o| tag_of(&o.name, o.kind)).collect(),
-            csv,
-            csv_path,
-            log,
-            log_path,
             serializer: V2DeflateSerializer::new(),
             window: 0,
+            // In this order: an interval of which there are distributions is whole in both.
+            files: BackgroundWriter::start(vec![csv, log])?,
         })
     }
 
-    /// Appends an interval, in which these events began, to both files.
+    /// Appends an interval, in which these events began, to both files. Whoever watches the run sees each interval
+    /// when it is over.
+    ///
+    /// # Errors
+    /// That of an interval before; no other may follow.
     pub(crate) fn write(
         &mut self,
         interval: &Interval,
         events: &[String],
     ) -> Result<(), ResultsError> {
-        let written = self.write_csv(interval, events).map_err(csv_error);
-        // Whoever watches the run sees each interval when it is over.
-        written
-            .and_then(|()| self.csv.flush())
-            .map_err(ResultsError::io("write", &self.csv_path))?;
-        // After the other file: an interval of which there are distributions is whole in both.
-        self.write_log(interval)
-            .and_then(|()| self.log.flush())
-            .map_err(ResultsError::io("write", &self.log_path))
+        let csv = in_csv(self.csv_records(interval, events)).expect("memory takes all");
+        let log = self.log_entries(interval).expect("memory takes all");
+        self.files.append(vec![csv, log])
+    }
+
+    /// Replaces another file, in the order of these calls; if the file system refuses, it stays as it is.
+    pub(crate) fn replace(&mut self, path: &Path, text: String) {
+        self.files.replace(path, text);
+    }
+
+    /// Waits until all has been written.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(crate) fn flush(&mut self) -> Result<(), ResultsError> {
+        self.files.flush()
     }
 
     /// Brings everything to the disk.
-    pub(crate) fn finish(mut self) -> Result<(), ResultsError> {
-        let flushed = self.csv.flush();
-        let synced = flushed.and_then(|()| self.csv.get_ref().get_ref().sync_all());
-        synced.map_err(ResultsError::io("write", &self.csv_path))?;
-        let flushed = self.log.flush();
-        let synced = flushed.and_then(|()| self.log.get_ref().sync_all());
-        synced.map_err(ResultsError::io("write", &self.log_path))
+    pub(crate) fn finish(self) -> Result<(), ResultsError> {
+        self.files.finish()
     }
 
-    fn write_csv(&mut self, interval: &Interval, events: &[String]) -> Result<(), csv::Error> {
+    fn csv_records(&self, interval: &Interval, events: &[String]) -> Vec<Vec<String>> {
         let events = events.join("; ");
         let events = foreign::escaped(&events);
         // An interval in which events began has a line even if no operation completed in it.
         let is_silent = !interval.rows.iter().any(happened);
         let mut needs_line = is_silent && !events.is_empty();
+        let mut records = Vec::new();
         for (op, totals) in self.rows.iter().zip(&interval.rows) {
             if !happened(totals) && !std::mem::take(&mut needs_line) {
                 continue;
@@ -138,15 +139,16 @@ impl SeriesWriter {
             record.push(totals.paced.to_string());
             record.extend(times(&totals.service));
             record.push(events.to_string());
-            self.csv.write_record(record)?;
+            records.push(record);
         }
-        Ok(())
+        records
     }
 
-    fn write_log(&mut self, interval: &Interval) -> io::Result<()> {
+    fn log_entries(&mut self, interval: &Interval) -> io::Result<Vec<u8>> {
+        let mut log = Vec::new();
         if interval.window != self.window {
             self.window = interval.window;
-            writeln!(self.log, "{WINDOW_MARK}{}]", interval.window)?;
+            writeln!(log, "{WINDOW_MARK}{}]", interval.window)?;
         }
         let start = Duration::from_nanos(interval.opened.saturating_add(interval.start));
         let length = Duration::from_nanos(interval.length);
@@ -159,16 +161,29 @@ impl SeriesWriter {
             for (tag, latency) in histograms {
                 if latency.count() > 0 {
                     let entry = (tag.as_str(), latency.histogram());
-                    append(&mut self.log, &mut self.serializer, start, length, entry)?;
+                    append(&mut log, &mut self.serializer, start, length, entry)?;
                 }
             }
         }
-        Ok(())
+        Ok(log)
     }
 }
 
+/// Records in the form of CSV.
+fn in_csv<R>(records: impl IntoIterator<Item = R>) -> io::Result<Vec<u8>>
+where
+    R: IntoIterator<Item: AsRef<[u8]>>,
+{
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        csv.write_record(record).map_err(csv_error)?;
+    }
+    csv.into_inner()
+        .map_err(|e| io::Error::other(e.to_string()))
+}
+
 fn append(
-    log: &mut BufWriter<File>,
+    log: &mut Vec<u8>,
     serializer: &mut V2DeflateSerializer,
     start: Duration,
     length: Duration,
@@ -184,7 +199,8 @@ fn append(
         })
 }
 
-fn write_header(log: &mut BufWriter<File>, base: SystemTime) -> io::Result<()> {
+fn log_header(base: SystemTime) -> io::Result<Vec<u8>> {
+    let mut log = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
@@ -193,8 +209,9 @@ fn write_header(log: &mut BufWriter<File>, base: SystemTime) -> io::Result<()> {
         .add_comment("operations without an intended start their service time.")
         .with_start_time(base)
         .with_base_time(base)
-        .begin_log_with(log, &mut serializer)?;
-    log.write_all(LEGEND.as_bytes())
+        .begin_log_with(&mut log, &mut serializer)?;
+    log.extend_from_slice(LEGEND.as_bytes());
+    Ok(log)
 }
 
 /// Mean, median, 99th percentile and maximum in milliseconds.
@@ -228,6 +245,8 @@ mod tests {
     use super::*;
     use plimsoll_measure::Completions;
     use plimsoll_plan::OpKind;
+    use std::fs::File;
+    use std::io::Read;
 
     fn rows() -> Vec<Operation> {
         let row = |name: &str| Operation {
@@ -274,14 +293,70 @@ mod tests {
         );
     }
 
+    /// The writes are executed by another thread: the error is that of a later interval, or of the end.
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
         let dir = tempfile::tempdir().unwrap();
-        let mut series = SeriesWriter::create(dir.path(), &rows(), SystemTime::UNIX_EPOCH).unwrap();
-        let full = File::options().write(true).open("/dev/full").unwrap();
-        series.log = BufWriter::with_capacity(16, full);
-        let error = series.write(&interval(1), &[]).unwrap_err().to_string();
-        assert!(error.starts_with("cannot write ") && error.contains(HISTOGRAMS_FILE));
-        assert!(error.contains("No space left on device"), "{error}");
+        let begin = |n: u32| {
+            let csv = AppendedFile::create(dir.path().join(n.to_string())).unwrap();
+            let log = AppendedFile {
+                file: File::options().write(true).open("/dev/full").unwrap(),
+                path: dir.path().join(HISTOGRAMS_FILE),
+            };
+            SeriesWriter::of(csv, log, &rows()).unwrap()
+        };
+        let mut series = begin(1);
+        series.write(&interval(1), &[]).unwrap();
+        let at_the_end = series.finish().unwrap_err().to_string();
+        let mut series = begin(2);
+        let later = (0..).find_map(|_| series.write(&interval(1), &[]).err());
+        for error in [at_the_end, later.unwrap().to_string()] {
+            assert!(error.starts_with("cannot write ") && error.contains(HISTOGRAMS_FILE));
+            assert!(error.contains("No space left on device"), "{error}");
+        }
+    }
+
+    /// Files whose reader is as slow as it wants: a disk that stands still.
+    #[test]
+    fn a_disk_that_stands_still_keeps_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut reader, log) = std::io::pipe().unwrap();
+        let log = AppendedFile {
+            file: File::from(std::os::fd::OwnedFd::from(log)),
+            path: dir.path().join(HISTOGRAMS_FILE),
+        };
+        let csv = AppendedFile::create(dir.path().join(INTERVALS_FILE)).unwrap();
+        let mut series = SeriesWriter::of(csv, log, &rows()).unwrap();
+        // More than a pipe takes.
+        let spread = Interval {
+            rows: vec![OpTotals {
+                ops: 20_000,
+                service: Latency::of((0..20_000).map(|n| n * n)),
+                ..OpTotals::default()
+            }],
+            ..interval(0)
+        };
+        // The line of a window is that of its first interval.
+        series.window = spread.window;
+        let mut expected = Vec::new();
+        for n in 0..400 {
+            if n == 200 {
+                series.replace(&dir.path().join("live"), "shown".into());
+            }
+            expected.extend(series.log_entries(&spread).unwrap());
+            series.write(&spread, &[]).unwrap();
+        }
+        assert!(expected.len() > 1 << 18, "{}", expected.len());
+        let reader = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            reader.read_to_end(&mut read).map(|_| read)
+        });
+        // A pipe cannot be synced.
+        series.finish().unwrap_err();
+        assert!(reader.join().unwrap().unwrap() == expected);
+        let csv = std::fs::read_to_string(dir.path().join(INTERVALS_FILE)).unwrap();
+        assert_eq!(csv.lines().count(), 400);
+        let live = std::fs::read_to_string(dir.path().join("live")).unwrap();
+        assert_eq!(live, "shown");
     }
 }

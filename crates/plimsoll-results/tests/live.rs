@@ -101,11 +101,13 @@ fn intervals_are_seen_when_they_end_and_the_run_is_found_at_its_end() {
     let mut follower = live.open_reader().unwrap();
     assert_eq!(follower.rows().unwrap(), []);
     writer.interval(&interval(0, [3, 0])).unwrap();
+    writer.flush().unwrap();
     let rows = follower.rows().unwrap();
     assert_eq!(rows.len(), 1, "what did nothing has no row");
     assert_eq!((rows[0].ops, rows[0].bytes, rows[0].mean_ms), (3, 30, 2.0));
     assert_eq!(follower.rows().unwrap(), []);
     writer.interval(&interval(1, [2, 1])).unwrap();
+    writer.flush().unwrap();
     let rows = follower.rows().unwrap();
     let seen: Vec<_> = rows.iter().map(|r| (r.operation.as_str(), r.ops)).collect();
     assert_eq!(seen, [("read", 2), ("a,\"b\"", 1)]);
@@ -137,6 +139,7 @@ fn only_whole_lines_are_rows() {
     let root = tempfile::tempdir().unwrap();
     let mut writer = writer(root.path());
     writer.interval(&interval(0, [3, 0])).unwrap();
+    writer.flush().unwrap();
     let live = only(root.path());
     let mut follower = live.open_reader().unwrap();
     assert_eq!(follower.rows().unwrap().len(), 1);

@@ -88,6 +88,7 @@ fn killed_on(
     for (window, index) in intervals {
         writer.interval(&interval(*window, *index)).unwrap();
     }
+    writer.flush().unwrap();
     let left = root.join(name);
     std::fs::create_dir(&left).unwrap();
     for file in std::fs::read_dir(writer.path()).unwrap() {
