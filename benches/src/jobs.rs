@@ -1,13 +1,14 @@
 //! The jobs that fresh processes do for the suite.
 
 use crate::error::BenchError;
-use crate::suite::{md, md_loop, nfs, planning, reactor, waiting};
+use crate::suite::{live, md, md_loop, nfs, planning, reactor, waiting};
 
 /// Measures something for a count, and returns figures by name.
 type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
 
 /// Jobs by name.
-const JOBS: [(&str, Job); 8] = [
+const JOBS: [(&str, Job); 9] = [
+    (live::JOB, live::in_child),
     (md::NULL, md::null_in_child),
     (md::FILES, md::files_in_child),
     (md_loop::JOB, md_loop::in_child),

@@ -46,6 +46,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "poisson arrivals, 50 000 per second on 64 workers: start delay, 99th percentile",
         "page on 10⁹ operations and 1 h of intervals: processor time",
         "page on 10⁹ operations and 1 h of intervals: size",
+        "screen of a run (`--live`)",
         "recording an operation",
         "reading the clock",
         "parsing and lowering `fileserver`",

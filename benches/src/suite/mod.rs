@@ -1,5 +1,6 @@
 //! The benchmarks, one file each.
 
+pub(crate) mod live;
 pub(crate) mod md;
 pub(crate) mod md_loop;
 pub(crate) mod metadata;
@@ -42,5 +43,6 @@ pub(crate) const ALL: &[Entry] = &[
     ("wan", wan::measure),
     ("pacing", pacing::measure),
     ("report", report::measure),
+    ("live", live::measure),
     ("parts", parts::measure),
 ];
