@@ -1,8 +1,8 @@
 //! File systems that fill up, become read-only, lose blocks or disappear under a run.
 
 use super::{Mounted, READS_AND_WRITES, is_noted, written};
-use crate::common::{Bench, Ended, MARKER, row, started, tree};
-use plimsoll_results::Verdict;
+use crate::common::{Bench, Ended, MARKER, row, started, tree, wait_until};
+use plimsoll_results::{RunDir, Verdict};
 use plimsoll_test_servers::needs_root;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::mount::{MountFlags, mount_remount};
@@ -245,6 +245,69 @@ fn a_device_that_is_gone() {
     assert!(failure.error.contains("EIO"), "{failure:?}");
     assert!(row(&run, "read:read").ops > 0);
     assert_eq!(written(&device.bench), run);
+}
+
+/// A file system that takes nothing until this is dropped.
+struct Frozen(std::path::PathBuf);
+
+impl Frozen {
+    fn new(mount_point: std::path::PathBuf) -> Self {
+        Self::fsfreeze("--freeze", &mount_point);
+        Self(mount_point)
+    }
+
+    fn fsfreeze(what: &str, mount_point: &Path) {
+        let mut command = Command::new("fsfreeze");
+        command.arg(what).arg(mount_point);
+        Ended::of(command).expect_code(0);
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        Self::fsfreeze("--unfreeze", &self.0);
+    }
+}
+
+/// The run goes on while its intervals wait for the disk, which has all of them in the end.
+#[test]
+fn a_disk_of_the_results_that_stands_still() {
+    needs_root!();
+    let Some(device) = Loop::new() else { return };
+    let bench = &device.bench;
+    let workload = bench.workload(&READS_AND_WRITES.replace("run 3600", &"run 1\n".repeat(3)));
+    let mut command = bench.plimsoll(["run", &workload, "--interval=100ms", "--dir"]);
+    command.arg(bench.work()).arg("--results");
+    command.arg(device.mount_point().join("results"));
+    let (path, begun) = (bench.path("stderr"), std::time::Instant::now());
+    command.stderr(std::fs::File::create(&path).unwrap());
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let says = |window: u32| {
+        let line = format!("measuring (window {window})");
+        wait_until(&line, || {
+            std::fs::read_to_string(&path).unwrap().contains(&line)
+        });
+    };
+    says(1);
+    let frozen = Frozen::new(device.mount_point());
+    says(3);
+    drop(frozen);
+    Ended::wait(child, begun).expect_code(0);
+    let dirs = std::fs::read_dir(device.mount_point().join("results")).unwrap();
+    let dirs: Vec<_> = dirs.map(|dir| RunDir::at(&dir.unwrap().path())).collect();
+    let [dir] = &dirs[..] else { panic!("{dirs:?}") };
+    let (run, rows) = (dir.read().unwrap(), dir.read_intervals().unwrap());
+    assert_eq!(run.window_number, 3);
+    let ops = |window| -> u64 {
+        let rows = rows.iter().filter(|row| row.window == window);
+        rows.map(|row| row.ops).sum()
+    };
+    let counted: u64 = run.operations.iter().map(|op| op.ops).sum();
+    assert!(ops(1) > 0 && ops(2) > 0);
+    assert_eq!(ops(3), counted);
 }
 
 /// A directory that another user's link has replaced is not followed.
