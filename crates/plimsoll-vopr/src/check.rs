@@ -1,10 +1,10 @@
 //! What must be true of an execution, by an independent calculation.
 
 use crate::execution::{Execution, RankEnd};
-use crate::files;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, Step};
+use crate::{files, pattern};
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
@@ -51,6 +51,9 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
         check_sums(scenario, &window.totals, &root.intervals)?;
         check_latencies(scenario, execution, &window.totals)?;
         check_bytes(scenario, execution, &window.totals)?;
+    }
+    if let Load::Pattern(spec) = &scenario.workload.load {
+        pattern::check(scenario, spec, execution, outcome)?;
     }
     check_utilisation(scenario, execution, outcome)?;
     check_rate(scenario, execution, outcome)?;
@@ -202,7 +205,7 @@ fn check_latencies(
     execution: &Execution,
     window: &WindowTotals,
 ) -> Result<(), Violation> {
-    if matches!(scenario.workload.load, Load::Mix(_)) || scenario.files.is_some() {
+    if !matches!(scenario.workload.load, Load::Threads(_)) || scenario.files.is_some() {
         return Ok(());
     }
     let latency = scenario.latency_us * 1000;

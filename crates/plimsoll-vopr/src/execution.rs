@@ -1,7 +1,9 @@
 //! A scenario, executed.
 
-use crate::files::{FOREIGN, FilesEnd, WORK_DIR};
+use crate::files::{FilesEnd, WORK_DIR, foreign};
+use crate::pattern::PatternSpec;
 use crate::scenario::{DisturbanceKind, Scenario};
+use crate::workload::Load;
 use plimsoll_engine::{
     ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks,
 };
@@ -76,11 +78,12 @@ fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -> R {
 pub fn run(scenario: &Scenario) -> Execution {
     let mut plan = scenario.workload.plan(scenario.seed);
     let files = scenario.files.as_ref().map(|spec| {
-        (plan.options.on_error, plan.options.verify) = (spec.on_error(), spec.verifies);
+        // A pattern has options of its own.
+        if plan.pattern().is_none() {
+            (plan.options.on_error, plan.options.verify) = (spec.on_error(), spec.verifies);
+        }
         let files = SimulatedFiles::new(spec.faults.clone(), scenario.seed);
-        FOREIGN
-            .iter()
-            .for_each(|(path, bytes)| files.plant(path, bytes));
+        foreign(&plan).for_each(|(path, bytes)| files.plant(path, bytes));
         Arc::new(files)
     });
     let target = files
@@ -134,6 +137,8 @@ pub fn run(scenario: &Scenario) -> Execution {
                 .files
                 .as_ref()
                 .map_or(0, |spec| spec.faults.latency_ns),
+            guard: marked_dir(&plan),
+            second: second_plan(scenario, &plan),
             handle: handle.clone(),
             ranks: processes.clone(),
             stops: stops.clone(),
@@ -154,10 +159,15 @@ pub fn run(scenario: &Scenario) -> Execution {
     }
 }
 
-/// What is done when all ranks have ended: the files are looked at, and removed as by `plimsoll clean`.
+/// What is done when all ranks have ended: the files are looked at, and removed as by `plimsoll clean`, or by a second
+/// run.
 struct AfterRun {
     files: Arc<SimulatedFiles>,
     latency_ns: u64,
+    /// The directory that the run marks.
+    guard: String,
+    /// The Plan of a second run.
+    second: Option<Plan>,
     handle: SimulationHandle,
     ranks: Vec<ProcessId>,
     stops: Vec<Stop>,
@@ -197,9 +207,17 @@ impl AfterRun {
             target: self.files.url(),
             ..Settings::default()
         };
-        let has_marker = after_run.contains_key(&format!("{WORK_DIR}/.plimsoll"));
+        let second = self.second.as_ref().map(|plan| {
+            let observer = &mut IntervalObserver::default();
+            plimsoll_engine::run(plan, &settings, &Stop::default(), observer).map(Box::new)
+        });
+        let guard = &self.guard;
+        let has_marker = self
+            .files
+            .tree()
+            .contains_key(&format!("{guard}/.plimsoll"));
         let cleaned = match has_marker {
-            true => plimsoll_engine::clean(Path::new(WORK_DIR), &settings, false, &Stop::default()),
+            true => plimsoll_engine::clean(Path::new(guard), &settings, false, &Stop::default()),
             // Nothing was made.
             false => Ok(plimsoll_engine::Cleanup::default()),
         };
@@ -211,12 +229,36 @@ impl AfterRun {
         let end = FilesEnd {
             orphans: with(&self.orphans, std::mem::take),
             after_run,
+            second,
             after_clean: self.files.tree(),
             clean_error,
             calls,
             strays: self.files.strays(),
         };
         with(&self.end, |found| *found = Some(end));
+    }
+}
+
+/// The Plan of a run of one process after this one, if the scenario has one.
+fn second_plan(scenario: &Scenario, plan: &Plan) -> Option<Plan> {
+    scenario.files.as_ref().filter(|spec| spec.runs_again)?;
+    Some(match scenario.workload.load {
+        Load::Pattern(pattern) => {
+            let alone = PatternSpec {
+                ranks: 1,
+                ..pattern
+            };
+            alone.plan(WORK_DIR, scenario.seed)
+        }
+        _ => plan.clone(),
+    })
+}
+
+/// The directory that a run marks as its own.
+pub(crate) fn marked_dir(plan: &Plan) -> String {
+    match plan.work_dir.guards.first() {
+        Some(guard) if !guard.as_str().is_empty() => format!("{WORK_DIR}/{guard}"),
+        _ => WORK_DIR.to_owned(),
     }
 }
 

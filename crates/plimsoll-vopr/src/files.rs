@@ -1,12 +1,12 @@
 //! Files of the target, what goes wrong with them, and what must be true of them in the end.
 
-use crate::execution::Execution;
+use crate::execution::{Execution, marked_dir};
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::Load;
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_plan::{OnError, OpKind};
+use plimsoll_plan::{OnError, OpKind, Plan};
 use plimsoll_results::{MeasuredRun, Run, Target, Verdict};
 use plimsoll_target::simulated::{Call, CallKind, FileFaults};
 use rand::RngExt;
@@ -18,15 +18,18 @@ use std::time::SystemTime;
 /// The work directory of every scenario.
 pub(crate) const WORK_DIR: &str = "/simulated";
 
-/// The work directory, and a marker that is being written, as the tree has them.
-const UNMARKED: &str = "/simulated/";
-const BEGUN_MARK: &str = "/simulated/.plimsoll.new";
-
-/// Files that are not Plimsoll's, beside the work directory.
-pub(crate) const FOREIGN: [(&str, &[u8]); 2] = [
+/// Files that are not Plimsoll's, beside the work directory, and in the parent of a pattern's root.
+const FOREIGN: [(&str, &[u8]); 3] = [
     ("/simulated-other/precious", b"not to be touched"),
     ("/precious", b"nor this"),
+    ("/simulated/mine", b"nor what was there before"),
 ];
+
+/// The files of a scenario that are not Plimsoll's.
+pub(crate) fn foreign(plan: &Plan) -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let is_own = marked_dir(plan) == WORK_DIR;
+    FOREIGN.into_iter().take(2 + usize::from(!is_own))
+}
 
 /// Errors of operations.
 const ERRORS: [Errno; 7] = [
@@ -48,6 +51,8 @@ pub struct FilesSpec {
     pub counts_errors: bool,
     /// Whether contents are verified.
     pub verifies: bool,
+    /// Whether a second run follows in the same directory, in one process and without faults.
+    pub runs_again: bool,
 }
 
 impl FilesSpec {
@@ -58,6 +63,7 @@ impl FilesSpec {
             faults: FileFaults::none(latency_us * 1000),
             counts_errors: false,
             verifies: false,
+            runs_again: false,
         }
     }
 
@@ -142,6 +148,8 @@ pub struct FilesEnd {
     pub orphans: Vec<u32>,
     /// Files and directories when all ranks had ended, by path.
     pub after_run: BTreeMap<String, Vec<u8>>,
+    /// How a second run in the same directory ended, if there was one.
+    pub second: Option<Result<Box<Outcome>, EngineError>>,
     /// The same after the files were removed as by `plimsoll clean`, with nothing going wrong.
     pub after_clean: BTreeMap<String, Vec<u8>>,
     /// Why they could not be removed.
@@ -179,28 +187,53 @@ pub(crate) fn check(
 
 /// Files that are not Plimsoll's stay as they are, and all others can be removed.
 fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
-    let foreign = |tree: &BTreeMap<String, Vec<u8>>| {
-        let is_there =
-            |(path, bytes): &(&str, &[u8])| tree.get(*path).map(Vec::as_slice) == Some(*bytes);
-        FOREIGN.iter().all(is_there)
+    let plan = &execution.plan;
+    let stays = |tree: &BTreeMap<String, Vec<u8>>| {
+        foreign(plan).all(|(path, bytes)| tree.get(path).map(Vec::as_slice) == Some(bytes))
     };
     must!(
         "foreign files stay",
-        foreign(&end.after_run) && foreign(&end.after_clean),
+        stays(&end.after_run) && stays(&end.after_clean),
         "{:?}",
         end.after_clean.keys()
     );
-    let is_own = |path: &&String| path.starts_with(&format!("{WORK_DIR}/"));
+    let (marked, others) = (marked_dir(plan), |path: &str| {
+        foreign(plan).any(|f| f.0 == path)
+    });
+    let is_own = |path: &&String| {
+        // The parent of a pattern's root is there before.
+        let is_below = path.starts_with(&format!("{WORK_DIR}/"));
+        is_below && !others(path) && (marked == WORK_DIR || path.len() > WORK_DIR.len() + 1)
+    };
     let left: Vec<&String> = end.after_clean.keys().filter(is_own).collect();
     // A process that is killed before it has marked its directory leaves that, empty or with the beginning of the mark:
     // the next run takes it.
-    let is_unmarked = |path: &&String| [UNMARKED, BEGUN_MARK].contains(&path.as_str());
+    let is_unmarked = |path: &&String| {
+        marked.starts_with(path.trim_end_matches('/'))
+            || **path == format!("{marked}/.plimsoll.new")
+    };
     must!(
         "the files of any run can be removed",
         left.iter().all(is_unmarked) && end.clean_error.is_none(),
         "{:?}: {left:?}",
         end.clean_error
     );
+    match &end.second {
+        None => {}
+        // Objects of a pattern may be those of a phase that another run continues.
+        Some(Err(EngineError::Refused(why)))
+            if plan.pattern().is_some() && why.contains("plimsoll clean") => {}
+        Some(Err(e)) => must!("a second run takes the files over", false, "{e}"),
+        Some(Ok(second)) => must!(
+            "a second run takes the files over",
+            second.failure.is_none()
+                && second.cleanup.unremoved.is_empty()
+                && second.stuck.is_empty(),
+            "{:?}, {:?}",
+            second.failure,
+            second.cleanup.unremoved
+        ),
+    }
     let Some(root) = &execution.ranks[0] else {
         return Ok(());
     };
@@ -247,7 +280,8 @@ fn check_errors(
         );
         return Ok(());
     }
-    if !spec.counts_errors && failed > 0 && execution.is_undisturbed() {
+    let is_pattern = execution.plan.pattern().is_some();
+    if !is_pattern && !spec.counts_errors && failed > 0 && execution.is_undisturbed() {
         must!(
             "the first error ends the run",
             outcome.failure.is_some() || outcome.interrupted || !outcome.stuck.is_empty(),

@@ -1,6 +1,6 @@
 //! Deterministic simulation testing of Plimsoll itself.
 //!
-//! From a seed, [`Scenario::draw`] draws a workload, a group of ranks, a network, a target, with files or without,
+//! From a seed, [`Scenario::draw`] draws a workload (closed loops, a mix or a pattern), a group of ranks, a network, a target, with files or without,
 //! its faults, and what happens to the processes: interrupts, kills, stops, cut connections, jumps of the time of
 //! day. [`run`] executes it with the real engine, ranks, lanes and recorder in a
 //! [`Simulation`](plimsoll_runtime::Simulation), and [`check`] compares what was measured with what the scenario says
@@ -12,6 +12,7 @@
 mod check;
 mod execution;
 mod files;
+mod pattern;
 mod scenario;
 mod shrink;
 mod violation;
@@ -20,6 +21,7 @@ mod workload;
 pub use check::check;
 pub use execution::{Execution, RankEnd, run};
 pub use files::{FilesEnd, FilesSpec};
+pub use pattern::PatternSpec;
 pub use scenario::{Disturbance, DisturbanceKind, Scenario};
 pub use shrink::shrink;
 pub use violation::Violation;

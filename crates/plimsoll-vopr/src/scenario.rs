@@ -1,7 +1,8 @@
 //! What is simulated.
 
 use crate::files::FilesSpec;
-use crate::workload::WorkloadSpec;
+use crate::pattern::PatternSpec;
+use crate::workload::{Load, WorkloadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -137,6 +138,14 @@ impl Scenario {
             scenario.files = Some(files);
             scenario.stall_ms = None;
         }
+        if rng.random_bool(0.2) {
+            let pattern = PatternSpec::draw(&mut rng, scenario.ranks, scenario.files.is_some());
+            scenario.workload.load = Load::Pattern(pattern);
+            scenario.workload.warmup_ms = 0;
+        }
+        if let Some(files) = &mut scenario.files {
+            files.runs_again = rng.random_bool(0.4);
+        }
         scenario
     }
 
@@ -166,9 +175,13 @@ impl Scenario {
         })
     }
 
-    /// Warm-up and window, in microseconds.
+    /// Warm-up and window, in microseconds; of a pattern, what its operations take at least.
     #[must_use]
     pub fn planned_us(&self) -> u64 {
+        if let Load::Pattern(pattern) = &self.workload.load {
+            let of_files = self.files.as_ref().map(|f| f.faults.latency_ns / 1000);
+            return pattern.ops_of_rank() * of_files.unwrap_or(self.latency_us);
+        }
         (self.workload.warmup_ms + self.workload.time_ms) * 1000
     }
 

@@ -1,6 +1,7 @@
 //! The smallest scenario that still fails.
 
 use crate::files::FilesSpec;
+use crate::pattern::PatternSpec;
 use crate::scenario::Scenario;
 use crate::workload::{Load, ThreadsSpec};
 use plimsoll_target::simulated::FileFaults;
@@ -34,7 +35,12 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         });
     }
     if from.disturbances.is_empty() {
-        add(&|s| s.ranks = 1);
+        add(&|s| {
+            s.ranks = 1;
+            if let Load::Pattern(pattern) = &mut s.workload.load {
+                pattern.ranks = 1;
+            }
+        });
     }
     add(&|s| s.stall_ms = None);
     if let Some(files) = &from.files {
@@ -49,6 +55,12 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         }
         add(&|s| {
             s.files = Some(FilesSpec {
+                runs_again: false,
+                ..files.clone()
+            });
+        });
+        add(&|s| {
+            s.files = Some(FilesSpec {
                 verifies: false,
                 ..files.clone()
             });
@@ -58,6 +70,11 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         Load::Threads(threads) => {
             for threads in simpler_threads(threads) {
                 add(&|s| s.workload.load = Load::Threads(threads.clone()));
+            }
+        }
+        Load::Pattern(pattern) => {
+            for pattern in simpler_patterns(pattern) {
+                add(&|s| s.workload.load = Load::Pattern(pattern));
             }
         }
         Load::Mix(mix) => {
@@ -95,6 +112,25 @@ fn simpler_faults(from: &FileFaults) -> Vec<FileFaults> {
         faults
     };
     changes.iter().map(without).collect()
+}
+
+/// Patterns that are simpler in one respect.
+fn simpler_patterns(from: &PatternSpec) -> Vec<PatternSpec> {
+    let changes: [fn(&mut PatternSpec); 7] = [
+        |p| p.stonewall_ms = None,
+        |p| p.verifies = false,
+        |p| p.sets = 1,
+        |p| p.iterations = 1,
+        |p| p.objects = (p.objects / 2).max(1),
+        |p| p.rounds = (p.rounds / 2).max(1),
+        |p| p.offset = 0,
+    ];
+    let simpler = |change: &fn(&mut PatternSpec)| {
+        let mut pattern = *from;
+        change(&mut pattern);
+        pattern
+    };
+    changes.iter().map(simpler).collect()
 }
 
 /// Threads that are simpler in one respect, the simplest first.

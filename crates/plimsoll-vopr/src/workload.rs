@@ -1,5 +1,7 @@
 //! Workloads of scenarios: texts of the Workload Model Language, and operation mixes.
 
+use crate::files::WORK_DIR;
+use crate::pattern::PatternSpec;
 use plimsoll_plan::{OnError, OpsLimit, Overrides, Plan, QuitMode, RunOptions, SourceKind};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -73,7 +75,7 @@ impl MixSpec {
         let workload = workload.unwrap_or_else(|e| panic!("{e}\n{text}"));
         let context = plimsoll_mix::Context {
             kind: SourceKind::File,
-            temp_dir: "/simulated".into(),
+            temp_dir: WORK_DIR.into(),
         };
         let overrides = Overrides {
             load: Some(self.load),
@@ -110,6 +112,8 @@ pub enum Load {
     Threads(ThreadsSpec),
     /// An open loop.
     Mix(MixSpec),
+    /// Stages in which ranks execute a pattern.
+    Pattern(PatternSpec),
 }
 
 /// What a workload consists of.
@@ -167,6 +171,7 @@ impl WorkloadSpec {
     pub fn workers(&self) -> u64 {
         match &self.load {
             Load::Mix(mix) => mix.load * mix.processes,
+            Load::Pattern(pattern) => u64::from(pattern.ranks),
             Load::Threads(threads) => threads.threads.iter().map(|(n, _)| u64::from(*n)).sum(),
         }
     }
@@ -176,7 +181,7 @@ impl WorkloadSpec {
     pub fn ops_limit(&self) -> Option<u64> {
         match &self.load {
             Load::Threads(threads) => threads.ops,
-            Load::Mix(_) => None,
+            Load::Mix(_) | Load::Pattern(_) => None,
         }
     }
 
@@ -188,7 +193,7 @@ impl WorkloadSpec {
     pub fn plan(&self, seed: u64) -> Plan {
         let ops = self.ops_limit();
         let overrides = Overrides {
-            dir: Some("/simulated".into()),
+            dir: Some(WORK_DIR.into()),
             seed: Some(seed),
             time: Some(Duration::from_millis(self.time_ms)),
             warmup: (self.warmup_ms > 0).then(|| Duration::from_millis(self.warmup_ms)),
@@ -203,6 +208,7 @@ impl WorkloadSpec {
         match &self.load {
             Load::Threads(threads) => threads.plan(&overrides),
             Load::Mix(mix) => mix.plan(overrides),
+            Load::Pattern(pattern) => pattern.plan(WORK_DIR, seed),
         }
     }
 }
@@ -240,7 +246,7 @@ impl ThreadsSpec {
     }
 
     fn plan(&self, overrides: &Overrides) -> Plan {
-        let dir = Path::new("/simulated");
+        let dir = Path::new(WORK_DIR);
         let context = plimsoll_wml::Context {
             kind: SourceKind::File,
             temp_dir: dir.into(),

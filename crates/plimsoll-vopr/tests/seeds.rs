@@ -1,8 +1,9 @@
 //! Seeds, and scenarios that once failed.
 
+use plimsoll_md::PatternName;
 use plimsoll_vopr::{
-    Disturbance, DisturbanceKind, Load, MixSpec, Scenario, Step, ThreadsSpec, WorkloadSpec, check,
-    run, shrink,
+    Disturbance, DisturbanceKind, FilesSpec, Load, MixSpec, PatternSpec, Scenario, Step,
+    ThreadsSpec, WorkloadSpec, check, run, shrink,
 };
 use std::time::{Duration, Instant};
 
@@ -199,4 +200,112 @@ fn a_failure_is_shrunk_to_what_it_needs() {
         panic!("{smallest:?}")
     };
     assert_eq!(threads.threads[0], (2, vec![Step::ReadWhole]));
+}
+
+/// Two ranks with two data sets of three objects each, five rounds of an iteration, on files.
+fn pattern() -> Scenario {
+    Scenario {
+        workload: WorkloadSpec {
+            load: Load::Pattern(PatternSpec {
+                name: PatternName::MdWorkbench,
+                ranks: 2,
+                sets: 2,
+                objects: 3,
+                rounds: 5,
+                iterations: 1,
+                offset: 1,
+                stonewall_ms: None,
+                verifies: true,
+            }),
+            warmup_ms: 0,
+            time_ms: 0,
+        },
+        files: Some(FilesSpec {
+            runs_again: true,
+            ..FilesSpec::calm(100)
+        }),
+        ..calm()
+    }
+}
+
+#[test]
+fn a_pattern_executes_what_arithmetic_says() {
+    let scenario = pattern();
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let root = execution.ranks[0].as_ref().unwrap();
+    let ops = |name: &str| -> Vec<u64> {
+        let rows = &execution.plan.operations;
+        let row = rows.iter().position(|row| row.name == name).unwrap();
+        let windows = root.outcome.as_ref().unwrap().windows.iter();
+        windows.map(|w| w.totals.rows[row].ops).collect()
+    };
+    // Precreation, the iteration, and the removal.
+    assert_eq!(ops("create"), [12, 20, 0]);
+    assert_eq!(ops("read"), [0, 20, 0]);
+    assert_eq!(ops("delete"), [0, 20, 12]);
+
+    let broken = |change: &dyn Fn(&mut plimsoll_engine::Outcome)| {
+        let mut wrong = execution.clone();
+        let end = wrong.ranks[0].as_mut().unwrap();
+        change(end.outcome.as_mut().unwrap());
+        check(&scenario, &wrong).unwrap_err().rule
+    };
+    assert_eq!(
+        broken(&|outcome| outcome.stages[1].ranks[1].rows[1].ops += 1),
+        "ranks add up to their stage"
+    );
+    assert_eq!(
+        broken(&|outcome| outcome.stages[1].ranks[1].rounds -= 1),
+        "ranks do as many rounds as the fastest"
+    );
+    assert_eq!(
+        broken(&|outcome| drop((outcome.windows.pop(), outcome.stages.pop()))),
+        "patterns execute every operation"
+    );
+}
+
+/// A rank is killed in the middle: what the run leaves the next one takes over.
+#[test]
+fn a_second_run_takes_over_what_a_kill_has_left() {
+    let mut scenario = Scenario {
+        files: pattern().files,
+        ..calm()
+    };
+    scenario.disturbances = vec![Disturbance {
+        at_us: scenario.planned_us() / 2,
+        kind: DisturbanceKind::Kill { rank: 0 },
+    }];
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let files = execution.files.as_ref().unwrap();
+    let root = "/simulated/f/";
+    let left = files.after_run.keys().filter(|path| path.starts_with(root));
+    assert!(left.count() > 5, "{:?}", files.after_run.keys());
+    let second = files.second.as_ref().unwrap().as_ref().unwrap();
+    assert!(second.failure.is_none() && second.windows.len() == 1);
+    let mut broken = execution.clone();
+    let files = broken.files.as_mut().unwrap();
+    let second = files.second.as_mut().unwrap().as_mut().unwrap();
+    second.cleanup.unremoved.push("a file".into());
+    let rule = check(&scenario, &broken).unwrap_err().rule;
+    assert_eq!(rule, "a second run takes the files over");
+}
+
+/// Objects of a pattern may be those of a phase that another run continues.
+#[test]
+fn a_second_run_of_a_pattern_says_how_to_remove_what_a_kill_has_left() {
+    let mut scenario = pattern();
+    scenario.disturbances = vec![Disturbance {
+        at_us: scenario.planned_us() / 2,
+        kind: DisturbanceKind::Kill { rank: 0 },
+    }];
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let second = execution.files.unwrap().second.unwrap();
+    let refused = second.unwrap_err().to_string();
+    assert!(
+        refused.contains("`plimsoll clean /simulated/out`"),
+        "{refused}"
+    );
 }
