@@ -4,7 +4,7 @@ use crate::execution::{Execution, RankEnd};
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, Step};
-use crate::{files, pattern};
+use crate::{files, pattern, results};
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
@@ -38,6 +38,9 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
         execution.end
     );
     check_ends(scenario, execution)?;
+    if let Some(end) = &execution.results {
+        results::check(&execution.plan, end)?;
+    }
     if let Some(spec) = &scenario.files {
         files::check(scenario, spec, execution)?;
     }

@@ -2,6 +2,7 @@
 
 use crate::files::{FilesEnd, WORK_DIR, foreign};
 use crate::pattern::PatternSpec;
+use crate::results::{ResultsEnd, ResultsFiles};
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::workload::Load;
 use plimsoll_engine::{
@@ -50,26 +51,34 @@ pub struct Execution {
     pub ranks: Vec<Option<RankEnd>>,
     /// What became of the files, if the target keeps any and the simulation ended.
     pub files: Option<FilesEnd>,
+    /// What became of the results, if any were written.
+    pub results: Option<ResultsEnd>,
     /// When each disturbance was applied, in nanoseconds; `None` if its process had ended before.
     pub applied: Vec<Option<u64>>,
 }
 
-/// Receives the intervals of a rank.
+/// Receives the intervals of a rank, and writes them where that is rank 0's part.
 #[derive(Default)]
-struct IntervalObserver(Vec<Interval>);
+struct IntervalObserver {
+    intervals: Vec<Interval>,
+    results: Option<ResultsFiles>,
+}
 
 impl Observer for IntervalObserver {
     fn event(&mut self, event: Event<'_>) {
         if let Event::Interval(interval) = event {
-            self.0.push(interval.clone());
+            self.intervals.push(interval.clone());
+            if let Some(results) = &self.results {
+                results.interval(interval);
+            }
         }
     }
 }
 
 /// A value that threads of a simulation share, of which one runs at a time.
-type Shared<T> = Arc<Mutex<T>>;
+pub(crate) type Shared<T> = Arc<Mutex<T>>;
 
-fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -> R {
+pub(crate) fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -> R {
     change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -100,6 +109,9 @@ pub fn run(scenario: &Scenario) -> Execution {
     let stops: Vec<Stop> = (0..scenario.ranks).map(|_| Stop::default()).collect();
     let ends: Shared<Vec<Option<RankEnd>>> =
         Arc::new(Mutex::new(vec![None; scenario.ranks as usize]));
+    let results = scenario
+        .writes_results
+        .then(|| ResultsFiles::begin(&plan, scenario.ranks));
     let mut processes = Vec::new();
     for (rank, stop) in (0..).zip(&stops) {
         let rank_main = RankMain {
@@ -111,6 +123,7 @@ pub fn run(scenario: &Scenario) -> Execution {
             network: network.clone(),
             handle: handle.clone(),
             ends: ends.clone(),
+            results: results.clone(),
         };
         let process = handle.spawn_process(&format!("rank-{rank}"), move || rank_main.run());
         network.set_process(rank, process);
@@ -155,6 +168,7 @@ pub fn run(scenario: &Scenario) -> Execution {
         panics: handle.panics(),
         ranks: with(&ends, std::mem::take),
         files: with(&files_end, Option::take),
+        results: results.map(ResultsFiles::end),
         applied: with(&applied, std::mem::take),
     }
 }
@@ -272,6 +286,7 @@ struct RankMain {
     network: SimulatedNetwork,
     handle: SimulationHandle,
     ends: Shared<Vec<Option<RankEnd>>>,
+    results: Option<ResultsFiles>,
 }
 
 impl Execution {
@@ -317,14 +332,20 @@ impl RankMain {
             interval: Duration::from_millis(scenario.interval_ms),
             holds: false,
         };
-        let mut observer = IntervalObserver::default();
+        let mut observer = IntervalObserver {
+            results: self.results.filter(|_| self.rank == 0),
+            ..IntervalObserver::default()
+        };
         let ran = run_ranks(&self.plan, &settings, &self.stop, &mut observer, &*ranks);
         if let Err(e) = &ran {
             ranks.fail(&e.to_string());
         }
+        if let (Some(results), Ok(outcome)) = (&observer.results, &ran) {
+            results.publish(outcome);
+        }
         let end = RankEnd {
             outcome: ran.map(Box::new),
-            intervals: observer.0,
+            intervals: observer.intervals,
             at: self.handle.now(),
         };
         with(&self.ends, |ends| ends[self.rank as usize] = Some(end));

@@ -1,19 +1,18 @@
 //! Files of the target, what goes wrong with them, and what must be true of them in the end.
 
 use crate::execution::{Execution, marked_dir};
+use crate::results::assembled;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::Load;
 use plimsoll_engine::{EngineError, Outcome};
-use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::{OnError, OpKind, Plan};
-use plimsoll_results::{MeasuredRun, Run, Target, Verdict};
+use plimsoll_results::Verdict;
 use plimsoll_target::simulated::{Call, CallKind, FileFaults};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
 /// The work directory of every scenario.
 pub(crate) const WORK_DIR: &str = "/simulated";
@@ -291,33 +290,9 @@ fn check_errors(
     Ok(())
 }
 
-/// The results of a run from its outcome.
-fn assembled(execution: &Execution, outcome: &Outcome) -> Run {
-    let target = Target {
-        url: "simulated".into(),
-        description: outcome.target.clone(),
-        system: None,
-        testbed: None,
-    };
-    let windows = outcome.windows.iter();
-    Run::assemble(MeasuredRun {
-        windows: windows
-            .map(|w| (w.totals.clone(), SystemUse::default()))
-            .collect(),
-        verification: outcome.verification.clone(),
-        failure: outcome.failure.clone(),
-        interrupted: outcome.interrupted,
-        reasons: outcome.reasons.clone(),
-        stuck: outcome.stuck.clone(),
-        processes: outcome.processes.clone(),
-        populated: outcome.populated.clone(),
-        ..MeasuredRun::new(execution.plan.clone(), target, SystemTime::UNIX_EPOCH)
-    })
-}
-
 /// A run in which anything went wrong is not valid.
 fn check_verdict(execution: &Execution, outcome: &Outcome) -> Result<(), Violation> {
-    let run = assembled(execution, outcome);
+    let run = assembled(&execution.plan, outcome);
     let verdict = run.validity.verdict;
     let errors: u64 = run.operations.iter().map(|o| o.errors).sum();
     let is_good = outcome.verification.as_ref().is_none_or(|v| v.is_good());

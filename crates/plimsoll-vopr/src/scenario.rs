@@ -75,6 +75,8 @@ pub struct Scenario {
     pub stall_ms: Option<(u64, u64)>,
     /// Length of the intervals in milliseconds.
     pub interval_ms: u64,
+    /// Whether results are written.
+    pub writes_results: bool,
     /// What happens, in any order.
     pub disturbances: Vec<Disturbance>,
 }
@@ -111,6 +113,7 @@ impl Scenario {
             stall_ms: stalls.then(|| (rng.random_range(10..1_500), rng.random_range(0..2_000))),
             interval_ms: [50, 100, 300, 1000][rng.random_range(0..4)],
             workload,
+            writes_results: false,
             disturbances: vec![],
         };
         if disturbed {
@@ -146,6 +149,7 @@ impl Scenario {
         if let Some(files) = &mut scenario.files {
             files.runs_again = rng.random_bool(0.4);
         }
+        scenario.writes_results = rng.random_bool(0.25);
         scenario
     }
 

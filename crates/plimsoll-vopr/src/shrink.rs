@@ -86,6 +86,7 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
             }
         }
     }
+    add(&|s| s.writes_results = false);
     add(&|s| s.lanes = 1);
     add(&|s| s.workload.warmup_ms = 0);
     add(&|s| s.workload.time_ms = (s.workload.time_ms / 2).max(100));

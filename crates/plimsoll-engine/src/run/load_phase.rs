@@ -4,7 +4,7 @@ mod end;
 
 use super::lanes::{LanePlan, StartGate, assign, specs, workers};
 use super::setup_pool::SetupPool;
-use super::team::RankTeam;
+use super::team::{PackedInterval, RankTeam};
 use super::{EngineError, Event, Observer, Settings, Stop};
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
@@ -147,7 +147,7 @@ pub(crate) struct LoadPhase<'a> {
     stop: &'a Stop,
     team: &'a RankTeam<'a>,
     /// Intervals that are reported together with those of the other ranks.
-    intervals: Vec<Interval>,
+    intervals: Vec<PackedInterval>,
     /// Whether the ranks have agreed on the rounds of a stage.
     agreed: bool,
     /// When this rank learned that all ranks had ended the stage; 0 before.
@@ -542,7 +542,7 @@ impl<'a> LoadPhase<'a> {
         if self.team.is_alone() {
             observer.event(Event::Interval(interval));
         } else {
-            self.intervals.push(interval.clone());
+            self.intervals.push(PackedInterval::new(interval));
         }
         let Some(periodic) = &mut self.periodic else {
             return;

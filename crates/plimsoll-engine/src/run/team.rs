@@ -1,12 +1,14 @@
 //! The ranks of a run: an error of one is an error of all, and their measurements become one result.
 
 mod merge;
+mod packed_interval;
 mod report;
 
 use super::{EngineError, Stop, host};
 use crate::outcome::{Outcome, RanOut, StageOutcome};
 use crate::stage_state::{RankStates, Sample};
-use plimsoll_measure::{Interval, RankStage};
+pub(crate) use packed_interval::PackedInterval;
+use plimsoll_measure::RankStage;
 use plimsoll_plan::{Failure, Pattern, Plan, Samples, StageProgress, StageWork};
 use plimsoll_ranks::{GroupStatus, RankError, Ranks, StartSpread};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -345,7 +347,8 @@ impl<'a> RankTeam<'a> {
 /// The results of a load phase that are not in the outcome.
 #[derive(Default)]
 pub(crate) struct MergedPhase {
-    pub(crate) intervals: Vec<Interval>,
+    /// Those of this rank; at rank 0, once they are merged, those of all.
+    pub(crate) intervals: Vec<PackedInterval>,
     /// The results of a stage in rank order; only at rank 0.
     pub(crate) ranks: Vec<RankStage>,
     /// The times of all operations by rank and row, if they are kept.

@@ -4,14 +4,14 @@ use super::{CONTROL_POLL_INTERVAL, LoadPhase};
 use crate::outcome::Window;
 use crate::program::RowInfo;
 use crate::run::host::Host;
-use crate::run::team::LocalStageResult;
+use crate::run::team::{LocalStageResult, PackedInterval};
 use crate::run::{EngineError, Event, Observer, drawn_variables};
 use crate::stage_state::{StageDone, StageRun};
 use crate::sync::lock;
 use crate::worker::worker_name;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::{Snapshot, SystemUse};
-use plimsoll_measure::{Interval, Nanos, OpTotals, RankRow, RankStage};
+use plimsoll_measure::{Nanos, OpTotals, RankRow, RankStage};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,10 @@ impl LoadPhase<'_> {
     /// of a rank that was lost.
     pub(crate) fn into_local(
         self,
-    ) -> (Vec<Interval>, Result<Option<LocalStageResult>, EngineError>) {
+    ) -> (
+        Vec<PackedInterval>,
+        Result<Option<LocalStageResult>, EngineError>,
+    ) {
         if let Some(e) = self.trouble {
             return (self.intervals, Err(e));
         }

@@ -1,11 +1,11 @@
 //! The results of all ranks in a load phase, or of those that are left.
 
+use super::packed_interval::PackedInterval;
 use super::report::{RankPartOfPlan, RankReport};
 use super::{LocalStageResult, MergedPhase, RankTeam, lost, pack, unpack};
 use crate::outcome::Outcome;
 use crate::run::EngineError;
 use crate::stage_state::RankStates;
-use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const SURVIVORS_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl MergedPhase {
     /// The intervals of this rank.
-    pub(crate) fn of(intervals: Vec<Interval>) -> Self {
+    pub(crate) fn of(intervals: Vec<PackedInterval>) -> Self {
         Self {
             intervals,
             ..Self::default()
@@ -53,7 +53,7 @@ impl RankTeam<'_> {
         let done = self.reduce_reports(report.clone()).and_then(|all| {
             if let Some(all) = all {
                 has_all = true;
-                all.merge_into(plan, outcome, windows, merged);
+                all.merge_into(plan, outcome, windows, merged)?;
             }
             let decided = match stage {
                 Some(stage) => self.merge_stage(plan, outcome, stage, states, merged)?,
@@ -100,8 +100,11 @@ impl RankTeam<'_> {
         let failure = outcome.failure.take();
         let last = all.host_counts.last();
         let ranks = last.map(|hosts| hosts.iter().map(|h| h.ranks).sum::<u32>());
-        all.merge_into(plan, outcome, windows, merged);
+        let read = all.merge_into(plan, outcome, windows, merged);
         outcome.failure = failure;
+        if read.is_err() {
+            return;
+        }
         if let Some(ranks) = ranks {
             outcome.notes.push(format!(
                 "the results are those of {ranks} of {} ranks: the others were lost",
@@ -149,11 +152,12 @@ impl RankReport {
         outcome: &mut Outcome,
         windows: usize,
         merged: &mut MergedPhase,
-    ) {
-        self.find_stalls(&counted(plan));
+    ) -> Result<(), EngineError> {
+        self.find_stalls(&counted(plan))?;
         let intervals = std::mem::take(&mut self.intervals);
         merged.intervals = intervals.into_values().collect();
         self.apply_to(outcome, windows);
+        Ok(())
     }
 }
 
@@ -164,14 +168,15 @@ fn counted(plan: &Plan) -> Vec<bool> {
 
 /// Adds a packed report to another; one that is unreadable is left out.
 fn combine_reports(mut broken: impl FnMut(EngineError)) -> impl FnMut(Vec<u8>, Vec<u8>) -> Vec<u8> {
-    move |mine, theirs| match (unpack::<RankReport>(&mine), unpack(&theirs)) {
-        (Ok(mut sum), Ok(theirs)) => {
-            sum.add(theirs);
-            pack(&sum)
-        }
-        (Err(e), _) | (_, Err(e)) => {
+    move |mine, theirs| {
+        let sum = || {
+            let mut sum: RankReport = unpack(&mine)?;
+            sum.add(unpack(&theirs)?)?;
+            Ok(pack(&sum))
+        };
+        sum().unwrap_or_else(|e| {
             broken(e);
             mine
-        }
+        })
     }
 }

@@ -1,11 +1,11 @@
 //! The report of a rank on a load phase, and the merging of two reports.
 
+use super::packed_interval::PackedInterval;
 use crate::outcome::{DrawnVariable, Outcome, RanOut, Window};
+use crate::run::EngineError;
 use crate::run::host::{self, Hosts};
 use plimsoll_measure::system::ProcessUse;
-use plimsoll_measure::{
-    GapWatch, HostCounts, Interval, OpTotals, ProcessCounts, RankStall, WindowTotals,
-};
+use plimsoll_measure::{GapWatch, HostCounts, OpTotals, ProcessCounts, RankStall, WindowTotals};
 use plimsoll_plan::Failure;
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub(super) struct RankReport {
     /// The machines of the ranks in each window, as results name them.
     pub(super) host_counts: Vec<Vec<HostCounts>>,
     /// Intervals by window and number in it.
-    pub(super) intervals: BTreeMap<(u32, u64), Interval>,
+    pub(super) intervals: BTreeMap<(u32, u64), PackedInterval>,
     pub(super) failure: Option<(u32, Failure)>,
     pub(super) ran_out: Option<RanOut>,
     pub(super) interrupted: bool,
@@ -51,7 +51,7 @@ impl RankReport {
         rank: u32,
         outcome: &mut Outcome,
         windows: usize,
-        intervals: Vec<Interval>,
+        intervals: Vec<PackedInterval>,
         part: RankPartOfPlan<'_>,
     ) -> Self {
         let counts = |w: &Window| match part.workers {
@@ -137,20 +137,24 @@ impl RankReport {
     }
 
     /// Finds the gaps and stalls of all ranks together, in the merged report.
-    pub(super) fn find_stalls(&mut self, counted: &[bool]) {
+    ///
+    /// # Errors
+    /// An interval is unreadable.
+    pub(super) fn find_stalls(&mut self, counted: &[bool]) -> Result<(), EngineError> {
         self.extend_intervals();
         for totals in &mut self.windows {
             let mut watch = GapWatch::new(counted.to_vec());
             let intervals = self.intervals.values();
-            intervals
-                .filter(|i| i.window == totals.number)
-                .for_each(|i| watch.add(i));
+            for interval in intervals.filter(|i| i.window == totals.number) {
+                watch.add(&interval.unpack()?);
+            }
             totals.gaps = watch.finish(totals.end.saturating_sub(totals.start));
             totals
                 .rank_stalls
                 .sort_by_key(|s| (s.rank, s.stall.gap.from));
             totals.find_stalls(counted);
         }
+        Ok(())
     }
 
     /// Gives every interval the length that it has in the window of all ranks. A rank whose window ended early has
@@ -158,7 +162,7 @@ impl RankReport {
     fn extend_intervals(&mut self) {
         for totals in &self.windows {
             let length = totals.end.saturating_sub(totals.start);
-            let of_window = |i: &&Interval| i.window == totals.number && i.index > 0;
+            let of_window = |i: &&PackedInterval| i.window == totals.number && i.index > 0;
             let Some(later) = self.intervals.values().find(of_window) else {
                 continue;
             };
@@ -172,7 +176,10 @@ impl RankReport {
     }
 
     /// Adds the report of another rank.
-    pub(super) fn add(&mut self, other: Self) {
+    ///
+    /// # Errors
+    /// An interval is unreadable.
+    pub(super) fn add(&mut self, other: Self) -> Result<(), EngineError> {
         for (i, theirs) in other.windows.into_iter().enumerate() {
             match self.windows.get_mut(i) {
                 None => self.windows.push(theirs),
@@ -209,9 +216,11 @@ impl RankReport {
             match self.intervals.get_mut(&key) {
                 None => drop(self.intervals.insert(key, theirs)),
                 Some(mine) => {
-                    mine.length = mine.length.max(theirs.length);
-                    mine.completions.union(&theirs.completions);
-                    add_rows(&mut mine.rows, &theirs.rows);
+                    let (mut sum, theirs) = (mine.unpack()?, theirs.unpack()?);
+                    sum.length = sum.length.max(theirs.length);
+                    sum.completions.union(&theirs.completions);
+                    add_rows(&mut sum.rows, &theirs.rows);
+                    *mine = PackedInterval::new(&sum);
                 }
             }
         }
@@ -235,6 +244,7 @@ impl RankReport {
         }
         self.processes.extend(other.processes);
         LongReplies::add(&mut self.long_replies, other.long_replies);
+        Ok(())
     }
 }
 
@@ -270,7 +280,9 @@ mod tests {
         }
         lane.finish();
         let (intervals, totals) = collector.finish();
-        let keyed = intervals.into_iter().map(|i| ((i.window, i.index), i));
+        let keyed = intervals
+            .iter()
+            .map(|i| ((i.window, i.index), PackedInterval::new(i)));
         RankReport {
             windows: vec![RankReport::window_of(rank, &totals)],
             intervals: keyed.collect(),
@@ -282,8 +294,8 @@ mod tests {
     fn a_stall_of_one_rank_is_its_own_and_one_of_all_is_of_all() {
         for (others, of_all, of_ranks) in [(false, 0, 1), (true, 1, 2)] {
             let mut all = report(0, others);
-            all.add(report(1, true));
-            all.find_stalls(&[true]);
+            all.add(report(1, true)).unwrap();
+            all.find_stalls(&[true]).unwrap();
             let totals = &all.windows[0];
             assert_eq!(totals.stalls.len(), of_all, "{:?}", totals.stalls);
             assert_eq!(totals.rank_stalls.len(), of_ranks);

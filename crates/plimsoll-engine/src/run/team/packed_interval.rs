@@ -1,0 +1,91 @@
+//! Intervals of a run of several ranks, which are kept until all ranks have ended.
+
+use super::{pack, unpack};
+use crate::run::EngineError;
+use plimsoll_measure::{Interval, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// An interval in the form in which ranks send it: some ten kilobytes, where its histograms have arrays of all their
+/// buckets, a megabyte.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PackedInterval {
+    /// Number of the window.
+    pub(super) window: u32,
+    /// Number in the window, from 0.
+    pub(super) index: u64,
+    /// Start, in nanoseconds since the window opened.
+    pub(super) start: Nanos,
+    /// Length in nanoseconds, which holds instead of the one that is packed.
+    pub(super) length: Nanos,
+    packed: Vec<u8>,
+}
+
+impl PackedInterval {
+    pub(crate) fn new(interval: &Interval) -> Self {
+        Self {
+            window: interval.window,
+            index: interval.index,
+            start: interval.start,
+            length: interval.length,
+            packed: pack(interval),
+        }
+    }
+
+    /// The interval.
+    ///
+    /// # Errors
+    /// Another rank sent something else.
+    pub(crate) fn unpack(&self) -> Result<Interval, EngineError> {
+        let interval: Interval = unpack(&self.packed)?;
+        Ok(Interval {
+            length: self.length,
+            ..interval
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::{Completions, Latency, OpTotals};
+
+    #[test]
+    fn an_interval_is_small_until_it_is_unpacked() {
+        // Latencies of three orders of magnitude, as those of a file server.
+        let latency = || Latency::of((0..3000).map(|n| 2000 + n * n));
+        let row = || OpTotals {
+            ops: 3000,
+            service: latency(),
+            response: latency(),
+            ..OpTotals::default()
+        };
+        let interval = Interval {
+            window: 2,
+            index: 7,
+            opened: 5,
+            start: 7_000,
+            length: 900,
+            rows: (0..10).map(|_| row()).collect(),
+            completions: Completions::new(1, 10),
+        };
+        let mut packed = PackedInterval::new(&interval);
+        assert_eq!(packed.unpack().unwrap(), interval);
+        let in_memory: usize = interval
+            .rows
+            .iter()
+            .map(|row| {
+                8 * (row.service.histogram().distinct_values()
+                    + row.response.histogram().distinct_values())
+            })
+            .sum();
+        assert!(
+            5 * packed.packed.len() < in_memory,
+            "{} of {in_memory} bytes",
+            packed.packed.len()
+        );
+        packed.length = 1000;
+        assert_eq!(packed.unpack().unwrap().length, 1000);
+        packed.packed.truncate(100);
+        assert!(packed.unpack().is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! The results directory of a scenario, written as the program writes its own, and read again when all is over:
+//! whatever happened to the processes, it is whole and says how the run ended.
+
+use crate::execution::{Shared, with};
+use crate::violation::{Violation, must};
+use plimsoll_engine::Outcome;
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Interval, OpTotals};
+use plimsoll_plan::Plan;
+use plimsoll_results::{
+    ClockKind, IntervalRow, MeasuredRun, Run, RunDir, RunWriter, Target, Verdict, recover,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+use tempfile::TempDir;
+
+/// Results that rank 0 writes. They outlive its process, as files do.
+#[derive(Clone)]
+pub(crate) struct ResultsFiles {
+    root: Arc<TempDir>,
+    plan: Arc<Plan>,
+    writer: Shared<Option<RunWriter>>,
+    intervals: Shared<Vec<Interval>>,
+    published: Shared<Option<(RunDir, Box<Run>)>>,
+}
+
+impl ResultsFiles {
+    /// Begins the results of a run of so many ranks.
+    pub(crate) fn begin(plan: &Plan, ranks: u32) -> Self {
+        let root = tempfile::tempdir().expect("there is a temporary directory");
+        let started = plimsoll_runtime::simulated_epoch();
+        let writer = RunWriter::create(root.path(), plan, started, ClockKind::Real);
+        let mut writer = writer.expect("the temporary directory is writable");
+        let draft = Run::assemble(MeasuredRun {
+            ranks,
+            interrupted: true,
+            ..measured(plan, String::new())
+        });
+        writer.draft(&draft).expect("as above");
+        Self {
+            root: Arc::new(root),
+            plan: Arc::new(plan.clone()),
+            writer: Arc::new(Mutex::new(Some(writer))),
+            intervals: Shared::default(),
+            published: Shared::default(),
+        }
+    }
+
+    /// Appends an interval.
+    pub(crate) fn interval(&self, interval: &Interval) {
+        with(&self.writer, |writer| {
+            let writer = writer.as_mut().expect("intervals end before the results");
+            writer.interval(interval).expect("as above");
+        });
+        with(&self.intervals, |intervals| {
+            intervals.push(interval.clone())
+        });
+    }
+
+    /// Publishes the results of a run that is over.
+    pub(crate) fn publish(&self, outcome: &Outcome) {
+        let writer = with(&self.writer, Option::take).expect("a run is over once");
+        let run = assembled(&self.plan, outcome);
+        let dir = writer.finish(&run).expect("as above");
+        with(&self.published, |published| {
+            *published = Some((dir, Box::new(run)));
+        });
+    }
+
+    /// Reads them, when all processes have ended: what was published, or what is made of what a killed process left.
+    pub(crate) fn end(self) -> ResultsEnd {
+        let intervals = with(&self.intervals, std::mem::take);
+        let (dir, written) = match with(&self.published, Option::take) {
+            Some((dir, run)) => (Ok(dir), Some(run)),
+            None => (self.recovered(), None),
+        };
+        let read = dir.and_then(|dir| {
+            let run = dir.read().map_err(|e| e.to_string())?;
+            let rows = dir.read_intervals().map_err(|e| e.to_string())?;
+            Ok((Box::new(run), rows))
+        });
+        ResultsEnd {
+            intervals,
+            written,
+            read,
+        }
+    }
+
+    /// The writer of a process that was killed holds a lock, but not on copies.
+    fn recovered(&self) -> Result<RunDir, String> {
+        let left = self.root.path().join(".plimsoll-copied");
+        with(&self.writer, |writer| {
+            let writer = writer.as_mut().expect("nothing was published");
+            writer.flush().expect("as above");
+            copy(writer.path(), &left);
+        });
+        let mut found = recover(&left).map_err(|e| e.to_string())?;
+        found.remove(0).map_err(|e| e.to_string())
+    }
+}
+
+/// Copies a directory of files.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("the temporary directory is writable");
+    let files = std::fs::read_dir(from).expect("the directory is there");
+    for file in files.map(|file| file.expect("the directory is there")) {
+        let copied = std::fs::copy(file.path(), to.join(file.file_name()));
+        copied.expect("the temporary directory is writable");
+    }
+}
+
+/// What became of the results.
+#[derive(Debug, Clone)]
+pub struct ResultsEnd {
+    /// The intervals that were written.
+    pub intervals: Vec<Interval>,
+    /// What was published; `None` if the process was killed, or its run had no outcome.
+    pub written: Option<Box<Run>>,
+    /// What is read of the directory, with the rows of its intervals.
+    pub read: Result<(Box<Run>, Vec<IntervalRow>), String>,
+}
+
+fn measured(plan: &Plan, description: String) -> MeasuredRun {
+    let target = Target {
+        url: "simulated".into(),
+        description,
+        system: None,
+        testbed: None,
+    };
+    MeasuredRun::new(plan.clone(), target, SystemTime::UNIX_EPOCH)
+}
+
+/// The results of a run from its outcome.
+pub(crate) fn assembled(plan: &Plan, outcome: &Outcome) -> Run {
+    let windows = outcome.windows.iter();
+    Run::assemble(MeasuredRun {
+        windows: windows
+            .map(|w| (w.totals.clone(), SystemUse::default()))
+            .collect(),
+        verification: outcome.verification.clone(),
+        failure: outcome.failure.clone(),
+        interrupted: outcome.interrupted,
+        reasons: outcome.reasons.clone(),
+        stuck: outcome.stuck.clone(),
+        processes: outcome.processes.clone(),
+        populated: outcome.populated.clone(),
+        ..measured(plan, outcome.target.clone())
+    })
+}
+
+/// Operations, bytes and errors of a row in a window.
+type Figures = (u64, u64, u64);
+
+/// Checks what is read.
+pub(crate) fn check(plan: &Plan, end: &ResultsEnd) -> Result<(), Violation> {
+    let (run, rows) = match &end.read {
+        Ok(read) => read,
+        Err(e) => {
+            must!("results can be read", false, "{e}");
+            unreachable!("the rule is broken")
+        }
+    };
+    if let Some(written) = &end.written {
+        must!(
+            "results are those that were written",
+            run == written,
+            "{run:?}, not {written:?}"
+        );
+    } else {
+        must!(
+            "what a killed run leaves says so",
+            run.validity.verdict == Verdict::Interrupted,
+            "{:?}",
+            run.validity
+        );
+    }
+    let mut passed = BTreeMap::<(u32, &str), Figures>::new();
+    let add = |sum: &mut Figures, (ops, bytes, errors): Figures| {
+        *sum = (sum.0 + ops, sum.1 + bytes, sum.2 + errors);
+    };
+    for interval in &end.intervals {
+        for (operation, totals) in plan.operations.iter().zip(&interval.rows) {
+            let sum = passed.entry((interval.window, &operation.name));
+            add(sum.or_default(), figures(totals));
+        }
+    }
+    passed.retain(|_, figures| *figures != Figures::default());
+    let mut read = BTreeMap::<(u32, &str), Figures>::new();
+    for row in rows {
+        let sum = read.entry((row.window, &row.operation)).or_default();
+        add(sum, (row.ops, row.bytes, row.errors));
+    }
+    must!(
+        "results have every interval",
+        read == passed,
+        "{read:?}, not {passed:?}"
+    );
+    if end.written.is_none() {
+        for operation in &run.operations {
+            let sum = passed.get(&(run.window_number, operation.name.as_str()));
+            let found = (operation.ops, operation.bytes, operation.errors);
+            must!(
+                "what a killed run has measured is in its results",
+                found == sum.copied().unwrap_or_default(),
+                "{}: {found:?}, not {sum:?}",
+                operation.name
+            );
+        }
+    }
+    Ok(())
+}
+
+fn figures(totals: &OpTotals) -> Figures {
+    (totals.ops, totals.bytes, totals.error_count())
+}
