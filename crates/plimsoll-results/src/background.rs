@@ -37,8 +37,8 @@ enum Write {
     Append(Vec<Vec<u8>>),
     /// The whole text of another file. The run is not the worse if that fails.
     Replace(PathBuf, String),
-    /// Nothing: whoever waits for it is told that all before has been written.
-    Told(SyncSender<()>),
+    /// Nothing: a reply says that all before has been written.
+    Flush(SyncSender<()>),
 }
 
 /// Writes in the order of its calls, until one fails. Dropped, it has ended.
@@ -83,9 +83,9 @@ impl BackgroundWriter {
     /// # Errors
     /// As [`append`](Self::append).
     pub(crate) fn flush(&mut self) -> Result<(), ResultsError> {
-        let (told, written) = sync_channel(1);
-        self.write(Write::Told(told))?;
-        match written.recv() {
+        let (reply, replied) = sync_channel(1);
+        self.write(Write::Flush(reply))?;
+        match replied.recv() {
             Ok(()) => Ok(()),
             Err(_) => Err(self.error()),
         }
@@ -144,7 +144,7 @@ fn execute(
             }
             Write::Replace(path, text) => drop(replace_unsynced(&path, &text)),
             // Nobody may wait any more.
-            Write::Told(told) => drop(told.send(())),
+            Write::Flush(reply) => drop(reply.send(())),
         }
     }
     Ok(files)
