@@ -58,8 +58,10 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     if let Load::Pattern(spec) = &scenario.workload.load {
         pattern::check(scenario, spec, execution, outcome)?;
     }
-    check_utilisation(scenario, execution, outcome)?;
+    check_utilisation(scenario, execution, outcome, &root.intervals)?;
+    check_interrupts(scenario, execution, outcome)?;
     check_rate(scenario, execution, outcome)?;
+    check_response_times(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
 }
 
@@ -282,6 +284,7 @@ fn check_utilisation(
     scenario: &Scenario,
     execution: &Execution,
     outcome: &Outcome,
+    intervals: &[Interval],
 ) -> Result<(), Violation> {
     let Load::Threads(threads) = &scenario.workload.load else {
         return Ok(());
@@ -296,22 +299,65 @@ fn check_utilisation(
     let Some(window) = outcome.windows.last() else {
         return Ok(());
     };
-    let length = window.totals.end - window.totals.start;
     let workers = execution.plan.workers();
-    let rows = window.totals.rows.iter();
-    let (ops, busy) = rows.fold((0, 0), |(ops, busy), row| {
-        (ops + row.ops, busy + row.service.sum())
-    });
     // The operations at both ends are cut, and a turn of threads lies between two operations.
     let longest = (scenario.latency_us * 2000).max(DELAY_NS)
         + scenario
             .stall_ms
             .map_or(0, |(length, _)| length * 1_000_000);
-    let (all, slack) = (workers * length, workers * longest);
+    let number = window.totals.number;
+    let of_window = intervals.iter().filter(|i| i.window == number);
+    let parts = of_window.map(|i| (i.length, &i.rows));
+    let whole = (window.totals.end - window.totals.start, &window.totals.rows);
+    for (length, rows) in parts.chain([whole]) {
+        let (ops, busy) = rows.iter().fold((0, 0), |(ops, busy), row| {
+            (ops + row.ops, busy + row.service.sum())
+        });
+        let (all, slack) = (workers * length, workers * longest);
+        must!(
+            "closed loops follow Little's law",
+            busy <= all + slack && busy + slack + ops * MAX_LATENESS_NS / 5 >= all,
+            "{busy} ns in {ops} operations of {workers} workers in {length} ns"
+        );
+    }
+    Ok(())
+}
+
+/// An interrupt in the window ends it.
+fn check_interrupts(
+    scenario: &Scenario,
+    execution: &Execution,
+    outcome: &Outcome,
+) -> Result<(), Violation> {
+    /// Time within which all ranks are told, over any network that is drawn.
+    const NOTICE_NS: u64 = 2_000_000_000;
+
+    let Some(window) = outcome.windows.last() else {
+        return Ok(());
+    };
+    let since = window
+        .started
+        .duration_since(plimsoll_runtime::simulated_epoch());
+    let opened = since.unwrap_or_default().as_nanos() as u64;
+    let closed = opened + (window.totals.end - window.totals.start);
+    // A rank that is stopped notices nothing, and one whose clock jumps says that the window opened at another time.
+    let mut kinds = scenario.disturbances.iter().map(|d| d.kind);
+    let is_only_that = kinds.all(|kind| matches!(kind, DisturbanceKind::Interrupt { .. }));
+    let has_other_end = scenario.workload.ops_limit().is_some()
+        || matches!(scenario.workload.load, Load::Pattern(_))
+        || outcome.failure.is_some()
+        || outcome.ran_out.is_some();
+    let mut interrupts = execution.applied.iter().flatten();
+    let first = interrupts.find(|at| (opened..closed).contains(at));
+    let (Some(at), true, false) = (first, is_only_that, has_other_end) else {
+        return Ok(());
+    };
+    let is_cut = closed + 1_000_000 < opened + scenario.workload.time_ms * 1_000_000;
     must!(
-        "closed loops follow Little's law",
-        busy <= all + slack && busy + slack + ops * MAX_LATENESS_NS / 5 >= all,
-        "{busy} ns in {ops} operations of {workers} workers in {length} ns"
+        "an interrupt ends the window, and is said",
+        closed <= at + NOTICE_NS && (outcome.interrupted || !is_cut),
+        "at {at} ns, in a window from {opened} to {closed}; interrupted: {}",
+        outcome.interrupted
     );
     Ok(())
 }
@@ -361,6 +407,42 @@ fn check_rate(
         "open loops keep their rate",
         (counted - expected).abs() <= spread + 3.0 * processes,
         "{counted} operations, {expected:.0} expected"
+    );
+    Ok(())
+}
+
+/// Where a target is too slow for a mix, its processes fall behind their schedule: by the operations that are missing at
+/// the end of the window, and on the average of it by half of that. The response times say so, without coordinated
+/// omission.
+fn check_response_times(
+    scenario: &Scenario,
+    execution: &Execution,
+    outcome: &Outcome,
+) -> Result<(), Violation> {
+    let (Load::Mix(mix), Some(window)) = (&scenario.workload.load, outcome.windows.last()) else {
+        return Ok(());
+    };
+    if !scenario.is_calm() {
+        return Ok(());
+    }
+    let length = (window.totals.end - window.totals.start) as f64;
+    let expected = (mix.load * mix.processes * mix.rate) as f64 * length / 1e9;
+    let counted = counted_ops(execution, outcome) as f64;
+    let missing = 1.0 - counted / expected;
+    // Fewer may be missing by chance, or because of where the window ends.
+    if missing < 0.3 || counted < 30.0 {
+        return Ok(());
+    }
+    let rows = execution.plan.operations.iter().zip(&window.totals.rows);
+    let late: u64 = rows
+        .filter(|(operation, _)| operation.kind.counts())
+        .map(|(_, row)| row.response.sum() - row.service.sum())
+        .sum();
+    let (mean, least) = (late as f64 / counted, 0.2 * missing * length);
+    must!(
+        "response times count from the intended start",
+        mean >= least,
+        "operations start {mean:.0} ns late, at least {least:.0} ns: {counted} of {expected:.0} in {length} ns"
     );
     Ok(())
 }

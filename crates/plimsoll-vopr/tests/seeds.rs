@@ -362,3 +362,26 @@ fn results_are_whole_whatever_happens() {
         assert_eq!(changed, of_other);
     }
 }
+
+/// Six processes at 50 operations per second on a target that completes less than half of them.
+#[test]
+fn an_overloaded_mix_has_response_times_from_the_intended_starts() {
+    let mut scenario = calm();
+    scenario.latency_us = 30_000;
+    scenario.workload.load = Load::Mix(MixSpec {
+        load: 2,
+        processes: 3,
+        rate: 50,
+        poisson: true,
+    });
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let mut broken = execution.clone();
+    let end = broken.ranks[0].as_mut().unwrap();
+    let window = &mut end.outcome.as_mut().unwrap().windows[0].totals;
+    for row in &mut window.rows {
+        row.response = row.service.clone();
+    }
+    let rule = check(&scenario, &broken).unwrap_err().rule;
+    assert_eq!(rule, "response times count from the intended start");
+}
