@@ -63,13 +63,19 @@ pub(crate) struct CountSums([u64; 4]);
 
 impl CountSums {
     /// Adds a row; `false` if a sum would exceed 64 bits.
+    ///
+    /// Without leaving the loop early: LLVM 22 orders the ways out of such a loop by addresses of its own memory, so that
+    /// two compilations differ, and packages with them.
     fn add(&mut self, row: &IntervalRow) -> bool {
         let counts = [row.ops, row.bytes, row.errors, row.paced_ops];
-        self.0.iter_mut().zip(counts).all(|(sum, n)| {
-            let more = sum.checked_add(n);
-            *sum = more.unwrap_or(*sum);
-            more.is_some()
-        })
+        let mut have_room = true;
+        for (sum, n) in self.0.iter_mut().zip(counts) {
+            match sum.checked_add(n) {
+                Some(more) => *sum = more,
+                None => have_room = false,
+            }
+        }
+        have_room
     }
 }
 
