@@ -22,6 +22,9 @@ const OPERATIONS: usize = 30;
 /// Time between two changes of the rates, as in a run.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Changes after which the charts are full.
+const FULL_TICKS: u64 = CHART_SPAN.as_millis() as u64 / TICK.as_millis() as u64;
+
 /// Part of a processor that the screen takes.
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let figures = child::run(JOB, bench.pick(20, 1), bench)?;
@@ -60,7 +63,7 @@ pub(crate) fn in_child(seconds: u64) -> Result<serde_json::Value, BenchError> {
     });
     let screen = LiveScreen::show(view(), true).map_err(|e| fail(e.to_string()))?;
     let (from, before) = (Instant::now(), process_cpu_s());
-    let (mut ticks, end) = (0, Duration::from_secs(seconds));
+    let (mut ticks, end) = (FULL_TICKS, Duration::from_secs(seconds));
     while from.elapsed() < end {
         std::thread::sleep(TICK);
         ticks += 1;
@@ -87,7 +90,7 @@ fn view() -> LiveView {
         phase: "measuring (window 1)".into(),
         ..LiveView::default()
     };
-    for tick in 0..CHART_SPAN.as_millis() as u64 / TICK.as_millis() as u64 {
+    for tick in 0..FULL_TICKS {
         change(&mut view, tick);
     }
     view

@@ -1,5 +1,5 @@
-//! A thread that writes what a run shows and keeps while it is measured: a disk that stands still, which may be the
-//! one that is measured, does not keep whoever collects the figures from doing so.
+//! A thread that writes what a run shows and keeps while it is measured: writes that block, to a disk which may be the
+//! one that is measured, do not keep whoever collects the figures from doing so.
 
 use crate::ResultsError;
 use crate::whole_file::replace_unsynced;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Writes that may wait for the disk: ten minutes of intervals of a second, which have some ten kilobytes each. What is
-/// written beyond that waits too.
+/// Writes that may wait for the disk: ten minutes of intervals of a second, which have some ten kilobytes each. With more,
+/// whoever writes waits too.
 const MAX_PENDING_WRITES: usize = 600;
 
 /// A file that is appended to.

@@ -316,9 +316,9 @@ mod tests {
         }
     }
 
-    /// Files whose reader is as slow as it wants: a disk that stands still.
+    /// Nobody reads the pipe that stands for a disk until the last interval is written.
     #[test]
-    fn a_disk_that_stands_still_keeps_nobody() {
+    fn writes_that_block_keep_nobody_waiting() {
         let dir = tempfile::tempdir().unwrap();
         let (mut reader, log) = std::io::pipe().unwrap();
         let log = AppendedFile {

@@ -150,6 +150,7 @@ pub fn run(scenario: &Scenario) -> Execution {
                 .files
                 .as_ref()
                 .map_or(0, |spec| spec.faults.latency_ns),
+            lanes: scenario.lanes,
             guard: marked_dir(&plan),
             second: second_plan(scenario, &plan),
             handle: handle.clone(),
@@ -178,6 +179,7 @@ pub fn run(scenario: &Scenario) -> Execution {
 struct AfterRun {
     files: Arc<SimulatedFiles>,
     latency_ns: u64,
+    lanes: usize,
     /// The directory that the run marks.
     guard: String,
     /// The Plan of a second run.
@@ -219,17 +221,16 @@ impl AfterRun {
         self.files.set_faults(FileFaults::none(self.latency_ns));
         let settings = Settings {
             target: self.files.url(),
+            lanes: Some(self.lanes),
             ..Settings::default()
         };
         let second = self.second.as_ref().map(|plan| {
             let observer = &mut IntervalObserver::default();
             plimsoll_engine::run(plan, &settings, &Stop::default(), observer).map(Box::new)
         });
+        let after_second = self.files.tree();
         let guard = &self.guard;
-        let has_marker = self
-            .files
-            .tree()
-            .contains_key(&format!("{guard}/.plimsoll"));
+        let has_marker = after_second.contains_key(&format!("{guard}/.plimsoll"));
         let cleaned = match has_marker {
             true => plimsoll_engine::clean(Path::new(guard), &settings, false, &Stop::default()),
             // Nothing was made.
@@ -244,6 +245,7 @@ impl AfterRun {
             orphans: with(&self.orphans, std::mem::take),
             after_run,
             second,
+            after_second,
             after_clean: self.files.tree(),
             clean_error,
             calls,
@@ -305,8 +307,8 @@ impl Execution {
         if let Some(files) = &self.files {
             let trees = (&files.after_run, &files.after_clean);
             text.push_str(&format!(
-                "\n{trees:?} {:?} {:?}",
-                files.calls, files.clean_error
+                "\n{trees:?} {:?} {:?} {:?}",
+                files.after_second, files.calls, files.clean_error
             ));
         }
         text

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Results that rank 0 writes. They outlive its process, as files do.
 #[derive(Clone)]
 pub(crate) struct ResultsFiles {
-    root: Arc<TempDir>,
+    root: Shared<Option<TempDir>>,
     plan: Arc<Plan>,
     writer: Shared<Option<RunWriter>>,
     intervals: Shared<Vec<Interval>>,
@@ -40,7 +40,7 @@ impl ResultsFiles {
         });
         writer.draft(&draft).expect("as above");
         Self {
-            root: Arc::new(root),
+            root: Arc::new(Mutex::new(Some(root))),
             plan: Arc::new(plan.clone()),
             writer: Arc::new(Mutex::new(Some(writer))),
             intervals: Shared::default(),
@@ -70,11 +70,13 @@ impl ResultsFiles {
     }
 
     /// Reads them, when all processes have ended: what was published, or what is made of what a killed process left.
+    /// Its threads, which never end, keep nothing of it.
     pub(crate) fn end(self) -> ResultsEnd {
+        let root = with(&self.root, Option::take).expect("all is over once");
         let intervals = with(&self.intervals, std::mem::take);
         let (dir, written) = match with(&self.published, Option::take) {
             Some((dir, run)) => (Ok(dir), Some(run)),
-            None => (self.recovered(), None),
+            None => (self.recovered(root.path()), None),
         };
         let read = dir.and_then(|dir| {
             let run = dir.read().map_err(|e| e.to_string())?;
@@ -89,13 +91,12 @@ impl ResultsFiles {
     }
 
     /// The writer of a process that was killed holds a lock, but not on copies.
-    fn recovered(&self) -> Result<RunDir, String> {
-        let left = self.root.path().join(".plimsoll-copied");
-        with(&self.writer, |writer| {
-            let writer = writer.as_mut().expect("nothing was published");
-            writer.flush().expect("as above");
-            copy(writer.path(), &left);
-        });
+    fn recovered(&self, root: &Path) -> Result<RunDir, String> {
+        let left = root.join(".plimsoll-copied");
+        let mut writer = with(&self.writer, Option::take).expect("nothing was published");
+        writer.flush().expect("as above");
+        copy(writer.path(), &left);
+        drop(writer);
         let mut found = recover(&left).map_err(|e| e.to_string())?;
         found.remove(0).map_err(|e| e.to_string())
     }

@@ -44,7 +44,12 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
     }
     add(&|s| s.stall_ms = None);
     if let Some(files) = &from.files {
-        add(&|s| s.files = None);
+        add(&|s| {
+            s.files = None;
+            if let Load::Pattern(pattern) = &mut s.workload.load {
+                pattern.verifies = false;
+            }
+        });
         for faults in simpler_faults(&files.faults) {
             add(&|s| {
                 s.files = Some(FilesSpec {

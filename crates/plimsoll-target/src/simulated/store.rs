@@ -127,7 +127,8 @@ impl Store {
         if let Some((probability, factor)) = faults.slow
             && self.happens(probability)
         {
-            fate.delay_ns *= factor;
+            // An outage ends when it ends.
+            fate.delay_ns += faults.latency_ns * (factor - 1);
         }
         for (error, probability) in faults.errors {
             if self.happens(probability) {

@@ -214,7 +214,10 @@ impl RankReport {
         }
         for (key, theirs) in other.intervals {
             match self.intervals.get_mut(&key) {
-                None => drop(self.intervals.insert(key, theirs)),
+                None => {
+                    theirs.unpack()?;
+                    self.intervals.insert(key, theirs);
+                }
                 Some(mine) => {
                     let (mut sum, theirs) = (mine.unpack()?, theirs.unpack()?);
                     sum.length = sum.length.max(theirs.length);
