@@ -232,7 +232,11 @@ fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
             second.failure.is_none()
                 && second.cleanup.unremoved.is_empty()
                 && second.stuck.is_empty()
-                && !end.after_second.keys().any(|path| is_own(&path)),
+                && end
+                    .after_second
+                    .keys()
+                    .filter(is_own)
+                    .all(|path| is_unmarked(&path)),
             "{:?}, {:?}, {:?}",
             second.failure,
             second.cleanup.unremoved,
