@@ -509,10 +509,10 @@ impl<'a> LoadPhase<'a> {
         let now = self.shared.clock.now();
         if let Some(open) = self.open.as_mut().filter(|o| !o.announced && now >= start) {
             open.announced = true;
-            open.system = Some(Snapshot::take());
+            // The three clocks are read before anything that takes longer, such as the machine's counters.
             let late = match self.kind {
                 LaneKind::Virtual => Duration::ZERO,
-                _ => Duration::from_nanos(now - start),
+                _ => Duration::from_nanos(self.shared.clock.now() - start),
             };
             open.started = plimsoll_runtime::system_time()
                 .checked_sub(late)
@@ -520,6 +520,7 @@ impl<'a> LoadPhase<'a> {
             open.instant = plimsoll_runtime::now()
                 .checked_sub(late)
                 .unwrap_or_else(plimsoll_runtime::now);
+            open.system = Some(Snapshot::take());
             observer.event(Event::WindowOpened { number, at: start });
         }
     }
