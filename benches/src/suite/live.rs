@@ -20,7 +20,7 @@ const SIZE: (u16, u16) = (200, 60);
 const OPERATIONS: usize = 30;
 
 /// Time between two changes of the rates, as in a run.
-const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(500);
 
 /// Changes after which the charts are full.
 const FULL_TICKS: u64 = CHART_SPAN.as_millis() as u64 / TICK.as_millis() as u64;
@@ -55,7 +55,7 @@ pub(crate) fn in_child(seconds: u64) -> Result<serde_json::Value, BenchError> {
     rustix::stdio::dup2_stderr(&slave).map_err(|e| fail(e.to_string()))?;
     let reader = std::thread::spawn(move || {
         let (mut terminal, mut buffer, mut bytes) = (File::from(master), [0; 1 << 16], 0);
-        // A terminal that nobody has open any more is an error to read.
+        // A terminal that no process has open any more is an error to read.
         while let Ok(n @ 1..) = terminal.read(&mut buffer) {
             bytes += n;
         }
@@ -96,19 +96,17 @@ fn view() -> LiveView {
     view
 }
 
-/// What a run changes: the rates twice a second, operations and latencies with every interval.
+/// What a run changes: the rates with every tick, operations and latencies with every interval of a second.
 fn change(view: &mut LiveView, tick: u64) {
     let at_s = tick as f64 * TICK.as_secs_f64();
     let figure = |n: u64| 1000.0 + ((tick + n) * 7919 % 1009) as f64;
     view.elapsed = Some(Duration::from_secs_f64(at_s));
-    if tick.is_multiple_of(5) {
-        view.bytes_per_s = figure(1) * 4096.0;
-        view.push_rate(Sample {
-            at_s,
-            value: figure(0),
-        });
-    }
-    if tick.is_multiple_of(10) {
+    view.bytes_per_s = figure(1) * 4096.0;
+    view.push_rate(Sample {
+        at_s,
+        value: figure(0),
+    });
+    if tick.is_multiple_of(2) {
         view.push_latency(at_s, figure(2) / 1e3, figure(3) / 5e2);
         let operation = |n: usize| OperationRow {
             name: format!("operation{n}"),

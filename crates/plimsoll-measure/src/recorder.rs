@@ -137,6 +137,7 @@ impl LaneProgress {
     /// Gives a buffer back to the lane, emptied. What a collector that was late has made it take is freed.
     pub(crate) fn give_back(&self, buffer: Arc<IntervalBuffer>) {
         if self.lock().spare.len() < SPARE_BUFFERS {
+            // Outside of the lock, for which the lane would wait at the end of an interval.
             buffer.clear();
             self.lock().spare.push(buffer);
         }

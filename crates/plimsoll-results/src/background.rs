@@ -125,7 +125,7 @@ impl BackgroundWriter {
 impl Drop for BackgroundWriter {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            // Its error is nobody's: the results are given up.
+            // The results are dropped, and its error with them.
             let _ = self.end();
         }
     }
@@ -143,7 +143,7 @@ fn execute(
                 }
             }
             Write::Replace(path, text) => drop(replace_unsynced(&path, &text)),
-            // Nobody may wait any more.
+            // The caller may have ended.
             Write::Flush(reply) => drop(reply.send(())),
         }
     }

@@ -316,9 +316,9 @@ mod tests {
         }
     }
 
-    /// Nobody reads the pipe that stands for a disk until the last interval is written.
+    /// The pipe that stands for a disk is not read until the last interval is written.
     #[test]
-    fn writes_that_block_keep_nobody_waiting() {
+    fn an_interval_does_not_wait_for_writes_that_block() {
         let dir = tempfile::tempdir().unwrap();
         let (mut reader, log) = std::io::pipe().unwrap();
         let log = AppendedFile {

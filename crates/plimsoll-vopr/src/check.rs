@@ -5,10 +5,11 @@ use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, Step};
 use crate::{files, pattern, results};
-use plimsoll_engine::{EngineError, Outcome};
+use plimsoll_engine::{EngineError, Outcome, Window};
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
 use plimsoll_runtime::SimulationEnd;
+use std::ops::Range;
 
 /// Nanoseconds by which operations of a null target may take longer than its latency: turns of other threads of
 /// the simulation, and of other workers of the lane.
@@ -61,7 +62,6 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     check_utilisation(scenario, execution, outcome, &root.intervals)?;
     check_interrupts(scenario, execution, outcome)?;
     check_rate(scenario, execution, outcome)?;
-    check_response_times(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
 }
 
@@ -324,23 +324,31 @@ fn check_utilisation(
     Ok(())
 }
 
+/// A window from its start to its end, in nanoseconds since the processes began; by the time of day, which may jump.
+pub(crate) fn bounds(window: &Window) -> Range<u64> {
+    let since = window
+        .started
+        .duration_since(plimsoll_runtime::simulated_epoch());
+    let opened = since.unwrap_or_default().as_nanos() as u64;
+    opened..opened + (window.totals.end - window.totals.start)
+}
+
 /// An interrupt in the window ends it.
 fn check_interrupts(
     scenario: &Scenario,
     execution: &Execution,
     outcome: &Outcome,
 ) -> Result<(), Violation> {
-    /// Time within which all ranks are told, over any network that is drawn.
+    /// Time within which all ranks are informed, over any network that is drawn.
     const NOTICE_NS: u64 = 2_000_000_000;
 
     let Some(window) = outcome.windows.last() else {
         return Ok(());
     };
-    let since = window
-        .started
-        .duration_since(plimsoll_runtime::simulated_epoch());
-    let opened = since.unwrap_or_default().as_nanos() as u64;
-    let closed = opened + (window.totals.end - window.totals.start);
+    let Range {
+        start: opened,
+        end: closed,
+    } = bounds(window);
     // A rank that is stopped notices nothing, and one whose clock jumps says that the window opened at another time.
     let mut kinds = scenario.disturbances.iter().map(|d| d.kind);
     let is_only_that = kinds.all(|kind| matches!(kind, DisturbanceKind::Interrupt { .. }));
@@ -349,13 +357,13 @@ fn check_interrupts(
         || outcome.failure.is_some()
         || outcome.ran_out.is_some();
     let mut interrupts = execution.applied.iter().flatten();
-    let first = interrupts.find(|at| (opened..closed).contains(at));
+    let first = interrupts.find(|at| bounds(window).contains(at));
     let (Some(at), true, false) = (first, is_only_that, has_other_end) else {
         return Ok(());
     };
     let is_cut = closed + 1_000_000 < opened + scenario.workload.time_ms * 1_000_000;
     must!(
-        "an interrupt ends the window, and is said",
+        "an interrupt ends the window, and is reported",
         closed <= at + NOTICE_NS && (outcome.interrupted || !is_cut),
         "at {at} ns, in a window from {opened} to {closed}; interrupted: {}",
         outcome.interrupted
@@ -363,7 +371,8 @@ fn check_interrupts(
     Ok(())
 }
 
-/// Operations of a mix start at their rate, and none is left out, as long as the target keeps up.
+/// Operations of a mix start at their rate, and none is left out, as long as the target keeps up; where it does not,
+/// response times state so, without coordinated omission.
 fn check_rate(
     scenario: &Scenario,
     execution: &Execution,
@@ -384,83 +393,61 @@ fn check_rate(
             );
         }
     }
-    if scenario
-        .files
-        .as_ref()
-        .is_some_and(|files| !files.is_calm())
-    {
-        return Ok(());
-    }
-    // Opening, reading to the end and closing take several calls.
-    let busy = mix.rate * scenario.latency_us * CALLS_OF_MIX;
-    if !scenario.is_calm() || scenario.stall_ms.is_some() || busy > 500_000 {
-        return Ok(());
-    }
-    let seconds = (window.totals.end - window.totals.start) as f64 / 1e9;
-    let processes = (mix.load * mix.processes) as f64;
-    let expected = processes * mix.rate as f64 * seconds;
-    let counted = counted_ops(execution, outcome) as f64;
-    let spread = match mix.poisson {
-        true => 6.0 * expected.sqrt(),
-        false => 0.0,
-    };
-    must!(
-        "open loops keep their rate",
-        (counted - expected).abs() <= spread + 3.0 * processes,
-        "{counted} operations, {expected:.0} expected"
-    );
-    Ok(())
-}
-
-/// Where a target is too slow for a mix, its processes fall behind their schedule: by the operations that are missing at
-/// the end of the window, and on the average of it by half of that. The response times say so, without coordinated
-/// omission.
-fn check_response_times(
-    scenario: &Scenario,
-    execution: &Execution,
-    outcome: &Outcome,
-) -> Result<(), Violation> {
-    let (Load::Mix(mix), Some(window)) = (&scenario.workload.load, outcome.windows.last()) else {
-        return Ok(());
-    };
-    // After a stall or an outage at the end of the window, operations are missing that no response time tells of yet.
     let files = scenario.files.as_ref();
     let has_pauses = scenario.stall_ms.is_some() || files.is_some_and(|files| !files.is_calm());
     if !scenario.is_calm() || has_pauses {
         return Ok(());
     }
     let length = (window.totals.end - window.totals.start) as f64;
-    let expected = (mix.load * mix.processes * mix.rate) as f64 * length / 1e9;
+    let processes = (mix.load * mix.processes) as f64;
+    let expected = processes * mix.rate as f64 * length / 1e9;
     let counted = counted_ops(execution, outcome) as f64;
-    let missing = 1.0 - counted / expected;
-    // Some may be missing by chance, or because of where the window ends.
-    let by_chance = match mix.poisson {
-        true => 6.0 / expected.sqrt(),
+    let spread = match mix.poisson {
+        true => 6.0 * expected.sqrt(),
         false => 0.0,
     };
-    if missing < 0.3 + by_chance || counted < 30.0 {
+    // Opening, reading to the end and closing take several calls.
+    let busy = mix.rate * scenario.latency_us * CALLS_OF_MIX;
+    if busy <= 500_000 {
+        must!(
+            "open loops keep their rate",
+            (counted - expected).abs() <= spread + 3.0 * processes,
+            "{counted} operations, {expected:.0} expected"
+        );
         return Ok(());
     }
-    let rows = execution.plan.operations.iter().zip(&window.totals.rows);
-    let late: u64 = rows
-        .filter(|(operation, _)| operation.kind.counts())
-        .map(|(_, row)| row.response.sum() - row.service.sum())
+    // Where the target is too slow, the processes fall behind their schedule: by the operations that are missing at the
+    // end of the window, and on the average of it by half of that. Some may be missing by chance.
+    let missing = 1.0 - counted / expected;
+    if missing < 0.3 + spread / expected || counted < 30.0 {
+        return Ok(());
+    }
+    let late: u64 = counted_rows(execution, outcome)
+        .map(|row| row.response.sum() - row.service.sum())
         .sum();
-    let (mean, least) = (late as f64 / counted, 0.2 * missing * length);
+    let (mean, minimum) = (late as f64 / counted, 0.2 * missing * length);
     must!(
         "response times count from the intended start",
-        mean >= least,
-        "operations start {mean:.0} ns late, at least {least:.0} ns: {counted} of {expected:.0} in {length} ns"
+        mean >= minimum,
+        "a start delay of {mean:.0} ns, at least {minimum:.0} ns: {counted} of {expected:.0} in {length} ns"
     );
     Ok(())
 }
 
-/// Operations in the last window that the summary counts.
-fn counted_ops(execution: &Execution, outcome: &Outcome) -> u64 {
+/// Rows of the last window that the summary counts.
+fn counted_rows<'a>(
+    execution: &'a Execution,
+    outcome: &'a Outcome,
+) -> impl Iterator<Item = &'a OpTotals> {
     let rows = outcome.windows.last().map_or(&[][..], |w| &w.totals.rows);
     let rows = execution.plan.operations.iter().zip(rows);
     let counted = rows.filter(|(operation, _)| operation.kind.counts());
-    counted.map(|(_, row)| row.ops).sum()
+    counted.map(|(_, row)| row)
+}
+
+/// Operations in the last window that the summary counts.
+fn counted_ops(execution: &Execution, outcome: &Outcome) -> u64 {
+    counted_rows(execution, outcome).map(|row| row.ops).sum()
 }
 
 /// A number of operations that ends the run is done exactly.

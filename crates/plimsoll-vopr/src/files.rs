@@ -1,5 +1,6 @@
 //! Files of the target, what goes wrong with them, and what must be true of them in the end.
 
+use crate::check::bounds;
 use crate::execution::{Execution, marked_dir};
 use crate::results::assembled;
 use crate::scenario::{DisturbanceKind, Scenario};
@@ -17,17 +18,22 @@ use std::collections::BTreeMap;
 /// The work directory of every scenario.
 pub(crate) const WORK_DIR: &str = "/simulated";
 
-/// Files that are not Plimsoll's, beside the work directory, and in the parent of a pattern's root.
-const FOREIGN: [(&str, &[u8]); 3] = [
+/// A file that is not Plimsoll's: its path and its content.
+type ForeignFile = (&'static str, &'static [u8]);
+
+/// Beside the work directory.
+const BESIDE: [ForeignFile; 2] = [
     ("/simulated-other/precious", b"not to be touched"),
     ("/precious", b"nor this"),
-    ("/simulated/mine", b"nor what was there before"),
 ];
 
+/// In the parent of a pattern's root, which is there before the run.
+const IN_PARENT: ForeignFile = ("/simulated/mine", b"nor what was there before");
+
 /// The files of a scenario that are not Plimsoll's.
-pub(crate) fn foreign(plan: &Plan) -> impl Iterator<Item = (&'static str, &'static [u8])> {
-    let is_own = marked_dir(plan) == WORK_DIR;
-    FOREIGN.into_iter().take(2 + usize::from(!is_own))
+pub(crate) fn foreign(plan: &Plan) -> impl Iterator<Item = ForeignFile> {
+    let has_parent = marked_dir(plan) != WORK_DIR;
+    BESIDE.into_iter().chain(has_parent.then_some(IN_PARENT))
 }
 
 /// Errors of operations.
@@ -198,13 +204,13 @@ fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
         "{:?}",
         end.after_clean.keys()
     );
-    let (marked, others) = (marked_dir(plan), |path: &str| {
-        foreign(plan).any(|f| f.0 == path)
-    });
+    let marked = marked_dir(plan);
     let is_own = |path: &&String| {
-        // The parent of a pattern's root is there before.
-        let is_below = path.starts_with(&format!("{WORK_DIR}/"));
-        is_below && !others(path) && (marked == WORK_DIR || path.len() > WORK_DIR.len() + 1)
+        let below = path
+            .strip_prefix(WORK_DIR)
+            .and_then(|p| p.strip_prefix('/'));
+        let is_parent = below == Some("") && marked != WORK_DIR;
+        below.is_some() && !is_parent && foreign(plan).all(|(other, _)| other != path.as_str())
     };
     let left: Vec<&String> = end.after_clean.keys().filter(is_own).collect();
     // A process that is killed before it has marked its directory leaves that, empty or with the beginning of the mark:
@@ -219,6 +225,7 @@ fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
         "{:?}: {left:?}",
         end.clean_error
     );
+    let after_second: Vec<&String> = end.after_second.keys().filter(is_own).collect();
     match &end.second {
         None => {}
         // Objects of a pattern may be those of a phase that another run continues.
@@ -226,21 +233,16 @@ fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
             if plan.pattern().is_some()
                 && why.contains("plimsoll clean")
                 && end.after_run.keys().any(|path| is_own(&path)) => {}
-        Some(Err(e)) => must!("a second run takes the files over", false, "{e}"),
-        Some(Ok(second)) => must!(
+        Some(second) => must!(
             "a second run takes the files over",
-            second.failure.is_none()
+            second.as_ref().is_ok_and(|second| second.failure.is_none()
                 && second.cleanup.unremoved.is_empty()
-                && second.stuck.is_empty()
-                && end
-                    .after_second
-                    .keys()
-                    .filter(is_own)
-                    .all(|path| is_unmarked(&path)),
-            "{:?}, {:?}, {:?}",
-            second.failure,
-            second.cleanup.unremoved,
-            end.after_second.keys()
+                && second.stuck.is_empty())
+                && after_second.iter().all(is_unmarked),
+            "{:?}: {after_second:?}",
+            second
+                .as_ref()
+                .map(|second| (&second.failure, &second.cleanup.unremoved))
         ),
     }
     let Some(root) = &execution.ranks[0] else {
@@ -375,11 +377,6 @@ fn check_calls(
     let Some(window) = outcome.windows.last() else {
         return Ok(());
     };
-    let since = window
-        .started
-        .duration_since(plimsoll_runtime::simulated_epoch());
-    let opened = since.unwrap_or_default().as_nanos() as u64;
-    let closed = opened + (window.totals.end - window.totals.start);
     for kind in [
         CallKind::Stat,
         CallKind::Close,
@@ -394,7 +391,7 @@ fn check_calls(
         // An operation on a file that was not opened fails without a call.
         let seen = end.calls.iter().filter(|c| c.error.is_none());
         let seen =
-            seen.filter(|c| c.of_load && c.kind == kind && (opened..closed).contains(&c.at_ns));
+            seen.filter(|c| c.of_load && c.kind == kind && bounds(window).contains(&c.at_ns));
         let seen = seen.count() as u64;
         // Each worker may have one operation that ends at either end of the window.
         let at_ends = 2 * execution.plan.workers();

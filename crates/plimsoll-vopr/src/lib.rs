@@ -1,9 +1,9 @@
 //! Deterministic simulation testing of Plimsoll itself.
 //!
-//! From a seed, [`Scenario::draw`] draws a workload (closed loops, a mix or a pattern), a group of ranks, a network, a target, with files or without,
-//! its faults, and what happens to the processes: interrupts, kills, stops, cut connections, jumps of the time of
-//! day. [`run`] executes it with the real engine, ranks, lanes and recorder in a
-//! [`Simulation`](plimsoll_runtime::Simulation), and [`check`] compares what was measured with what the scenario says
+//! From a seed, [`Scenario::draw`] draws a workload (closed loops, a mix or a pattern), a group of ranks, a network, a
+//! target, with files or without, its faults, and what happens to the processes: interrupts, kills, stops, cut
+//! connections, jumps of the time of day. [`run`] executes it with the real engine, ranks, lanes, recorder and results in
+//! a [`Simulation`](plimsoll_runtime::Simulation), and [`check`] compares what was measured with what the scenario says
 //! must be true. The same seed gives the same bytes, so a seed is all that a failure needs, and [`shrink`] finds the
 //! smallest scenario that still fails.
 //!

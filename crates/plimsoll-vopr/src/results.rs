@@ -1,5 +1,5 @@
 //! The results directory of a scenario, written as the program writes its own, and read again when all is over:
-//! whatever happened to the processes, it is whole and says how the run ended.
+//! whatever happened to the processes, it is whole and states how the run ended.
 
 use crate::execution::{Shared, with};
 use crate::violation::{Violation, must};
@@ -16,18 +16,22 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// Results that rank 0 writes. They outlive its process, as files do.
+/// Results that rank 0 writes. They outlive its process, as files do: its threads, which never end if it is killed, only
+/// share them.
 #[derive(Clone)]
-pub(crate) struct ResultsFiles {
-    root: Shared<Option<TempDir>>,
-    plan: Arc<Plan>,
-    writer: Shared<Option<RunWriter>>,
-    intervals: Shared<Vec<Interval>>,
-    published: Shared<Option<(RunDir, Box<Run>)>>,
+pub(crate) struct ResultsFiles(Shared<Option<Results>>);
+
+struct Results {
+    plan: Plan,
+    writer: Option<RunWriter>,
+    intervals: Vec<Interval>,
+    published: Option<(RunDir, Box<Run>)>,
+    /// After the writer, which removes its own.
+    root: TempDir,
 }
 
 impl ResultsFiles {
-    /// Begins the results of a run of so many ranks.
+    /// Begins the results of a run of this number of ranks.
     pub(crate) fn begin(plan: &Plan, ranks: u32) -> Self {
         let root = tempfile::tempdir().expect("there is a temporary directory");
         let started = plimsoll_runtime::simulated_epoch();
@@ -39,44 +43,55 @@ impl ResultsFiles {
             ..measured(plan, String::new())
         });
         writer.draft(&draft).expect("as above");
-        Self {
-            root: Arc::new(Mutex::new(Some(root))),
-            plan: Arc::new(plan.clone()),
-            writer: Arc::new(Mutex::new(Some(writer))),
-            intervals: Shared::default(),
-            published: Shared::default(),
-        }
+        Self(Arc::new(Mutex::new(Some(Results {
+            plan: plan.clone(),
+            writer: Some(writer),
+            intervals: vec![],
+            published: None,
+            root,
+        }))))
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut Results) -> R) -> R {
+        with(&self.0, |results| {
+            change(results.as_mut().expect("they end when the run has ended"))
+        })
     }
 
     /// Appends an interval.
     pub(crate) fn interval(&self, interval: &Interval) {
-        with(&self.writer, |writer| {
-            let writer = writer.as_mut().expect("intervals end before the results");
-            writer.interval(interval).expect("as above");
-        });
-        with(&self.intervals, |intervals| {
-            intervals.push(interval.clone())
+        self.with(|results| {
+            let writer = results.writer.as_mut().expect("intervals end before");
+            writer
+                .interval(interval)
+                .expect("the directory is writable");
+            results.intervals.push(interval.clone());
         });
     }
 
     /// Publishes the results of a run that is over.
     pub(crate) fn publish(&self, outcome: &Outcome) {
-        let writer = with(&self.writer, Option::take).expect("a run is over once");
-        let run = assembled(&self.plan, outcome);
-        let dir = writer.finish(&run).expect("as above");
-        with(&self.published, |published| {
-            *published = Some((dir, Box::new(run)));
+        self.with(|results| {
+            let run = assembled(&results.plan, outcome);
+            let writer = results.writer.take().expect("a run is over once");
+            let dir = writer.finish(&run).expect("the directory is writable");
+            results.published = Some((dir, Box::new(run)));
         });
     }
 
-    /// Reads them, when all processes have ended: what was published, or what is made of what a killed process left.
-    /// Its threads, which never end, keep nothing of it.
+    /// Reads them, when all processes have ended.
     pub(crate) fn end(self) -> ResultsEnd {
-        let root = with(&self.root, Option::take).expect("all is over once");
-        let intervals = with(&self.intervals, std::mem::take);
-        let (dir, written) = match with(&self.published, Option::take) {
+        let results = with(&self.0, Option::take);
+        results.expect("the run ends once").end()
+    }
+}
+
+impl Results {
+    /// What was published, or what is made of what a killed process left.
+    fn end(mut self) -> ResultsEnd {
+        let (dir, written) = match self.published.take() {
             Some((dir, run)) => (Ok(dir), Some(run)),
-            None => (self.recovered(root.path()), None),
+            None => (self.recovered(), None),
         };
         let read = dir.and_then(|dir| {
             let run = dir.read().map_err(|e| e.to_string())?;
@@ -84,19 +99,18 @@ impl ResultsFiles {
             Ok((Box::new(run), rows))
         });
         ResultsEnd {
-            intervals,
+            intervals: self.intervals,
             written,
             read,
         }
     }
 
     /// The writer of a process that was killed holds a lock, but not on copies.
-    fn recovered(&self, root: &Path) -> Result<RunDir, String> {
-        let left = root.join(".plimsoll-copied");
-        let mut writer = with(&self.writer, Option::take).expect("nothing was published");
-        writer.flush().expect("as above");
+    fn recovered(&mut self) -> Result<RunDir, String> {
+        let left = self.root.path().join(".plimsoll-copied");
+        let writer = self.writer.as_mut().expect("nothing was published");
+        writer.flush().expect("the directory is writable");
         copy(writer.path(), &left);
-        drop(writer);
         let mut found = recover(&left).map_err(|e| e.to_string())?;
         found.remove(0).map_err(|e| e.to_string())
     }
@@ -156,13 +170,10 @@ type Figures = (u64, u64, u64);
 
 /// Checks what is read.
 pub(crate) fn check(plan: &Plan, end: &ResultsEnd) -> Result<(), Violation> {
-    let (run, rows) = match &end.read {
-        Ok(read) => read,
-        Err(e) => {
-            must!("results can be read", false, "{e}");
-            unreachable!("the rule is broken")
-        }
-    };
+    let (run, rows) = end.read.as_ref().map_err(|e| Violation {
+        rule: "results can be read",
+        what: e.clone(),
+    })?;
     if let Some(written) = &end.written {
         must!(
             "results are those that were written",
@@ -171,7 +182,7 @@ pub(crate) fn check(plan: &Plan, end: &ResultsEnd) -> Result<(), Violation> {
         );
     } else {
         must!(
-            "what a killed run leaves says so",
+            "results of a killed run are interrupted",
             run.validity.verdict == Verdict::Interrupted,
             "{:?}",
             run.validity

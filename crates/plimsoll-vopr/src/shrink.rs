@@ -50,26 +50,22 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
                 pattern.verifies = false;
             }
         });
-        for faults in simpler_faults(&files.faults) {
-            add(&|s| {
-                s.files = Some(FilesSpec {
-                    faults: faults.clone(),
-                    ..files.clone()
-                });
-            });
+        let faults = simpler_faults(&files.faults).into_iter();
+        let simpler = faults.map(|faults| FilesSpec {
+            faults,
+            ..files.clone()
+        });
+        let once = FilesSpec {
+            runs_again: false,
+            ..files.clone()
+        };
+        let unverified = FilesSpec {
+            verifies: false,
+            ..files.clone()
+        };
+        for files in simpler.chain([once, unverified]) {
+            add(&|s| s.files = Some(files.clone()));
         }
-        add(&|s| {
-            s.files = Some(FilesSpec {
-                runs_again: false,
-                ..files.clone()
-            });
-        });
-        add(&|s| {
-            s.files = Some(FilesSpec {
-                verifies: false,
-                ..files.clone()
-            });
-        });
     }
     match &from.workload.load {
         Load::Threads(threads) => {

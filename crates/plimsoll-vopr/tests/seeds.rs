@@ -72,6 +72,26 @@ fn calm() -> Scenario {
     }
 }
 
+/// Six processes at 50 operations per second, in two ranks, for a second.
+fn mix(poisson: bool) -> Scenario {
+    let mut scenario = calm();
+    scenario.workload.load = Load::Mix(MixSpec {
+        load: 2,
+        processes: 3,
+        rate: 50,
+        poisson,
+    });
+    scenario
+}
+
+/// Kills rank 0 at half of the planned time.
+fn kill_in_the_middle(scenario: &mut Scenario) {
+    scenario.disturbances = vec![Disturbance {
+        at_us: scenario.planned_us() / 2,
+        kind: DisturbanceKind::Kill { rank: 0 },
+    }];
+}
+
 /// What is measured in a calm scenario by calculation: four workers, a latency of 1 ms, five calls in four
 /// operations.
 #[test]
@@ -86,16 +106,9 @@ fn a_calm_run_is_what_arithmetic_says() {
     assert_eq!(root.intervals.len(), 10);
 }
 
-/// Six processes at 50 operations per second, in two ranks, for a second.
 #[test]
 fn a_calm_mix_keeps_its_rate() {
-    let mut scenario = calm();
-    scenario.workload.load = Load::Mix(MixSpec {
-        load: 2,
-        processes: 3,
-        rate: 50,
-        poisson: false,
-    });
+    let scenario = mix(false);
     let execution = run(&scenario);
     check(&scenario, &execution).unwrap();
     let mut broken = execution.clone();
@@ -273,10 +286,7 @@ fn a_second_run_takes_over_what_a_kill_has_left() {
         files: pattern().files,
         ..calm()
     };
-    scenario.disturbances = vec![Disturbance {
-        at_us: scenario.planned_us() / 2,
-        kind: DisturbanceKind::Kill { rank: 0 },
-    }];
+    kill_in_the_middle(&mut scenario);
     let execution = run(&scenario);
     check(&scenario, &execution).unwrap();
     let files = execution.files.as_ref().unwrap();
@@ -297,10 +307,7 @@ fn a_second_run_takes_over_what_a_kill_has_left() {
 #[test]
 fn a_second_run_of_a_pattern_says_how_to_remove_what_a_kill_has_left() {
     let mut scenario = pattern();
-    scenario.disturbances = vec![Disturbance {
-        at_us: scenario.planned_us() / 2,
-        kind: DisturbanceKind::Kill { rank: 0 },
-    }];
+    kill_in_the_middle(&mut scenario);
     let execution = run(&scenario);
     check(&scenario, &execution).unwrap();
     let second = execution.files.unwrap().second.unwrap();
@@ -322,10 +329,7 @@ fn results_are_whole_whatever_happens() {
         if is_killed {
             // The figures of several ranks are put together when all have ended.
             scenario.ranks = 1;
-            scenario.disturbances = vec![Disturbance {
-                at_us: scenario.planned_us() / 2,
-                kind: DisturbanceKind::Kill { rank: 0 },
-            }];
+            kill_in_the_middle(&mut scenario);
         }
         let execution = run(&scenario);
         check(&scenario, &execution).unwrap();
@@ -363,17 +367,11 @@ fn results_are_whole_whatever_happens() {
     }
 }
 
-/// Six processes at 50 operations per second on a target that completes less than half of them.
+/// The target completes less than half of the operations.
 #[test]
 fn an_overloaded_mix_has_response_times_from_the_intended_starts() {
-    let mut scenario = calm();
+    let mut scenario = mix(true);
     scenario.latency_us = 30_000;
-    scenario.workload.load = Load::Mix(MixSpec {
-        load: 2,
-        processes: 3,
-        rate: 50,
-        poisson: true,
-    });
     let execution = run(&scenario);
     check(&scenario, &execution).unwrap();
     let mut broken = execution.clone();

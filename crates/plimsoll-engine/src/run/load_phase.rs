@@ -509,17 +509,16 @@ impl<'a> LoadPhase<'a> {
         let now = self.shared.clock.now();
         if let Some(open) = self.open.as_mut().filter(|o| !o.announced && now >= start) {
             open.announced = true;
-            // The three clocks are read before anything that takes longer, such as the machine's counters.
+            let (now, time_of_day, instant) = read_clocks(&self.shared.clock);
             let late = match self.kind {
                 LaneKind::Virtual => Duration::ZERO,
-                _ => Duration::from_nanos(self.shared.clock.now() - start),
+                _ => Duration::from_nanos(now - start),
             };
-            open.started = plimsoll_runtime::system_time()
+            open.started = time_of_day
                 .checked_sub(late)
                 .unwrap_or(SystemTime::UNIX_EPOCH);
-            open.instant = plimsoll_runtime::now()
-                .checked_sub(late)
-                .unwrap_or_else(plimsoll_runtime::now);
+            open.instant = instant.checked_sub(late).unwrap_or(instant);
+            // After the clocks: it takes milliseconds on a busy machine.
             open.system = Some(Snapshot::take());
             observer.event(Event::WindowOpened { number, at: start });
         }
@@ -567,6 +566,20 @@ impl<'a> LoadPhase<'a> {
             }
         }
     }
+}
+
+/// The run's clock, the time of day and the system's monotonic clock at one instant: of several readings the one that
+/// took the shortest time, as a thread may lose the processor between two of them.
+fn read_clocks(clock: &Clock) -> (Nanos, SystemTime, Instant) {
+    const READINGS: usize = 5;
+    let readings = (0..READINGS).map(|_| {
+        let before = clock.now();
+        let read = (plimsoll_runtime::system_time(), plimsoll_runtime::now());
+        (clock.now() - before, before, read)
+    });
+    let shortest = readings.min_by_key(|(length, ..)| *length);
+    let (_, now, (time_of_day, instant)) = shortest.expect("there are readings");
+    (now, time_of_day, instant)
 }
 
 /// The limit of a wait in nanoseconds; `None` if it has none.

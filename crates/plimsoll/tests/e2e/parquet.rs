@@ -146,8 +146,7 @@ fn times_of_day_are_those_of_the_clock() {
     };
     let (before, event) = (written("before"), written("event"));
     assert!(before < opened, "{before} {opened}");
-    // The clocks are read one after the other, and the machine may be busy.
-    assert!(event > opened + 0.4, "{event} {opened}");
+    assert!(event > opened + 0.499, "{event} {opened}");
 }
 
 #[test]

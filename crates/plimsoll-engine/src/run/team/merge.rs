@@ -53,7 +53,7 @@ impl RankTeam<'_> {
         let done = self.reduce_reports(report.clone()).and_then(|all| {
             if let Some(all) = all {
                 has_all = true;
-                all.merge_into(plan, outcome, windows, merged)?;
+                all.merge_into(plan, outcome, windows, merged);
             }
             let decided = match stage {
                 Some(stage) => self.merge_stage(plan, outcome, stage, states, merged)?,
@@ -100,11 +100,8 @@ impl RankTeam<'_> {
         let failure = outcome.failure.take();
         let last = all.host_counts.last();
         let ranks = last.map(|hosts| hosts.iter().map(|h| h.ranks).sum::<u32>());
-        let read = all.merge_into(plan, outcome, windows, merged);
+        all.merge_into(plan, outcome, windows, merged);
         outcome.failure = failure;
-        if read.is_err() {
-            return;
-        }
         if let Some(ranks) = ranks {
             outcome.notes.push(format!(
                 "the results are those of {ranks} of {} ranks: the others were lost",
@@ -152,12 +149,11 @@ impl RankReport {
         outcome: &mut Outcome,
         windows: usize,
         merged: &mut MergedPhase,
-    ) -> Result<(), EngineError> {
-        self.find_stalls(&counted(plan))?;
+    ) {
+        self.find_stalls(&counted(plan));
         let intervals = std::mem::take(&mut self.intervals);
         merged.intervals = intervals.into_values().collect();
         self.apply_to(outcome, windows);
-        Ok(())
     }
 }
 

@@ -31,16 +31,21 @@ impl PackedInterval {
         }
     }
 
-    /// The interval.
+    /// The interval of another rank, which may have sent something else.
     ///
     /// # Errors
-    /// Another rank sent something else.
-    pub(crate) fn unpack(&self) -> Result<Interval, EngineError> {
+    /// It did.
+    pub(super) fn read(&self) -> Result<Interval, EngineError> {
         let interval: Interval = unpack(&self.packed)?;
         Ok(Interval {
             length: self.length,
             ..interval
         })
+    }
+
+    /// The interval, of this rank or of another one that has been read before.
+    pub(crate) fn unpack(&self) -> Interval {
+        self.read().expect("this rank has packed or read it before")
     }
 }
 
@@ -69,7 +74,7 @@ mod tests {
             completions: Completions::new(1, 10),
         };
         let mut packed = PackedInterval::new(&interval);
-        assert_eq!(packed.unpack().unwrap(), interval);
+        assert_eq!(packed.unpack(), interval);
         let in_memory: usize = interval
             .rows
             .iter()
@@ -84,8 +89,8 @@ mod tests {
             packed.packed.len()
         );
         packed.length = 1000;
-        assert_eq!(packed.unpack().unwrap().length, 1000);
+        assert_eq!(packed.unpack().length, 1000);
         packed.packed.truncate(100);
-        assert!(packed.unpack().is_err());
+        assert!(packed.read().is_err());
     }
 }

@@ -137,24 +137,20 @@ impl RankReport {
     }
 
     /// Finds the gaps and stalls of all ranks together, in the merged report.
-    ///
-    /// # Errors
-    /// An interval is unreadable.
-    pub(super) fn find_stalls(&mut self, counted: &[bool]) -> Result<(), EngineError> {
+    pub(super) fn find_stalls(&mut self, counted: &[bool]) {
         self.extend_intervals();
         for totals in &mut self.windows {
             let mut watch = GapWatch::new(counted.to_vec());
             let intervals = self.intervals.values();
-            for interval in intervals.filter(|i| i.window == totals.number) {
-                watch.add(&interval.unpack()?);
-            }
+            intervals
+                .filter(|i| i.window == totals.number)
+                .for_each(|i| watch.add(&i.unpack()));
             totals.gaps = watch.finish(totals.end.saturating_sub(totals.start));
             totals
                 .rank_stalls
                 .sort_by_key(|s| (s.rank, s.stall.gap.from));
             totals.find_stalls(counted);
         }
-        Ok(())
     }
 
     /// Gives every interval the length that it has in the window of all ranks. A rank whose window ended early has
@@ -213,13 +209,11 @@ impl RankReport {
             }
         }
         for (key, theirs) in other.intervals {
+            let read = theirs.read()?;
             match self.intervals.get_mut(&key) {
-                None => {
-                    theirs.unpack()?;
-                    self.intervals.insert(key, theirs);
-                }
+                None => drop(self.intervals.insert(key, theirs)),
                 Some(mine) => {
-                    let (mut sum, theirs) = (mine.unpack()?, theirs.unpack()?);
+                    let (mut sum, theirs) = (mine.unpack(), read);
                     sum.length = sum.length.max(theirs.length);
                     sum.completions.union(&theirs.completions);
                     add_rows(&mut sum.rows, &theirs.rows);
@@ -298,7 +292,7 @@ mod tests {
         for (others, of_all, of_ranks) in [(false, 0, 1), (true, 1, 2)] {
             let mut all = report(0, others);
             all.add(report(1, true)).unwrap();
-            all.find_stalls(&[true]).unwrap();
+            all.find_stalls(&[true]);
             let totals = &all.windows[0];
             assert_eq!(totals.stalls.len(), of_all, "{:?}", totals.stalls);
             assert_eq!(totals.rank_stalls.len(), of_ranks);

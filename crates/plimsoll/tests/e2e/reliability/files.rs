@@ -284,17 +284,17 @@ fn writes_to_the_results_that_block() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let says = |window: u32| {
+    let await_window = |window: u32| {
         let line = format!("measuring (window {window})");
         wait_until(&line, || {
             std::fs::read_to_string(&path).unwrap().contains(&line)
         });
     };
-    says(1);
+    await_window(1);
     let frozen = Frozen::new(device.mount_point());
-    let said = std::fs::read_to_string(&path).unwrap();
-    assert!(!said.contains("(window 3)"), "frozen too late:\n{said}");
-    says(3);
+    let stderr = std::fs::read_to_string(&path).unwrap();
+    assert!(!stderr.contains("(window 3)"), "frozen too late:\n{stderr}");
+    await_window(3);
     drop(frozen);
     Ended::wait(child, begun).expect_code(0);
     let dirs = std::fs::read_dir(device.mount_point().join("results")).unwrap();
