@@ -5,7 +5,7 @@ use crate::run::EngineError;
 use plimsoll_measure::{Interval, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// An interval in the form in which ranks send it: some ten kilobytes, where its histograms have arrays of all their
+/// An interval in the form in which ranks send it: tens of kilobytes, where its histograms have arrays of all their
 /// buckets, a megabyte.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PackedInterval {
