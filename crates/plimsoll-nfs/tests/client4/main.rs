@@ -14,7 +14,7 @@ use plimsoll_nfs::v4::{
     Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenFile, OpenOwner, RetryState,
     RpcObserver, attributes,
 };
-use server::{Script, Scripted};
+use server::{GUARDED, Script, Scripted};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::net::TcpListener;
@@ -301,6 +301,75 @@ fn a_file_that_was_lost_can_come_back() {
         assert!(file.state().is_ok());
         client.close(&file).await.unwrap();
         assert_eq!(server.count(Op::Close), 1);
+    });
+}
+
+/// An open that the server has lost with its client before it is confirmed is repeated: the file is there by then.
+/// The client is established once for each restart, and no more often than it may be.
+#[test]
+fn an_open_that_is_lost_before_its_confirmation_is_repeated() {
+    for restarts in [1, 4, 5] {
+        let server = scripted(Script {
+            confirm: true,
+            restart_after_open: restarts,
+            ..Script::default()
+        });
+        run(&server, With { minor: 0, ..PLAIN }, async |client, _| {
+            let owner = client.owner(FifoMutex::default());
+            let how = OpenHow::Guarded(Attributes::default());
+            let opened = client
+                .open(&owner, (dir(), b"f"), share::READ, how)
+                .await
+                .map(|(file, _)| file);
+            let mut opens = vec![share::READ | GUARDED];
+            if restarts == 5 {
+                let lost = NfsError::Status(Some(Op::OpenConfirm), Status::Expired);
+                assert_eq!(opened.err(), Some(lost));
+                opens.extend([share::READ; 4]);
+                assert_eq!(server.count(Op::SetClientId), 5);
+            } else {
+                let file = opened.unwrap();
+                assert!(file.state().is_ok());
+                client.close(&file).await.unwrap();
+                assert_eq!(server.count(Op::Close), 1);
+                opens.extend(vec![share::READ; restarts as usize]);
+                assert_eq!(server.count(Op::SetClientId), 1 + restarts as usize);
+            }
+            assert_eq!(server.numbers(Op::Open), opens);
+        });
+    }
+}
+
+/// A file that is closed while another worker re-establishes the client is closed with the loss: its stateid is not
+/// sent to the server, whose reply would seem to report another loss.
+#[test]
+fn a_close_that_waits_for_the_client_is_not_sent_after_the_loss() {
+    let server = Scripted::default();
+    run(&server, With { minor: 0, ..PLAIN }, async |client, told| {
+        let owner = client.owner(FifoMutex::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
+        server.start_anew();
+        server.known().script.fail = [(Op::GetAttr, vec![Status::StaleClientId])].into();
+        let mut sized = std::pin::pin!(async {
+            assert_eq!(size(client).await.unwrap(), Some(5));
+        });
+        let mut closed = std::pin::pin!(client.close(&file));
+        let (mut is_sized, mut is_closed) = (false, false);
+        std::future::poll_fn(|context| {
+            is_sized = is_sized || sized.as_mut().poll(context).is_ready();
+            let is_lost = told.calls.borrow().iter().any(|(_, o)| o.is_err());
+            if is_lost && !is_closed {
+                is_closed = closed.as_mut().poll(context).map(Result::unwrap).is_ready();
+            }
+            match is_sized && is_closed {
+                true => std::task::Poll::Ready(()),
+                false => std::task::Poll::Pending,
+            }
+        })
+        .await;
+        assert_eq!(told.count(Event::Recovered), 1);
+        assert_eq!(server.count(Op::SetClientId), 2);
+        assert_eq!((server.count(Op::Open), server.count(Op::Close)), (1, 0));
     });
 }
 

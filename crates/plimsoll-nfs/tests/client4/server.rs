@@ -17,6 +17,9 @@ use std::time::Duration;
 const OPEN: u8 = 1;
 const DELEGATION: u8 = 2;
 
+/// A bit of the number of an OPEN: the file must not exist.
+pub const GUARDED: u32 = 1 << 31;
+
 /// Deviations from the usual behaviour.
 #[derive(Default)]
 pub struct Script {
@@ -34,6 +37,10 @@ pub struct Script {
     pub delegate: bool,
     /// Whether it is recalled before the reply to the OPEN is sent.
     pub recall: bool,
+    /// Whether every OPEN asks for a confirmation (4.0).
+    pub confirm: bool,
+    /// The number of OPENs after which the server restarts, before they are confirmed.
+    pub restart_after_open: u32,
     /// The status flags of SEQUENCE.
     pub status: u32,
 }
@@ -97,11 +104,7 @@ impl Scripted {
 
     /// Restarts, and loses all state of clients.
     pub fn start_anew(&self) {
-        let mut known = self.known();
-        known.life += 1;
-        known.slots.clear();
-        known.owners.clear();
-        known.opens.clear();
+        self.known().start_anew();
     }
 }
 
@@ -119,6 +122,13 @@ fn handle(number: u8) -> Handle {
 }
 
 impl ClientRecord {
+    fn start_anew(&mut self) {
+        self.life += 1;
+        self.slots.clear();
+        self.owners.clear();
+        self.opens.clear();
+    }
+
     fn other(&self, kind: u8, number: u8) -> [u8; 12] {
         let mut other = [0; 12];
         (other[0], other[1], other[2]) = (kind, number, self.life as u8);
@@ -192,6 +202,10 @@ impl ClientRecord {
         if let (true, Delegation::Read(state, ..)) = (self.script.recall, delegation) {
             self.recall(state);
         }
+        let flags = match self.script.confirm {
+            true => MUST_CONFIRM,
+            false => 0,
+        };
         gives::<Open>(&Opened {
             state,
             change: ChangeInfo {
@@ -199,7 +213,7 @@ impl ClientRecord {
                 before: 1,
                 after: 2,
             },
-            flags: 0,
+            flags,
             set: Bitmap::default(),
             delegation,
         })
@@ -359,9 +373,25 @@ impl ClientRecord {
             }
             Op::Open => {
                 let args = args!(from, Open);
-                about.number = args.access;
+                about.number = match args.how {
+                    OpenHow::Guarded(_) => args.access | GUARDED,
+                    _ => args.access,
+                };
                 about.owner = Some((args.owner.name.0.to_vec(), args.seqid));
                 failing.and_then(|()| self.open(minor, &args))
+            }
+            Op::OpenConfirm => {
+                let args = args!(from, OpenConfirm);
+                match self.state_of(&args.state) {
+                    Ok((owner, opening)) => {
+                        opening.state.seqid += 1;
+                        let state = opening.state;
+                        about.owner = Some((owner, args.seqid));
+                        gives::<OpenConfirm>(&state)
+                    }
+                    // Of the client before the restart.
+                    Err(_) => Err(Status::Expired),
+                }
             }
             Op::OpenDowngrade => {
                 let args = args!(from, OpenDowngrade);
@@ -518,6 +548,10 @@ impl Scripted {
                 && gave.is_ok()
             {
                 known.owners.insert(owner, (seqid, Vec::new()));
+            }
+            if op == Op::Open && gave.is_ok() && known.script.restart_after_open > 0 {
+                known.script.restart_after_open -= 1;
+                known.start_anew();
             }
             if gave.is_err() {
                 break;

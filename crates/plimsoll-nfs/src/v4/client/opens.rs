@@ -5,7 +5,7 @@ mod reopening;
 
 use super::delegations::OfferedDelegation;
 use super::open_state::{Delegation, OpenFile, OpenState};
-use super::owners::{OpenOwner, OpenOwnerState};
+use super::owners::{OpenOwner, OpenOwnerState, is_lost_open};
 use super::{Call, Client, Event, RetryState};
 use crate::v4::attributes::{Attributes, Bitmap, number};
 use crate::v4::compound::{Compound, NfsError, Results};
@@ -31,11 +31,13 @@ struct OpenResult {
     file: Handle,
     attributes: Attributes,
     offer: OfferedDelegation,
+    /// The epoch of the client to which the open belongs.
+    client_epoch: u64,
 }
 
 impl OpenResult {
     /// Reads the results of PUTFH, OPEN and GETFH.
-    fn read(r: &mut Results<'_>) -> Result<Self, NfsError> {
+    fn read(client_epoch: u64, r: &mut Results<'_>) -> Result<Self, NfsError> {
         r.skip::<PutFh>()?;
         let opened = r.get::<Open>()?;
         Ok(Self {
@@ -44,6 +46,7 @@ impl OpenResult {
             offer: OfferedDelegation::of(&opened.delegation),
             file: r.get::<GetFh>()?,
             attributes: Attributes::default(),
+            client_epoch,
         })
     }
 }
@@ -76,21 +79,48 @@ impl Client {
         // The owner's opens without the server are opened with it.
         let all_access = access | self.served_access(owner, at);
         let _opening = self.opening();
-        let mut given = self.call_open(&owner.state(), at, all_access, how).await;
-        if let Err(NfsError::Status(_, Status::BadSeqId)) = given {
-            self.rename_owner(owner);
-            given = self.call_open(&owner.state(), at, all_access, how).await;
-        } else if let Err(NfsError::Rpc(_)) = given {
-            self.rename_owner(owner);
-        }
-        let given = given?;
-        let new = self
-            .confirm_if_asked(&owner.state(), given.file, (given.state, given.flags))
-            .await?;
-        let state = self.opened(owner, at, (given.file, all_access), new);
+        let given = self.open_confirmed(owner, at, all_access, how).await?;
+        let state = self.opened(owner, at, (given.file, all_access), given.state);
         let file = OpenFile::new(state, access, self.minor());
         self.offered(given.offer, at, given.file, given.attributes);
         Ok((file, given.attributes))
+    }
+
+    /// Opens a file at the server and confirms the owner if the server asks for that. The file is opened
+    /// again if the server has lost the client in between, and with it the open (RFC 7530, 9.6.2).
+    async fn open_confirmed(
+        &self,
+        owner: &OpenOwner,
+        at: (Handle, &[u8]),
+        access: u32,
+        mut how: OpenHow,
+    ) -> Result<OpenResult, NfsError> {
+        let mut retries = RetryState::default();
+        loop {
+            let mut given = self.call_open(&owner.state(), at, access, how).await;
+            if let Err(NfsError::Status(_, Status::BadSeqId)) = given {
+                self.rename_owner(owner);
+                given = self.call_open(&owner.state(), at, access, how).await;
+            } else if let Err(NfsError::Rpc(_)) = given {
+                self.rename_owner(owner);
+            }
+            let given = given?;
+            let state = (given.state, given.flags, given.client_epoch);
+            match self
+                .confirm_if_asked(&owner.state(), given.file, state)
+                .await
+            {
+                Ok(state) => return Ok(OpenResult { state, ..given }),
+                Err(e) if e.status().is_some_and(is_lost_open) => {
+                    self.wait_to_retry(e, &mut retries).await?;
+                }
+                Err(e) => return Err(e),
+            }
+            if let OpenHow::Guarded(_) = how {
+                // It was created.
+                how = OpenHow::Existing;
+            }
+        }
     }
 
     /// The open of a file that an owner has, if it has one.
@@ -146,17 +176,19 @@ impl Client {
             return;
         }
         state.moving.set(true);
-        // The access of the last attempt.
-        let access = Cell::new(0);
+        // The access and the client's epoch of the last attempt.
+        let (access, client_epoch) = (Cell::new(0), Cell::new(0));
         let build = |c: &mut Compound<'_>, seqid| {
             access.set(state.needed().max(1));
+            client_epoch.set(self.0.identity.client_epoch());
             let claim = Claim::Delegated(delegation, Text(&state.name));
             let args = self.open_args(&state.owner, seqid, access.get(), claim);
             c.add::<PutFh>(&state.dir).add::<Open>(&args);
         };
         let take = |r: &mut Results<'_>| {
             r.skip::<PutFh>()?;
-            r.get::<Open>().map(|o| (o.state, o.flags))
+            let opened = r.get::<Open>()?;
+            Ok((opened.state, opened.flags, client_epoch.get()))
         };
         let of = (Op::Open, &*state.owner);
         let opened = match self.call_with_seqid(Call::Open, of, build, take).await {
@@ -191,7 +223,10 @@ impl Client {
         how: OpenHow,
     ) -> Result<OpenResult, NfsError> {
         let want = self.want_flags(access);
+        // That of the last attempt.
+        let client_epoch = Cell::new(0);
         let build = |c: &mut Compound<'_>, seqid| {
+            client_epoch.set(self.0.identity.client_epoch());
             let args = OpenArgs {
                 seqid,
                 access: access | want,
@@ -204,7 +239,7 @@ impl Client {
             c.add::<GetFh>(&()).add::<GetAttr>(&OPEN_ATTRIBUTES);
         };
         let take = |r: &mut Results<'_>| {
-            let opened = OpenResult::read(r)?;
+            let opened = OpenResult::read(client_epoch.get(), r)?;
             Ok(OpenResult {
                 attributes: r.get::<GetAttr>()?,
                 ..opened
@@ -244,12 +279,18 @@ impl Client {
     }
 
     /// Confirms the owner if the flags of an OPEN ask for that; returns the newest stateid.
+    ///
+    /// # Errors
+    /// Those of [`is_lost_open`] if the server has lost the open of the client's epoch `client_epoch`.
     async fn confirm_if_asked(
         &self,
         owner: &OpenOwnerState,
         file: Handle,
-        (state, flags): (StateId, u32),
+        (state, flags, client_epoch): (StateId, u32, u64),
     ) -> Result<StateId, NfsError> {
+        if client_epoch != self.0.identity.client_epoch() {
+            return Err(NfsError::Status(None, Status::StaleStateId));
+        }
         if !self.must_confirm(flags) {
             return Ok(state);
         }
@@ -258,7 +299,7 @@ impl Client {
                 .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
         };
         let of = (Op::OpenConfirm, owner);
-        self.call_with_seqid(Call::OpenConfirm, of, build, confirmed)
+        self.call_of_open(Call::OpenConfirm, of, client_epoch, build, confirmed)
             .await
     }
 

@@ -131,16 +131,37 @@ impl Client {
         build: impl Fn(&mut Compound<'_>, u32),
         take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        self.call_with_seqid_unless(what, of, |_| false, build, take)
+        let never = |_| false;
+        self.call_numbered(what, of, (None, &never), build, take)
             .await
     }
 
-    /// As [`Client::call_with_seqid`], without retries after a status that `unless` is true of.
-    pub(super) async fn call_with_seqid_unless<R>(
+    /// As [`Client::call_with_seqid`], for a call on an open that is not reopened with the client: it is
+    /// not made in another epoch of the client than that of the open, `client_epoch`, and not repeated
+    /// with an old stateid or that of a lost open.
+    ///
+    /// # Errors
+    /// `STALE_STATEID` in another epoch, as a server that has lost the client would reply.
+    pub(super) async fn call_of_open<R>(
+        &self,
+        what: Call,
+        of: (Op, &OpenOwnerState),
+        client_epoch: u64,
+        build: impl Fn(&mut Compound<'_>, u32),
+        take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let unless = |status| status == Status::OldStateId || is_lost_open(status);
+        self.call_numbered(what, of, (Some(client_epoch), &unless), build, take)
+            .await
+    }
+
+    /// Makes a call that contains an owner's seqid, in one epoch of the client if it belongs to one, and
+    /// without retries after a status that `unless` is true of.
+    async fn call_numbered<R>(
         &self,
         what: Call,
         (op, owner): (Op, &OpenOwnerState),
-        unless: impl Fn(Status) -> bool,
+        (client_epoch, unless): (Option<u64>, &dyn Fn(Status) -> bool),
         build: impl Fn(&mut Compound<'_>, u32),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
@@ -148,11 +169,15 @@ impl Client {
         loop {
             self.ready().await?;
             let permit = self.permit().await?;
+            let identity = &self.0.identity;
+            if client_epoch.is_some_and(|epoch| epoch != identity.client_epoch()) {
+                return Err(NfsError::Status(None, Status::StaleStateId));
+            }
             debug_assert!(
                 self.minor() > 0 || owner.mutex.is_held(),
                 "{op} of an owner whose mutex is not held"
             );
-            let session_epoch = self.0.identity.session_epoch();
+            let session_epoch = identity.session_epoch();
             owner.begin(session_epoch);
             let seqid = owner.seqid.get();
             let build = |c: &mut Compound<'_>| build(c, seqid);
@@ -161,7 +186,7 @@ impl Client {
                 continue;
             }
             match done {
-                Err(e) if !e.status().is_some_and(&unless) => {
+                Err(e) if !e.status().is_some_and(unless) => {
                     self.wait_to_retry(e, &mut retries).await?;
                 }
                 done => return done,
@@ -189,4 +214,17 @@ pub(super) fn advances_seqid<R>(done: &Result<R, NfsError>, op: Op) -> bool {
         Err(NfsError::Status(Some(at), _)) => !matches!(at, Op::PutFh | Op::Sequence),
         Err(NfsError::Status(None, _) | NfsError::Rpc(_)) => false,
     }
+}
+
+/// Whether a status reports that the server has lost or revoked an open (RFC 7530, 9.1.4 and RFC 8881,
+/// 8.2.4).
+pub(super) fn is_lost_open(status: Status) -> bool {
+    matches!(
+        status,
+        Status::BadStateId
+            | Status::StaleStateId
+            | Status::Expired
+            | Status::AdminRevoked
+            | Status::DelegRevoked
+    )
 }

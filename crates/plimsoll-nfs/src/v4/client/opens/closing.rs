@@ -81,13 +81,15 @@ impl Client {
         &self,
         state: &Rc<OpenState>,
     ) -> Result<(), NfsError> {
+        // From now on it is not reopened with the client.
         self.forget(state);
+        let client_epoch = self.0.identity.client_epoch();
         if let Some(e) = state.lost.get() {
             return Err(e);
         }
         let mut tries = 0;
         loop {
-            match self.call_close(state).await {
+            match self.call_close(state, client_epoch).await {
                 // On 4.1 an OPEN by the same owner was executed first, and continues the open; on
                 // 4.0 it would have waited for the owner's mutex.
                 Err(NfsError::Status(Some(Op::Close), Status::OldStateId)) if tries < 8 => {
@@ -117,7 +119,7 @@ impl Client {
         known.is_some_and(|s| s.state.get().other == state.state.get().other)
     }
 
-    async fn call_close(&self, state: &OpenState) -> Result<(), NfsError> {
+    async fn call_close(&self, state: &OpenState, client_epoch: u64) -> Result<(), NfsError> {
         let build = |c: &mut Compound<'_>, seqid| {
             let args = CloseArgs {
                 seqid,
@@ -129,26 +131,12 @@ impl Client {
             r.skip::<PutFh>()?;
             r.skip::<Close>()
         };
-        // `close_last` handles an old stateid.
         let of = (Op::Close, &*state.owner);
-        let unless = |status| status == Status::OldStateId || is_closed_by(status);
-        let closed = self.call_with_seqid_unless(Call::Close, of, unless, build, take);
+        let closed = self.call_of_open(Call::Close, of, client_epoch, build, take);
         match closed.await {
-            Err(NfsError::Status(Some(Op::Close), status)) if is_closed_by(status) => Ok(()),
+            // With its loss it was closed.
+            Err(NfsError::Status(Some(Op::Close) | None, status)) if is_lost_open(status) => Ok(()),
             closed => closed,
         }
     }
-}
-
-/// Whether a status of CLOSE reports that the server has lost or revoked the open (RFC 7530, 9.1.4
-/// and RFC 8881, 8.2.4).
-fn is_closed_by(status: Status) -> bool {
-    matches!(
-        status,
-        Status::BadStateId
-            | Status::StaleStateId
-            | Status::Expired
-            | Status::AdminRevoked
-            | Status::DelegRevoked
-    )
 }

@@ -171,8 +171,9 @@ impl Client {
                 c.add::<PutFh>(&at).add::<Open>(&args);
                 c.add::<GetFh>(&());
             };
-            let done = self.call_during_setup(Call::Open, build, OpenResult::read);
-            let done = done.await;
+            let client_epoch = self.0.identity.client_epoch();
+            let take = |r: &mut Results<'_>| OpenResult::read(client_epoch, r);
+            let done = self.call_during_setup(Call::Open, build, take).await;
             owner.advance_seqid(&done, Op::Open);
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
