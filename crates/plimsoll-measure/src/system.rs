@@ -160,12 +160,32 @@ struct Ticks {
 }
 
 impl Snapshot {
-    /// Reads the counters. Takes about a millisecond.
+    /// Reads the counters at the start of a span: those of the process last. Takes about a millisecond,
+    /// and more on a busy machine.
     #[must_use]
     pub fn take() -> Self {
+        let machine = Self::of_machine();
+        Self {
+            process: process(),
+            ..machine
+        }
+    }
+
+    /// Reads the counters at the end of a span: those of the process first, so that the machine's use in
+    /// the span contains that of the process.
+    #[must_use]
+    pub fn take_at_end() -> Self {
+        let process = process();
+        Self {
+            process,
+            ..Self::of_machine()
+        }
+    }
+
+    fn of_machine() -> Self {
         Self {
             taken: plimsoll_runtime::now(),
-            process: process(),
+            process: None,
             ticks: ticks(),
             page_cache: page_cache(),
             disks: disks(),
@@ -459,7 +479,7 @@ mod tests {
         while begin.elapsed() < Duration::from_millis(150) {
             x = std::hint::black_box(x + 1);
         }
-        let used = before.until(&Snapshot::take());
+        let used = before.until(&Snapshot::take_at_end());
         assert!(used.seconds >= 0.15);
         let process = used.process.expect("getrusage works everywhere");
         assert!(process.cpu_s() > 0.02, "{process:?}");

@@ -299,7 +299,7 @@ fn auto_decides_by_workers_and_direct_io() {
             assert!(ended.stderr.contains("direct I/O"), "{}", ended.stderr);
             return None;
         }
-        let run = ended.result(0);
+        let run = ended.result_on_disk();
         let notes = run.notes.iter().map(|n| n.text.as_str());
         let notes: Vec<&str> = notes.filter(|n| n.starts_with("--io auto uses ")).collect();
         assert_eq!(notes.len(), 1);

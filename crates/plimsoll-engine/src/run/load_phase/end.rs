@@ -153,7 +153,7 @@ impl LoadPhase<'_> {
         let Some(open) = self.open.take() else { return };
         let system = open
             .system
-            .map_or_else(SystemUse::default, |s| s.until(&Snapshot::take()));
+            .map_or_else(SystemUse::default, |s| s.until(&Snapshot::take_at_end()));
         for interval in self.collector.drain() {
             self.report_interval(&interval, observer);
         }
