@@ -43,7 +43,7 @@ const MIN_RETRY_PAUSE_NS: Nanos = 10_000_000;
 /// The maximum pause, in nanoseconds.
 const MAX_RETRY_PAUSE_NS: Nanos = 1_000_000_000;
 
-/// The maximum number of retries of a call because the client's state was lost.
+/// The maximum number of retries of a call because the server had lost the client's state or its open.
 const MAX_RECOVERIES: u32 = 4;
 
 /// The configuration of a client (RFC 7530, 9.1.1 and RFC 8881, 2.4).

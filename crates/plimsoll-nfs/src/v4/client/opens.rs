@@ -6,7 +6,7 @@ mod reopening;
 use super::delegations::OfferedDelegation;
 use super::open_state::{Delegation, OpenFile, OpenState};
 use super::owners::{OpenOwner, OpenOwnerState, is_lost_open};
-use super::{Call, Client, Event, RetryState};
+use super::{Call, Client, Event, MAX_RECOVERIES, RetryState};
 use crate::v4::attributes::{Attributes, Bitmap, number};
 use crate::v4::compound::{Compound, NfsError, Results};
 use crate::v4::operations::{Close, GetAttr, GetFh, Op, Open, OpenConfirm, OpenDowngrade, PutFh};

@@ -85,13 +85,13 @@ fn a_server_that_has_lost_its_state() {
         let url = relay.nfs4_url(Ganesha::PSEUDO, minor);
         let before = relay.fallen();
         for status in statuses {
-            relay.inject(Fault::refuse(Op::Read, status).after(20).every(20).times(3));
+            // Far apart: one read is repeated for four of them only.
+            relay.inject(Fault::refuse(Op::Read, status).after(20).every(50).times(3));
         }
-        let more = ["--target", &url, "--dir=/w", "--time=1s"];
+        let more = ["--target", &url, "--dir=/w", "--ops=800"];
         let run = bench.run(&workload, &more).result(0);
         relay.clear();
         assert_eq!(run.summary.errors, 0, "{minor}: {:?}", run.operations);
-        assert!(row(&run, "read").ops > 60, "{minor}");
         assert_eq!(relay.fallen() - before, 6, "{minor}");
         assert_eq!(
             run.validity.verdict,

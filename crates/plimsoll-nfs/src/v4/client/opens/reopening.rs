@@ -2,9 +2,6 @@
 
 use super::*;
 
-/// The maximum number of times that a file is reopened for one call.
-const MAX_REOPENS: u32 = 2;
-
 impl Client {
     /// Whether a status reports that the server has lost or revoked one open or delegation (RFC
     /// 7530, 9.1.4 and RFC 8881, 8.2.4).
@@ -33,7 +30,7 @@ impl Client {
         match e.status() {
             Some(status) if self.is_of_open(status) => {
                 retries.tries += 1;
-                if retries.tries > MAX_REOPENS {
+                if retries.tries > MAX_RECOVERIES {
                     return Err(e);
                 }
                 self.reopen_lost(&file.state, known_by).await
