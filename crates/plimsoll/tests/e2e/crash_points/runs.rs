@@ -36,9 +36,32 @@ fn created(recording: &Recording, name: &str) -> usize {
 
 #[test]
 fn a_run_is_whole_or_recovered_after_any_crash() {
+    check_run(&run_args(&MARKS));
+}
+
+/// Its intervals are written at the end, with the results of each rank.
+#[test]
+fn a_run_of_two_ranks_is_whole_or_recovered_after_any_crash() {
+    let ranks = [
+        "--target=null:?latency=10ms",
+        "--time=400ms",
+        "--interval=100ms",
+        "--processes=2",
+        "--per-rank",
+    ];
+    let args = ["run", "w.f", "--results=results", "--quiet"];
+    let recording = check_run(&[&args[..], &ranks, &MARKS].concat());
+    for rank in ["rank-0.json", "rank-1.json"] {
+        let is_it = |c: &Change| matches!(c, Change::Create(path) if path.ends_with(rank));
+        assert!(recording.end_of(is_it).is_some(), "{rank} is written");
+    }
+}
+
+/// Records a run with [`MARKS`] and checks what crashes leave of its results.
+fn check_run(args: &[&str]) -> Recording {
     let bench = Bench::on_tmpfs();
     bench.workload(LOOKERS);
-    let recording = record(&bench, bench.plimsoll(run_args(&MARKS)));
+    let recording = record(&bench, bench.plimsoll(args));
     assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);
     let (begun, measured) = (
         created(&recording, "begun"),
@@ -91,6 +114,7 @@ fn a_run_is_whole_or_recovered_after_any_crash() {
         }
         Ok(())
     });
+    recording
 }
 
 /// Makes a run in the same results, or begins one.
