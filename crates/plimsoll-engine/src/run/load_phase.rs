@@ -35,8 +35,12 @@ const TICK_INTERVAL: Duration = Duration::from_millis(500);
 /// Consecutive checks at which all workers wait for each other before that is a deadlock.
 const DEADLOCK_POLLS: u32 = 250;
 
+/// Time before the common start of several ranks at which the machine's counters are read.
+const SNAPSHOT_LEAD: Duration = Duration::from_millis(10);
+
 /// The window that is open.
 struct ActiveWindow {
+    /// The machine's counters at its start.
     system: Option<Snapshot>,
     started: SystemTime,
     instant: Instant,
@@ -238,6 +242,8 @@ impl<'a> LoadPhase<'a> {
     ) -> Result<usize, EngineError> {
         let script = &self.plan.script;
         let lanes = self.collector.lanes().len();
+        // Before the workers start: on a busy machine they do much while the counters are read.
+        let mut counters = start.is_none().then(Snapshot::take);
         let until = start.map_or(Duration::ZERO, |at| {
             at.saturating_duration_since(plimsoll_runtime::now())
         });
@@ -251,7 +257,14 @@ impl<'a> LoadPhase<'a> {
             at: self.shared.started.load(Relaxed),
         });
         if let Some(start) = start {
-            plimsoll_runtime::sleep(start.saturating_duration_since(plimsoll_runtime::now()));
+            let left = || start.saturating_duration_since(plimsoll_runtime::now());
+            plimsoll_runtime::sleep(left().saturating_sub(SNAPSHOT_LEAD));
+            counters = Some(Snapshot::take());
+            plimsoll_runtime::sleep(left());
+        }
+        let starts_with_window = self.shared.window.bounds().start == self.cursor;
+        if let Some(open) = self.open.as_mut().filter(|_| starts_with_window) {
+            open.system = counters;
         }
         self.gate.open();
         if start.is_some() {
@@ -503,7 +516,7 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Reads the machine's counters at the window's first instant.
+    /// Reads the clocks at the window's first instant, and the machine's counters unless the workers start with it.
     fn watch_window(&mut self, observer: &mut dyn Observer) {
         let WindowBounds { number, start, .. } = self.shared.window.bounds();
         let now = self.shared.clock.now();
@@ -519,7 +532,7 @@ impl<'a> LoadPhase<'a> {
                 .unwrap_or(SystemTime::UNIX_EPOCH);
             open.instant = instant.checked_sub(late).unwrap_or(instant);
             // After the clocks: it takes milliseconds on a busy machine.
-            open.system = Some(Snapshot::take());
+            open.system.get_or_insert_with(Snapshot::take);
             observer.event(Event::WindowOpened { number, at: start });
         }
     }
