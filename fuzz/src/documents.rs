@@ -13,10 +13,7 @@ const MAX_COPIES: u8 = 20;
 /// Reads bytes as a document. Bytes that begin with a digit are edits of the sample. What is read comes back
 /// from what is written of it.
 pub(crate) fn read<D: Document>(data: &[u8], sample: &str) -> Option<D> {
-    let document = match data.split_first() {
-        Some((b'0'..=b'9', edits)) => edited(sample, edits).into_bytes(),
-        _ => data.to_vec(),
-    };
+    let document = document_of(data, sample);
     let dir = Directory::<D>::at(&Scratch::with(D::FILE, &document));
     let read = match dir.read() {
         Ok(read) => read,
@@ -30,6 +27,14 @@ pub(crate) fn read<D: Document>(data: &[u8], sample: &str) -> Option<D> {
     let again = dir.read().expect("what was written is read");
     assert_eq!(again.to_json(), written);
     Some(read)
+}
+
+/// The document that bytes stand for: themselves, or if they begin with a digit edits of the sample.
+pub(crate) fn document_of(data: &[u8], sample: &str) -> Vec<u8> {
+    match data.split_first() {
+        Some((b'0'..=b'9', edits)) => edited(sample, edits).into_bytes(),
+        _ => data.to_vec(),
+    }
 }
 
 /// A change of a value.

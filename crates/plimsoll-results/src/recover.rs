@@ -387,12 +387,12 @@ impl CompleteIntervals {
 }
 
 impl LogLines<'_> {
-    /// Bytes before the first distribution and the window that it is of.
+    /// Bytes before the first distribution and the window that it is of, or what is damaged there.
     fn head(&self) -> usize {
         let lines = self.text.split_inclusive('\n');
         let head = lines.take_while(|line| {
-            let is_window = line.starts_with(WINDOW_MARK);
-            !is_window && (line.starts_with('#') || line.starts_with('"')) && line.ends_with('\n')
+            let is_head = || matches!(log_line(line, &mut 0), Ok(None));
+            !line.starts_with(WINDOW_MARK) && line.ends_with('\n') && is_head()
         });
         head.map(str::len).sum()
     }

@@ -25,6 +25,7 @@ targets! {
     profile_json,
     rank_frame,
     rank_handshake,
+    recover,
     repeats_json,
     rpc_record,
     run_json,

@@ -1,0 +1,4 @@
+//! The target `recover` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(recover);
