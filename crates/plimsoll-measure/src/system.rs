@@ -18,7 +18,7 @@ const SECTOR_BYTES: u64 = 512;
 /// Counters of this process and of the machine at one instant.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Real time, whatever the clock of the run.
+    /// When those of the process were read: real time, whatever the clock of the run.
     taken: Instant,
     process: Option<ProcessUse>,
     ticks: Option<Ticks>,
@@ -160,25 +160,36 @@ struct Ticks {
 }
 
 impl Snapshot {
-    /// Reads the counters at the start of a span: those of the process last. Takes about a millisecond,
-    /// and more on a busy machine.
+    /// Reads the counters at the start of a span, those of the process last. Takes about a millisecond, and
+    /// more on a busy machine.
     #[must_use]
     pub fn take() -> Self {
         let machine = Self::of_machine();
         Self {
+            taken: plimsoll_runtime::now(),
             process: process(),
             ..machine
         }
     }
 
-    /// Reads the counters at the end of a span: those of the process first, so that the machine's use in
-    /// the span contains that of the process.
+    /// Reads the counters at the end of a span, those of the process first, so that the machine's use in the
+    /// span contains that of the process.
     #[must_use]
     pub fn take_at_end() -> Self {
-        let process = process();
+        let (taken, process) = (plimsoll_runtime::now(), process());
         Self {
+            taken,
             process,
             ..Self::of_machine()
+        }
+    }
+
+    /// The counters at a later instant, up to which the process was idle.
+    #[must_use]
+    pub fn unchanged_until(self, instant: Instant) -> Self {
+        Self {
+            taken: instant,
+            ..self
         }
     }
 

@@ -35,9 +35,6 @@ const TICK_INTERVAL: Duration = Duration::from_millis(500);
 /// Consecutive checks at which all workers wait for each other before that is a deadlock.
 const DEADLOCK_POLLS: u32 = 250;
 
-/// Time before the common start of several ranks at which the machine's counters are read.
-const SNAPSHOT_LEAD: Duration = Duration::from_millis(10);
-
 /// The window that is open.
 struct ActiveWindow {
     /// The machine's counters at its start.
@@ -233,17 +230,17 @@ impl<'a> LoadPhase<'a> {
     }
 
     /// Opens the gate, at the instant `start` of several ranks, and executes the script from `at` until
-    /// the workers are stopped; returns the position of the next phase.
+    /// the workers are stopped; returns the position of the next phase. `counters` were read before: on a busy
+    /// machine workers do much while they are read.
     pub(crate) fn run(
         &mut self,
         at: usize,
         start: Option<Instant>,
+        counters: Snapshot,
         observer: &mut dyn Observer,
     ) -> Result<usize, EngineError> {
         let script = &self.plan.script;
         let lanes = self.collector.lanes().len();
-        // Before the workers start: on a busy machine they do much while the counters are read.
-        let mut counters = start.is_none().then(Snapshot::take);
         let until = start.map_or(Duration::ZERO, |at| {
             at.saturating_duration_since(plimsoll_runtime::now())
         });
@@ -257,14 +254,11 @@ impl<'a> LoadPhase<'a> {
             at: self.shared.started.load(Relaxed),
         });
         if let Some(start) = start {
-            let left = || start.saturating_duration_since(plimsoll_runtime::now());
-            plimsoll_runtime::sleep(left().saturating_sub(SNAPSHOT_LEAD));
-            counters = Some(Snapshot::take());
-            plimsoll_runtime::sleep(left());
+            plimsoll_runtime::sleep(start.saturating_duration_since(plimsoll_runtime::now()));
         }
         let starts_with_window = self.shared.window.bounds().start == self.cursor;
         if let Some(open) = self.open.as_mut().filter(|_| starts_with_window) {
-            open.system = counters;
+            open.system = Some(counters.unchanged_until(plimsoll_runtime::now()));
         }
         self.gate.open();
         if start.is_some() {

@@ -16,6 +16,7 @@ use super::{
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
 use crate::stage_state::RankStates;
+use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{Clock, ClockKind};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
 use plimsoll_target::{Ledger, LongReplies, Target, Visitor};
@@ -372,8 +373,10 @@ impl Runner<'_> {
                 return Err(e);
             }
         };
+        // Before the ranks agree on the start, which is milliseconds later.
+        let counters = Snapshot::take();
         let ran = match self.start_instant() {
-            Ok(start) => segment.run(at + 1, start, self.observer),
+            Ok(start) => segment.run(at + 1, start, counters, self.observer),
             Err(e) => {
                 segment.abandon();
                 return Err(e);

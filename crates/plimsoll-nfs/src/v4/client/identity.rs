@@ -141,6 +141,17 @@ impl Client {
         }
     }
 
+    /// Checks that the client was not established again since the epoch `client_epoch`.
+    ///
+    /// # Errors
+    /// `STALE_STATEID` otherwise, as a server that has lost the client would reply.
+    pub(super) fn check_client_epoch(&self, client_epoch: u64) -> Result<(), NfsError> {
+        match client_epoch == self.0.identity.client_epoch() {
+            true => Ok(()),
+            false => Err(NfsError::Status(None, Status::StaleStateId)),
+        }
+    }
+
     /// Establishes the client's state unless the server has it (RFC 7530, 9.1.1 and RFC 8881, 2.4).
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use crate::v4::compound::{Compound, NfsError, Results};
 use crate::v4::operations::{Lock, LockU, Op, PutFh, ReleaseLockOwner};
 use crate::v4::state::{FirstLock, LockArgs, LockOwnerArg, NextLock, UnlockArgs};
 use crate::v4::types::{LockType, Owner, StateId, Status, Text};
+use std::cell::Cell;
 
 /// The pause before the first retry of a lock that another owner has, in nanoseconds; each further
 /// one is twice as long.
@@ -74,7 +75,10 @@ impl Client {
         let _guard = self.acquire_owner(&open.owner).await;
         let owner = self.next_number();
         let name = name(owner);
+        // That of the last attempt.
+        let client_epoch = Cell::new(0);
         let build = |c: &mut Compound<'_>, open_seqid| {
+            client_epoch.set(self.0.identity.client_epoch());
             let first = FirstLock {
                 open_seqid,
                 open: open.state.get(),
@@ -93,7 +97,7 @@ impl Client {
             owner,
             state,
             seqid: 1,
-            client_epoch: self.0.identity.client_epoch(),
+            client_epoch: client_epoch.get(),
         }));
         Ok(())
     }
@@ -109,6 +113,11 @@ impl Client {
         let mut retries = RetryState::default();
         loop {
             let permit = self.permit().await?;
+            if self.check_client_epoch(held.client_epoch).is_err() {
+                // The server has lost the lock owner.
+                drop(permit);
+                return self.first_lock(file, offset, len).await;
+            }
             let locker = LockOwnerArg::Next(NextLock {
                 state: held.state,
                 seqid: held.seqid,
@@ -130,10 +139,6 @@ impl Client {
                     }
                     self.wait_to_retry(e, &mut retries).await?;
                     self.ready().await?;
-                    if self.0.identity.client_epoch() != held.client_epoch {
-                        // The server has lost the lock owner.
-                        return self.first_lock(file, offset, len).await;
-                    }
                 }
             }
         }
@@ -146,6 +151,10 @@ impl Client {
                 return Ok(());
             };
             let permit = self.permit().await?;
+            if self.check_client_epoch(held.client_epoch).is_err() {
+                // The server has lost the lock.
+                return Ok(());
+            }
             let args = UnlockArgs {
                 kind: LockType::Write,
                 seqid: held.seqid,
@@ -173,10 +182,6 @@ impl Client {
                     file.locks.set(Some(held));
                     self.wait_to_retry(e, &mut retries).await?;
                     self.ready().await?;
-                    if self.0.identity.client_epoch() != held.client_epoch {
-                        // The server has lost the lock.
-                        file.locks.set(None);
-                    }
                 }
             }
         }

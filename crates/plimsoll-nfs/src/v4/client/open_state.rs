@@ -24,6 +24,8 @@ pub(super) struct OpenState {
     pub(super) dir: Handle,
     pub(super) name: Box<[u8]>,
     pub(super) state: Cell<StateId>,
+    /// The epoch of the client that the stateid belongs to.
+    pub(super) client_epoch: Cell<u64>,
     /// The access for which it is open at the server.
     pub(super) access: Cell<u32>,
     /// A set, by bit number, of the accesses for which it was opened there: only to one of these
@@ -93,6 +95,7 @@ impl OpenState {
             dir,
             name: name.into(),
             state: Cell::new(state),
+            client_epoch: Cell::new(0),
             access: Cell::new(0),
             modes: Cell::new(0),
             files: Default::default(),

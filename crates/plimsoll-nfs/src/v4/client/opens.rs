@@ -95,7 +95,7 @@ impl Client {
         access: u32,
         mut how: OpenHow,
     ) -> Result<OpenResult, NfsError> {
-        let mut retries = RetryState::default();
+        let mut losses = 0;
         loop {
             let mut given = self.call_open(&owner.state(), at, access, how).await;
             if let Err(NfsError::Status(_, Status::BadSeqId)) = given {
@@ -111,8 +111,8 @@ impl Client {
                 .await
             {
                 Ok(state) => return Ok(OpenResult { state, ..given }),
-                Err(e) if e.status().is_some_and(is_lost_open) => {
-                    self.wait_to_retry(e, &mut retries).await?;
+                Err(e) if losses < MAX_RECOVERIES && e.status().is_some_and(is_lost_open) => {
+                    losses += 1;
                 }
                 Err(e) => return Err(e),
             }
@@ -203,6 +203,7 @@ impl Client {
         match opened {
             Ok(new) => {
                 state.renew(new);
+                state.client_epoch.set(client_epoch.get());
                 state.was_opened(access.get());
             }
             Err(e) if served => state.lost.set(Some(e)),
@@ -288,9 +289,7 @@ impl Client {
         file: Handle,
         (state, flags, client_epoch): (StateId, u32, u64),
     ) -> Result<StateId, NfsError> {
-        if client_epoch != self.0.identity.client_epoch() {
-            return Err(NfsError::Status(None, Status::StaleStateId));
-        }
+        self.check_client_epoch(client_epoch)?;
         if !self.must_confirm(flags) {
             return Ok(state);
         }
@@ -299,8 +298,11 @@ impl Client {
                 .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
         };
         let of = (Op::OpenConfirm, owner);
-        self.call_of_open(Call::OpenConfirm, of, client_epoch, build, confirmed)
-            .await
+        let state = self
+            .call_of_open(Call::OpenConfirm, of, &|| client_epoch, build, confirmed)
+            .await?;
+        self.check_client_epoch(client_epoch)?;
+        Ok(state)
     }
 
     /// Notes that an owner has opened a file at the server.
@@ -330,6 +332,7 @@ impl Client {
                 state
             }
         };
+        state.client_epoch.set(self.0.identity.client_epoch());
         state.was_opened(access);
         state
     }

@@ -8,6 +8,9 @@ use crate::v4::types::Status;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// The epoch of the client that a stateid belongs to when it is sent.
+type EpochOf<'a> = &'a dyn Fn() -> u64;
+
 /// An open owner, which on 4.0 does one operation at a time (RFC 7530, 9.1.7).
 pub struct OpenOwner {
     /// The state under its current name.
@@ -41,8 +44,17 @@ impl OpenOwnerState {
     /// the server has not counted the one before it.
     ///
     /// An operation without a reply is assumed to be counted: the server would take the next one
-    /// with the same seqid for a retransmission, and send the same reply (RFC 7530, 9.1.8).
-    pub(super) fn advance_seqid<R>(&self, done: &Result<R, NfsError>, op: Op) -> bool {
+    /// with the same seqid for a retransmission, and send the same reply (RFC 7530, 9.1.8). One that was sent
+    /// in an earlier `session_epoch` says nothing about the seqid of this one.
+    pub(super) fn advance_seqid<R>(
+        &self,
+        session_epoch: u64,
+        done: &Result<R, NfsError>,
+        op: Op,
+    ) -> bool {
+        if self.session_epoch.get() != session_epoch {
+            return false;
+        }
         let seqid = self.seqid.get();
         if let Err(NfsError::Rpc(_)) = done {
             self.seqid.set(seqid.wrapping_add(1));
@@ -136,9 +148,9 @@ impl Client {
             .await
     }
 
-    /// As [`Client::call_with_seqid`], for a call on an open that is not reopened with the client: it is
-    /// not made in another epoch of the client than that of the open, `client_epoch`, and not repeated
-    /// with an old stateid or that of a lost open.
+    /// As [`Client::call_with_seqid`], for a call on an open that may not have been reopened with the client:
+    /// it is not made in another epoch of the client than that of the stateid, `client_epoch`, and not
+    /// repeated with an old stateid or that of a lost open.
     ///
     /// # Errors
     /// `STALE_STATEID` in another epoch, as a server that has lost the client would reply.
@@ -146,7 +158,7 @@ impl Client {
         &self,
         what: Call,
         of: (Op, &OpenOwnerState),
-        client_epoch: u64,
+        client_epoch: EpochOf<'_>,
         build: impl Fn(&mut Compound<'_>, u32),
         take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
@@ -161,7 +173,7 @@ impl Client {
         &self,
         what: Call,
         (op, owner): (Op, &OpenOwnerState),
-        (client_epoch, unless): (Option<u64>, &dyn Fn(Status) -> bool),
+        (client_epoch, unless): (Option<EpochOf<'_>>, &dyn Fn(Status) -> bool),
         build: impl Fn(&mut Compound<'_>, u32),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
@@ -169,20 +181,19 @@ impl Client {
         loop {
             self.ready().await?;
             let permit = self.permit().await?;
-            let identity = &self.0.identity;
-            if client_epoch.is_some_and(|epoch| epoch != identity.client_epoch()) {
-                return Err(NfsError::Status(None, Status::StaleStateId));
+            if let Some(client_epoch) = client_epoch {
+                self.check_client_epoch(client_epoch())?;
             }
             debug_assert!(
                 self.minor() > 0 || owner.mutex.is_held(),
                 "{op} of an owner whose mutex is not held"
             );
-            let session_epoch = identity.session_epoch();
+            let session_epoch = self.0.identity.session_epoch();
             owner.begin(session_epoch);
             let seqid = owner.seqid.get();
             let build = |c: &mut Compound<'_>| build(c, seqid);
             let done = self.send(what, permit, build).done(&mut take).await;
-            if owner.session_epoch.get() == session_epoch && owner.advance_seqid(&done, op) {
+            if owner.advance_seqid(session_epoch, &done, op) {
                 continue;
             }
             match done {

@@ -83,13 +83,12 @@ impl Client {
     ) -> Result<(), NfsError> {
         // From now on it is not reopened with the client.
         self.forget(state);
-        let client_epoch = self.0.identity.client_epoch();
         if let Some(e) = state.lost.get() {
             return Err(e);
         }
         let mut tries = 0;
         loop {
-            match self.call_close(state, client_epoch).await {
+            match self.call_close(state).await {
                 // On 4.1 an OPEN by the same owner was executed first, and continues the open; on
                 // 4.0 it would have waited for the owner's mutex.
                 Err(NfsError::Status(Some(Op::Close), Status::OldStateId)) if tries < 8 => {
@@ -119,7 +118,7 @@ impl Client {
         known.is_some_and(|s| s.state.get().other == state.state.get().other)
     }
 
-    async fn call_close(&self, state: &OpenState, client_epoch: u64) -> Result<(), NfsError> {
+    async fn call_close(&self, state: &OpenState) -> Result<(), NfsError> {
         let build = |c: &mut Compound<'_>, seqid| {
             let args = CloseArgs {
                 seqid,
@@ -132,7 +131,8 @@ impl Client {
             r.skip::<Close>()
         };
         let of = (Op::Close, &*state.owner);
-        let closed = self.call_of_open(Call::Close, of, client_epoch, build, take);
+        let client_epoch = || state.client_epoch.get();
+        let closed = self.call_of_open(Call::Close, of, &client_epoch, build, take);
         match closed.await {
             // With its loss it was closed.
             Err(NfsError::Status(Some(Op::Close) | None, status)) if is_lost_open(status) => Ok(()),

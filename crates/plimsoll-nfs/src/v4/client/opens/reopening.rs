@@ -103,6 +103,10 @@ impl Client {
         }
         let since = self.0.lane.now();
         let done = self.reopen(state, true).await;
+        if done.is_err() && !state.is_served() {
+            // It was reclaimed meanwhile, with the client.
+            return;
+        }
         state.served.take();
         if let Err(e) = self.reopened(state, done) {
             state.lost.set(Some(e));
@@ -116,6 +120,7 @@ impl Client {
         match done {
             Ok(new) => {
                 state.state.set(new);
+                state.client_epoch.set(self.0.identity.client_epoch());
                 state.lost.set(None);
                 state.modes.set(1 << state.access.get());
             }
@@ -128,12 +133,17 @@ impl Client {
         Ok(())
     }
 
+    /// Opens a file again at the server.
+    ///
+    /// # Errors
+    /// `STALE_STATEID` if the client was established meanwhile, and the file reclaimed with it.
     async fn reopen(&self, state: &OpenState, by_name: bool) -> Result<StateId, NfsError> {
         let (at, claim) = match by_name {
             false => (state.file, Claim::Previous(0)),
             true => (state.dir, Claim::Name(Text(&state.name))),
         };
         let given = self.reopen_as(state, at, claim).await?;
+        self.check_client_epoch(given.client_epoch)?;
         // A server may grant a delegation that was not wanted, and must not think that it is held.
         self.decline(given.offer, (state.dir, &state.name), given.file);
         if given.file != state.file {
@@ -149,8 +159,11 @@ impl Client {
             c.add::<PutFh>(&given.file)
                 .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
         };
-        self.call_during_setup(Call::OpenConfirm, build, confirmed)
-            .await
+        let state = self
+            .call_during_setup(Call::OpenConfirm, build, confirmed)
+            .await?;
+        self.check_client_epoch(given.client_epoch)?;
+        Ok(state)
     }
 
     async fn reopen_as(
@@ -162,7 +175,8 @@ impl Client {
         let owner = &state.owner;
         let mut retries = RetryState::default();
         loop {
-            owner.begin(self.0.identity.session_epoch());
+            let session_epoch = self.0.identity.session_epoch();
+            owner.begin(session_epoch);
             let args = self.open_args(owner, owner.seqid.get(), state.access.get(), claim);
             let build = |c: &mut Compound<'_>| {
                 c.add::<PutFh>(&at).add::<Open>(&args);
@@ -171,7 +185,7 @@ impl Client {
             let client_epoch = self.0.identity.client_epoch();
             let take = |r: &mut Results<'_>| OpenResult::read(client_epoch, r);
             let done = self.call_during_setup(Call::Open, build, take).await;
-            owner.advance_seqid(&done, Op::Open);
+            owner.advance_seqid(session_epoch, &done, Op::Open);
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
                     // A server in its grace period permits no other opens.
