@@ -72,6 +72,10 @@ impl Client {
         self.lose_delegations();
         let mut refused = Vec::new();
         for state in all {
+            if state.needed() == 0 {
+                // It was closed meanwhile, and is lost with the client.
+                continue;
+            }
             state.served.take();
             match self.reopen(&state, false).await {
                 Err(NfsError::Status(_, Status::NoGrace | Status::ReclaimBad | Status::Inval)) => {
