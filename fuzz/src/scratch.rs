@@ -18,6 +18,9 @@ thread_local! {
     };
 }
 
+/// Name that a directory has while a run writes it.
+pub(crate) const LIVE_DIR: &str = ".plimsoll-aaaaaa";
+
 /// Directories for readers of files: one for each name of a file, the same for all inputs of a thread.
 pub(crate) struct Scratch;
 

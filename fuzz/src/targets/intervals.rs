@@ -1,11 +1,8 @@
 //! `intervals.csv`: any bytes are read, or refused, at once and as they are followed.
 
-use crate::scratch::Scratch;
+use crate::scratch::{LIVE_DIR, Scratch};
 use plimsoll_html::{RunData, page};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveDir, RUN_FILE, RunDir};
-
-/// Name that a directory has while a run writes it.
-const LIVE_DIR: &str = ".plimsoll-aaaaaa";
 
 /// A run whose series it may be.
 const RUN: &[u8] = include_bytes!("../../corpus/run_json/sample.json");

@@ -3,18 +3,15 @@
 //! form feeds between them.
 
 use crate::documents::document_of;
-use crate::scratch::Scratch;
+use crate::scratch::{LIVE_DIR, Scratch};
 use plimsoll_plan::Plan;
 use plimsoll_results::{
-    AbandonedRun, ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, RUN_FILE, RunDir, RunWriter, Verdict,
-    recover,
+    AbandonedRun, ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, RUN_FILE, RunDir,
+    RunWriter, Verdict, recover,
 };
-use std::cell::OnceCell;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::SystemTime;
-
-/// Name that a directory has while a run writes it.
-const LIVE_DIR: &str = ".plimsoll-aaaaaa";
 
 /// The file of a run in progress that becomes its `run.json`.
 const DRAFT_FILE: &str = "draft.json";
@@ -28,48 +25,65 @@ const FORM_FEED: u8 = 0x0c;
 /// The draft that is edited.
 const SAMPLE: &str = include_str!("../../corpus/recover/draft.json");
 
-thread_local! {
-    /// The owner file of a run of this process that is over.
-    static OWNER: OnceCell<Vec<u8>> = const { OnceCell::new() };
-}
+/// The owner file of a run of this process that is over.
+static OWNER: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Recovers a run, and reads its results.
 pub fn run(data: &[u8]) {
     let root = Scratch::below("recover");
-    let owner = OWNER.with(|own| own.get_or_init(|| owner_below(&root)).clone());
+    let owner = OWNER.get_or_init(|| owner_below(&root));
     let dir = Scratch::below(&format!("recover/{LIVE_DIR}"));
     let mut files = data.split(|byte| *byte == FORM_FEED);
     let draft = document_of(files.next().unwrap_or_default(), SAMPLE);
     Scratch::write(&dir, DRAFT_FILE, &draft);
-    for (name, content) in [INTERVALS_FILE, HISTOGRAMS_FILE, LIVE_FILE].into_iter().zip(files) {
+    for (name, content) in [INTERVALS_FILE, HISTOGRAMS_FILE, LIVE_FILE]
+        .into_iter()
+        .zip(files)
+    {
         Scratch::write(&dir, name, content);
     }
-    Scratch::write(&dir, OWNER_FILE, &owner);
+    Scratch::write(&dir, OWNER_FILE, owner);
     assert!(AbandonedRun::at(&dir).is_some(), "its owner is gone");
     let found = recover(&root).expect("there is one");
     assert_eq!(found.len(), 1);
     match &found[0] {
         Err(e) => {
             assert!(!e.to_string().is_empty());
-            assert!(!dir.join(RUN_FILE).exists(), "it cannot be read, and is there: {e}");
+            assert!(
+                !dir.join(RUN_FILE).exists(),
+                "it cannot be read, and is there: {e}"
+            );
         }
         Ok(made) => check(made),
     }
     Scratch::clear(&root);
 }
 
-/// Results are whole, and say that the run was cut short.
+/// Results can be read, and state that the run was cut short.
 fn check(made: &RunDir) {
     let run = made.read().expect("what was written is read");
-    assert!(matches!(run.validity.verdict, Verdict::Interrupted | Verdict::Failed), "{:?}", run.validity);
-    let rows = made.read_intervals().expect("what is not whole was cut off");
-    let histograms = made.read_histograms().expect("what is not whole was cut off");
+    assert!(
+        matches!(run.validity.verdict, Verdict::Interrupted | Verdict::Failed),
+        "{:?}",
+        run.validity
+    );
+    let rows = made
+        .read_intervals()
+        .expect("what is not whole was cut off");
+    let histograms = made
+        .read_histograms()
+        .expect("what is not whole was cut off");
     std::hint::black_box((rows, histograms));
 }
 
 /// The owner file of a run that this process begins and gives up.
 fn owner_below(root: &Path) -> Vec<u8> {
-    let begun = RunWriter::create(root, &Plan::empty("w"), SystemTime::UNIX_EPOCH, ClockKind::Virtual);
+    let begun = RunWriter::create(
+        root,
+        &Plan::empty("w"),
+        SystemTime::UNIX_EPOCH,
+        ClockKind::Virtual,
+    );
     let _begun = begun.expect("the scratch directory is writable");
     let mut entries = std::fs::read_dir(root).expect("it was created").flatten();
     let dir = entries.next().expect("a run has begun").path();

@@ -49,8 +49,8 @@ fn of_disk(run: &Run) -> Option<ClientCache> {
         return None;
     }
     let cache = cache(run, ReadSource::ProcessIo);
-    // The whole machine read at least as much from its disks. Of several ranks, the first may have read the
-    // machine's counters after another one has begun.
+    // The whole machine read at least as much from its disks. Of several ranks, the first may read the
+    // machine's counters at its end, before another one has ended.
     if let Some(machine) = &run.system.page_cache
         && run.ranks < 2
     {

@@ -7,7 +7,6 @@ use crate::v4::compound::{Compound, NfsError, Results};
 use crate::v4::operations::{Lock, LockU, Op, PutFh, ReleaseLockOwner};
 use crate::v4::state::{FirstLock, LockArgs, LockOwnerArg, NextLock, UnlockArgs};
 use crate::v4::types::{LockType, Owner, StateId, Status, Text};
-use std::cell::Cell;
 
 /// The pause before the first retry of a lock that another owner has, in nanoseconds; each further
 /// one is twice as long.
@@ -41,9 +40,7 @@ impl Client {
         self.at_server(file).await?;
         let mut pause = MIN_LOCK_RETRY_PAUSE_NS;
         loop {
-            let client_epoch = self.0.identity.client_epoch();
-            let held = file.locks.take();
-            let locked = match held.filter(|h| h.client_epoch == client_epoch) {
+            let locked = match file.locks.take() {
                 None => self.first_lock(file, offset, len).await,
                 Some(held) => self.next_lock(file, held, offset, len).await,
             };
@@ -75,10 +72,7 @@ impl Client {
         let _guard = self.acquire_owner(&open.owner).await;
         let owner = self.next_number();
         let name = name(owner);
-        // That of the last attempt.
-        let client_epoch = Cell::new(0);
         let build = |c: &mut Compound<'_>, open_seqid| {
-            client_epoch.set(self.0.identity.client_epoch());
             let first = FirstLock {
                 open_seqid,
                 open: open.state.get(),
@@ -92,12 +86,13 @@ impl Client {
             c.add::<PutFh>(file.handle()).add::<Lock>(&args);
         };
         let of: (Op, &OpenOwnerState) = (Op::Lock, &open.owner);
-        let state = self.call_with_seqid(Call::Lock, of, build, locked).await?;
+        let locked = self.call_with_seqid(Call::Lock, of, build, locked);
+        let (state, client_epoch) = locked.await?;
         file.locks.set(Some(ServerLockState {
             owner,
             state,
             seqid: 1,
-            client_epoch: client_epoch.get(),
+            client_epoch,
         }));
         Ok(())
     }
@@ -138,7 +133,6 @@ impl Client {
                         file.locks.set(Some(held));
                     }
                     self.wait_to_retry(e, &mut retries).await?;
-                    self.ready().await?;
                 }
             }
         }
@@ -181,7 +175,6 @@ impl Client {
                 Err(e) => {
                     file.locks.set(Some(held));
                     self.wait_to_retry(e, &mut retries).await?;
-                    self.ready().await?;
                 }
             }
         }

@@ -24,7 +24,7 @@ pub(super) struct OpenState {
     pub(super) dir: Handle,
     pub(super) name: Box<[u8]>,
     pub(super) state: Cell<StateId>,
-    /// The epoch of the client that the stateid belongs to.
+    /// The epoch of the client that the stateid belongs to; 0 until the server knows of the open.
     pub(super) client_epoch: Cell<u64>,
     /// The access for which it is open at the server.
     pub(super) access: Cell<u32>,

@@ -31,13 +31,11 @@ struct OpenResult {
     file: Handle,
     attributes: Attributes,
     offer: OfferedDelegation,
-    /// The epoch of the client to which the open belongs.
-    client_epoch: u64,
 }
 
 impl OpenResult {
     /// Reads the results of PUTFH, OPEN and GETFH.
-    fn read(client_epoch: u64, r: &mut Results<'_>) -> Result<Self, NfsError> {
+    fn read(r: &mut Results<'_>) -> Result<Self, NfsError> {
         r.skip::<PutFh>()?;
         let opened = r.get::<Open>()?;
         Ok(Self {
@@ -46,7 +44,6 @@ impl OpenResult {
             offer: OfferedDelegation::of(&opened.delegation),
             file: r.get::<GetFh>()?,
             attributes: Attributes::default(),
-            client_epoch,
         })
     }
 }
@@ -104,10 +101,10 @@ impl Client {
             } else if let Err(NfsError::Rpc(_)) = given {
                 self.rename_owner(owner);
             }
-            let given = given?;
-            let state = (given.state, given.flags, given.client_epoch);
+            let (given, client_epoch) = given?;
+            let opened = ((given.state, given.flags), client_epoch);
             match self
-                .confirm_if_asked(&owner.state(), given.file, state)
+                .confirm_if_asked(&owner.state(), given.file, opened)
                 .await
             {
                 Ok(state) => return Ok(OpenResult { state, ..given }),
@@ -176,19 +173,17 @@ impl Client {
             return;
         }
         state.moving.set(true);
-        // The access and the client's epoch of the last attempt.
-        let (access, client_epoch) = (Cell::new(0), Cell::new(0));
+        // The access of the last attempt.
+        let access = Cell::new(0);
         let build = |c: &mut Compound<'_>, seqid| {
             access.set(state.needed().max(1));
-            client_epoch.set(self.0.identity.client_epoch());
             let claim = Claim::Delegated(delegation, Text(&state.name));
             let args = self.open_args(&state.owner, seqid, access.get(), claim);
             c.add::<PutFh>(&state.dir).add::<Open>(&args);
         };
         let take = |r: &mut Results<'_>| {
             r.skip::<PutFh>()?;
-            let opened = r.get::<Open>()?;
-            Ok((opened.state, opened.flags, client_epoch.get()))
+            r.get::<Open>().map(|o| (o.state, o.flags))
         };
         let of = (Op::Open, &*state.owner);
         let opened = match self.call_with_seqid(Call::Open, of, build, take).await {
@@ -203,7 +198,7 @@ impl Client {
         match opened {
             Ok(new) => {
                 state.renew(new);
-                state.client_epoch.set(client_epoch.get());
+                state.client_epoch.set(self.0.identity.client_epoch());
                 state.was_opened(access.get());
             }
             Err(e) if served => state.lost.set(Some(e)),
@@ -216,18 +211,16 @@ impl Client {
         }
     }
 
+    /// Calls OPEN. Also returns the epoch of the client to which the open belongs.
     async fn call_open(
         &self,
         owner: &OpenOwnerState,
         (dir, name): (Handle, &[u8]),
         access: u32,
         how: OpenHow,
-    ) -> Result<OpenResult, NfsError> {
+    ) -> Result<(OpenResult, u64), NfsError> {
         let want = self.want_flags(access);
-        // That of the last attempt.
-        let client_epoch = Cell::new(0);
         let build = |c: &mut Compound<'_>, seqid| {
-            client_epoch.set(self.0.identity.client_epoch());
             let args = OpenArgs {
                 seqid,
                 access: access | want,
@@ -240,7 +233,7 @@ impl Client {
             c.add::<GetFh>(&()).add::<GetAttr>(&OPEN_ATTRIBUTES);
         };
         let take = |r: &mut Results<'_>| {
-            let opened = OpenResult::read(client_epoch.get(), r)?;
+            let opened = OpenResult::read(r)?;
             Ok(OpenResult {
                 attributes: r.get::<GetAttr>()?,
                 ..opened
@@ -287,7 +280,7 @@ impl Client {
         &self,
         owner: &OpenOwnerState,
         file: Handle,
-        (state, flags, client_epoch): (StateId, u32, u64),
+        ((state, flags), client_epoch): ((StateId, u32), u64),
     ) -> Result<StateId, NfsError> {
         self.check_client_epoch(client_epoch)?;
         if !self.must_confirm(flags) {

@@ -135,14 +135,15 @@ impl Client {
         Some(guard)
     }
 
-    /// Makes a call that contains an owner's seqid. The owner's mutex must be held.
+    /// Makes a call that contains an owner's seqid. The owner's mutex must be held. Also returns the epoch of
+    /// the client in which it was made.
     pub(super) async fn call_with_seqid<R>(
         &self,
         what: Call,
         of: (Op, &OpenOwnerState),
         build: impl Fn(&mut Compound<'_>, u32),
         take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
-    ) -> Result<R, NfsError> {
+    ) -> Result<(R, u64), NfsError> {
         let never = |_| false;
         self.call_numbered(what, of, (None, &never), build, take)
             .await
@@ -165,6 +166,7 @@ impl Client {
         let unless = |status| status == Status::OldStateId || is_lost_open(status);
         self.call_numbered(what, of, (Some(client_epoch), &unless), build, take)
             .await
+            .map(|(done, _)| done)
     }
 
     /// Makes a call that contains an owner's seqid, in one epoch of the client if it belongs to one, and
@@ -173,22 +175,23 @@ impl Client {
         &self,
         what: Call,
         (op, owner): (Op, &OpenOwnerState),
-        (client_epoch, unless): (Option<EpochOf<'_>>, &dyn Fn(Status) -> bool),
+        (of_stateid, unless): (Option<EpochOf<'_>>, &dyn Fn(Status) -> bool),
         build: impl Fn(&mut Compound<'_>, u32),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
-    ) -> Result<R, NfsError> {
+    ) -> Result<(R, u64), NfsError> {
         let mut retries = RetryState::default();
         loop {
             self.ready().await?;
             let permit = self.permit().await?;
-            if let Some(client_epoch) = client_epoch {
-                self.check_client_epoch(client_epoch())?;
+            if let Some(of_stateid) = of_stateid {
+                self.check_client_epoch(of_stateid())?;
             }
             debug_assert!(
                 self.minor() > 0 || owner.mutex.is_held(),
                 "{op} of an owner whose mutex is not held"
             );
-            let session_epoch = self.0.identity.session_epoch();
+            let identity = &self.0.identity;
+            let (session_epoch, client_epoch) = (identity.session_epoch(), identity.client_epoch());
             owner.begin(session_epoch);
             let seqid = owner.seqid.get();
             let build = |c: &mut Compound<'_>| build(c, seqid);
@@ -200,7 +203,7 @@ impl Client {
                 Err(e) if !e.status().is_some_and(unless) => {
                     self.wait_to_retry(e, &mut retries).await?;
                 }
-                done => return done,
+                done => return done.map(|done| (done, client_epoch)),
             }
         }
     }

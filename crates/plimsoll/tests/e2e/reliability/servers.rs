@@ -92,6 +92,7 @@ fn a_server_that_has_lost_its_state() {
         let run = bench.run(&workload, &more).result(0);
         relay.clear();
         assert_eq!(run.summary.errors, 0, "{minor}: {:?}", run.operations);
+        assert_eq!(run.summary.ops, 800, "{minor}");
         assert_eq!(relay.fallen() - before, 6, "{minor}");
         assert_eq!(
             run.validity.verdict,

@@ -66,7 +66,7 @@ impl Client {
             .call_with_seqid(Call::OpenDowngrade, of, build, take)
             .await;
         match done {
-            Ok(new) => {
+            Ok((new, _)) => {
                 state.renew(new);
                 Ok(())
             }

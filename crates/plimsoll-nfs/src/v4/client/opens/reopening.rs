@@ -6,9 +6,7 @@ impl Client {
     /// Whether a status reports that the server has lost or revoked one open or delegation (RFC
     /// 7530, 9.1.4 and RFC 8881, 8.2.4).
     pub(in crate::v4::client) fn is_of_open(&self, status: Status) -> bool {
-        use Status::{AdminRevoked, BadStateId, DelegRevoked, Expired};
-        matches!(status, BadStateId | Expired | AdminRevoked | DelegRevoked)
-            && !self.is_of_client(status)
+        is_lost_open(status) && !self.is_of_client(status)
     }
 
     /// Waits until a failed call on an open file is to be repeated; `known_by` is the file's
@@ -146,8 +144,8 @@ impl Client {
             false => (state.file, Claim::Previous(0)),
             true => (state.dir, Claim::Name(Text(&state.name))),
         };
-        let given = self.reopen_as(state, at, claim).await?;
-        self.check_client_epoch(given.client_epoch)?;
+        let (given, client_epoch) = self.reopen_as(state, at, claim).await?;
+        self.check_client_epoch(client_epoch)?;
         // A server may grant a delegation that was not wanted, and must not think that it is held.
         self.decline(given.offer, (state.dir, &state.name), given.file);
         if given.file != state.file {
@@ -166,16 +164,17 @@ impl Client {
         let state = self
             .call_during_setup(Call::OpenConfirm, build, confirmed)
             .await?;
-        self.check_client_epoch(given.client_epoch)?;
+        self.check_client_epoch(client_epoch)?;
         Ok(state)
     }
 
+    /// Calls OPEN. Also returns the epoch of the client to which the open belongs.
     async fn reopen_as(
         &self,
         state: &OpenState,
         at: Handle,
         claim: Claim<'_>,
-    ) -> Result<OpenResult, NfsError> {
+    ) -> Result<(OpenResult, u64), NfsError> {
         let owner = &state.owner;
         let mut retries = RetryState::default();
         loop {
@@ -187,15 +186,15 @@ impl Client {
                 c.add::<GetFh>(&());
             };
             let client_epoch = self.0.identity.client_epoch();
-            let take = |r: &mut Results<'_>| OpenResult::read(client_epoch, r);
-            let done = self.call_during_setup(Call::Open, build, take).await;
+            let done = self.call_during_setup(Call::Open, build, OpenResult::read);
+            let done = done.await;
             owner.advance_seqid(session_epoch, &done, Op::Open);
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
                     // A server in its grace period permits no other opens.
                     self.wait_to_retry(e, &mut retries).await?;
                 }
-                done => return done,
+                done => return done.map(|given| (given, client_epoch)),
             }
         }
     }
