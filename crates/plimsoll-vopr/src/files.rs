@@ -1,7 +1,7 @@
 //! Files of the target, what goes wrong with them, and what must be true of them in the end.
 
 use crate::check::bounds;
-use crate::execution::{Execution, marked_dir};
+use crate::execution::{Execution, RankEnd, marked_dir};
 use crate::results::assembled;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
@@ -187,6 +187,7 @@ pub(crate) fn check(
         return Ok(());
     };
     check_errors(spec, execution, outcome, end)?;
+    check_counted_errors(scenario, execution, end)?;
     check_verdict(execution, outcome)?;
     check_verification(scenario, spec, outcome, end)?;
     check_calls(scenario, spec, execution, outcome, end)
@@ -299,6 +300,48 @@ fn check_errors(
             "{failed} calls failed"
         );
     }
+    Ok(())
+}
+
+/// Each call that fails in the window is an error of one operation: what a worker does after it is the next.
+fn check_counted_errors(
+    scenario: &Scenario,
+    execution: &Execution,
+    end: &FilesEnd,
+) -> Result<(), Violation> {
+    /// Time from the end of a call to that of its operation.
+    const SLACK_NS: u64 = 1_000_000;
+
+    let jumps = |d: &crate::Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
+    let is_threads = matches!(scenario.workload.load, Load::Threads(_));
+    if !is_threads || scenario.disturbances.iter().any(jumps) {
+        return Ok(());
+    }
+    let window = |rank: &Option<RankEnd>| {
+        let outcome = rank.as_ref()?.outcome.as_ref().ok()?;
+        outcome.windows.last().cloned()
+    };
+    let Some(windows) = execution
+        .ranks
+        .iter()
+        .map(window)
+        .collect::<Option<Vec<_>>>()
+    else {
+        return Ok(());
+    };
+    // The part of the run that is in the windows of all ranks.
+    let opened = windows.iter().map(|w| bounds(w).start).max().unwrap_or(0);
+    let closed = windows.iter().map(|w| bounds(w).end).min().unwrap_or(0);
+    let common = opened + SLACK_NS..closed.saturating_sub(SLACK_NS);
+    let calls = end.calls.iter().filter(|c| c.of_load && c.error.is_some());
+    let failed = calls.filter(|c| common.contains(&c.at_ns)).count() as u64;
+    let rows = windows[0].totals.rows.iter();
+    let counted: u64 = rows.map(plimsoll_measure::OpTotals::error_count).sum();
+    must!(
+        "errors are counted",
+        counted >= failed,
+        "{counted} counted, {failed} calls failed from {opened} to {closed} ns"
+    );
     Ok(())
 }
 

@@ -150,6 +150,9 @@ impl Scenario {
             files.runs_again = rng.random_bool(0.4);
         }
         scenario.writes_results = rng.random_bool(0.25);
+        if let Some(files) = &mut scenario.files {
+            files.faults.of_load_only = rng.random_bool(0.5);
+        }
         scenario
     }
 

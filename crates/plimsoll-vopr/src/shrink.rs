@@ -97,7 +97,7 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
 
 /// Faults without one of them.
 fn simpler_faults(from: &FileFaults) -> Vec<FileFaults> {
-    let changes: [fn(&mut FileFaults); 9] = [
+    let changes: [fn(&mut FileFaults); 10] = [
         |f| f.errors = vec![],
         |f| f.slow = None,
         |f| f.short_reads = 0,
@@ -107,6 +107,7 @@ fn simpler_faults(from: &FileFaults) -> Vec<FileFaults> {
         |f| f.read_only_from_ns = None,
         |f| f.outage_ns = None,
         |f| f.silent_from_ns = None,
+        |f| f.of_load_only = true,
     ];
     let without = |change: &fn(&mut FileFaults)| {
         let mut faults = from.clone();

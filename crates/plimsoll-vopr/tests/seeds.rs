@@ -5,6 +5,7 @@ use plimsoll_vopr::{
     Disturbance, DisturbanceKind, FilesSpec, Load, MixSpec, PatternSpec, Scenario, Step,
     ThreadsSpec, WorkloadSpec, check, run, shrink,
 };
+use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 /// Other seeds than those of `make test`, which begin at 1, and of `make vopr`, which begin at the time.
@@ -382,4 +383,27 @@ fn an_overloaded_mix_has_response_times_from_the_intended_starts() {
     }
     let rule = check(&scenario, &broken).unwrap_err().rule;
     assert_eq!(rule, "response times count from the intended start");
+}
+
+/// One call in a hundred fails from the beginning of the load on.
+#[test]
+fn failed_calls_are_errors_of_operations() {
+    let mut files = FilesSpec::calm(100);
+    files.counts_errors = true;
+    files.faults.of_load_only = true;
+    files.faults.errors = vec![(Errno::IO, 10_000)];
+    let scenario = Scenario {
+        files: Some(files),
+        ..calm()
+    };
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let mut broken = execution.clone();
+    let end = broken.ranks[0].as_mut().unwrap();
+    let rows = &mut end.outcome.as_mut().unwrap().windows[0].totals.rows;
+    let errors: u64 = rows.iter().flat_map(|row| row.errors.values()).sum();
+    assert!(errors > 10, "{errors} errors");
+    rows.iter_mut().for_each(|row| row.errors.clear());
+    let rule = check(&scenario, &broken).unwrap_err().rule;
+    assert_eq!(rule, "errors are counted");
 }

@@ -13,6 +13,8 @@ pub struct FileFaults {
     pub latency_ns: u64,
     /// The faults happen from this time on, but for those that have a time of their own.
     pub from_ns: u64,
+    /// Whether only calls of the load have errors, are slow or short, or have their bytes changed or lost.
+    pub of_load_only: bool,
     /// Error numbers with which operations fail, each with its probability in millionths.
     pub errors: Vec<(Errno, u32)>,
     /// Probability that an operation takes this multiple of its time, in millionths.
@@ -40,6 +42,7 @@ impl FileFaults {
         Self {
             latency_ns,
             from_ns: 0,
+            of_load_only: false,
             errors: vec![],
             slow: None,
             short_reads: 0,

@@ -75,7 +75,7 @@ impl SimulatedSession {
         kind: CallKind,
         work: impl FnOnce(&mut Store, Fate) -> Result<R, Errno>,
     ) -> Result<R, OpError> {
-        let mut fate = lock(&self.shared.store).begin(kind, Shared::now());
+        let mut fate = lock(&self.shared.store).begin(kind, self.of_load, Shared::now());
         let limit = self.limit.map(|limit| limit.as_nanos() as u64);
         if fate.never_returns && limit.is_none() {
             std::future::pending::<()>().await;
@@ -465,7 +465,7 @@ impl SimulatedSession {
         tag: u32,
     ) -> Result<(), OpError> {
         let mut store = lock(&self.shared.store);
-        let fate = store.begin(CallKind::Write, Shared::now());
+        let fate = store.begin(CallKind::Write, self.of_load, Shared::now());
         let result = match fate.error {
             Some(e) => Err(e.into()),
             None if fate.is_lost => Ok(bytes.len() as u64),

@@ -102,8 +102,8 @@ impl Store {
         millionths > 0 && self.rng.random_range(0..MILLION) < millionths
     }
 
-    /// Decides what becomes of a call that begins now.
-    pub(super) fn begin(&mut self, kind: CallKind, now: u64) -> Fate {
+    /// Decides what becomes of a call that begins now, of a session of the load or of another one.
+    pub(super) fn begin(&mut self, kind: CallKind, of_load: bool, now: u64) -> Fate {
         let faults = self.faults.clone();
         let mut fate = Fate {
             delay_ns: faults.latency_ns,
@@ -121,7 +121,8 @@ impl Store {
             return fate;
         }
         // A close reports no error of a call before it.
-        if now < faults.from_ns || kind == CallKind::Close {
+        let is_spared = faults.of_load_only && !of_load;
+        if now < faults.from_ns || kind == CallKind::Close || is_spared {
             return fate;
         }
         if let Some((probability, factor)) = faults.slow
@@ -349,13 +350,19 @@ mod tests {
             ..FileFaults::none(10)
         };
         let mut store = Store::new(faults, 7);
-        assert!((0..100).all(|at| store.begin(CallKind::Read, at).error.is_none()));
-        let failed = (0..4000).filter(|_| store.begin(CallKind::Read, 200).error.is_some());
+        assert!((0..100).all(|at| store.begin(CallKind::Read, true, at).error.is_none()));
+        let failed = (0..4000).filter(|_| store.begin(CallKind::Read, true, 200).error.is_some());
         let failed = failed.count();
         assert!((850..1150).contains(&failed), "{failed}");
-        assert_eq!(store.begin(CallKind::Stat, 600).delay_ns, 110);
-        assert_eq!(store.begin(CallKind::Write, 1000).error, Some(Errno::ROFS));
-        assert!(store.begin(CallKind::Stat, 5000).never_returns);
-        assert!(!store.begin(CallKind::Stat, 4999).never_returns);
+        store.faults.of_load_only = true;
+        let mut others = (0..4000).map(|_| store.begin(CallKind::Read, false, 200));
+        assert!(others.all(|fate| fate.error.is_none()));
+        assert_eq!(store.begin(CallKind::Stat, true, 600).delay_ns, 110);
+        assert_eq!(
+            store.begin(CallKind::Write, true, 1000).error,
+            Some(Errno::ROFS)
+        );
+        assert!(store.begin(CallKind::Stat, true, 5000).never_returns);
+        assert!(!store.begin(CallKind::Stat, true, 4999).never_returns);
     }
 }
