@@ -72,6 +72,13 @@ pub fn write(results: &[PathBuf], dir: &Path) -> Result<Vec<PathBuf>, ParquetErr
 
 /// Gives the files their names; if one is taken meanwhile, none stays.
 fn publish(files: Vec<(NamedTempFile, PathBuf)>) -> Result<Vec<PathBuf>, ParquetError> {
+    // Also after a power cut a file is whole if it has its name.
+    for (file, path) in &files {
+        file.as_file().sync_all().map_err(|e| ParquetError::Write {
+            path: path.clone(),
+            reason: e.to_string(),
+        })?;
+    }
     let mut published = Vec::new();
     for (file, path) in files {
         if let Err(e) = file.persist_noclobber(&path) {

@@ -120,6 +120,16 @@ impl FilesSpec {
         this
     }
 
+    /// Has calls of the load fail from its beginning on.
+    pub(crate) fn fail_calls_of_load(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        let error = ERRORS[rng.random_range(0..ERRORS.len())];
+        let probability = [1000, 10_000, 100_000][rng.random_range(0..3)];
+        self.counts_errors = rng.random_bool(0.8);
+        self.faults.of_load_only = true;
+        self.faults.from_ns = 0;
+        self.faults.errors = vec![(error, probability)];
+    }
+
     /// What an error of an operation does.
     pub(crate) fn on_error(&self) -> OnError {
         match self.counts_errors {
@@ -313,8 +323,8 @@ fn check_counted_errors(
     const SLACK_NS: u64 = 1_000_000;
 
     let jumps = |d: &crate::Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
-    let is_threads = matches!(scenario.workload.load, Load::Threads(_));
-    if !is_threads || scenario.disturbances.iter().any(jumps) {
+    let is_pattern = matches!(scenario.workload.load, Load::Pattern(_));
+    if is_pattern || scenario.disturbances.iter().any(jumps) {
         return Ok(());
     }
     let window = |rank: &Option<RankEnd>| {

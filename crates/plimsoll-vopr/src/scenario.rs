@@ -152,6 +152,9 @@ impl Scenario {
         scenario.writes_results = rng.random_bool(0.25);
         if let Some(files) = &mut scenario.files {
             files.faults.of_load_only = rng.random_bool(0.5);
+            if rng.random_bool(0.4) {
+                files.fail_calls_of_load(&mut rng);
+            }
         }
         scenario
     }

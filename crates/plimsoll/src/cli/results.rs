@@ -36,7 +36,7 @@ pub struct ReportArgs {
     /// one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
-    /// Output file instead of standard output; for images and parquet, a directory
+    /// New file for the output, instead of standard output; for images and parquet, a directory
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ pub struct CompareArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: CompareFormat,
-    /// Output file instead of standard output
+    /// New file for the output, instead of standard output
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Percentiles to compare, instead of the defaults: up to 16, above 0 and at most 100, such as

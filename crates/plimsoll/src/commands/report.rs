@@ -11,6 +11,7 @@ use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
+use crate::new_file;
 use plimsoll_diagnostics::foreign;
 use plimsoll_html::RunData;
 use plimsoll_report::{bed_study, csv, curve, find, markdown, points, profile, terminal};
@@ -110,11 +111,9 @@ pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandEr
     write_file(path, foreign::escaped_lines(text).as_bytes())
 }
 
-/// Writes the file of `--output`.
+/// Creates the file of `--output`.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<Exit, CommandError> {
-    std::fs::write(path, content)
-        .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", path.display())))?;
-    Ok(Exit::Valid)
+    new_file::create(path, content).map(|()| Exit::Valid)
 }
 
 fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
@@ -220,19 +219,25 @@ fn pictures(
             "pictures are several files: --output says which directory they are put in",
         ));
     };
-    let mut names = String::new();
+    let mut files = Vec::new();
     for (i, subject) in subjects.iter().enumerate() {
         let dir = match subjects.len() {
             1 => output.to_owned(),
             _ => output.join(format!("{}-{}", i + 1, subject.name().replace('/', "-"))),
         };
-        let failed = |e| CommandError::failed(format!("cannot write to {}: {e}", dir.display()));
-        std::fs::create_dir_all(&dir).map_err(failed)?;
         for chart in subject.charts() {
             let path = dir.join(format!("{}.{}", chart.id, picture.ending()));
-            write_file(&path, &picture.draw(&chart)?)?;
-            names.push_str(&format!("{}\n", path.display()));
+            new_file::refuse_existing(&path)?;
+            files.push((path, picture.draw(&chart)?));
         }
+    }
+    let mut names = String::new();
+    for (path, content) in files {
+        let dir = path.parent().expect("it is in a directory");
+        let failed = |e| CommandError::failed(format!("cannot write to {}: {e}", dir.display()));
+        std::fs::create_dir_all(dir).map_err(failed)?;
+        write_file(&path, &content)?;
+        names.push_str(&format!("{}\n", path.display()));
     }
     print(&names)
 }

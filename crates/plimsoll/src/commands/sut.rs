@@ -4,10 +4,9 @@ use super::import::refused;
 use super::print;
 use crate::cli::SutCommand;
 use crate::exit::{CommandError, Exit};
+use crate::new_file;
 use plimsoll_disclosure::Sut;
 use plimsoll_disclosure::sut::template;
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 /// Writes a description, or reads one.
@@ -28,14 +27,7 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
     let place = output.display();
     let text = template(&Sut::of_this_machine(dir));
     // A description that the user has completed is worth more than a generated one.
-    let mut file = File::create_new(output).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => CommandError::usage(format!(
-            "{place} exists and is not overwritten; --output chooses another file"
-        )),
-        _ => CommandError::usage(format!("cannot create {place}: {e}")),
-    })?;
-    file.write_all(text.as_bytes())
-        .map_err(|e| CommandError::failed(format!("cannot write {place}: {e}")))?;
+    new_file::create(output, text)?;
     print(&format!("wrote {place}; complete it by hand\n"))
 }
 

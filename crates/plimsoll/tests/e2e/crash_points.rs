@@ -2,6 +2,7 @@
 //! What is left works, or what is missing is said.
 
 mod collections;
+mod exports;
 mod faults;
 mod runs;
 mod work_dirs;
@@ -32,6 +33,17 @@ const VIRTUAL: [&str; 2] = ["--target=null:?latency=10ms", "--clock=virtual"];
 
 /// What a check found wrong.
 type Checked = Result<(), String>;
+
+/// A bench with the results of one run, in a directory of that name.
+fn with_results() -> Bench {
+    let bench = Bench::on_tmpfs();
+    bench.workload(LOOKERS);
+    let args = ["run", "w.f", "--results=results"];
+    Ended::of(bench.plimsoll([&args[..], &VIRTUAL].concat())).expect_code(0);
+    let made = bench.results()[0].path().to_owned();
+    std::fs::rename(made, bench.path("results/run")).unwrap();
+    bench
+}
 
 /// Records a command whose files are in the bench.
 #[track_caller]

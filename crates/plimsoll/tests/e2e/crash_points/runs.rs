@@ -165,16 +165,6 @@ fn a_recovery_is_whole_after_any_crash() {
     });
 }
 
-/// A bench with the results of one run, in a directory of that name.
-fn with_results() -> Bench {
-    let bench = Bench::on_tmpfs();
-    bench.workload(LOOKERS);
-    Ended::of(bench.plimsoll(run_args(&[]))).expect_code(0);
-    let made = bench.results()[0].path().to_owned();
-    std::fs::rename(made, bench.path("results/run")).unwrap();
-    bench
-}
-
 #[test]
 fn tags_are_the_old_or_the_new_ones_after_any_crash() {
     let bench = with_results();
