@@ -157,7 +157,11 @@ fn reported(bench: &Bench, dir: &Path) {
             command.args(to.map(|to| format!("--output={to}")));
             let ended = call(command).expect_code(0);
             let text = match to {
-                Some(to) => std::fs::read_to_string(bench.path(to)).unwrap(),
+                Some(to) => {
+                    let text = std::fs::read_to_string(bench.path(to)).unwrap();
+                    std::fs::remove_file(bench.path(to)).unwrap();
+                    text
+                }
                 None => ended.stdout,
             };
             printable(format, &text);
