@@ -1,0 +1,4 @@
+//! The target `fault` with libFuzzer.
+#![no_main]
+
+plimsoll_fuzz::fuzzer!(fault);
