@@ -40,6 +40,11 @@ impl RpcObserver for RecordingObserver {
 }
 
 impl RecordingObserver {
+    /// The number of calls, also of those that failed.
+    fn calls_of(&self, call: Call) -> usize {
+        self.calls.borrow().iter().filter(|c| c.0 == call).count()
+    }
+
     fn count(&self, event: Event) -> usize {
         self.events.borrow().iter().filter(|e| **e == event).count()
     }
@@ -429,6 +434,56 @@ fn delegations_of_reopened_files_go_back() {
         until(client, || server.count(Op::DelegReturn) == 1).await;
         client.close(&file).await.unwrap();
     });
+}
+
+/// A delegation that the server loses with the client is not returned with its old stateid, whose refusal would seem to
+/// be another loss.
+#[test]
+fn a_delegation_that_is_lost_with_the_client_does_not_go_back() {
+    let server = delegating();
+    server.known().script.fail = [(Op::DelegReturn, vec![Status::StaleStateId])].into();
+    run(&server, With { minor: 0, ..PLAIN }, async |client, told| {
+        let owner = client.owner(FifoMutex::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
+        server.start_anew();
+        server.known().script.delegate = false;
+        until(client, || told.count(Event::Recovered) == 1).await;
+        client.close(&file).await.unwrap();
+        assert_eq!(told.calls_of(Call::DelegReturn), 1);
+        assert_eq!(told.count(Event::Returned), 0);
+        assert_eq!(server.count(Op::SetClientId), 2);
+    });
+}
+
+/// Calls on a file that is lost with the client and cannot be opened again are not repeated with its old stateid.
+#[test]
+fn a_file_that_is_gone_is_neither_locked_nor_downgraded() {
+    let gone = NfsError::Status(Some(Op::Open), Status::NoEnt);
+    for (op, call) in [
+        (Op::Lock, Call::Lock),
+        (Op::OpenDowngrade, Call::OpenDowngrade),
+    ] {
+        let server = Scripted::default();
+        run(&server, With { minor: 0, ..PLAIN }, async |client, told| {
+            let owner = client.owner(FifoMutex::default());
+            let reader = open(client, &owner, share::READ).await.unwrap();
+            let writer = open(client, &owner, share::WRITE).await.unwrap();
+            server.start_anew();
+            server.known().script.fail = [
+                (op, vec![Status::StaleStateId]),
+                (Op::Open, vec![Status::NoGrace, Status::NoEnt]),
+            ]
+            .into();
+            let done = match op {
+                Op::Lock => client.lock_and_unlock(&writer, 0, 10).await,
+                _ => client.close(&writer).await,
+            };
+            assert_eq!(done, Err(gone));
+            assert_eq!(told.calls_of(call), 1);
+            assert_eq!(reader.state(), Err(gone));
+            assert_eq!(server.count(Op::SetClientId), 2);
+        });
+    }
 }
 
 /// Locks need an open that the server knows of.

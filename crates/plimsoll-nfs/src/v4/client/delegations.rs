@@ -2,11 +2,11 @@
 //! and RFC 8881, 10.4).
 
 use super::open_state::{Delegation, OpenFile};
-use super::{Call, Client, Event, Inner};
+use super::{Call, Client, Event, Inner, RetryState};
 use crate::rpc::CallbackHandler;
 use crate::v4::attributes::{Attributes, number};
 use crate::v4::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
-use crate::v4::compound::NfsError;
+use crate::v4::compound::{Compound, NfsError, Results};
 use crate::v4::operations::{DelegReturn, PutFh};
 use crate::v4::state::{self, SequenceArgs, share};
 use crate::v4::types::{Handle, StateId, Status};
@@ -156,6 +156,7 @@ impl Client {
         let new = Rc::new(Delegation {
             number: self.next_number(),
             state,
+            client_epoch: self.0.identity.client_epoch(),
             file,
             dir,
             name: name.into(),
@@ -235,25 +236,39 @@ impl Client {
         self.forget_name(&delegation.dir, &delegation.name);
         let opens = delegation.opens.take();
         for open in opens.iter().filter_map(Weak::upgrade) {
-            self.open_delegated(&open, delegation.state).await;
+            self.open_delegated(&open, delegation).await;
         }
         let since = self.0.lane.now();
-        let returned = self.call(
-            Call::DelegReturn,
-            |c| {
-                c.add::<PutFh>(&delegation.file)
-                    .add::<DelegReturn>(&delegation.state);
-            },
-            |r| {
-                r.skip::<PutFh>()?;
-                r.skip::<DelegReturn>()
-            },
-        );
-        let returned = returned.await;
+        let returned = self.call_return(delegation).await;
         self.drop_delegation(delegation);
-        returned?;
-        self.event(Event::Returned, since);
+        if returned? {
+            self.event(Event::Returned, since);
+        }
         Ok(())
+    }
+
+    /// Calls DELEGRETURN. Returns whether there was anything to return: with the client the server loses its
+    /// delegations.
+    async fn call_return(&self, delegation: &Delegation) -> Result<bool, NfsError> {
+        let build = |c: &mut Compound<'_>| {
+            c.add::<PutFh>(&delegation.file)
+                .add::<DelegReturn>(&delegation.state);
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            r.skip::<DelegReturn>()
+        };
+        let mut retries = RetryState::default();
+        loop {
+            let permit = self.permit().await?;
+            if self.check_client_epoch(delegation.client_epoch).is_err() {
+                return Ok(false);
+            }
+            match self.send(Call::DelegReturn, permit, build).done(take).await {
+                Ok(()) => return Ok(true),
+                Err(e) => self.wait_to_retry(e, &mut retries).await?,
+            }
+        }
     }
 
     /// Whether an operation on a file failed because the server has revoked its delegation (RFC

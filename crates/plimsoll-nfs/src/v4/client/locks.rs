@@ -60,7 +60,7 @@ impl Client {
     /// server knows of (RFC 7530, 16.10.4).
     async fn at_server(&self, file: &OpenFile) -> Result<(), NfsError> {
         if let Some(delegation) = file.state.delegation() {
-            self.open_delegated(&file.state, delegation.state).await;
+            self.open_delegated(&file.state, &delegation).await;
         }
         file.state().map(|_| ())
     }
@@ -86,8 +86,10 @@ impl Client {
             c.add::<PutFh>(file.handle()).add::<Lock>(&args);
         };
         let of: (Op, &OpenOwnerState) = (Op::Lock, &open.owner);
-        let locked = self.call_with_seqid(Call::Lock, of, build, locked);
-        let (state, client_epoch) = locked.await?;
+        let epoch_of_open = || open.client_epoch.get();
+        let locked = self.call_with_seqid(Call::Lock, of, Some(&epoch_of_open), build, locked);
+        let locked = locked.await.map_err(|e| open.lost.get().unwrap_or(e));
+        let (state, client_epoch) = locked?;
         file.locks.set(Some(ServerLockState {
             owner,
             state,

@@ -67,6 +67,8 @@ pub(super) struct Delegation {
     /// A number that no other delegation of the client has.
     pub(super) number: u64,
     pub(super) state: StateId,
+    /// The epoch of the client that it belongs to.
+    pub(super) client_epoch: u64,
     pub(super) file: Handle,
     pub(super) dir: Handle,
     pub(super) name: Box<[u8]>,

@@ -166,8 +166,9 @@ impl Client {
         Some((OpenFile::new(state, access, self.minor()), attributes))
     }
 
-    /// Opens at the server what was opened without it, because its delegation is returned.
-    pub(super) async fn open_delegated(&self, state: &Rc<OpenState>, delegation: StateId) {
+    /// Opens at the server what was opened without it, because its delegation is returned. What the server has lost with
+    /// the client is reopened with that.
+    pub(super) async fn open_delegated(&self, state: &Rc<OpenState>, delegation: &Delegation) {
         let _guard = self.acquire_owner(&state.owner).await;
         if state.needed() == 0 || !state.is_served() {
             return;
@@ -177,7 +178,7 @@ impl Client {
         let access = Cell::new(0);
         let build = |c: &mut Compound<'_>, seqid| {
             access.set(state.needed().max(1));
-            let claim = Claim::Delegated(delegation, Text(&state.name));
+            let claim = Claim::Delegated(delegation.state, Text(&state.name));
             let args = self.open_args(&state.owner, seqid, access.get(), claim);
             c.add::<PutFh>(&state.dir).add::<Open>(&args);
         };
@@ -186,7 +187,9 @@ impl Client {
             r.get::<Open>().map(|o| (o.state, o.flags))
         };
         let of = (Op::Open, &*state.owner);
-        let opened = match self.call_with_seqid(Call::Open, of, build, take).await {
+        let client_epoch = || delegation.client_epoch;
+        let called = self.call_with_seqid(Call::Open, of, Some(&client_epoch), build, take);
+        let opened = match called.await {
             Ok(opened) => {
                 self.confirm_if_asked(&state.owner, state.file, opened)
                     .await
@@ -239,7 +242,7 @@ impl Client {
                 ..opened
             })
         };
-        self.call_with_seqid(Call::Open, (Op::Open, owner), build, take)
+        self.call_with_seqid(Call::Open, (Op::Open, owner), None, build, take)
             .await
     }
 

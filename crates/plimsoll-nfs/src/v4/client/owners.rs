@@ -136,25 +136,27 @@ impl Client {
     }
 
     /// Makes a call that contains an owner's seqid. The owner's mutex must be held. Also returns the epoch of
-    /// the client in which it was made.
+    /// the client in which it was made: if it has a stateid, only that of the stateid, `client_epoch`.
+    ///
+    /// # Errors
+    /// `STALE_STATEID` in another epoch, as a server that has lost the client would reply.
     pub(super) async fn call_with_seqid<R>(
         &self,
         what: Call,
         of: (Op, &OpenOwnerState),
+        client_epoch: Option<EpochOf<'_>>,
         build: impl Fn(&mut Compound<'_>, u32),
         take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<(R, u64), NfsError> {
         let never = |_| false;
-        self.call_numbered(what, of, (None, &never), build, take)
+        self.call_numbered(what, of, (client_epoch, &never), build, take)
             .await
     }
 
-    /// As [`Client::call_with_seqid`], for a call on an open that may not have been reopened with the client:
-    /// it is not made in another epoch of the client than that of the stateid, `client_epoch`, and not
-    /// repeated with an old stateid or that of a lost open.
+    /// As [`Client::call_with_seqid`], but not repeated with an old stateid or that of a lost open.
     ///
     /// # Errors
-    /// `STALE_STATEID` in another epoch, as a server that has lost the client would reply.
+    /// As there.
     pub(super) async fn call_of_open<R>(
         &self,
         what: Call,

@@ -62,17 +62,16 @@ impl Client {
             r.get::<OpenDowngrade>()
         };
         let of = (Op::OpenDowngrade, &*state.owner);
-        let done = self
-            .call_with_seqid(Call::OpenDowngrade, of, build, take)
-            .await;
-        match done {
+        let client_epoch = || state.client_epoch.get();
+        let done = self.call_with_seqid(Call::OpenDowngrade, of, Some(&client_epoch), build, take);
+        match done.await {
             Ok((new, _)) => {
                 state.renew(new);
                 Ok(())
             }
             // The last of its files was closed meanwhile, and with it the open.
             Err(NfsError::Status(..)) if state.needed() == 0 => Ok(()),
-            Err(e) => Err(e),
+            Err(e) => Err(state.lost.get().unwrap_or(e)),
         }
     }
 
