@@ -235,12 +235,29 @@ fn a_call_without_an_answer_leaves_its_session() {
 fn an_unexpected_sequence_number_is_queried() {
     let server = Scripted::default();
     run(&server, PLAIN, async |client, _| {
-        assert_eq!(size(client).await.unwrap(), Some(5));
+        let owner = client.owner(FifoMutex::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
         server.forget_session();
         server.known().script.fail = [(Op::CreateSession, vec![Status::SeqMisordered])].into();
         assert_eq!(size(client).await.unwrap(), Some(5));
         assert_eq!(server.count(Op::ExchangeId), 2);
         assert_eq!(server.count(Op::CreateSession), 3);
+        // The client is the same, and has its files.
+        assert_eq!(
+            (server.count(Op::ReclaimComplete), server.count(Op::Open)),
+            (1, 1)
+        );
+        client.close(&file).await.unwrap();
+        // Another one has not.
+        let file = open(client, &owner, share::READ).await.unwrap();
+        server.start_anew();
+        server.known().script.fail = [(Op::CreateSession, vec![Status::SeqMisordered])].into();
+        assert_eq!(size(client).await.unwrap(), Some(5));
+        assert_eq!(
+            (server.count(Op::ReclaimComplete), server.count(Op::Open)),
+            (2, 3)
+        );
+        client.close(&file).await.unwrap();
     });
 }
 

@@ -55,6 +55,8 @@ pub struct ClientRecord {
     pub called_back: Vec<Status>,
     /// The number of restarts: client ids, sessions and stateids are valid until the next.
     life: u64,
+    /// The restart after which a session was created last.
+    confirmed: Option<u64>,
     sessions: u8,
     /// The seqid of the last request of each slot, and the reply to it.
     slots: HashMap<u32, (u32, Vec<u8>)>,
@@ -293,7 +295,11 @@ impl ClientRecord {
                 gives::<ExchangeId>(&Exchanged {
                     client: self.client(),
                     sequence: 7 + u32::from(self.sessions),
-                    flags: 0,
+                    flags: if self.confirmed == Some(self.life) {
+                        CONFIRMED
+                    } else {
+                        0
+                    },
                     protect: Protection::None,
                     minor: 0,
                     major: Text(b"server"),
@@ -310,6 +316,7 @@ impl ClientRecord {
                     (Ok(()), true) => {}
                 }
                 self.sessions += 1;
+                self.confirmed = Some(self.life);
                 self.slots.clear();
                 gives::<CreateSession>(&SessionMade {
                     session: self.session(),

@@ -13,7 +13,7 @@ use crate::v4::operations::{
     BACK, BindArgs, BindConnToSession, CreateSession, DestroySession, ExchangeId, FORE_OR_BOTH,
     ReclaimComplete, Renew, SetClientId, SetClientIdConfirm,
 };
-use crate::v4::state::BACK_CHANNEL;
+use crate::v4::state::{BACK_CHANNEL, CONFIRMED};
 use crate::v4::types::Status;
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
@@ -28,6 +28,8 @@ const REBIND_PAUSE_NS: Nanos = 1_000_000_000;
 enum LostState {
     Nothing,
     Session,
+    /// The session, and the sequence number of the next CREATE_SESSION.
+    Sequence,
     Client,
 }
 
@@ -237,17 +239,19 @@ impl Client {
     /// EXCHANGE_ID if that is needed, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
     async fn establish_session(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
-        let new_client = identity.lost.get() == LostState::Client;
-        if new_client {
+        if identity.lost.get() >= LostState::Sequence {
             let args = exchange_args(&self.0.spec.id, identity.verifier.get());
             let exchanged =
                 self.call_outside_session::<ExchangeId, _>(Call::ExchangeId, &args, |e| {
-                    (e.client, e.sequence)
+                    (e.client, e.sequence, e.flags & CONFIRMED != 0)
                 });
-            let (client, sequence) = exchanged.await?;
-            identity.client.set(client);
+            let (client, sequence, is_confirmed) = exchanged.await?;
+            if identity.client.replace(client) != client || !is_confirmed {
+                identity.lost.set(LostState::Client);
+            }
             identity.sequence.set(sequence);
         }
+        let new_client = identity.lost.get() == LostState::Client;
         let spec = &self.0.spec;
         let sequence = identity.sequence.get();
         let mut args = session_args(self.id(), sequence, spec.slots, spec.max_message_bytes);
@@ -259,8 +263,11 @@ impl Client {
             self.call_outside_session::<CreateSession, _>(Call::CreateSession, &args, |made| made);
         let made = made.await;
         if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
-            // EXCHANGE_ID returns the next sequence number.
-            identity.lost.set(LostState::Client);
+            // EXCHANGE_ID returns the next sequence number, and whether the server still has the client (RFC 8881,
+            // 18.35.4).
+            identity
+                .lost
+                .set(identity.lost.get().max(LostState::Sequence));
         }
         let made = made?;
         identity.sequence.set(sequence.wrapping_add(1));
