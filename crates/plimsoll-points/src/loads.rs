@@ -257,6 +257,7 @@ mod tests {
         assert_eq!(read("7..7/9"), [7]);
         assert_eq!(read("1,2, 4..8 / 2 ,100"), [1, 2, 4, 6, 8, 100]);
         assert_eq!(read("1..1000").len(), 1000);
+        assert_eq!(read("10..2000/10").len(), 200);
         assert_eq!(read(&MAX_LOAD.to_string()), [MAX_LOAD]);
     }
 
@@ -298,6 +299,7 @@ mod tests {
                 "a step",
             ),
             ("1..1001", 1, "at most 1000 load points", "a step"),
+            ("1..1000,1001", 9, "at most 1000 load points", "a step"),
             ("1ä,2", 1, "expected a load", "as in"),
         ];
         for (text, column, message, help) in cases {
@@ -305,6 +307,21 @@ mod tests {
             assert_eq!(found.0, column, "{text}: {found:?}");
             assert!(found.1.contains(message), "{text}: {found:?}");
             assert!(found.2.contains(help), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_underlined_and_nothing_beside_it() {
+        for (text, line) in [
+            ("1, 12x4 ,5", "──┬─"),
+            ("1, 12..x4/3 ,5", "─┬"),
+            ("1,3..9999999", "─────┬────"),
+        ] {
+            let shown = Loads::parse("--load", text).unwrap_err().to_string();
+            assert!(
+                shown.lines().any(|l| l.ends_with(&format!(" {line}"))),
+                "{shown}"
+            );
         }
     }
 
@@ -320,6 +337,8 @@ mod tests {
         assert_eq!(even(4, 10), [3, 5, 8, 10]);
         assert_eq!(even(3, 3), [1, 2, 3]);
         assert_eq!(even(1, 7), [7]);
+        assert_eq!(even(MAX_POINTS, MAX_POINTS).len(), 1000);
+        assert_eq!(even(2, MAX_LOAD), [MAX_LOAD / 2, MAX_LOAD]);
         let column = |points, max| {
             let e = Loads::evenly_spaced(points, max).unwrap_err();
             e.findings()[0].column

@@ -336,3 +336,64 @@ fn line(tallies: &BTreeMap<u64, LoadTally>, ended: SearchEnd) -> LoadLine {
         termination: ended,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_decided_when_no_further_run_can_change_its_majority() {
+        for all in 1..=7 {
+            for (runs, passed) in (0..=all).flat_map(|runs| (0..=runs).map(move |p| (runs, p))) {
+                let with = |more_passed| LoadTally {
+                    passed: passed + more_passed,
+                    runs: all,
+                    ..LoadTally::default()
+                };
+                let first = with(0).is_sustained();
+                let expected = (0..=all - runs).all(|more| with(more).is_sustained() == first);
+                let so_far = LoadTally {
+                    passed,
+                    runs,
+                    ..LoadTally::default()
+                };
+                assert_eq!(
+                    so_far.is_decided(all),
+                    expected,
+                    "{passed} of {runs}, {all} runs"
+                );
+            }
+        }
+        let more_than_planned = LoadTally {
+            passed: 2,
+            runs: 4,
+            ..LoadTally::default()
+        };
+        assert!(more_than_planned.is_decided(3));
+    }
+
+    #[test]
+    fn names_of_purposes_and_ends_differ_and_can_be_padded() {
+        let purposes = [
+            Purpose::Doubling,
+            Purpose::Bisection,
+            Purpose::Repeat,
+            Purpose::Confirmation,
+        ];
+        for purpose in purposes {
+            let name = serde_json::to_value(purpose).unwrap();
+            assert_eq!(name.as_str(), Some(purpose.to_string().as_str()));
+        }
+        let ends = [
+            (SearchEnd::Found, "found"),
+            (SearchEnd::MaxLoadSustained, "maximum load sustained"),
+            (SearchEnd::NoneSustained, "no load sustained"),
+            (SearchEnd::MaxRunsReached, "maximum runs reached"),
+            (SearchEnd::Interrupted, "interrupted"),
+            (SearchEnd::Unfinished, "unfinished"),
+        ];
+        for (end, name) in ends {
+            assert_eq!(format!("{end:>30}"), format!("{name:>30}"));
+        }
+    }
+}

@@ -124,7 +124,7 @@ impl FilesSpec {
     pub(crate) fn fail_calls_of_load(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let error = ERRORS[rng.random_range(0..ERRORS.len())];
         let probability = [1000, 10_000, 100_000][rng.random_range(0..3)];
-        self.counts_errors = rng.random_bool(0.8);
+        self.counts_errors = rng.random_bool(0.6);
         self.faults.of_load_only = true;
         self.faults.from_ns = 0;
         self.faults.errors = vec![(error, probability)];
