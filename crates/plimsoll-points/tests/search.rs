@@ -248,6 +248,20 @@ fn the_number_of_runs_is_bounded() {
     );
 }
 
+/// 1000 and 2000 are halved to 1250 and 1312 or so: no further than two per cent.
+#[test]
+fn without_a_resolution_the_search_ends_at_two_per_cent() {
+    let (line, ..) = found(&Search::new(1000, 4000).unwrap(), sharp(1300));
+    let load = |end: Option<Agreement>| end.unwrap().load;
+    let (lower, upper) = (load(line.sustained), load(line.not_sustained));
+    assert!(lower <= 1300 && 1300 < upper);
+    // The last halving of an interval that was wider than a fiftieth.
+    assert!(
+        (lower / 100..=lower / 50).contains(&(upper - lower)),
+        "{lower} to {upper}"
+    );
+}
+
 #[test]
 fn a_search_begins_below_its_end() {
     assert!(Search::new(0, 10).is_err_and(|e| e.contains("at least 1")));
