@@ -244,7 +244,7 @@ fn numbers_that_cannot_be_counted_are_refused() {
     for line in [
         format!("-I={most}"),
         format!("-P={most}"),
-        format!("-I={} -R=4000000000", 1u64 << 40),
+        format!("-I={} -R=10000", 1u64 << 45),
         format!("-P={} -D=4000000000", 1u64 << 40),
         format!("-S={} -P=1000", 1u64 << 50),
         format!("--start-item={most}"),
@@ -257,6 +257,19 @@ fn numbers_that_cannot_be_counted_are_refused() {
             message.contains("more than can be counted"),
             "{line}: {message}"
         );
+    }
+}
+
+/// Found by fuzzing: each iteration is a stage of the Plan, and `-R77412222` took gigabytes.
+#[test]
+fn iterations_are_limited() {
+    let lowered = |line| plimsoll_md::lower(&options(line).unwrap(), 2, None);
+    for line in ["-R=10000", "-R=9990 --warmup=10", "-R=1250 -T"] {
+        assert_eq!(lowered(line).map(|_| ()), Ok(()), "{line}");
+    }
+    for line in ["-R=77412222", "-R=9990 --warmup=11", "-R=1251 -T"] {
+        let message = lowered(line).unwrap_err();
+        assert!(message.contains("at most 10000"), "{line}: {message}");
     }
 }
 

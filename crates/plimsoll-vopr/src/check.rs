@@ -61,6 +61,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     }
     check_utilisation(scenario, execution, outcome, &root.intervals)?;
     check_interrupts(scenario, execution, outcome)?;
+    check_losses(scenario, execution, outcome)?;
     check_rate(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
 }
@@ -371,6 +372,51 @@ fn check_interrupts(
     Ok(())
 }
 
+/// A rank that is killed in the window ends it.
+fn check_losses(
+    scenario: &Scenario,
+    execution: &Execution,
+    outcome: &Outcome,
+) -> Result<(), Violation> {
+    /// Time in which the connections of a killed process are seen to be closed, and the window is ended.
+    const NOTICE_NS: u64 = 300_000_000;
+
+    let Some(window) = outcome.windows.last() else {
+        return Ok(());
+    };
+    // A rank that is stopped notices nothing, and one whose clock jumps says that the window opened at another time.
+    let mut kinds = scenario.disturbances.iter().map(|d| d.kind);
+    let is_only_that = kinds.all(|kind| {
+        matches!(kind, DisturbanceKind::Kill { rank } if rank > 0)
+            || matches!(kind, DisturbanceKind::Interrupt { .. })
+    });
+    let is_pattern = matches!(scenario.workload.load, Load::Pattern(_));
+    let kills = scenario.disturbances.iter().zip(&execution.applied);
+    let mut kills = kills.filter_map(|(d, at)| match d.kind {
+        DisturbanceKind::Kill { .. } => *at,
+        _ => None,
+    });
+    let bounds = bounds(window);
+    let (Some(at), true, false) = (
+        kills.find(|at| bounds.contains(at)),
+        is_only_that,
+        is_pattern,
+    ) else {
+        return Ok(());
+    };
+    // Through the whole tree, and back.
+    let (delay, jitter) = scenario.delay_us;
+    let way_ns = 2 * u64::from(scenario.ranks) * (delay + jitter) * 1000;
+    must!(
+        "a lost rank ends the window",
+        bounds.end <= at + NOTICE_NS + way_ns,
+        "at {at} ns, in a window from {} to {} ns",
+        bounds.start,
+        bounds.end
+    );
+    Ok(())
+}
+
 /// Operations of a mix start at their rate, and none is left out, as long as the target keeps up; where it does not,
 /// response times state so, without coordinated omission.
 fn check_rate(
@@ -407,11 +453,12 @@ fn check_rate(
         false => 0.0,
     };
     // Opening, reading to the end and closing take several calls.
-    let busy = mix.rate * scenario.latency_us * CALLS_OF_MIX;
+    let latency_us = files.map_or(scenario.latency_us, |files| files.faults.latency_ns / 1000);
+    let busy = mix.rate * latency_us * CALLS_OF_MIX;
     if busy <= 500_000 {
         must!(
             "open loops keep their rate",
-            (counted - expected).abs() <= spread + 3.0 * processes,
+            (counted - expected).abs() <= spread + 2.0 * processes,
             "{counted} operations, {expected:.0} expected"
         );
         return Ok(());

@@ -150,11 +150,11 @@ impl Scenario {
             files.runs_again = rng.random_bool(0.4);
         }
         scenario.writes_results = rng.random_bool(0.25);
-        if let Some(files) = &mut scenario.files {
-            files.faults.of_load_only = rng.random_bool(0.5);
-            if rng.random_bool(0.4) {
-                files.fail_calls_of_load(&mut rng);
-            }
+        let sound_files = scenario.files.as_mut().filter(|files| files.is_sound());
+        if let Some(files) = sound_files
+            && rng.random_bool(0.6)
+        {
+            files.fail_calls_of_load(&mut rng);
         }
         scenario
     }

@@ -1,39 +1,43 @@
-//! Files that a command creates, and never overwrites.
+//! Files that a command creates, and never overwrites; streams that it writes to instead.
 
 use crate::exit::CommandError;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Refuses a path at which something exists.
+/// Refuses a path at which a file or a directory exists. What leads to no file, as in [`is_stream`], may exist.
 ///
 /// # Errors
 /// If it does.
 pub fn refuse_existing(path: &Path) -> Result<(), CommandError> {
     match path.symlink_metadata() {
-        Ok(_) => Err(exists(path)),
-        Err(_) => Ok(()),
+        Ok(_) if !is_stream(path) => Err(exists(path)),
+        _ => Ok(()),
     }
 }
 
-/// Creates a file with this content, completely or not at all, also if the power fails. What is no file, such as
-/// `/dev/stdout`, a device or a pipe, is written to.
+/// Creates a file with this content, completely or not at all, also if the power fails. A stream, as in [`is_stream`],
+/// is written to.
 ///
 /// # Errors
 /// If a file exists there, or if it cannot be written.
 pub fn create(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CommandError> {
-    let write = || match is_no_file(path) {
-        true => File::options()
-            .append(true)
-            .open(path)?
-            .write_all(content.as_ref()),
+    let write = || match is_stream(path) {
+        true => {
+            let mut stream = File::options().append(true).open(path)?;
+            stream.write_all(content.as_ref())
+        }
         false => create_whole(path, content.as_ref()),
     };
     let cannot = |e: &io::Error| format!("cannot write {}: {e}", path.display());
     write().map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => exists(path),
-        ErrorKind::NotFound | ErrorKind::NotADirectory => CommandError::usage(cannot(&e)),
+        ErrorKind::NotFound
+        | ErrorKind::NotADirectory
+        | ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem => CommandError::usage(cannot(&e)),
         _ => CommandError::failed(cannot(&e)),
     })
 }
@@ -52,18 +56,39 @@ fn create_whole(path: &Path, content: &[u8]) -> io::Result<()> {
         .tempfile_in(dir)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|e| e.error)?;
-    Ok(())
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(e) if has_no_links(&e.error) => create_in_place(path, content),
+        Err(e) => Err(e.error),
+    }
+}
+
+/// Whether a file system can neither check a name when it renames nor give a file a second one.
+fn has_no_links(e: &io::Error) -> bool {
+    let errno = Errno::from_io_error(e);
+    errno.is_some_and(|e| [Errno::NOSYS, Errno::PERM, Errno::OPNOTSUPP, Errno::INVAL].contains(&e))
+}
+
+/// Creates a file under its own name, and removes it if it cannot be written.
+fn create_in_place(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    written.inspect_err(|_| {
+        // It was created here, and is not whole.
+        let _ = std::fs::remove_file(path);
+    })
 }
 
 /// Whether a path leads to a device, a pipe, or, as `/dev/stdout` and `/dev/fd/3` do, to what a process has open.
-fn is_no_file(path: &Path) -> bool {
+pub fn is_stream(path: &Path) -> bool {
     let is_special = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
-    let is_open = ["/dev/std", "/dev/fd/", "/proc/"].iter().any(|prefix| {
-        path.as_os_str()
-            .as_encoded_bytes()
-            .starts_with(prefix.as_bytes())
-    });
+    let standard = ["/dev/stdin", "/dev/stdout", "/dev/stderr"];
+    let is_open = match path.parent() {
+        _ if standard.iter().any(|name| path == Path::new(name)) => true,
+        Some(dir) if dir.starts_with("/proc") => dir.ends_with("fd"),
+        Some(dir) => dir == Path::new("/dev/fd"),
+        None => false,
+    };
     is_open || path.metadata().is_ok_and(is_special)
 }
 
@@ -100,6 +125,22 @@ mod tests {
         std::fs::remove_file(&link).unwrap();
         create(Path::new("/dev/null"), "x").unwrap();
         create(Path::new("/dev/full"), "x").unwrap_err();
+        let other = dir.path().join("other");
+        create_in_place(&other, b"whole").unwrap();
+        create_in_place(&other, b"again").unwrap_err();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "whole");
+        std::fs::remove_file(&other).unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        for (stream, is_one) in [
+            ("/dev/stdout", true),
+            ("/dev/fd/3", true),
+            ("/proc/self/fd/1", true),
+            ("/dev/null", true),
+            ("/proc/self/cwd/report.html", false),
+            ("/dev/standard", false),
+            ("/", false),
+        ] {
+            assert_eq!(is_stream(Path::new(stream)), is_one, "{stream}");
+        }
     }
 }

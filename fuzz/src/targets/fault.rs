@@ -1,5 +1,5 @@
-//! Faults of test beds, as `testbed fault`, events and studies name them: any text is one, or refused in a sentence. What
-//! is printed comes back.
+//! Faults of test beds, as `testbed fault`, events and studies name them: any text is one, or refused in a sentence.
+//! What is printed comes back.
 
 use plimsoll_testbed::Fault;
 

@@ -1,5 +1,5 @@
-//! `plimsoll md`: any words are options of a pattern, whose Plan passes its own check, or refused in a sentence. The input
-//! is the number of ranks, a line of words, and a run-info file.
+//! `plimsoll md`: any words are options of a pattern, whose Plan passes its own check, or refused in a sentence. The
+//! input is the number of ranks, a line of words, and a run-info file.
 
 use crate::plans::check_plan;
 use crate::scratch::Scratch;
@@ -16,15 +16,17 @@ pub fn run(data: &[u8]) {
         return;
     };
     let mut lines = text.splitn(3, '\n');
-    let ranks = lines.next().and_then(|line| line.parse::<u16>().ok());
+    let Some(Ok(ranks)) = lines.next().map(str::parse::<u8>) else {
+        return;
+    };
     let words = lines.next().unwrap_or_default().split_whitespace();
     let position = lines.next().and_then(position);
     let Ok(matches) = COMMAND.clone().try_get_matches_from(words) else {
         return;
     };
     let arguments = Arguments::from_arg_matches(&matches).expect("these are its matches");
-    let ranks = u32::from(ranks.unwrap_or(1));
-    let lowered = Options::new(&arguments).and_then(|o| lower(&o, ranks, position.as_ref()));
+    let options = Options::new(&arguments);
+    let lowered = options.and_then(|o| lower(&o, ranks.into(), position.as_ref()));
     match lowered {
         Ok(plan) => check_plan(&plan),
         Err(reason) => assert!(!reason.is_empty()),

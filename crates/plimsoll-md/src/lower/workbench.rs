@@ -16,6 +16,9 @@ pub(crate) const PRECREATE: &str = "precreate";
 pub(crate) const BENCHMARK: &str = "benchmark";
 pub(crate) const CLEANUP: &str = "cleanup";
 
+/// Maximum number of iterations, each of which is a stage of the Plan and of the results.
+const MAX_ITERATIONS: u128 = 10_000;
+
 /// Name of iterations that are not measured.
 const WARM_UP: &str = "warm-up";
 
@@ -116,6 +119,13 @@ fn check_size(w: &Workbench, ranks: u32, position: u64) -> Result<(), String> {
         1
     };
     let runs = u128::from(w.iterations) * factors + u128::from(w.warmup);
+    if runs > MAX_ITERATIONS {
+        let with_factors = if w.adaptive { " times eight of -T" } else { "" };
+        return Err(format!(
+            "-R{with_factors} and --warmup are {runs} iterations: each has results of its own, of which a run has at \
+             most {MAX_ITERATIONS}"
+        ));
+    }
     let per_set = u128::from(w.rounds) * runs + u128::from(w.precreate);
     let last = u128::from(position) + per_set;
     countable("the number of the last object", last)?;

@@ -5,6 +5,7 @@ use super::report::{Picture, write_file, write_output};
 use crate::cli::{CompareArgs, CompareFormat};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
+use crate::new_file;
 use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_html::charts;
 use plimsoll_measure::curve::{Curve, CurveError, Point};
@@ -14,6 +15,9 @@ use std::path::Path;
 
 /// Compares the results and prints what differs.
 pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
+    if let Some(file) = &args.output {
+        new_file::refuse_existing(file)?;
+    }
     let percentiles = percentiles(args);
     let results = args.results.iter().map(|p| read(p, percentiles.as_ref()));
     let results: Vec<Results> = results.collect::<Result<_, _>>()?;

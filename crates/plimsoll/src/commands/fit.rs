@@ -68,7 +68,11 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     })?;
     let others = residuals(&mut runner, &system, &result.factors, &held_out)?;
     let text = with_figures(&system.text, &system.figures, &result.factors);
-    new_file::create(&args.output, &text)?;
+    // After all trials it is no refusal.
+    new_file::create(&args.output, &text).map_err(|e| CommandError {
+        exit: Exit::Failed,
+        ..e
+    })?;
     let report = report(
         args,
         &system,

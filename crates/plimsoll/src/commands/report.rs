@@ -46,6 +46,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         false => args.results.clone(),
     };
     let output = args.output.as_deref();
+    let directories = [ReportFormat::Svg, ReportFormat::Png, ReportFormat::Parquet];
+    if let Some(file) = output.filter(|_| !directories.contains(&args.format)) {
+        new_file::refuse_existing(file)?;
+    }
     if args.format == ReportFormat::Parquet {
         return parquet::write(&recovered, output);
     }
@@ -231,13 +235,19 @@ fn pictures(
             files.push((path, picture.draw(&chart)?));
         }
     }
-    let mut names = String::new();
+    let mut made: Vec<PathBuf> = Vec::new();
     for (path, content) in files {
         let dir = path.parent().expect("it is in a directory");
         let failed = |e| CommandError::failed(format!("cannot write to {}: {e}", dir.display()));
         std::fs::create_dir_all(dir).map_err(failed)?;
-        write_file(&path, &content)?;
-        names.push_str(&format!("{}\n", path.display()));
+        write_file(&path, &content).inspect_err(|_| {
+            for made in &made {
+                // It was created here, and another attempt would be refused because of it.
+                let _ = std::fs::remove_file(made);
+            }
+        })?;
+        made.push(path);
     }
-    print(&names)
+    let names = made.iter().map(|path| format!("{}\n", path.display()));
+    print(&names.collect::<String>())
 }

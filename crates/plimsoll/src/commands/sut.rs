@@ -24,11 +24,16 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
             "--dir {dir} is not a directory; give one on the file system that is measured"
         )));
     }
-    let place = output.display();
     let text = template(&Sut::of_this_machine(dir));
     // A description that the user has completed is worth more than a generated one.
     new_file::create(output, text)?;
-    print(&format!("wrote {place}; complete it by hand\n"))
+    match new_file::is_stream(output) {
+        true => Ok(Exit::Valid),
+        false => print(&format!(
+            "wrote {}; complete it by hand\n",
+            output.display()
+        )),
+    }
 }
 
 fn check(file: &Path) -> Result<Exit, CommandError> {

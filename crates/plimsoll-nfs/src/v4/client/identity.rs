@@ -38,6 +38,8 @@ pub(super) struct Identity {
     /// Changes with each client, and on 4.0 each time the client id is established.
     verifier: Cell<[u8; 8]>,
     client: Cell<u64>,
+    /// The client id of the current epoch of the client.
+    established_client: Cell<Option<u64>>,
     /// The sequence number of the next CREATE_SESSION.
     sequence: Cell<u32>,
     lost: Cell<LostState>,
@@ -56,6 +58,7 @@ impl Identity {
         Self {
             verifier: Cell::new(verifier()),
             client: Cell::new(0),
+            established_client: Cell::new(None),
             sequence: Cell::new(0),
             lost: Cell::new(LostState::Client),
             session_epoch: Cell::new(0),
@@ -73,8 +76,9 @@ impl Identity {
         self.client_epoch.get()
     }
 
-    /// Counts a session that was established, and its client id if that is new.
+    /// Counts a session that was established, and its client id if the server has no state of it.
     fn established(&self, new_client: bool) {
+        self.established_client.set(Some(self.client.get()));
         self.session_epoch.set(self.session_epoch.get() + 1);
         self.client_epoch
             .set(self.client_epoch.get() + u64::from(new_client));
@@ -239,6 +243,7 @@ impl Client {
     /// EXCHANGE_ID if that is needed, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
     async fn establish_session(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
+        let mut keeps_state = true;
         if identity.lost.get() >= LostState::Sequence {
             let args = exchange_args(&self.0.spec.id, identity.verifier.get());
             let exchanged =
@@ -246,7 +251,9 @@ impl Client {
                     (e.client, e.sequence, e.flags & CONFIRMED != 0)
                 });
             let (client, sequence, is_confirmed) = exchanged.await?;
-            if identity.client.replace(client) != client || !is_confirmed {
+            identity.client.set(client);
+            keeps_state = is_confirmed && identity.established_client.get() == Some(client);
+            if !keeps_state {
                 identity.lost.set(LostState::Client);
             }
             identity.sequence.set(sequence);
@@ -263,18 +270,23 @@ impl Client {
             self.call_outside_session::<CreateSession, _>(Call::CreateSession, &args, |made| made);
         let made = made.await;
         if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
-            // EXCHANGE_ID returns the next sequence number, and whether the server still has the client (RFC 8881,
-            // 18.35.4).
-            identity
-                .lost
-                .set(identity.lost.get().max(LostState::Sequence));
+            // EXCHANGE_ID returns the next sequence number, and whether the server still has the client. A server
+            // that does not return the number of a client that it has gets another one.
+            let lost = identity.lost.get();
+            if lost == LostState::Sequence {
+                identity.verifier.set(verifier());
+            }
+            identity.lost.set(match lost {
+                LostState::Nothing | LostState::Session => LostState::Sequence,
+                LostState::Sequence | LostState::Client => LostState::Client,
+            });
         }
         let made = made?;
         identity.sequence.set(sequence.wrapping_add(1));
         let slots = made.fore.requests.clamp(1, spec.slots);
         self.0.delegations.begin_session();
         *self.0.session.borrow_mut() = Some(Session::new(made.session, slots));
-        identity.established(new_client);
+        identity.established(!keeps_state);
         if new_client {
             let refused = self.reclaim().await?;
             let complete = self.call_during_setup(
