@@ -60,6 +60,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
         pattern::check(scenario, spec, execution, outcome)?;
     }
     check_utilisation(scenario, execution, outcome, &root.intervals)?;
+    check_progress(scenario, execution, outcome, &root.intervals)?;
     check_interrupts(scenario, execution, outcome)?;
     check_losses(scenario, execution, outcome)?;
     check_rate(scenario, execution, outcome)?;
@@ -320,6 +321,46 @@ fn check_utilisation(
             "closed loops follow Little's law",
             busy <= all + slack && busy + slack + ops * MAX_LATENESS_NS / 5 >= all,
             "{busy} ns in {ops} operations of {workers} workers in {length} ns"
+        );
+    }
+    Ok(())
+}
+
+/// Workers of closed loops go on, whatever fails, as long as the target answers: no file stays taken for ever.
+fn check_progress(
+    scenario: &Scenario,
+    execution: &Execution,
+    outcome: &Outcome,
+    intervals: &[Interval],
+) -> Result<(), Violation> {
+    let Load::Threads(threads) = &scenario.workload.load else {
+        return Ok(());
+    };
+    let answers = scenario.files.as_ref().is_some_and(|files| {
+        let f = &files.faults;
+        f.outage_ns.is_none() && f.silent_from_ns.is_none() && f.slow.is_none()
+    });
+    let has_own_end =
+        threads.ops.is_some() || outcome.failure.is_some() || outcome.ran_out.is_some();
+    let Some(window) = outcome.windows.last().map(|w| &w.totals) else {
+        return Ok(());
+    };
+    if !answers || has_own_end || !execution.is_undisturbed() {
+        return Ok(());
+    }
+    let done = |interval: &Interval| -> u64 {
+        interval
+            .rows
+            .iter()
+            .map(|row| row.ops + row.error_count())
+            .sum()
+    };
+    for index in 0..(window.end - window.start) / (scenario.interval_ms * 1_000_000) {
+        let mut of_window = intervals.iter().filter(|i| i.window == window.number);
+        must!(
+            "workers go on after errors",
+            of_window.any(|i| i.index == index && done(i) > 0),
+            "nothing was done in interval {index}"
         );
     }
     Ok(())
