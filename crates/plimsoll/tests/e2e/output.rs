@@ -72,3 +72,49 @@ fn a_pipe_among_results_is_refused() {
         }
     }
 }
+
+/// Files of `--output` are new ones; what is no file is written to.
+#[test]
+fn outputs_overwrite_no_file() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(LOOKER);
+    bench.run_in_work(&workload, &["--ops=5"]).expect_code(0);
+    let dir = bench.results()[0].path().to_str().unwrap().to_owned();
+    std::fs::create_dir(bench.path("pictures")).unwrap();
+    let taken = ["mine", "pictures/percentiles.svg"];
+    for file in taken {
+        std::fs::write(bench.path(file), "mine\n").unwrap();
+    }
+    let calls: [&[&str]; 4] = [
+        &["report", &dir, "--format=html", "--output=mine"],
+        &["report", &dir, "--format=svg", "--output=pictures"],
+        &["compare", &dir, &dir, "--output=mine", "--fail-if=mean>+1%"],
+        &["sut", "init", "--output=mine"],
+    ];
+    for args in calls {
+        let refused = Ended::of(bench.plimsoll(args)).refusal();
+        assert!(
+            refused.contains("already exists and is not overwritten"),
+            "{args:?}: {refused}"
+        );
+    }
+    for file in taken {
+        assert_eq!(std::fs::read_to_string(bench.path(file)).unwrap(), "mine\n");
+    }
+    assert_eq!(
+        std::fs::read_dir(bench.path("pictures")).unwrap().count(),
+        1
+    );
+
+    let printed = Ended::of(bench.plimsoll(["report", &dir]))
+        .expect_code(0)
+        .stdout;
+    let to_stream = |args: &[&str]| Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
+    assert_eq!(
+        to_stream(&["report", &dir, "--output=/dev/stdout"]),
+        printed
+    );
+    let sut = to_stream(&["sut", "init", "--output=/dev/stdout"]);
+    assert!(sut.parse::<toml::Table>().is_ok(), "{sut}");
+    assert_eq!(to_stream(&["report", &dir, "--output=/dev/null"]), "");
+}
