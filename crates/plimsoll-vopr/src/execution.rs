@@ -93,6 +93,9 @@ pub fn run(scenario: &Scenario) -> Execution {
         }
         let files = SimulatedFiles::new(spec.faults.clone(), scenario.seed);
         foreign(&plan).for_each(|(path, bytes)| files.plant(path, bytes));
+        if spec.has_dir {
+            files.plant_dir(&marked_dir(&plan));
+        }
         Arc::new(files)
     });
     let target = files

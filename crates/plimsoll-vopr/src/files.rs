@@ -57,6 +57,8 @@ pub struct FilesSpec {
     pub counts_errors: bool,
     /// Whether contents are verified.
     pub verifies: bool,
+    /// Whether the directory of the run is there before, and empty.
+    pub has_dir: bool,
     /// Whether a second run follows in the same directory, in one process and without faults.
     pub runs_again: bool,
 }
@@ -69,6 +71,7 @@ impl FilesSpec {
             faults: FileFaults::none(latency_us * 1000),
             counts_errors: false,
             verifies: false,
+            has_dir: false,
             runs_again: false,
         }
     }
@@ -193,7 +196,7 @@ pub(crate) fn check(
         "{:?}",
         end.strays
     );
-    check_trees(execution, end)?;
+    check_trees(spec, execution, end)?;
     let Some(Ok(outcome)) = execution.ranks[0].as_ref().map(|end| end.outcome.as_ref()) else {
         return Ok(());
     };
@@ -205,10 +208,13 @@ pub(crate) fn check(
 }
 
 /// Files that are not Plimsoll's stay as they are, and all others can be removed.
-fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
+fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
     let plan = &execution.plan;
+    let marked = marked_dir(plan);
+    let given_dir = format!("{marked}/");
     let stays = |tree: &BTreeMap<String, Vec<u8>>| {
         foreign(plan).all(|(path, bytes)| tree.get(path).map(Vec::as_slice) == Some(bytes))
+            && (!spec.has_dir || tree.contains_key(&given_dir))
     };
     must!(
         "foreign files stay",
@@ -216,8 +222,10 @@ fn check_trees(execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
         "{:?}",
         end.after_clean.keys()
     );
-    let marked = marked_dir(plan);
     let is_own = |path: &&String| {
+        if spec.has_dir && given_dir.starts_with(path.as_str()) {
+            return false;
+        }
         let below = path
             .strip_prefix(WORK_DIR)
             .and_then(|p| p.strip_prefix('/'));

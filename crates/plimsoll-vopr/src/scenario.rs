@@ -151,6 +151,11 @@ impl Scenario {
             files.runs_again = rng.random_bool(0.4);
         }
         scenario.writes_results = rng.random_bool(0.25);
+        let is_pattern = matches!(scenario.workload.load, Load::Pattern(_));
+        if let Some(files) = &mut scenario.files {
+            // Patterns make their directory themselves.
+            files.has_dir = !is_pattern && rng.random_bool(0.3);
+        }
         let sound_files = scenario.files.as_mut().filter(|files| files.is_sound());
         if let Some(files) = sound_files
             && rng.random_bool(0.3)

@@ -63,7 +63,11 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
             verifies: false,
             ..files.clone()
         };
-        for files in simpler.chain([once, unverified]) {
+        let without_dir = FilesSpec {
+            has_dir: false,
+            ..files.clone()
+        };
+        for files in simpler.chain([once, unverified, without_dir]) {
             add(&|s| s.files = Some(files.clone()));
         }
     }

@@ -90,13 +90,20 @@ impl SimulatedFiles {
     /// # Panics
     /// If something else has the path.
     pub fn plant(&self, path: &str, bytes: &[u8]) {
-        let mut store = lock(&self.shared.store);
-        for (at, _) in path.match_indices('/').skip(1) {
-            store.dirs.insert(path.as_bytes()[..at].to_vec());
-        }
-        store
+        let (parent, _) = path.rsplit_once('/').expect("paths begin with a slash");
+        self.plant_dir(parent);
+        lock(&self.shared.store)
             .put(path.as_bytes(), bytes)
             .expect("nothing else is at the place of a planted file");
+    }
+
+    /// Adds a directory before a run, with those above it.
+    pub fn plant_dir(&self, path: &str) {
+        let mut store = lock(&self.shared.store);
+        let slashes = path.match_indices('/').map(|(at, _)| at);
+        for end in slashes.chain([path.len()]).filter(|end| *end > 0) {
+            store.dirs.insert(path.as_bytes()[..end].to_vec());
+        }
     }
 
     /// The contents of all files, by path, and all directories with a `/` at the end.
