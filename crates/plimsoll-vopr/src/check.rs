@@ -1,7 +1,8 @@
 //! What must be true of an execution, by an independent calculation.
 
 use crate::execution::{Execution, RankEnd};
-use crate::scenario::{DisturbanceKind, Scenario};
+use crate::files::FilesSpec;
+use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, Step};
 use crate::{files, pattern, results};
@@ -98,6 +99,27 @@ fn check_ends(scenario: &Scenario, execution: &Execution) -> Result<(), Violatio
                     outcome.interrupted
                 ),
             }
+        }
+    }
+    let is_gentle = |d: &Disturbance| {
+        matches!(
+            d.kind,
+            DisturbanceKind::Interrupt { .. } | DisturbanceKind::ClockJump { .. }
+        )
+    };
+    let is_sound = scenario.files.as_ref().is_none_or(FilesSpec::is_sound);
+    if is_sound && scenario.disturbances.iter().all(is_gentle) {
+        for (rank, end) in execution.ranks.iter().enumerate() {
+            let failure = match end.as_ref().map(|end| &end.outcome) {
+                Some(Ok(outcome)) => outcome.failure.as_ref().map(ToString::to_string),
+                Some(Err(EngineError::Failed(why))) => Some(why.clone()),
+                Some(Err(_)) | None => None,
+            };
+            must!(
+                "an interrupt is no failure",
+                failure.is_none(),
+                "rank {rank}: {failure:?}"
+            );
         }
     }
     let Some(RankEnd { outcome, at, .. }) = &execution.ranks[0] else {
