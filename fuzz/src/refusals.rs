@@ -1,6 +1,8 @@
-//! What must hold of refusals.
+//! What must hold of refusals, and of what is not refused.
 
 use plimsoll_diagnostics::Diagnostics;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
 
 /// Columns of a terminal that is narrower than most texts.
 const NARROW: usize = 20;
@@ -9,4 +11,15 @@ const NARROW: usize = 20;
 pub(crate) fn check_refusal(errors: &Diagnostics) {
     assert!(!errors.findings().is_empty());
     assert!(!errors.render(true, NARROW).is_empty());
+}
+
+/// Checks that a text is a value that is printed and comes back, or refused in a sentence.
+pub(crate) fn check_value<T>(text: &str)
+where
+    T: FromStr<Err = String> + Display + PartialEq + Debug,
+{
+    match text.parse::<T>() {
+        Ok(value) => assert_eq!(value.to_string().parse(), Ok(value)),
+        Err(reason) => assert!(!reason.is_empty()),
+    }
 }

@@ -1,16 +1,14 @@
 //! What must be true of an execution, by an independent calculation.
 
-use crate::execution::{Execution, RankEnd};
-use crate::files::FilesSpec;
-use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
+use crate::execution::Execution;
+use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, Step};
-use crate::{files, pattern, results};
-use plimsoll_engine::{EngineError, Outcome, Window};
+use crate::{ends, files, pattern, results};
+use plimsoll_engine::Outcome;
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
 use plimsoll_runtime::SimulationEnd;
-use std::ops::Range;
 
 /// Nanoseconds by which operations of a null target may take longer than its latency: turns of other threads of
 /// the simulation, and of other workers of the lane.
@@ -39,7 +37,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
         "{:?}",
         execution.end
     );
-    check_ends(scenario, execution)?;
+    ends::check_ranks(scenario, execution)?;
     if let Some(end) = &execution.results {
         results::check(&execution.plan, end)?;
     }
@@ -62,98 +60,9 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     }
     check_utilisation(scenario, execution, outcome, &root.intervals)?;
     check_progress(scenario, execution, outcome, &root.intervals)?;
-    check_interrupts(scenario, execution, outcome)?;
-    check_losses(scenario, execution, outcome)?;
+    ends::check_window(scenario, execution, outcome)?;
     check_rate(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
-}
-
-/// The ranks end as what happened to them says.
-fn check_ends(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
-    let applied = || {
-        let applied = scenario.disturbances.iter().zip(&execution.applied);
-        applied.filter_map(|(d, at)| Some((d.kind, (*at)?)))
-    };
-    let was_killed = |rank: u32| applied().any(|(kind, _)| kind == DisturbanceKind::Kill { rank });
-    let orphans = execution
-        .files
-        .as_ref()
-        .map_or(&[][..], |files| &files.orphans);
-    for (rank, end) in (0..).zip(&execution.ranks) {
-        must!(
-            "only killed ranks have no end",
-            end.is_some() || was_killed(rank) || orphans.contains(&rank),
-            "rank {rank}"
-        );
-    }
-    if scenario.is_calm() {
-        for (rank, end) in execution.ranks.iter().enumerate() {
-            let end = end.as_ref().expect("no rank was killed");
-            match &end.outcome {
-                Err(e) => must!("calm runs succeed", false, "rank {rank}: {e}"),
-                Ok(outcome) => must!(
-                    "calm runs succeed",
-                    outcome.failure.is_none() && !outcome.interrupted,
-                    "rank {rank}: {:?}, interrupted: {}",
-                    outcome.failure,
-                    outcome.interrupted
-                ),
-            }
-        }
-    }
-    let is_gentle = |d: &Disturbance| {
-        matches!(
-            d.kind,
-            DisturbanceKind::Interrupt { .. } | DisturbanceKind::ClockJump { .. }
-        )
-    };
-    let is_sound = scenario.files.as_ref().is_none_or(FilesSpec::is_sound);
-    if is_sound && scenario.disturbances.iter().all(is_gentle) {
-        for (rank, end) in execution.ranks.iter().enumerate() {
-            let failure = match end.as_ref().map(|end| &end.outcome) {
-                Some(Ok(outcome)) => outcome.failure.as_ref().map(ToString::to_string),
-                Some(Err(EngineError::Failed(why))) => Some(why.clone()),
-                Some(Err(_)) | None => None,
-            };
-            must!(
-                "an interrupt is no failure",
-                failure.is_none(),
-                "rank {rank}: {failure:?}"
-            );
-        }
-    }
-    let Some(RankEnd { outcome, at, .. }) = &execution.ranks[0] else {
-        return Ok(());
-    };
-    let lost = |(kind, when): (DisturbanceKind, u64)| match kind {
-        DisturbanceKind::Kill { rank } if rank > 0 => Some((rank, when)),
-        _ => None,
-    };
-    // A rank that is killed while it works is noticed by rank 0; near the end it may have done its part.
-    let planned = scenario.planned_us() * 1000;
-    let early = applied()
-        .filter_map(lost)
-        .find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
-    if let Some((rank, _)) = early {
-        let noticed = match outcome {
-            Err(EngineError::Failed(_) | EngineError::Interrupted) => true,
-            Err(EngineError::Refused(_)) => false,
-            Ok(outcome) => outcome.failure.is_some() || outcome.is_early(),
-        };
-        must!("lost ranks are noticed", noticed, "rank {rank}");
-    }
-    Ok(())
-}
-
-/// Whether a run ended for a reason other than its plan.
-trait EarlyEnd {
-    fn is_early(&self) -> bool;
-}
-
-impl EarlyEnd for Outcome {
-    fn is_early(&self) -> bool {
-        self.interrupted || self.ran_out.is_some() || !self.stuck.is_empty()
-    }
 }
 
 /// Intervals follow each other and add up to the window, row by row.
@@ -385,98 +294,6 @@ fn check_progress(
             "nothing was done in interval {index}"
         );
     }
-    Ok(())
-}
-
-/// A window from its start to its end, in nanoseconds since the processes began; by the time of day, which may jump.
-pub(crate) fn bounds(window: &Window) -> Range<u64> {
-    let since = window
-        .started
-        .duration_since(plimsoll_runtime::simulated_epoch());
-    let opened = since.unwrap_or_default().as_nanos() as u64;
-    opened..opened + (window.totals.end - window.totals.start)
-}
-
-/// An interrupt in the window ends it.
-fn check_interrupts(
-    scenario: &Scenario,
-    execution: &Execution,
-    outcome: &Outcome,
-) -> Result<(), Violation> {
-    /// Time within which all ranks are informed, over any network that is drawn.
-    const NOTICE_NS: u64 = 2_000_000_000;
-
-    let Some(window) = outcome.windows.last() else {
-        return Ok(());
-    };
-    let Range {
-        start: opened,
-        end: closed,
-    } = bounds(window);
-    // A rank that is stopped notices nothing, and one whose clock jumps says that the window opened at another time.
-    let mut kinds = scenario.disturbances.iter().map(|d| d.kind);
-    let is_only_that = kinds.all(|kind| matches!(kind, DisturbanceKind::Interrupt { .. }));
-    let has_other_end = scenario.workload.ops_limit().is_some()
-        || matches!(scenario.workload.load, Load::Pattern(_))
-        || outcome.failure.is_some()
-        || outcome.ran_out.is_some();
-    let mut interrupts = execution.applied.iter().flatten();
-    let first = interrupts.find(|at| bounds(window).contains(at));
-    let (Some(at), true, false) = (first, is_only_that, has_other_end) else {
-        return Ok(());
-    };
-    let is_cut = closed + 1_000_000 < opened + scenario.workload.time_ms * 1_000_000;
-    must!(
-        "an interrupt ends the window, and is reported",
-        closed <= at + NOTICE_NS && (outcome.interrupted || !is_cut),
-        "at {at} ns, in a window from {opened} to {closed}; interrupted: {}",
-        outcome.interrupted
-    );
-    Ok(())
-}
-
-/// A rank that is killed in the window ends it.
-fn check_losses(
-    scenario: &Scenario,
-    execution: &Execution,
-    outcome: &Outcome,
-) -> Result<(), Violation> {
-    /// Time in which the connections of a killed process are seen to be closed, and the window is ended.
-    const NOTICE_NS: u64 = 300_000_000;
-
-    let Some(window) = outcome.windows.last() else {
-        return Ok(());
-    };
-    // A rank that is stopped notices nothing, and one whose clock jumps says that the window opened at another time.
-    let mut kinds = scenario.disturbances.iter().map(|d| d.kind);
-    let is_only_that = kinds.all(|kind| {
-        matches!(kind, DisturbanceKind::Kill { rank } if rank > 0)
-            || matches!(kind, DisturbanceKind::Interrupt { .. })
-    });
-    let is_pattern = matches!(scenario.workload.load, Load::Pattern(_));
-    let kills = scenario.disturbances.iter().zip(&execution.applied);
-    let mut kills = kills.filter_map(|(d, at)| match d.kind {
-        DisturbanceKind::Kill { .. } => *at,
-        _ => None,
-    });
-    let bounds = bounds(window);
-    let (Some(at), true, false) = (
-        kills.find(|at| bounds.contains(at)),
-        is_only_that,
-        is_pattern,
-    ) else {
-        return Ok(());
-    };
-    // Through the whole tree, and back.
-    let (delay, jitter) = scenario.delay_us;
-    let way_ns = 2 * u64::from(scenario.ranks) * (delay + jitter) * 1000;
-    must!(
-        "a lost rank ends the window",
-        bounds.end <= at + NOTICE_NS + way_ns,
-        "at {at} ns, in a window from {} to {} ns",
-        bounds.start,
-        bounds.end
-    );
     Ok(())
 }
 

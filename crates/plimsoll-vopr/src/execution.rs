@@ -6,13 +6,14 @@ use crate::results::{ResultsEnd, ResultsFiles};
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::workload::Load;
 use plimsoll_engine::{
-    ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks,
+    ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, Window, run_ranks,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use plimsoll_ranks::SimulatedNetwork;
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
 use plimsoll_target::simulated::{FileFaults, SimulatedFiles};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -279,6 +280,15 @@ pub(crate) fn marked_dir(plan: &Plan) -> String {
         Some(guard) if !guard.as_str().is_empty() => format!("{WORK_DIR}/{guard}"),
         _ => WORK_DIR.to_owned(),
     }
+}
+
+/// A window from its start to its end, in nanoseconds since the processes began; by the time of day, which may jump.
+pub(crate) fn bounds(window: &Window) -> Range<u64> {
+    let since = window
+        .started
+        .duration_since(plimsoll_runtime::simulated_epoch());
+    let opened = since.unwrap_or_default().as_nanos() as u64;
+    opened..opened + (window.totals.end - window.totals.start)
 }
 
 /// The program of a rank.

@@ -1,9 +1,8 @@
 //! Files of the target, what goes wrong with them, and what must be true of them in the end.
 
-use crate::check::bounds;
-use crate::execution::{Execution, RankEnd, marked_dir};
+use crate::execution::{Execution, RankEnd, bounds, marked_dir};
 use crate::results::assembled;
-use crate::scenario::{DisturbanceKind, Scenario};
+use crate::scenario::Scenario;
 use crate::violation::{Violation, must};
 use crate::workload::Load;
 use plimsoll_engine::{EngineError, Outcome};
@@ -334,9 +333,7 @@ fn check_counted_errors(
     /// Time from the end of a call to that of its operation.
     const SLACK_NS: u64 = 1_000_000;
 
-    let jumps = |d: &crate::Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
-    let is_pattern = matches!(scenario.workload.load, Load::Pattern(_));
-    if is_pattern || scenario.disturbances.iter().any(jumps) {
+    if scenario.is_pattern() || scenario.has_clock_jumps() {
         return Ok(());
     }
     let window = |rank: &Option<RankEnd>| {
@@ -446,8 +443,7 @@ fn check_calls(
     end: &FilesEnd,
 ) -> Result<(), Violation> {
     let is_simple = matches!(scenario.workload.load, Load::Threads(_)) && !spec.verifies;
-    let jumps = |d: &crate::Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
-    if scenario.ranks > 1 || !is_simple || scenario.disturbances.iter().any(jumps) {
+    if scenario.ranks > 1 || !is_simple || scenario.has_clock_jumps() {
         return Ok(());
     }
     let Some(window) = outcome.windows.last() else {

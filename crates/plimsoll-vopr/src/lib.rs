@@ -10,6 +10,7 @@
 //! The name is that of TigerBeetle's simulator, on which this is modelled.
 
 mod check;
+mod ends;
 mod execution;
 mod files;
 mod pattern;

@@ -151,7 +151,7 @@ impl Scenario {
             files.runs_again = rng.random_bool(0.4);
         }
         scenario.writes_results = rng.random_bool(0.25);
-        let is_pattern = matches!(scenario.workload.load, Load::Pattern(_));
+        let is_pattern = scenario.is_pattern();
         if let Some(files) = &mut scenario.files {
             // Patterns make their directory themselves.
             files.has_dir = !is_pattern && rng.random_bool(0.3);
@@ -201,12 +201,33 @@ impl Scenario {
         (self.workload.warmup_ms + self.workload.time_ms) * 1000
     }
 
+    /// Whether the workload is a pattern.
+    #[must_use]
+    pub fn is_pattern(&self) -> bool {
+        matches!(self.workload.load, Load::Pattern(_))
+    }
+
+    /// Whether nothing goes wrong with the target but that time passes.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.files.as_ref().is_none_or(FilesSpec::is_sound)
+    }
+
+    /// Whether all that happens to the processes is of these kinds.
+    pub(crate) fn has_only(&self, is_one: impl Fn(DisturbanceKind) -> bool) -> bool {
+        self.disturbances.iter().all(|d| is_one(d.kind))
+    }
+
+    /// Whether the time of day of a machine is set, by which the windows of an outcome have their begin.
+    pub(crate) fn has_clock_jumps(&self) -> bool {
+        !self.has_only(|kind| !matches!(kind, DisturbanceKind::ClockJump { .. }))
+    }
+
     /// Whether nothing happens that may end the run early or lose a rank.
     #[must_use]
     pub fn is_calm(&self) -> bool {
-        let harmless = |d: &Disturbance| matches!(d.kind, DisturbanceKind::ClockJump { .. });
-        self.disturbances.iter().all(harmless)
-            && self.files.as_ref().is_none_or(FilesSpec::is_sound)
+        let is_harmless = |kind| matches!(kind, DisturbanceKind::ClockJump { .. });
+        self.is_sound() && self.has_only(is_harmless)
     }
 
     /// Whether something ends it: on a target that falls silent that is the third interrupt.

@@ -85,12 +85,15 @@ fn mix(poisson: bool) -> Scenario {
     scenario
 }
 
+/// Something happens at half of the planned time.
+fn disturb_in_the_middle(scenario: &mut Scenario, kind: DisturbanceKind) {
+    let at_us = scenario.planned_us() / 2;
+    scenario.disturbances = vec![Disturbance { at_us, kind }];
+}
+
 /// Kills rank 0 at half of the planned time.
 fn kill_in_the_middle(scenario: &mut Scenario) {
-    scenario.disturbances = vec![Disturbance {
-        at_us: scenario.planned_us() / 2,
-        kind: DisturbanceKind::Kill { rank: 0 },
-    }];
+    disturb_in_the_middle(scenario, DisturbanceKind::Kill { rank: 0 });
 }
 
 /// What is measured in a calm scenario by calculation: four workers, a latency of 1 ms, five calls in four
@@ -406,4 +409,48 @@ fn failed_calls_are_errors_of_operations() {
     rows.iter_mut().for_each(|row| row.errors.clear());
     let rule = check(&scenario, &broken).unwrap_err().rule;
     assert_eq!(rule, "errors are counted");
+    let rule = check(&scenario, &with_later_end(&execution))
+        .unwrap_err()
+        .rule;
+    assert_eq!(rule, "workers go on after errors");
+}
+
+/// The window of rank 0 ends a second later than it did.
+fn with_later_end(execution: &plimsoll_vopr::Execution) -> plimsoll_vopr::Execution {
+    let mut later = execution.clone();
+    let end = later.ranks[0].as_mut().unwrap();
+    end.outcome.as_mut().unwrap().windows[0].totals.end += 1_000_000_000;
+    later
+}
+
+#[test]
+fn windows_end_soon_after_an_interrupt_or_a_loss() {
+    let kinds = [
+        (
+            DisturbanceKind::Interrupt { rank: 1 },
+            "an interrupt ends the window, and is reported",
+        ),
+        (
+            DisturbanceKind::Kill { rank: 1 },
+            "a lost rank ends the window",
+        ),
+    ];
+    for (kind, rule) in kinds {
+        let mut scenario = calm();
+        disturb_in_the_middle(&mut scenario, kind);
+        let execution = run(&scenario);
+        check(&scenario, &execution).unwrap();
+        let broken = check(&scenario, &with_later_end(&execution)).unwrap_err();
+        assert_eq!(broken.rule, rule);
+        let mut failed = execution.clone();
+        let end = failed.ranks[0].as_mut().unwrap();
+        end.outcome = Err(plimsoll_engine::EngineError::Failed("wrong".into()));
+        let broken = check(&scenario, &failed).map_err(|violation| violation.rule);
+        match kind {
+            DisturbanceKind::Interrupt { .. } => {
+                assert_eq!(broken, Err("an interrupt is not a failure"));
+            }
+            _ => assert_eq!(broken, Ok(())),
+        }
+    }
 }

@@ -5,9 +5,9 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Refuses a path at which a file or a directory exists. What leads to no file, as in [`is_stream`], may exist.
+/// Refuses a path at which a file or a directory exists, but not a stream ([`is_stream`]).
 ///
 /// # Errors
 /// If it does.
@@ -18,12 +18,13 @@ pub fn refuse_existing(path: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Creates a file with this content, completely or not at all, also if the power fails. A stream, as in [`is_stream`],
-/// is written to.
+/// Creates a file with this content, completely or not at all, also if the power fails. A stream ([`is_stream`]) is
+/// written to.
 ///
 /// # Errors
 /// If a file exists there, or if it cannot be written.
 pub fn create(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    refuse_existing(path)?;
     let write = || match is_stream(path) {
         true => {
             let mut stream = File::options().append(true).open(path)?;
@@ -43,9 +44,6 @@ pub fn create(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CommandError
 }
 
 fn create_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    if path.symlink_metadata().is_ok() {
-        return Err(ErrorKind::AlreadyExists.into());
-    }
     let dir = match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
@@ -79,17 +77,37 @@ fn create_in_place(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
+/// Creates files and the directories that they are in: all of the files, or none.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_all<C: AsRef<[u8]>>(files: &[(PathBuf, C)]) -> Result<(), CommandError> {
+    for (path, _) in files {
+        refuse_existing(path)?;
+    }
+    for (i, (path, content)) in files.iter().enumerate() {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let made = std::fs::create_dir_all(dir)
+            .map_err(|e| CommandError::failed(format!("cannot create {}: {e}", dir.display())));
+        made.and_then(|()| create(path, content)).inspect_err(|_| {
+            for (created, _) in &files[..i] {
+                // It was created here, and another attempt would be refused because of it.
+                let _ = std::fs::remove_file(created);
+            }
+        })?;
+    }
+    Ok(())
+}
+
 /// Whether a path leads to a device, a pipe, or, as `/dev/stdout` and `/dev/fd/3` do, to what a process has open.
 pub fn is_stream(path: &Path) -> bool {
-    let is_special = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
     let standard = ["/dev/stdin", "/dev/stdout", "/dev/stderr"];
-    let is_open = match path.parent() {
-        _ if standard.iter().any(|name| path == Path::new(name)) => true,
-        Some(dir) if dir.starts_with("/proc") => dir.ends_with("fd"),
-        Some(dir) => dir == Path::new("/dev/fd"),
-        None => false,
-    };
-    is_open || path.metadata().is_ok_and(is_special)
+    let is_standard = standard.iter().any(|name| path == Path::new(name));
+    let is_descriptor = path.parent().is_some_and(|dir| {
+        dir == Path::new("/dev/fd") || dir.starts_with("/proc") && dir.ends_with("fd")
+    });
+    let is_special = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
+    is_standard || is_descriptor || path.metadata().is_ok_and(is_special)
 }
 
 fn exists(path: &Path) -> CommandError {
@@ -131,6 +149,11 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "whole");
         std::fs::remove_file(&other).unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        let set = ["a", "b/c", "b"].map(|name| (dir.path().join("set").join(name), "x"));
+        create_all(&set).unwrap_err();
+        assert!(!set[0].0.exists() && !set[1].0.exists());
+        create_all(&set[..2]).unwrap();
+        assert!(set[0].0.exists() && set[1].0.exists());
         for (stream, is_one) in [
             ("/dev/stdout", true),
             ("/dev/fd/3", true),

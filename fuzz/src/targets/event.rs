@@ -1,6 +1,7 @@
 //! `--event`: any text is an event of a run, of a simulated system or of a test bed, or refused in a
 //! sentence. What is printed comes back.
 
+use crate::refusals::check_value;
 use plimsoll_plan::event::EventSpec;
 use plimsoll_sim::SystemEvent;
 
@@ -9,17 +10,14 @@ pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    match text.parse::<EventSpec>() {
-        Ok(event) => {
-            let again: EventSpec = event.to_string().parse().expect("it was printed");
-            assert_eq!(again, event);
-        }
-        Err(reason) => assert!(!reason.is_empty()),
-    }
+    check_value::<EventSpec>(text);
     match text.parse::<SystemEvent>() {
         Ok(event) => {
             let again = SystemEvent::from_url(&event.to_url());
-            assert_eq!(again.expect("it was made for a URL").to_url(), event.to_url());
+            assert_eq!(
+                again.expect("it was made for a URL").to_url(),
+                event.to_url()
+            );
         }
         Err(reason) => assert!(!reason.is_empty()),
     }

@@ -120,10 +120,9 @@ fn check_size(w: &Workbench, ranks: u32, position: u64) -> Result<(), String> {
     };
     let runs = u128::from(w.iterations) * factors + u128::from(w.warmup);
     if runs > MAX_ITERATIONS {
-        let with_factors = if w.adaptive { " times eight of -T" } else { "" };
         return Err(format!(
-            "-R{with_factors} and --warmup are {runs} iterations: each has results of its own, of which a run has at \
-             most {MAX_ITERATIONS}"
+            "-R, -T and --warmup make {runs} iterations: each has results of its own, and a run at most \
+             {MAX_ITERATIONS} of them"
         ));
     }
     let per_set = u128::from(w.rounds) * runs + u128::from(w.precreate);

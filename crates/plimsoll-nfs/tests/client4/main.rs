@@ -1,5 +1,6 @@
 //! A client of version 4 against a scripted server that does what servers do rarely.
 
+mod delegations;
 mod server;
 
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
@@ -242,9 +243,8 @@ fn an_unexpected_sequence_number_is_queried() {
         assert_eq!(size(client).await.unwrap(), Some(5));
         assert_eq!(server.count(Op::ExchangeId), 2);
         assert_eq!(server.count(Op::CreateSession), 3);
-        // The server of these tests takes any number.
-        let numbers = server.numbers(Op::CreateSession);
-        assert_eq!(numbers, [7, 8, 9]);
+        // The next one, the one after it, which is refused, and that of EXCHANGE_ID.
+        assert_eq!(server.numbers(Op::CreateSession), [7, 8, 9]);
         // The client is the same, and has its files.
         assert_eq!(
             (server.count(Op::ReclaimComplete), server.count(Op::Open)),
@@ -261,6 +261,23 @@ fn an_unexpected_sequence_number_is_queried() {
             (2, 3)
         );
         client.close(&file).await.unwrap();
+    });
+}
+
+/// Servers that return no sequence number of a client that they have get another client.
+#[test]
+fn a_sequence_number_that_is_refused_twice_makes_another_client() {
+    let server = Scripted::default();
+    run(&server, PLAIN, async |client, _| {
+        assert_eq!(size(client).await.unwrap(), Some(5));
+        server.forget_session();
+        let twice = vec![Status::SeqMisordered; 2];
+        server.known().script.fail = [(Op::CreateSession, twice)].into();
+        assert_eq!(size(client).await.unwrap(), Some(5));
+        let verifiers = server.numbers(Op::ExchangeId);
+        assert_eq!(verifiers.len(), 3);
+        assert!(verifiers[0] == verifiers[1] && verifiers[1] != verifiers[2]);
+        assert_eq!(server.count(Op::ReclaimComplete), 2);
     });
 }
 
@@ -412,69 +429,6 @@ async fn until(client: &Client, is: impl Fn() -> bool) {
     panic!("the condition does not become true");
 }
 
-/// A delegation that is recalled before the reply that grants it is returned at once.
-#[test]
-fn a_recall_may_overtake_the_open() {
-    let server = scripted(Script {
-        delegate: true,
-        recall: true,
-        ..Script::default()
-    });
-    let with = With {
-        minor: 0,
-        ..DELEGATING
-    };
-    run(&server, with, async |client, told| {
-        let owner = client.owner(FifoMutex::default());
-        let file = open(client, &owner, share::READ).await.unwrap();
-        until(client, || server.count(Op::DelegReturn) == 1).await;
-        assert_eq!(server.known().called_back, [Status::Ok]);
-        assert_eq!(told.count(Event::Granted), 1);
-        assert_eq!(told.count(Event::Recalled), 1);
-        // It serves no operation.
-        let again = open(client, &owner, share::READ).await.unwrap();
-        assert_eq!(server.count(Op::Open), 2);
-        client.close(&file).await.unwrap();
-        client.close(&again).await.unwrap();
-    });
-}
-
-/// A delegation that was not wanted is returned: the server must not think that it is held.
-#[test]
-fn delegations_of_reopened_files_go_back() {
-    let server = Scripted::default();
-    run(&server, With { minor: 0, ..PLAIN }, async |client, _| {
-        let owner = client.owner(FifoMutex::default());
-        let file = open(client, &owner, share::READ).await.unwrap();
-        server.start_anew();
-        server.known().script.delegate = true;
-        // On 4.0 operations on state report the loss.
-        server.known().script.fail = [(Op::GetAttr, vec![Status::StaleClientId])].into();
-        size(client).await.unwrap();
-        until(client, || server.count(Op::DelegReturn) == 1).await;
-        client.close(&file).await.unwrap();
-    });
-}
-
-/// A delegation that the server loses with the client is not returned with its old stateid, whose refusal would seem to
-/// be another loss.
-#[test]
-fn a_delegation_that_is_lost_with_the_client_does_not_go_back() {
-    let server = delegating();
-    server.known().script.fail = [(Op::DelegReturn, vec![Status::StaleStateId])].into();
-    run(&server, With { minor: 0, ..PLAIN }, async |client, told| {
-        let owner = client.owner(FifoMutex::default());
-        let file = open(client, &owner, share::READ).await.unwrap();
-        server.start_anew();
-        server.known().script.delegate = false;
-        until(client, || told.count(Event::Recovered) == 1).await;
-        client.close(&file).await.unwrap();
-        assert_eq!(told.calls_of(Call::DelegReturn), 1);
-        assert_eq!(told.count(Event::Returned), 0);
-        assert_eq!(server.count(Op::SetClientId), 2);
-    });
-}
-
 /// Calls on a file that is lost with the client and cannot be opened again are not repeated with its old stateid.
 #[test]
 fn a_file_that_is_gone_is_neither_locked_nor_downgraded() {
@@ -504,101 +458,6 @@ fn a_file_that_is_gone_is_neither_locked_nor_downgraded() {
             assert_eq!(server.count(Op::SetClientId), 2);
         });
     }
-}
-
-/// Locks need an open that the server knows of.
-#[test]
-fn a_delegated_file_is_opened_for_its_locks() {
-    let server = delegating();
-    run(&server, DELEGATING, async |client, told| {
-        let owner = client.owner(FifoMutex::default());
-        let file = open(client, &owner, share::READ).await.unwrap();
-        client.close(&file).await.unwrap();
-        let file = open(client, &owner, share::READ).await.unwrap();
-        assert_eq!(server.count(Op::Open), 1);
-        assert_eq!(told.count(Event::Used), 1);
-        client.lock_and_unlock(&file, 0, 10).await.unwrap();
-        assert_eq!(server.count(Op::Open), 2);
-        assert_eq!((server.count(Op::Lock), server.count(Op::LockU)), (1, 1));
-        client.close(&file).await.unwrap();
-        assert_eq!(server.count(Op::Close), 2);
-    });
-}
-
-/// A revoked delegation serves no more operations, and the files it served are opened.
-#[test]
-fn a_delegation_may_be_taken_away() {
-    let server = delegating();
-    run(&server, DELEGATING, async |client, _| {
-        let owner = client.owner(FifoMutex::default());
-        let file = open(client, &owner, share::READ).await.unwrap();
-        client.close(&file).await.unwrap();
-        let file = open(client, &owner, share::READ).await.unwrap();
-        assert_eq!(server.count(Op::Open), 1);
-        let before = file.state().unwrap();
-        let taken = NfsError::Status(Some(Op::Read), Status::DelegRevoked);
-        let mut patience = RetryState::default();
-        let known_by = file.known_by();
-        let again = client.wait_to_repeat(&file, known_by, taken, &mut patience);
-        again.await.unwrap();
-        assert_eq!(server.count(Op::Open), 2);
-        assert_ne!(file.state().unwrap().other, before.other);
-        // A later call with the same error has nothing to do; an error of the open counts again.
-        let again = client.wait_to_repeat(&file, known_by, taken, &mut patience);
-        again.await.unwrap();
-        assert_eq!(server.count(Op::Open), 2);
-        server.known().script.delegate = false;
-        for opens in 3..=5 {
-            let again = client.wait_to_repeat(&file, file.known_by(), taken, &mut patience);
-            again.await.unwrap();
-            assert_eq!(server.count(Op::Open), opens);
-        }
-        // The number of retries is limited.
-        let last = client.wait_to_repeat(&file, file.known_by(), taken, &mut patience);
-        assert_eq!(last.await, Err(taken));
-        client.close(&file).await.unwrap();
-        let file = open(client, &owner, share::READ).await.unwrap();
-        assert_eq!((server.count(Op::Open), server.count(Op::Close)), (6, 2));
-        client.close(&file).await.unwrap();
-    });
-}
-
-/// The attributes that came with a delegation are not valid once the client has changed the file.
-#[test]
-fn attributes_of_a_delegation_are_those_before_a_change() {
-    let server = delegating();
-    run(&server, DELEGATING, async |client, _| {
-        let owner = client.owner(FifoMutex::default());
-        let first = open(client, &owner, share::READ).await.unwrap();
-        let again = async || {
-            let opened = client.open(&owner, (dir(), b"f"), share::READ, OpenHow::Existing);
-            let (file, attributes) = opened.await.unwrap();
-            client.close(&file).await.unwrap();
-            (attributes.kind, attributes.size)
-        };
-        let kind = Some(FileType::Regular);
-        assert_eq!(again().await, (kind, Some(5)));
-        client.changes(&first);
-        assert_eq!(again().await, (kind, None));
-        assert_eq!(server.count(Op::Open), 1);
-    });
-}
-
-/// A server that refuses a connection for callbacks is not asked with every call.
-#[test]
-fn the_back_channel_is_requested_repeatedly() {
-    let server = scripted(Script {
-        status: sequence_status::CALLBACK_PATH_DOWN,
-        fail: [(Op::BindConnToSession, vec![Status::Inval; 1000])].into(),
-        ..Script::default()
-    });
-    run(&server, DELEGATING, async |client, _| {
-        for _ in 0..200 {
-            size(client).await.unwrap();
-        }
-        let asked = server.count(Op::BindConnToSession);
-        assert!((1..10).contains(&asked), "{asked}");
-    });
 }
 
 /// An owner's operation without a reply may be counted or not: the next one is neither refused nor

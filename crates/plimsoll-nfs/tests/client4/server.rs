@@ -1,5 +1,8 @@
 //! A server of version 4 that checks sequence numbers and follows a script.
 
+mod answers;
+
+use answers::Answers;
 use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call};
 use plimsoll_nfs::server::Service;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
@@ -291,14 +294,17 @@ impl ClientRecord {
         let failing = self.failing(op);
         let gave = match op {
             Op::ExchangeId => {
-                let _ = args!(from, ExchangeId);
+                let args = args!(from, ExchangeId);
+                about.number = args
+                    .verifier
+                    .iter()
+                    .fold(0, |sum, b| sum << 3 ^ u32::from(*b));
                 gives::<ExchangeId>(&Exchanged {
                     client: self.client(),
                     sequence: 7 + u32::from(self.sessions),
-                    flags: if self.confirmed == Some(self.life) {
-                        CONFIRMED
-                    } else {
-                        0
+                    flags: match self.confirmed == Some(self.life) {
+                        true => CONFIRMED,
+                        false => 0,
                     },
                     protect: Protection::None,
                     minor: 0,
@@ -468,40 +474,6 @@ impl ClientRecord {
             }
             _ => Err(Status::SeqMisordered),
         }
-    }
-}
-
-/// The results of operations, one after the other.
-#[derive(Default)]
-struct Answers {
-    count: u32,
-    status: u32,
-    bytes: Vec<u8>,
-}
-
-impl Answers {
-    fn add(&mut self, op: Op, gave: &DelegationGrant) {
-        let status = gave.as_ref().err().copied().unwrap_or(Status::Ok);
-        op.encode(&mut self.bytes);
-        status.encode(&mut self.bytes);
-        self.bytes.extend(gave.as_deref().unwrap_or_default());
-        self.status = status as u32;
-        self.count += 1;
-    }
-
-    fn message(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.status.encode(&mut out);
-        Text::<0>(b"").encode(&mut out);
-        self.count.encode(&mut out);
-        out.extend_from_slice(&self.bytes);
-        out
-    }
-
-    fn only(op: Op, status: Status) -> Vec<u8> {
-        let mut answers = Self::default();
-        answers.add(op, &Err(status));
-        answers.message()
     }
 }
 

@@ -68,7 +68,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     })?;
     let others = residuals(&mut runner, &system, &result.factors, &held_out)?;
     let text = with_figures(&system.text, &system.figures, &result.factors);
-    // After all trials it is no refusal.
+    // The trials were made, so the command has failed and was not refused.
     new_file::create(&args.output, &text).map_err(|e| CommandError {
         exit: Exit::Failed,
         ..e

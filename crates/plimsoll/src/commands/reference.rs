@@ -64,15 +64,6 @@ pub fn run(dir: &Path) -> Result<Exit, CommandError> {
         .chain([(Path::new(LIST), list.as_str())])
         .map(|(path, text)| (dir.join(path), text))
         .collect();
-    for (path, _) in &files {
-        new_file::refuse_existing(path)?;
-    }
-    for (path, text) in &files {
-        let parent = path.parent().expect("every page is in a directory");
-        std::fs::create_dir_all(parent).map_err(|e| {
-            CommandError::failed(format!("cannot create {}: {e}", parent.display()))
-        })?;
-        new_file::create(path, text)?;
-    }
+    new_file::create_all(&files)?;
     Ok(Exit::Valid)
 }

@@ -231,23 +231,12 @@ fn pictures(
         };
         for chart in subject.charts() {
             let path = dir.join(format!("{}.{}", chart.id, picture.ending()));
-            new_file::refuse_existing(&path)?;
             files.push((path, picture.draw(&chart)?));
         }
     }
-    let mut made: Vec<PathBuf> = Vec::new();
-    for (path, content) in files {
-        let dir = path.parent().expect("it is in a directory");
-        let failed = |e| CommandError::failed(format!("cannot write to {}: {e}", dir.display()));
-        std::fs::create_dir_all(dir).map_err(failed)?;
-        write_file(&path, &content).inspect_err(|_| {
-            for made in &made {
-                // It was created here, and another attempt would be refused because of it.
-                let _ = std::fs::remove_file(made);
-            }
-        })?;
-        made.push(path);
-    }
-    let names = made.iter().map(|path| format!("{}\n", path.display()));
+    new_file::create_all(&files)?;
+    let names = files
+        .iter()
+        .map(|(path, _)| format!("{}\n", path.display()));
     print(&names.collect::<String>())
 }

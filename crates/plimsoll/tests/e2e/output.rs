@@ -73,7 +73,7 @@ fn a_pipe_among_results_is_refused() {
     }
 }
 
-/// Files of `--output` are new ones; what is no file is written to.
+/// Files of `--output` are new ones; streams are written to.
 #[test]
 fn outputs_overwrite_no_file() {
     let bench = Bench::on_tmpfs();

@@ -2,11 +2,11 @@
 //! and RFC 8881, 10.4).
 
 use super::open_state::{Delegation, OpenFile};
-use super::{Call, Client, Event, Inner, RetryState};
+use super::{Call, Client, Event, Inner};
 use crate::rpc::CallbackHandler;
 use crate::v4::attributes::{Attributes, number};
 use crate::v4::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
-use crate::v4::compound::{Compound, NfsError, Results};
+use crate::v4::compound::NfsError;
 use crate::v4::operations::{DelegReturn, PutFh};
 use crate::v4::state::{self, SequenceArgs, share};
 use crate::v4::types::{Handle, StateId, Status};
@@ -239,36 +239,27 @@ impl Client {
             self.open_delegated(&open, delegation).await;
         }
         let since = self.0.lane.now();
-        let returned = self.call_return(delegation).await;
+        let returned = self.call_in_epoch(
+            Call::DelegReturn,
+            Some(delegation.client_epoch),
+            |c| {
+                c.add::<PutFh>(&delegation.file)
+                    .add::<DelegReturn>(&delegation.state);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<DelegReturn>()
+            },
+        );
+        let returned = returned.await;
         self.drop_delegation(delegation);
-        if returned? {
-            self.event(Event::Returned, since);
+        match returned {
+            Ok(()) => self.event(Event::Returned, since),
+            // With the client the server has lost its delegations.
+            Err(NfsError::Status(None, Status::StaleStateId)) => {}
+            Err(e) => return Err(e),
         }
         Ok(())
-    }
-
-    /// Calls DELEGRETURN. Returns whether there was anything to return: with the client the server loses its
-    /// delegations.
-    async fn call_return(&self, delegation: &Delegation) -> Result<bool, NfsError> {
-        let build = |c: &mut Compound<'_>| {
-            c.add::<PutFh>(&delegation.file)
-                .add::<DelegReturn>(&delegation.state);
-        };
-        let take = |r: &mut Results<'_>| {
-            r.skip::<PutFh>()?;
-            r.skip::<DelegReturn>()
-        };
-        let mut retries = RetryState::default();
-        loop {
-            let permit = self.permit().await?;
-            if self.check_client_epoch(delegation.client_epoch).is_err() {
-                return Ok(false);
-            }
-            match self.send(Call::DelegReturn, permit, build).done(take).await {
-                Ok(()) => return Ok(true),
-                Err(e) => self.wait_to_retry(e, &mut retries).await?,
-            }
-        }
     }
 
     /// Whether an operation on a file failed because the server has revoked its delegation (RFC

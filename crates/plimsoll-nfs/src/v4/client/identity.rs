@@ -272,14 +272,15 @@ impl Client {
         if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
             // EXCHANGE_ID returns the next sequence number, and whether the server still has the client. A server
             // that does not return the number of a client that it has gets another one.
-            let lost = identity.lost.get();
-            if lost == LostState::Sequence {
-                identity.verifier.set(verifier());
-            }
-            identity.lost.set(match lost {
+            let lost = match identity.lost.get() {
                 LostState::Nothing | LostState::Session => LostState::Sequence,
-                LostState::Sequence | LostState::Client => LostState::Client,
-            });
+                LostState::Sequence => {
+                    identity.verifier.set(verifier());
+                    LostState::Client
+                }
+                LostState::Client => LostState::Client,
+            };
+            identity.lost.set(lost);
         }
         let made = made?;
         identity.sequence.set(sequence.wrapping_add(1));

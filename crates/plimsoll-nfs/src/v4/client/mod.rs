@@ -253,11 +253,28 @@ impl Client {
         &self,
         call: Call,
         build: impl Fn(&mut Compound<'_>),
+        take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        self.call_in_epoch(call, None, build, take).await
+    }
+
+    /// As [`Client::call`], but only in one epoch of the client if it has a stateid of that.
+    ///
+    /// # Errors
+    /// `STALE_STATEID` in another epoch, as a server that has lost the client would reply, but of no operation.
+    async fn call_in_epoch<R>(
+        &self,
+        call: Call,
+        client_epoch: Option<u64>,
+        build: impl Fn(&mut Compound<'_>),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
         let mut retries = RetryState::default();
         loop {
             let permit = self.permit().await?;
+            if let Some(client_epoch) = client_epoch {
+                self.check_client_epoch(client_epoch)?;
+            }
             let done = self.send(call, permit, &build).done(&mut take).await;
             match done {
                 Err(e) => self.wait_to_retry(e, &mut retries).await?,

@@ -14,7 +14,7 @@ fn made(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
     named.filter(|(name, _)| !name.starts_with('.')).collect()
 }
 
-/// A file that has its name is whole after any crash, and what was begun is no obstacle.
+/// A file that has its name is whole after any crash, and what was begun does not hinder another attempt.
 #[test]
 fn exports_are_whole_or_not_there_after_any_crash() {
     let commands: [&[&str]; 5] = [

@@ -1,0 +1,134 @@
+//! How ranks and their windows end.
+
+use crate::execution::{Execution, RankEnd, bounds};
+use crate::scenario::{DisturbanceKind, Scenario};
+use crate::violation::{Violation, must};
+use plimsoll_engine::{EngineError, Outcome};
+
+/// Time in which a rank notices an interrupt, or that the connections of a killed process are closed, and ends the window.
+const NOTICE_NS: u64 = 300_000_000;
+
+/// The ranks end as what happened to them says.
+pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
+    let applied = || {
+        let applied = scenario.disturbances.iter().zip(&execution.applied);
+        applied.filter_map(|(d, at)| Some((d.kind, (*at)?)))
+    };
+    let was_killed = |rank: u32| applied().any(|(kind, _)| kind == DisturbanceKind::Kill { rank });
+    let orphans = execution
+        .files
+        .as_ref()
+        .map_or(&[][..], |files| &files.orphans);
+    for (rank, end) in (0..).zip(&execution.ranks) {
+        must!(
+            "only killed ranks have no end",
+            end.is_some() || was_killed(rank) || orphans.contains(&rank),
+            "rank {rank}"
+        );
+    }
+    if scenario.is_calm() {
+        for (rank, end) in execution.ranks.iter().enumerate() {
+            let end = end.as_ref().expect("no rank was killed");
+            match &end.outcome {
+                Err(e) => must!("calm runs succeed", false, "rank {rank}: {e}"),
+                Ok(outcome) => must!(
+                    "calm runs succeed",
+                    outcome.failure.is_none() && !outcome.interrupted,
+                    "rank {rank}: {:?}, interrupted: {}",
+                    outcome.failure,
+                    outcome.interrupted
+                ),
+            }
+        }
+    }
+    let is_gentle = |kind| {
+        use DisturbanceKind::{ClockJump, Interrupt};
+        matches!(kind, Interrupt { .. } | ClockJump { .. })
+    };
+    if scenario.is_sound() && scenario.has_only(is_gentle) {
+        for (rank, end) in execution.ranks.iter().enumerate() {
+            let failure = match end.as_ref().map(|end| &end.outcome) {
+                Some(Ok(outcome)) => outcome.failure.as_ref().map(ToString::to_string),
+                Some(Err(EngineError::Failed(why))) => Some(why.clone()),
+                Some(Err(_)) | None => None,
+            };
+            must!(
+                "an interrupt is not a failure",
+                failure.is_none(),
+                "rank {rank}: {failure:?}"
+            );
+        }
+    }
+    let Some(RankEnd { outcome, at, .. }) = &execution.ranks[0] else {
+        return Ok(());
+    };
+    let lost = |(kind, when): (DisturbanceKind, u64)| match kind {
+        DisturbanceKind::Kill { rank } if rank > 0 => Some((rank, when)),
+        _ => None,
+    };
+    // A rank that is killed while it works is noticed by rank 0; near the end it may have done its part.
+    let planned = scenario.planned_us() * 1000;
+    let early = applied()
+        .filter_map(lost)
+        .find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
+    if let Some((rank, _)) = early {
+        let noticed = match outcome {
+            Err(EngineError::Failed(_) | EngineError::Interrupted) => true,
+            Err(EngineError::Refused(_)) => false,
+            Ok(o) => {
+                o.failure.is_some() || o.interrupted || o.ran_out.is_some() || !o.stuck.is_empty()
+            }
+        };
+        must!("lost ranks are noticed", noticed, "rank {rank}");
+    }
+    Ok(())
+}
+
+/// An interrupt, or a rank that is killed, ends the window.
+pub(crate) fn check_window(
+    scenario: &Scenario,
+    execution: &Execution,
+    outcome: &Outcome,
+) -> Result<(), Violation> {
+    let Some(window) = outcome.windows.last() else {
+        return Ok(());
+    };
+    // A rank that is stopped notices nothing, and one whose clock jumps says that the window opened at another time.
+    let is_one = |kind| match kind {
+        DisturbanceKind::Interrupt { .. } => true,
+        DisturbanceKind::Kill { rank } => rank > 0,
+        _ => false,
+    };
+    let has_other_end = scenario.workload.ops_limit().is_some()
+        || scenario.is_pattern()
+        || outcome.ran_out.is_some();
+    let window_ns = bounds(window);
+    let applied = scenario.disturbances.iter().zip(&execution.applied);
+    let applied =
+        applied.filter_map(|(d, at)| Some((at.filter(|at| window_ns.contains(at))?, d.kind)));
+    let first = applied.min_by_key(|(at, _)| *at);
+    let (Some((at, kind)), true, false) = (first, scenario.has_only(is_one), has_other_end) else {
+        return Ok(());
+    };
+    // Through the whole tree, and back.
+    let (delay, jitter) = scenario.delay_us;
+    let way_ns = 2 * u64::from(scenario.ranks) * (delay + jitter) * 1000;
+    let is_in_time = window_ns.end <= at + NOTICE_NS + way_ns;
+    if let DisturbanceKind::Kill { .. } = kind {
+        must!(
+            "a lost rank ends the window",
+            is_in_time,
+            "at {at} ns, in a window of {window_ns:?} ns"
+        );
+        return Ok(());
+    }
+    let planned_end = window_ns.start + scenario.workload.time_ms * 1_000_000;
+    let is_cut = window_ns.end + 1_000_000 < planned_end;
+    must!(
+        "an interrupt ends the window, and is reported",
+        outcome.failure.is_some() || is_in_time && (outcome.interrupted || !is_cut),
+        "at {at} ns, in a window of {window_ns:?} ns; interrupted: {}",
+        outcome.interrupted
+    );
+    Ok(())
+}
