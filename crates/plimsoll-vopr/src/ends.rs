@@ -41,11 +41,7 @@ pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<
             }
         }
     }
-    let is_gentle = |kind| {
-        use DisturbanceKind::{ClockJump, Interrupt};
-        matches!(kind, Interrupt { .. } | ClockJump { .. })
-    };
-    if scenario.is_sound() && scenario.has_only(is_gentle) {
+    if scenario.is_sound() && scenario.keeps_ranks() {
         for (rank, end) in execution.ranks.iter().enumerate() {
             let failure = match end.as_ref().map(|end| &end.outcome) {
                 Some(Ok(outcome)) => outcome.failure.as_ref().map(ToString::to_string),

@@ -199,7 +199,7 @@ pub(crate) fn check(
     let Some(Ok(outcome)) = execution.ranks[0].as_ref().map(|end| end.outcome.as_ref()) else {
         return Ok(());
     };
-    check_errors(spec, execution, outcome, end)?;
+    check_errors(scenario, spec, execution, outcome, end)?;
     check_counted_errors(scenario, execution, outcome, end)?;
     check_verdict(execution, outcome)?;
     check_verification(scenario, spec, outcome, end)?;
@@ -288,6 +288,7 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
 
 /// Errors of the load are counted or end the run, and there are no others.
 fn check_errors(
+    scenario: &Scenario,
     spec: &FilesSpec,
     execution: &Execution,
     outcome: &Outcome,
@@ -302,7 +303,9 @@ fn check_errors(
         .map(OpTotals::error_count)
         .sum();
     // A worker may fail without a call, at a file that another failure has left shorter or closed.
-    if spec.is_sound() {
+    // Ranks of a pattern read what others create, which one that is lost or stopped does not.
+    let has_all_files = !scenario.is_pattern() || scenario.keeps_ranks();
+    if spec.is_sound() && has_all_files {
         must!(
             "no errors without faults",
             counted == 0 && failed == 0,
@@ -310,8 +313,7 @@ fn check_errors(
         );
         return Ok(());
     }
-    let is_pattern = execution.plan.pattern().is_some();
-    if !is_pattern && !spec.counts_errors && failed > 0 && execution.is_undisturbed() {
+    if !scenario.is_pattern() && !spec.counts_errors && failed > 0 && execution.is_undisturbed() {
         must!(
             "the first error ends the run",
             outcome.failure.is_some() || outcome.interrupted || !outcome.stuck.is_empty(),

@@ -218,6 +218,12 @@ impl Scenario {
         self.disturbances.iter().all(|d| is_one(d.kind))
     }
 
+    /// Whether no rank is lost or stopped.
+    pub(crate) fn keeps_ranks(&self) -> bool {
+        use DisturbanceKind::{ClockJump, Interrupt};
+        self.has_only(|kind| matches!(kind, Interrupt { .. } | ClockJump { .. }))
+    }
+
     /// Whether the time of day of a machine is set, by which the windows of an outcome have their begin.
     pub(crate) fn has_clock_jumps(&self) -> bool {
         !self.has_only(|kind| !matches!(kind, DisturbanceKind::ClockJump { .. }))

@@ -283,6 +283,43 @@ fn a_pattern_executes_what_arithmetic_says() {
     );
 }
 
+/// Found by seed 60448: the others read objects that the lost rank would have created, which is not a fault of the run.
+#[test]
+fn a_pattern_that_loses_a_rank_lacks_its_objects() {
+    let mut scenario = Scenario {
+        seed: 60448,
+        ranks: 5,
+        lanes: 1,
+        delay_us: (95, 11),
+        interval_ms: 1000,
+        files: Some(FilesSpec::calm(593)),
+        ..pattern()
+    };
+    scenario.workload.load = Load::Pattern(PatternSpec {
+        name: PatternName::MdWorkbench,
+        ranks: 5,
+        sets: 3,
+        objects: 1,
+        rounds: 17,
+        iterations: 2,
+        offset: -2,
+        stonewall_ms: None,
+        verifies: false,
+    });
+    scenario.disturbances = vec![Disturbance {
+        at_us: 497_131,
+        kind: DisturbanceKind::Kill { rank: 2 },
+    }];
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let calls = &execution.files.unwrap().calls;
+    assert!(
+        calls
+            .iter()
+            .any(|c| c.of_load && c.error == Some(Errno::NOENT))
+    );
+}
+
 /// A rank is killed in the middle: what the run leaves the next one takes over.
 #[test]
 fn a_second_run_takes_over_what_a_kill_has_left() {
