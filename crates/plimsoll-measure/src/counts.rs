@@ -1,5 +1,6 @@
 //! Latency counters of one operation in one interval: the part of a histogram that lanes write.
 
+use crate::cells::{Cells, zeroed};
 use crate::{MAX_LATENCY_NS, Nanos};
 use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -41,7 +42,8 @@ pub(crate) fn bump(cell: &AtomicU64, by: u64) {
 /// The cells are atomic so that they can be read while the writer hangs in a system call; they
 /// are written with plain stores, never with a locked instruction.
 pub(crate) struct Counts {
-    buckets: Box<[AtomicU64]>,
+    /// A distribution touches few of their pages.
+    buckets: Cells,
     pub(crate) count: AtomicU64,
     pub(crate) sum: AtomicU64,
     pub(crate) min: AtomicU64,
@@ -50,11 +52,8 @@ pub(crate) struct Counts {
 
 impl Counts {
     pub(crate) fn new() -> Self {
-        // Zeroed pages cost no memory until they are written, and a distribution touches few.
-        let zeroed = vec![0u64; buckets()].into_boxed_slice();
-        let buckets = zeroed.into_iter().map(AtomicU64::new).collect();
         Self {
-            buckets,
+            buckets: zeroed(buckets()),
             count: AtomicU64::new(0),
             sum: AtomicU64::new(0),
             min: AtomicU64::new(u64::MAX),

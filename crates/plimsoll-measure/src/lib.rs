@@ -16,6 +16,7 @@
 //! | `simulated` | what a simulated storage system did |
 //! | `system` | counters of the process and the machine |
 
+mod cells;
 pub mod clock;
 mod clock_kind;
 mod collector;

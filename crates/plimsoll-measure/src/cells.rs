@@ -1,0 +1,68 @@
+//! Counters that cost no memory until they are written.
+
+use plimsoll_sync::atomic::AtomicU64;
+
+/// Counters in pages of their own. Those that were written return to the system with the last reference; an allocator
+/// would keep them, and would write to each page to zero it when it uses it again.
+#[cfg(not(feature = "loom"))]
+pub(crate) struct Cells(memmap2::MmapMut);
+
+/// Counters that a model observes.
+#[cfg(feature = "loom")]
+pub(crate) type Cells = Box<[AtomicU64]>;
+
+/// `count` counters of 0.
+#[cfg(not(feature = "loom"))]
+pub(crate) fn zeroed(count: usize) -> Cells {
+    let layout = std::alloc::Layout::array::<AtomicU64>(count).expect("a few hundred KiB");
+    let pages = memmap2::MmapMut::map_anon(layout.size());
+    Cells(pages.unwrap_or_else(|_| std::alloc::handle_alloc_error(layout)))
+}
+
+#[cfg(feature = "loom")]
+pub(crate) fn zeroed(count: usize) -> Cells {
+    (0..count).map(|_| AtomicU64::new(0)).collect()
+}
+
+#[cfg(not(feature = "loom"))]
+impl std::ops::Deref for Cells {
+    type Target = [AtomicU64];
+
+    #[inline]
+    fn deref(&self) -> &[AtomicU64] {
+        let count = self.0.len() / size_of::<AtomicU64>();
+        // SAFETY: the mapping is private, writable, aligned to a page, longer by nothing and as old as `self`, which
+        // alone refers to it; zeroed bytes are an atomic of 0, and nothing refers to the bytes as bytes.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), count) }
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+    use procfs::process::{MemoryPageFlags, PageInfo, Process};
+    use std::sync::atomic::Ordering::Relaxed;
+
+    fn pages_in_memory(cells: &Cells) -> usize {
+        let mut map = Process::myself().unwrap().pagemap().unwrap();
+        let page = procfs::page_size() as usize;
+        let first = cells.as_ptr() as usize / page;
+        let end = first + size_of_val(&**cells).div_ceil(page);
+        let pages = map.get_range_info(first..end).unwrap();
+        let is_absent = |page: &&PageInfo| matches!(page, PageInfo::MemoryPage(flags) if !flags.contains(MemoryPageFlags::PRESENT));
+        pages.len() - pages.iter().filter(is_absent).count()
+    }
+
+    #[test]
+    fn cells_take_no_memory_until_they_are_written() {
+        for _ in 0..3 {
+            let cells = zeroed(33_000);
+            assert_eq!((cells.len(), pages_in_memory(&cells)), (33_000, 0));
+            for cell in cells.iter() {
+                assert_eq!(cell.load(Relaxed), 0);
+                cell.store(1, Relaxed);
+            }
+            assert!(pages_in_memory(&cells) > 0);
+        }
+    }
+}
