@@ -293,6 +293,13 @@ impl Entries {
         at.is_some()
     }
 
+    /// Whether no entry is busy, and as many exist as are counted.
+    pub(crate) fn are_idle(&self) -> bool {
+        let words = 0..self.len().div_ceil(64) as usize;
+        let existing = words.map(|at| u64::from(self.idle_existing.word(at).count_ones()));
+        !self.is_one_busy() && existing.sum::<u64>() == self.existing_count()
+    }
+
     /// Makes an entry that was taken idle again.
     #[inline]
     pub(super) fn put(&self, i: u32, now: Existence) {

@@ -145,6 +145,21 @@ impl LoadPhase<'_> {
         }
     }
 
+    /// Asserts that the workers have released all entries of the filesets, unless they were cut off.
+    fn check_filesets(&self) {
+        if self.outcome.failure.is_some() || !self.outcome.stuck.is_empty() {
+            return;
+        }
+        for set in &self.shared.filesets {
+            // In a release build it would cost the results of the run.
+            debug_assert!(
+                set.files.are_idle() && set.leaf_dirs.are_idle(),
+                "an entry of {:?} is busy for ever, or not counted",
+                set.id
+            );
+        }
+    }
+
     fn stops_with_window(&self) -> bool {
         self.shared.deadline.at() <= self.shared.window.bounds().end
     }
@@ -258,6 +273,7 @@ impl LoadPhase<'_> {
         self.outcome.processes = std::mem::take(&mut *lock(&self.shared.processes));
         self.outcome.processes.sort_by_key(|p| (p.group, p.number));
         self.outcome.failure = lock(&self.shared.failure).take();
+        self.check_filesets();
         let ran_out = lock(&self.shared.ran_out).take();
         // After the last window it does not matter for the result.
         self.outcome.ran_out = ran_out.filter(|r| !r.window_over || self.missed_window);

@@ -23,7 +23,10 @@ impl<S: Session> Worker<S> {
         let set = &shared.filesets[f as usize];
         set.locate_entry(FilesetEntry::LeafDir(dir), &mut self.session);
         let subject = OpSubject::leaf_dir(f, dir);
-        self.check_parent(row, subject).await?;
+        if let Err(exit) = self.check_parent(row, subject).await {
+            set.leaf_dirs.release(dir, from);
+            return Err(exit);
+        }
         let session = &mut self.session;
         let change = async {
             match to {

@@ -131,6 +131,8 @@ impl<S: Session> Worker<S> {
     fn delete_now(&mut self, row: u32, slot: u8, at: Chosen) -> Result<(), WorkerExit> {
         self.locate(at);
         if let Err(e) = self.session.check_parent_now() {
+            let set = &self.context.shared.filesets[at.fileset as usize];
+            set.release(at.file, Existence::Existing);
             return Err(self.replaced(row, at.subject(), e));
         }
         let done = timed!(self, row, at.subject(), |()| 0, self.session.unlink_now());
