@@ -157,6 +157,18 @@ mod tests {
         assert!((0.9..1.1).contains(&ratio), "{ratio}");
     }
 
+    /// The clock of processors without an invariant counter.
+    #[test]
+    fn a_clock_without_a_counter_advances_too() {
+        let ticks = quanta::Clock::new();
+        let zero = ticks.raw();
+        let clock = Clock(Source::Quanta { ticks, zero });
+        let first = clock.now();
+        std::thread::sleep(Duration::from_millis(2));
+        let elapsed = clock.now() - first;
+        assert!(elapsed >= 1_900_000, "{elapsed} ns");
+    }
+
     #[test]
     fn ticks_are_as_long_as_quanta_says() {
         let Clock(Source::Counter { scale, .. }) = Clock::real() else {

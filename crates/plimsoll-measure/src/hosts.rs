@@ -174,7 +174,80 @@ mod tests {
     }
 
     #[test]
+    fn counts_of_a_rank_are_those_of_the_rows_that_count() {
+        use crate::system::{NetworkUse, ProcessUse};
+        let row = |ops, bytes, failed| OpTotals {
+            ops,
+            bytes,
+            errors: [("EIO".into(), failed)].into(),
+            ..OpTotals::default()
+        };
+        let rows = [row(10, 100, 1), row(1000, 10_000, 1000), row(20, 300, 2)];
+        let traffic = |received_bytes, sent_bytes| NetworkUse {
+            received_bytes,
+            sent_bytes,
+            ..NetworkUse::default()
+        };
+        let networks = [
+            ("eth0", traffic(5, 6)),
+            ("eth1", traffic(7, 8)),
+            ("lo", traffic(900, 900)),
+        ];
+        let system = SystemUse {
+            seconds: 2.5,
+            process: Some(ProcessUse {
+                user_s: 1.0,
+                system_s: 0.25,
+                ..ProcessUse::default()
+            }),
+            networks: Some(networks.map(|(name, n)| (name.into(), n)).into()),
+            ..SystemUse::default()
+        };
+        let mut counts = HostCounts::of_rank("a", 4, &rows, &[true, false, true], &system);
+        let expected = HostCounts {
+            host: "a".into(),
+            ranks: 1,
+            workers: 4,
+            seconds: 2.5,
+            ops: 30,
+            bytes: 400,
+            errors: 3,
+            cpu_s: 1.25,
+            received_bytes: Some(12),
+            sent_bytes: Some(14),
+            ..HostCounts::default()
+        };
+        assert_eq!(counts, expected);
+        let more = HostCounts {
+            samples: 3,
+            latency_ns: 30,
+            max_latency_ns: 20,
+            ..expected.clone()
+        };
+        counts.add_operations(&more);
+        let sum = HostCounts {
+            ops: 60,
+            bytes: 800,
+            errors: 6,
+            samples: 3,
+            latency_ns: 30,
+            max_latency_ns: 20,
+            cpu_s: 2.5,
+            ..expected
+        };
+        assert_eq!(counts, sum);
+    }
+
+    #[test]
     fn windows_add_up_in_time() {
+        let longer = HostCounts {
+            seconds: 6.0,
+            machine_busy: Some(0.9),
+            ..host("a", 1, 1)
+        };
+        let sum = HostCounts::of_windows(&[vec![host("a", 10, 1)], vec![longer]]);
+        assert_eq!((sum[0].seconds, sum[0].machine_busy), (8.0, Some(0.8)));
+
         let sum = HostCounts::of_windows(&[vec![host("a", 10, 1)], vec![host("a", 30, 2)]]);
         assert_eq!(sum.len(), 1);
         assert_eq!((sum[0].ops, sum[0].ranks, sum[0].workers), (40, 1, 4));

@@ -152,12 +152,12 @@ mod tests {
         let slot = InFlight::default();
         assert_eq!(slot.read(), None);
         slot.begin(3, 1024);
-        assert_eq!(slot.read(), Some((3, 1024)));
+        assert_eq!((slot.read(), slot.row()), (Some((3, 1024)), Some(3)));
         // It never looks older than it is.
         slot.begin(0, 1025);
         assert_eq!(slot.read(), Some((0, 1280)));
         slot.end();
-        assert_eq!(slot.read(), None);
+        assert_eq!((slot.read(), slot.row()), (None, None));
     }
 
     #[test]
@@ -167,6 +167,11 @@ mod tests {
         assert_eq!((ages.count(), ages.oldest()), (3, 8_700_000_123));
         assert_eq!(ages.counts()[0], (5, 2));
         assert!(ages.counts()[1].0 <= 8_700_000_123 && ages.counts()[1].0 > 8_690_000_000);
+        let mut others = InFlightAges::default();
+        [5, 7].into_iter().for_each(|a| others.add(a));
+        others.merge(&ages);
+        assert_eq!((others.count(), others.oldest()), (5, 8_700_000_123));
+        assert_eq!(others.counts()[..2], [(5, 3), (7, 1)]);
     }
 
     /// The example of the estimator's authors: deaths at 0.8, 3.1, 5.4 and 9.2, losses at 1.0, 2.7,

@@ -35,6 +35,11 @@ fn the_test_gives_published_figures() {
     let test = mann_whitney(&a, &b).unwrap();
     assert_eq!((test.u, test.exact), (17.0, true));
     assert!((test.p - 1.0 / 9.0).abs() < 1e-12, "{}", test.p);
+    // Two groups of three equal values among ten: the variance is 25/12 · (11 − 48/90), the distance 7.
+    let p = normal_p(5.0, 5.0, 5.0, 48.0);
+    let deviation = (25.0f64 / 12.0 * (11.0 - 48.0 / 90.0)).sqrt();
+    let expected = complementary_error(7.0 / deviation / std::f64::consts::SQRT_2);
+    assert!((p - expected).abs() < 1e-12, "{p}");
     let p = normal_p(5.0, 4.0, 17.0, 0.0);
     assert!((p - 0.111_346_886_533_140_41).abs() < 1e-7, "{p}");
 }
@@ -47,10 +52,14 @@ fn two_sets_of_five_that_do_not_overlap_differ() {
     assert!((d.change - 5.0 / 3.0).abs() < 1e-12);
     assert!(d.interval.0 > 0.0 && d.interval.1 > d.change && d.is_significant());
     assert!(Difference::of(&a, &a).is_some_and(|d| !d.is_significant()));
+    let less = Difference::of(&b, &a).unwrap();
+    assert!(less.interval.1 < 0.0 && less.is_significant());
 }
 
 #[test]
 fn three_runs_are_too_few_for_any_statement() {
+    // One of forty ranks is extreme with a probability of exactly 0.05.
+    assert!(!has_enough_runs(1, 39) && has_enough_runs(1, 40));
     assert!(
         !has_enough_runs(3, 3)
             && has_enough_runs(4, 4)

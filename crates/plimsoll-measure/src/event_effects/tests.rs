@@ -118,6 +118,9 @@ fn an_event_without_an_effect_has_recovered_at_once() {
     assert_eq!(effects[0].after_per_s, Some(100.0));
     assert!(effects[0].max_gap.length() <= 10 * MS + SLOT);
     assert!(effects[0].errors.is_empty());
+    // The time after it ends with the next event, also one in the same interval.
+    let followed = event_effects(&all, 12 * SECOND, &[2500 * MS, 2700 * MS]);
+    assert_eq!(followed[0].after_per_s, None);
     // After the window nothing is known.
     assert_eq!(effects[2].before_per_s, None);
 }

@@ -124,6 +124,50 @@ fn where_another_lane_goes_on_nothing_stands_still() {
     assert!(about(totals.gaps.rows[1].length(), 9 * SECOND));
 }
 
+/// A gap of two seconds in the middle of a window with this many completions.
+fn stalls_of(window: Nanos, completions: u64) -> Vec<Stall> {
+    let gap = Gap {
+        from: 3 * SECOND,
+        to: 5 * SECOND,
+    };
+    let gaps = Gaps {
+        all: gap,
+        long: vec![gap],
+        rows: vec![gap],
+    };
+    let row = OpTotals {
+        ops: completions,
+        ..OpTotals::default()
+    };
+    stalls(window, &gaps, &[BusySpans(vec![gap])], &[row], &[true])
+}
+
+#[test]
+fn a_gap_is_a_stall_beyond_a_hundred_distances_and_ten_completions() {
+    // The mean distance is 98 s by the number of completions.
+    assert_eq!(stalls_of(100 * SECOND, 4900), []);
+    assert_eq!(stalls_of(100 * SECOND, 4901).len(), 1);
+    // A window that is hardly longer than its gap.
+    let window = 5 * SECOND + 1;
+    assert_eq!(stalls_of(2 * SECOND + 1, 9), []);
+    assert_eq!(stalls_of(2 * SECOND + 1, 10).len(), 1);
+    assert_eq!(stalls_of(window, 1_000_000).len(), 1);
+}
+
+#[test]
+fn stalls_count_beyond_a_twentieth_of_the_window() {
+    let counts = |window| stalls_of(window, 1_000_000)[0].counts;
+    assert!(!counts(40 * SECOND) && counts(40 * SECOND - 1));
+}
+
+#[test]
+fn spans_are_clipped_to_the_window() {
+    let spans = [(1, 4), (8, 12), (30, 35)].map(|(from, to)| Gap { from, to });
+    let clipped = BusySpans(spans.to_vec()).clip(3, 10);
+    let expected = [(0, 1), (5, 7)].map(|(from, to)| Gap { from, to });
+    assert_eq!(clipped.0, expected);
+}
+
 #[test]
 fn sleep_is_no_stall() {
     let (window, lanes, collector) = lanes(1);
