@@ -290,6 +290,18 @@ mod tests {
     }
 
     #[test]
+    fn operations_in_flight_are_part_of_a_quantile() {
+        let mut l = Latency::default();
+        (1..=10).for_each(|v| l.record(v));
+        let mut ages = InFlightAges::default();
+        assert_eq!(l.quantile_with(&ages, 0.5), 5);
+        // Ten that take at least 100: the fifth of ten is the fifth of twenty.
+        (0..10).for_each(|_| ages.add(100));
+        assert_eq!(l.quantile_with(&ages, 0.25), 5);
+        assert_eq!(l.quantile_with(&ages, 0.9), 100);
+    }
+
+    #[test]
     fn nothing_measured_is_all_zero() {
         let l = Latency::default();
         assert_eq!(
