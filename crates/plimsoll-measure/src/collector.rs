@@ -319,6 +319,34 @@ mod tests {
     }
 
     #[test]
+    fn operations_that_are_abandoned_at_the_end_are_counted() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, SECOND);
+        let lane = &lanes[0];
+        // A call that timed out in the middle of the run is not one of them.
+        lane.note_abandoned_call(false, None);
+        lane.count_failed_at_end();
+        lane.note_lost_to_silence();
+        let progress = lane.progress();
+        assert!(!lane.is_server_silent());
+        assert_eq!(
+            (progress.abandoned(), progress.unanswered_since()),
+            (0, None)
+        );
+        lane.note_abandoned_call(true, Some(7));
+        assert!(lane.is_server_silent());
+        lane.count_failed_at_end();
+        lane.count_failed_at_end();
+        lane.finish();
+        assert_eq!(
+            (progress.abandoned(), progress.unanswered_since()),
+            (2, Some(7))
+        );
+        let totals = collector.finish().1;
+        assert_eq!((totals.abandoned, totals.unanswered_since), (2, Some(7)));
+    }
+
+    #[test]
     fn processor_time_belongs_to_its_window_and_adds_up() {
         let (window, lanes, mut collector) = bench(2);
         window.open(SECOND, 3 * SECOND);

@@ -290,6 +290,18 @@ mod tests {
     }
 
     #[test]
+    fn processor_time_is_per_sampled_operation() {
+        let sampled = OpTotals {
+            ops: 1000,
+            cpu_ns: 12_000,
+            cpu_samples: 4,
+            ..OpTotals::default()
+        };
+        assert_eq!(sampled.cpu_us_per_op(), Some(3.0));
+        assert_eq!(OpTotals::default().cpu_us_per_op(), None);
+    }
+
+    #[test]
     fn operations_in_flight_are_part_of_a_quantile() {
         let mut l = Latency::default();
         (1..=10).for_each(|v| l.record(v));

@@ -111,6 +111,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_row_is_that_of_the_totals() {
+        let mut totals = RankTotals {
+            ops: 3,
+            bytes: 50,
+            errors: 2,
+            ..RankTotals::default()
+        };
+        [10, 20, 30]
+            .into_iter()
+            .for_each(|v| totals.latency.record(v));
+        let row = RankRow::from(&totals);
+        assert_eq!((row.ops, row.bytes, row.errors), (3, 50, 2));
+        assert_eq!(row.quantiles_ns, [10, 20, 20, 30, 30, 30, 30]);
+        let of_window = OpTotals {
+            ops: 3,
+            bytes: 50,
+            errors: [("EIO".into(), 2)].into(),
+            service: totals.latency,
+            ..OpTotals::default()
+        };
+        assert_eq!(RankRow::from(&of_window), row);
+    }
+
     proptest! {
         #[test]
         fn seven_numbers_are_those_of_the_sorted_samples(

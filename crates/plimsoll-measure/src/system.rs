@@ -5,11 +5,12 @@
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use procfs::net::DeviceStatus;
 use procfs::process::{MountStat, MountStats};
-use procfs::{Current, CurrentSI, FromRead};
+use procfs::{Current, CurrentSI, DiskStat, FromRead};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 /// Bytes of a sector in `/proc/diskstats`, for every device.
@@ -387,7 +388,14 @@ fn ticks() -> Option<Ticks> {
 fn page_cache() -> Option<PageCacheUse> {
     let counters = procfs::vmstat().ok()?;
     let memory = procfs::Meminfo::current().ok()?;
-    let page = procfs::page_size();
+    page_cache_of(&counters, &memory, procfs::page_size())
+}
+
+fn page_cache_of(
+    counters: &HashMap<String, i64>,
+    memory: &procfs::Meminfo,
+    page: u64,
+) -> Option<PageCacheUse> {
     let counter = |name: &str| u64::try_from(*counters.get(name)?).ok();
     Some(PageCacheUse {
         // pgpgin and pgpgout are in KiB, the others in pages.
@@ -411,11 +419,15 @@ fn whole_disks() -> Option<BTreeSet<String>> {
 
 fn disks() -> Option<BTreeMap<String, DiskUse>> {
     let stats = procfs::diskstats().ok()?;
-    let whole = whole_disks();
+    Some(disks_of(stats, whole_disks().as_ref()))
+}
+
+/// Traffic of the devices of these names, or of all.
+fn disks_of(stats: Vec<DiskStat>, names: Option<&BTreeSet<String>>) -> BTreeMap<String, DiskUse> {
     let seconds = |ms: u64| ms as f64 / 1e3;
     let kept = stats
         .into_iter()
-        .filter(|d| whole.as_ref().is_none_or(|names| names.contains(&d.name)));
+        .filter(|d| names.is_none_or(|names| names.contains(&d.name)));
     let used = kept.map(|d| {
         let counters = DiskUse {
             reads: d.reads,
@@ -427,11 +439,14 @@ fn disks() -> Option<BTreeMap<String, DiskUse>> {
         };
         (d.name, counters)
     });
-    Some(used.collect())
+    used.collect()
 }
 
 fn networks() -> Option<BTreeMap<String, NetworkUse>> {
-    let stats = procfs::net::dev_status().ok()?;
+    Some(networks_of(procfs::net::dev_status().ok()?))
+}
+
+fn networks_of(stats: HashMap<String, DeviceStatus>) -> BTreeMap<String, NetworkUse> {
     let used = stats.into_iter().map(|(name, n)| {
         let counters = NetworkUse {
             received_bytes: n.recv_bytes,
@@ -442,7 +457,7 @@ fn networks() -> Option<BTreeMap<String, NetworkUse>> {
         };
         (name, counters)
     });
-    Some(used.collect())
+    used.collect()
 }
 
 fn nfs_mounts() -> Option<BTreeMap<String, NfsMountUse>> {
@@ -477,121 +492,4 @@ pub fn unescaped(escaped: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use procfs::FromBufRead;
-    use std::time::Duration;
-
-    #[test]
-    fn a_busy_process_is_seen() {
-        let before = Snapshot::take();
-        let begin = Instant::now();
-        let mut x = 0u64;
-        while begin.elapsed() < Duration::from_millis(150) {
-            x = std::hint::black_box(x + 1);
-        }
-        let used = before.until(&Snapshot::take_at_end());
-        assert!(used.seconds >= 0.15);
-        let process = used.process.expect("getrusage works everywhere");
-        assert!(process.cpu_s() > 0.02, "{process:?}");
-        assert!(process.max_rss_bytes > 1 << 20);
-        if let Some(machine) = used.machine {
-            assert!(machine.busy_share > 0.0 && machine.busy_share <= 1.0 + 1e-9);
-        }
-    }
-
-    #[test]
-    fn shares_of_the_machine_are_of_all_ticks() {
-        let ticks = |user, system, idle, iowait, steal| Ticks {
-            cpus: 2,
-            user,
-            system,
-            idle,
-            iowait,
-            steal,
-        };
-        let used = ticks(30, 20, 110, 25, 15)
-            .since(&ticks(10, 10, 50, 20, 10))
-            .unwrap();
-        let shares = [
-            used.busy_share,
-            used.user_share,
-            used.iowait_share,
-            used.steal_share,
-        ];
-        assert_eq!(shares, [0.3, 0.2, 0.05, 0.05]);
-        assert_eq!(ticks(1, 1, 1, 1, 1).since(&ticks(1, 1, 1, 1, 1)), None);
-    }
-
-    #[test]
-    fn idle_devices_are_left_out_and_new_ones_begin_at_zero() {
-        let disk = |reads, busy_s| DiskUse {
-            reads,
-            busy_s,
-            ..DiskUse::default()
-        };
-        let before = BTreeMap::from([("a".to_string(), disk(5, 1.0)), ("b".into(), disk(7, 1.0))]);
-        let later = BTreeMap::from([
-            ("a".to_string(), disk(5, 1.0)),
-            ("b".into(), disk(9, 1.5)),
-            ("c".into(), disk(2, 0.5)),
-        ]);
-        let used = used(&Some(before), &Some(later), DiskUse::since).unwrap();
-        assert_eq!(
-            used,
-            BTreeMap::from([("b".to_string(), disk(2, 0.5)), ("c".into(), disk(2, 0.5))])
-        );
-        assert_eq!(super::used(&None, &Some(used), DiskUse::since), None);
-    }
-
-    /// As Linux 6.1 writes it.
-    const MOUNTSTATS: &str = "\
-device proc mounted on /proc with fstype proc
-device host:/a mounted on /mnt/my\\040share with fstype nfs4 statvers=1.1
-\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,hard,proto=tcp,sec=sys,local_lock=none
-\tage:\t127
-\timpl_id:\tname='',domain='',date='0,0'
-\tcaps:\tcaps=0x3ffbffff,wtmult=512,dtsize=1048576,bsize=0,namlen=255
-\tnfsv4:\tbm0=0xfdffafff,bm1=0xf9be3e,bm2=0x60800,acl=0x3,sessions,pnfs=not configured
-\tsec:\tflavor=1,pseudoflavor=1
-\tevents:\t5 26 0 0 4 8 37 2048 0 4 0 512 0 6 8 1 0 4 0 2044 0 0 0 0 0 0 0
-\tbytes:\t8388608 2097152 4096 0 1052672 2097152 257 512
-\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
-\txprt:\ttcp 0 0 2 0 0 31 31 0 31 0 2 0 0
-\tper-op statistics
-\t        NULL: 1 1 0 44 24 0 0 0 0
-\t        READ: 2 2 0 480 1052864 0 3 3 0
-
-device tmpfs mounted on /dev/shm with fstype tmpfs
-";
-
-    #[test]
-    fn bytes_from_and_to_the_server_are_those_of_nfs_mounts() {
-        let MountStats(mounts) = MountStats::from_buf_read(MOUNTSTATS.as_bytes()).unwrap();
-        let used = NfsMountUse {
-            read_bytes: 1_052_672,
-            written_bytes: 2_097_152,
-        };
-        let expected = BTreeMap::from([("/mnt/my share".to_owned(), used)]);
-        assert_eq!(traffic(mounts), expected);
-        assert_eq!(unescaped(r"/a\134b\011c\012d"), "/a\\b\tc\nd");
-        assert_eq!(unescaped(r"/a\134040"), r"/a\040");
-    }
-
-    #[test]
-    fn bytes_from_the_storage_add_up_where_all_are_known() {
-        let of = |storage_read_bytes| ProcessUse {
-            storage_read_bytes,
-            max_rss_bytes: 7,
-            user_s: 1.0,
-            ..ProcessUse::default()
-        };
-        let mut sum = of(Some(5));
-        sum.add(&of(Some(6)));
-        assert_eq!((sum.storage_read_bytes, sum.user_s), (Some(11), 2.0));
-        assert_eq!(sum.max_rss_bytes, 7);
-        assert_eq!(of(Some(9)).since(&of(Some(4))).storage_read_bytes, Some(5));
-        sum.add(&of(None));
-        assert_eq!(sum.storage_read_bytes, None);
-    }
-}
+mod tests;

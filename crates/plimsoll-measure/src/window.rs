@@ -135,6 +135,18 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
+    #[test]
+    fn lanes_see_that_a_window_has_changed() {
+        let window = WindowState::new(1);
+        let before = window.epoch();
+        window.open(10, 20);
+        let open = window.epoch();
+        window.close(15);
+        let closed = window.epoch();
+        assert!(before != open && open != closed && closed != before);
+        assert_eq!(window.bounds().end, 15);
+    }
+
     /// Each window has an end that follows from its start, and a start that follows from its number.
     #[test]
     fn bounds_are_never_those_of_two_windows() {

@@ -190,6 +190,24 @@ fn invalid_points_are_kept_but_count_for_nothing() {
     assert!((ort - 2.5 / 3.0).abs() < 1e-12);
 }
 
+/// The area over the throughput is not defined beyond the peak; over the load it is.
+#[test]
+fn beyond_the_peak_only_the_newer_rule_has_a_figure() {
+    let points = vec![
+        point(1.0, 100.0, 1.0),
+        point(2.0, 200.0, 1.0),
+        point(3.0, 150.0, 4.0),
+    ];
+    let curve = Curve::new(points).unwrap();
+    let error = CurveError::NotIncreasing {
+        index: 2,
+        before: 200.0,
+        value: 150.0,
+    };
+    assert_eq!(curve.overall_response_time(Rule::Sfs2008), Err(error));
+    assert_eq!(curve.overall_response_time(Rule::Sfs2014), Ok(1.75));
+}
+
 #[test]
 fn too_few_valid_points_are_an_error() {
     let none = Curve::new(vec![]).unwrap();
@@ -445,12 +463,17 @@ proptest! {
     }
 
     #[test]
-    fn the_knee_knows_no_units(c in any_curve(), x in 0.01f64..100.0, y in 0.01f64..100.0) {
+    fn the_knee_knows_no_units(
+        c in any_curve(),
+        x in 0.01f64..100.0,
+        y in 0.01f64..100.0,
+        idle_ms in 0.0f64..100.0,
+    ) {
         let position = |c: &Curve| {
             let knee = c.knee()?.load;
             c.points().iter().position(|p| p.load == knee)
         };
-        let scaled = changed(&c, |p| { p.load *= x; p.latency_ms *= y; });
+        let scaled = changed(&c, |p| { p.load *= x; p.latency_ms = p.latency_ms * y + idle_ms; });
         prop_assert_eq!(position(&c), position(&scaled));
     }
 

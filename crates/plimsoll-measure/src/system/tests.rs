@@ -1,0 +1,233 @@
+use super::*;
+use procfs::FromBufRead;
+use std::time::Duration;
+
+#[test]
+fn a_busy_process_is_seen() {
+    let before = Snapshot::take();
+    let begin = Instant::now();
+    let mut x = 0u64;
+    while begin.elapsed() < Duration::from_millis(150) {
+        x = std::hint::black_box(x + 1);
+    }
+    let used = before.until(&Snapshot::take_at_end());
+    assert!(used.seconds >= 0.15);
+    let process = used.process.expect("getrusage works everywhere");
+    assert!(process.cpu_s() > 0.02, "{process:?}");
+    // All threads of this process on all processors, and what a tick may add.
+    let processors = std::thread::available_parallelism().unwrap().get() as f64;
+    assert!(
+        process.cpu_s() <= (used.seconds + 0.1) * processors,
+        "{process:?}"
+    );
+    assert!(process.max_rss_bytes > 1 << 20);
+    if let Some(machine) = used.machine {
+        assert!(machine.busy_share > 0.0 && machine.busy_share <= 1.0 + 1e-9);
+    }
+}
+
+#[test]
+fn shares_of_the_machine_are_of_all_ticks() {
+    let ticks = |user, system, idle, iowait, steal| Ticks {
+        cpus: 2,
+        user,
+        system,
+        idle,
+        iowait,
+        steal,
+    };
+    let used = ticks(30, 20, 110, 25, 15)
+        .since(&ticks(10, 10, 50, 20, 10))
+        .unwrap();
+    let shares = [
+        used.busy_share,
+        used.user_share,
+        used.iowait_share,
+        used.steal_share,
+    ];
+    assert_eq!(shares, [0.3, 0.2, 0.05, 0.05]);
+    assert_eq!(ticks(1, 1, 1, 1, 1).since(&ticks(1, 1, 1, 1, 1)), None);
+}
+
+#[test]
+fn idle_devices_are_left_out_and_new_ones_begin_at_zero() {
+    let disk = |reads, busy_s| DiskUse {
+        reads,
+        busy_s,
+        ..DiskUse::default()
+    };
+    let before = BTreeMap::from([("a".to_string(), disk(5, 1.0)), ("b".into(), disk(7, 1.0))]);
+    let later = BTreeMap::from([
+        ("a".to_string(), disk(5, 1.0)),
+        ("b".into(), disk(9, 1.5)),
+        ("c".into(), disk(2, 0.5)),
+    ]);
+    let used = used(&Some(before), &Some(later), DiskUse::since).unwrap();
+    assert_eq!(
+        used,
+        BTreeMap::from([("b".to_string(), disk(2, 0.5)), ("c".into(), disk(2, 0.5))])
+    );
+    assert_eq!(super::used(&None, &Some(used), DiskUse::since), None);
+}
+
+/// As Linux 6.1 writes it.
+const MOUNTSTATS: &str = "\
+device proc mounted on /proc with fstype proc
+device host:/a mounted on /mnt/my\\040share with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,hard,proto=tcp,sec=sys,local_lock=none
+\tage:\t127
+\timpl_id:\tname='',domain='',date='0,0'
+\tcaps:\tcaps=0x3ffbffff,wtmult=512,dtsize=1048576,bsize=0,namlen=255
+\tnfsv4:\tbm0=0xfdffafff,bm1=0xf9be3e,bm2=0x60800,acl=0x3,sessions,pnfs=not configured
+\tsec:\tflavor=1,pseudoflavor=1
+\tevents:\t5 26 0 0 4 8 37 2048 0 4 0 512 0 6 8 1 0 4 0 2044 0 0 0 0 0 0 0
+\tbytes:\t8388608 2097152 4096 0 1052672 2097152 257 512
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\txprt:\ttcp 0 0 2 0 0 31 31 0 31 0 2 0 0
+\tper-op statistics
+\t        NULL: 1 1 0 44 24 0 0 0 0
+\t        READ: 2 2 0 480 1052864 0 3 3 0
+
+device tmpfs mounted on /dev/shm with fstype tmpfs
+";
+
+#[test]
+fn bytes_from_and_to_the_server_are_those_of_nfs_mounts() {
+    let MountStats(mounts) = MountStats::from_buf_read(MOUNTSTATS.as_bytes()).unwrap();
+    let used = NfsMountUse {
+        read_bytes: 1_052_672,
+        written_bytes: 2_097_152,
+    };
+    let expected = BTreeMap::from([("/mnt/my share".to_owned(), used)]);
+    assert_eq!(traffic(mounts), expected);
+    assert_eq!(unescaped(r"/a\134b\011c\012d"), "/a\\b\tc\nd");
+    assert_eq!(unescaped(r"/a\134040"), r"/a\040");
+}
+
+#[test]
+fn bytes_from_the_storage_add_up_where_all_are_known() {
+    let of = |storage_read_bytes| ProcessUse {
+        storage_read_bytes,
+        max_rss_bytes: 7,
+        user_s: 1.0,
+        ..ProcessUse::default()
+    };
+    let mut sum = of(Some(5));
+    sum.add(&of(Some(6)));
+    assert_eq!((sum.storage_read_bytes, sum.user_s), (Some(11), 2.0));
+    assert_eq!(sum.max_rss_bytes, 7);
+    assert_eq!(of(Some(9)).since(&of(Some(4))).storage_read_bytes, Some(5));
+    sum.add(&of(None));
+    assert_eq!(sum.storage_read_bytes, None);
+}
+
+#[test]
+fn what_a_process_used_is_the_difference_of_its_counters() {
+    let of = |n: u64| ProcessUse {
+        user_s: 8.0 * n as f64,
+        system_s: 16.0 * n as f64,
+        max_rss_bytes: 100 * n,
+        minor_faults: 3 * n,
+        major_faults: 5 * n,
+        voluntary_switches: 7 * n,
+        involuntary_switches: 11 * n,
+        storage_read_bytes: Some(13 * n),
+    };
+    let expected = ProcessUse {
+        max_rss_bytes: 500,
+        ..of(3)
+    };
+    assert_eq!(of(5).since(&of(2)), expected);
+    let mut sum = of(5);
+    sum.add(&of(2));
+    assert_eq!(
+        (sum.user_s, sum.system_s, sum.cpu_s()),
+        (56.0, 112.0, 168.0)
+    );
+}
+
+/// The figures that are used of these files, as Linux 6.1 writes them.
+const VMSTAT: &str = "pgpgin 1000\npgpgout 2000\nnr_dirtied 30\nnr_written 20\nnr_dirty 3\n";
+const MEMINFO: &str = "MemTotal: 1000 kB\nMemFree: 500 kB\nBuffers: 1 kB\nCached: 300 kB\nSwapCached: 0 kB\n\
+        Active: 1 kB\nInactive: 1 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\nDirty: 12 kB\nWriteback: 0 kB\nMapped: 1 kB\n\
+        Slab: 1 kB\nCommitted_AS: 1 kB\nVmallocTotal: 1 kB\nVmallocUsed: 1 kB\nVmallocChunk: 0 kB\n";
+const DISKSTATS: &str = "   8       0 sda 10 1 200 3000 20 2 400 5000 1 6000 8000 0 0 0 0\n   8       1 sda1 9 1 199 2999 20 2 400 5000 0 6000 7999 0 0 0 0\n";
+const NET_DEV: &str = "Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+  eth0:    1000      10    1    2    0     0          0         0     2000      20    4    8    0     0       0          0
+";
+
+#[test]
+fn the_page_cache_is_counted_in_bytes() {
+    let counters = procfs::VmStat::from_buf_read(VMSTAT.as_bytes()).unwrap().0;
+    let memory = procfs::Meminfo::from_buf_read(MEMINFO.as_bytes()).unwrap();
+    let used = page_cache_of(&counters, &memory, 4096).unwrap();
+    let expected = PageCacheUse {
+        read_in_bytes: 1000 << 10,
+        written_out_bytes: 2000 << 10,
+        dirtied_bytes: 30 << 12,
+        written_back_bytes: 20 << 12,
+        cached_bytes: 300 << 10,
+        dirty_bytes: 12 << 10,
+    };
+    assert_eq!(used, expected);
+    let later = PageCacheUse {
+        read_in_bytes: used.read_in_bytes + 1,
+        written_out_bytes: used.written_out_bytes + 2,
+        dirtied_bytes: used.dirtied_bytes + 3,
+        written_back_bytes: used.written_back_bytes + 4,
+        ..used.clone()
+    };
+    let expected = PageCacheUse {
+        read_in_bytes: 1,
+        written_out_bytes: 2,
+        dirtied_bytes: 3,
+        written_back_bytes: 4,
+        ..used
+    };
+    assert_eq!(later.since(&used), expected);
+}
+
+#[test]
+fn disks_are_whole_devices_in_bytes_and_seconds() {
+    let stats = || {
+        procfs::DiskStats::from_buf_read(DISKSTATS.as_bytes())
+            .unwrap()
+            .0
+    };
+    let expected = DiskUse {
+        reads: 10,
+        writes: 20,
+        read_bytes: 200 * 512,
+        written_bytes: 400 * 512,
+        busy_s: 6.0,
+        io_s: 8.0,
+    };
+    let names = BTreeSet::from(["sda".to_owned()]);
+    let disks = disks_of(stats(), Some(&names));
+    assert_eq!(disks, BTreeMap::from([("sda".to_owned(), expected)]));
+    assert_eq!(disks_of(stats(), None).len(), 2);
+}
+
+#[test]
+fn networks_are_counted_in_bytes_packets_and_errors() {
+    let status = procfs::net::InterfaceDeviceStatus::from_buf_read(NET_DEV.as_bytes());
+    let expected = NetworkUse {
+        received_bytes: 1000,
+        received_packets: 10,
+        sent_bytes: 2000,
+        sent_packets: 20,
+        errors: 15,
+    };
+    let used = networks_of(status.unwrap().0);
+    assert_eq!(
+        used,
+        BTreeMap::from([("eth0".to_owned(), expected.clone())])
+    );
+    assert_eq!(expected.since(&expected), None);
+    let errors = NetworkUse {
+        errors: 16,
+        ..expected.clone()
+    };
+    assert_eq!(errors.since(&expected).unwrap().errors, 1);
+}
