@@ -53,7 +53,7 @@ impl Deadline {
     }
 
     /// Whether no lane is notified.
-    #[cfg(all(test, feature = "loom"))]
+    #[cfg(test)]
     pub(crate) fn has_no_lanes(&self) -> bool {
         self.lanes().is_empty()
     }
@@ -64,5 +64,35 @@ impl Deadline {
 
     fn lanes(&self) -> MutexGuard<'_, Vec<Arc<LaneWaker>>> {
         lock(&self.lanes)
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+    use crate::{Lane, LaneKind};
+    use plimsoll_measure::Clock;
+
+    #[test]
+    fn a_lane_that_is_gone_is_notified_no_more() {
+        let deadline = Arc::new(Deadline::default());
+        let lane = || Lane::new(LaneKind::Virtual, Clock::simulated(), deadline.clone());
+        let (one, other) = (lane(), lane());
+        drop(one);
+        assert!(!deadline.has_no_lanes());
+        drop(other);
+        assert!(deadline.has_no_lanes());
+    }
+
+    #[test]
+    fn of_two_deadlines_the_earlier_holds_until_it_is_cleared() {
+        let deadline = Deadline::default();
+        assert_eq!(deadline.at(), Nanos::MAX);
+        [30, 10, 20]
+            .into_iter()
+            .for_each(|at| deadline.bring_forward(at));
+        assert_eq!(deadline.at(), 10);
+        deadline.clear();
+        assert_eq!(deadline.at(), Nanos::MAX);
     }
 }

@@ -70,6 +70,31 @@ fn a_background_task_of_the_last_worker_is_dropped_with_it() {
     );
 }
 
+/// Background tasks end before the worker, one after the other and two at once.
+#[test]
+fn a_background_task_that_ends_is_no_worker() {
+    let (lane, _) = lane(LaneKind::Virtual);
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let ended = log.clone();
+    let background = |n: u32, due: u64| -> Task<'static> {
+        let (handle, log) = (lane.clone(), log.clone());
+        Box::pin(async move {
+            handle.uncancellable_sleep_until(due).await;
+            log.borrow_mut().push((n, handle.now()));
+        })
+    };
+    let worker: Task<'_> = Box::pin(async {
+        lane.spawn_background(background(1, 5));
+        lane.uncancellable_sleep_until(10).await;
+        lane.spawn_background(background(2, 30));
+        lane.spawn_background(background(3, 20));
+        lane.uncancellable_sleep_until(40).await;
+        ended.borrow_mut().push((0, lane.now()));
+    });
+    lane.run(vec![worker]).unwrap();
+    assert_eq!(*log.borrow(), [(1, 5), (3, 20), (2, 30), (0, 40)]);
+}
+
 #[test]
 fn workers_that_wait_for_nothing_are_a_deadlock_in_virtual_time() {
     let (lane, _) = lane(LaneKind::Virtual);
