@@ -312,6 +312,9 @@ fn a_published_fit_is_reproduced() {
     assert_eq!(format!("{least:.1} {most:.1}"), "-81.7 111.1");
     let squares: f64 = fit.residuals.iter().map(|r| r * r).sum();
     assert_eq!(format!("{:.1}", (squares / 4.0).sqrt()), "82.8");
+    let mean = measured.iter().map(|(_, x)| x).sum::<f64>() / 7.0;
+    let spread: f64 = measured.iter().map(|(_, x)| (x - mean).powi(2)).sum();
+    assert!((fit.r_squared - (1.0 - squares / spread)).abs() < 1e-12);
     assert_eq!(format!("{:.2}", fit.peak_load().unwrap()), "96.52");
 }
 

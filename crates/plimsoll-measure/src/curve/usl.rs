@@ -342,3 +342,39 @@ fn solve(mut a: Matrix, mut b: Vector, size: usize) -> Option<Vector> {
     }
     x.iter().all(|v| v.is_finite()).then_some(x)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equations_are_solved_whatever_their_order() {
+        // x + 2y + 3z = 14, 2x + y − z = 1, −x + 4y + 2z = 13: 1, 2 and 3.
+        let (a, b) = (
+            [[1.0, 2.0, 3.0], [2.0, 1.0, -1.0], [-1.0, 4.0, 2.0]],
+            [14.0, 1.0, 13.0],
+        );
+        for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0], [2, 1, 0]] {
+            let solved = solve(order.map(|i| a[i]), order.map(|i| b[i]), 3).unwrap();
+            for (value, expected) in solved.into_iter().zip([1.0, 2.0, 3.0]) {
+                assert!((value - expected).abs() < 1e-12, "{solved:?}");
+            }
+        }
+        // The first place is zero, and only two of three are equations.
+        let some = solve(
+            [[0.0, 4.0, 9.0], [2.0, 6.0, 9.0], [9.0; 3]],
+            [8.0, 18.0, 9.0],
+            2,
+        );
+        assert_eq!(some.unwrap()[..2], [3.0, 2.0]);
+    }
+
+    #[test]
+    fn equations_without_a_solution_have_none() {
+        let of = |first: f64| solve([[first, 2.0, 0.0], [1.0, 2.0, 0.0], [0.0; 3]], [1.0; 3], 2);
+        assert_eq!(of(1.0), None, "the same twice");
+        assert_eq!(of(f64::INFINITY), None);
+        assert_eq!(of(f64::NAN), None);
+        assert!(of(3.0).is_some());
+    }
+}
