@@ -263,6 +263,22 @@ fn what_makes_no_sense_is_shown_at_its_place() {
 }
 
 #[test]
+fn names_have_a_length_and_letters() {
+    let longest = "n".repeat(64);
+    for name in ["a", "A-b_9", &longest] {
+        let text = changed("looker", name);
+        assert!(try_plan(&text, |_| ()).is_ok(), "{name}");
+    }
+    for name in ["", "a b", "a/b", "ä", &format!("{longest}n")] {
+        let all = findings(&refusal(&changed("looker", name)));
+        assert_eq!(
+            all,
+            ["11:8 a name has 1 to 64 letters, digits, `-` and `_`"]
+        );
+    }
+}
+
+#[test]
 fn two_components_of_one_name_are_shown_both() {
     let second = &SMALL[SMALL.find("[[component]]").unwrap()..];
     let all = refusal(&format!("{SMALL}\n{second}")).render(false, 100);

@@ -300,6 +300,44 @@ fn lines_out_of_order_are_named() {
 }
 
 #[test]
+fn a_value_that_is_not_a_number_is_shown_with_its_key() {
+    for key in [
+        "Percent Custom2",
+        "Read elem 0 xfer min size",
+        "Write elem 1 xfer max size",
+        "Read elem 2 percent",
+        "File size elem 3 min size",
+        "File size elem 3 percent",
+        "Percent compress",
+    ] {
+        for value in ["much", "nan", "inf"] {
+            let refused = netmist::parse(&with(key, 0, value), "x").err().unwrap();
+            let [finding] = &refused.findings()[..] else {
+                panic!("{key}: {refused}")
+            };
+            let message = format!("`{key}` must be a number, is `{value}`");
+            assert_eq!(finding.message, message);
+            assert_eq!(finding.column as usize, key.len() + 2);
+        }
+    }
+}
+
+#[test]
+fn only_transfers_are_written_with_and_without_xfer() {
+    let renamed = |key: &str, other: &str| SAMPLE.replace(key, other);
+    let longer = renamed("Read elem 0 percent", "Read elem 0 xfer percent");
+    let shorter = renamed("Write elem 0 xfer min size", "Write elem 0 min size");
+    for text in [longer, shorter] {
+        assert!(text != SAMPLE && netmist::parse(&text, "x").is_ok());
+    }
+    let files = renamed(
+        "File size elem 0 min size",
+        "File size elem 0 xfer min size",
+    );
+    assert!(files != SAMPLE && netmist::parse(&files, "x").is_err());
+}
+
+#[test]
 fn a_file_that_was_cut_says_where() {
     let lines: Vec<&str> = SAMPLE.lines().collect();
     for keep in [5, 40, 100, 170, lines.len() - 1] {

@@ -292,6 +292,27 @@ fn settings_change_keys_and_are_told() {
 }
 
 #[test]
+fn a_plan_has_the_seed_of_the_command_line() {
+    assert_eq!(plan(SMALL, |_| ()).seed, 1);
+    assert_eq!(plan(SMALL, |o| o.seed = Some(7)).seed, 7);
+}
+
+/// Operations have the names of their components where there are several.
+#[test]
+fn rows_are_named_by_operation_and_component() {
+    let rows =
+        |plan: Plan| -> Vec<String> { plan.operations.into_iter().map(|row| row.name).collect() };
+    assert_eq!(rows(plan(SMALL, |_| ())), ["stat", "prepare", "start"]);
+    let (_, component) = SMALL.split_once("[[component]]").unwrap();
+    let second = component.replace("looker", "other");
+    let two = format!("{SMALL}\n[[component]]{second}");
+    let components = ["looker", "other"];
+    let names =
+        components.map(|name| ["stat", "prepare", "start"].map(|row| format!("{name}/{row}")));
+    assert_eq!(rows(plan(&two, |_| ())), names.concat());
+}
+
+#[test]
 fn contents_are_the_workloads_unless_asked_for_otherwise() {
     let text = SMALL.replace(
         "[run]",
