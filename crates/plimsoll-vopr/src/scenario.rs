@@ -52,6 +52,35 @@ pub enum DisturbanceKind {
 /// Time after the planned end at which a run on a silent target is interrupted, in microseconds.
 const SILENCE_LIMIT_US: u64 = 20_000_000;
 
+/// Time from the begin of the processes in which a run is mostly being prepared, in microseconds.
+const PREPARATION_US: u64 = 100_000;
+
+/// What may be drawn for a scenario.
+#[derive(Debug, Clone, Copy)]
+enum DrawnKind {
+    Interrupt,
+    /// Of any rank.
+    Kill,
+    /// Of a rank other than 0, which the others outlive.
+    KillBelow,
+    Stop,
+    Cut,
+    ClockJump,
+}
+
+impl DrawnKind {
+    /// One rank has no connections, and no other rank to outlive it.
+    const OF_ONE_RANK: [Self; 3] = [Self::Interrupt, Self::Stop, Self::ClockJump];
+    const OF_SEVERAL_RANKS: [Self; 6] = [
+        Self::Interrupt,
+        Self::Kill,
+        Self::KillBelow,
+        Self::Stop,
+        Self::Cut,
+        Self::ClockJump,
+    ];
+}
+
 /// A workload, the ranks that run it, and what happens to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
@@ -119,14 +148,7 @@ impl Scenario {
             disturbances: vec![],
         };
         if disturbed {
-            let allowed: Vec<u32> = (0..5).filter(|_| rng.random_bool(0.5)).collect();
-            let count = rng.random_range(1..4);
-            for _ in 0..count {
-                if let Some(kind) = scenario.disturbance(&allowed, &mut rng) {
-                    let at_us = rng.random_range(0..scenario.planned_us() * 5 / 4);
-                    scenario.disturbances.push(Disturbance { at_us, kind });
-                }
-            }
+            scenario.disturb(&mut rng);
         }
         if rng.random_bool(0.5) {
             let files = FilesSpec::draw(&mut rng, scenario.planned_us());
@@ -165,30 +187,53 @@ impl Scenario {
         scenario
     }
 
-    fn disturbance(
-        &self,
-        allowed: &[u32],
-        rng: &mut Xoshiro256PlusPlus,
-    ) -> Option<DisturbanceKind> {
+    /// Draws what happens to the processes, and when. In one half of the scenarios all of it is of one kind, since many
+    /// rules say how a run ends only if nothing else happens to it.
+    fn disturb(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        let possible: &[DrawnKind] = match self.ranks {
+            1 => &DrawnKind::OF_ONE_RANK,
+            _ => &DrawnKind::OF_SEVERAL_RANKS,
+        };
+        let allowed = match rng.random_bool(0.5) {
+            true => vec![possible[rng.random_range(0..possible.len())]],
+            false => {
+                let mut allowed = possible.to_vec();
+                allowed.retain(|_| rng.random_bool(0.5));
+                allowed
+            }
+        };
         if allowed.is_empty() {
-            return None;
+            return;
         }
+        for _ in 0..rng.random_range(1..4) {
+            let kind = self.disturbance(allowed[rng.random_range(0..allowed.len())], rng);
+            // The preparation of a run is short, and what happens in it is handled by code of its own.
+            let end_us = match rng.random_bool(0.2) {
+                true => PREPARATION_US,
+                false => self.planned_us() * 5 / 4,
+            };
+            let at_us = rng.random_range(0..end_us);
+            self.disturbances.push(Disturbance { at_us, kind });
+        }
+    }
+
+    fn disturbance(&self, kind: DrawnKind, rng: &mut Xoshiro256PlusPlus) -> DisturbanceKind {
         let rank = rng.random_range(0..self.ranks);
         let below = rank.max(1);
-        Some(match allowed[rng.random_range(0..allowed.len())] {
-            0 => DisturbanceKind::Interrupt { rank },
-            1 if self.ranks > 1 => DisturbanceKind::Kill { rank },
-            2 => DisturbanceKind::Stop {
+        match kind {
+            DrawnKind::Interrupt => DisturbanceKind::Interrupt { rank },
+            DrawnKind::Kill => DisturbanceKind::Kill { rank },
+            DrawnKind::KillBelow => DisturbanceKind::Kill { rank: below },
+            DrawnKind::Stop => DisturbanceKind::Stop {
                 rank,
                 for_ms: rng.random_range(1..2_000),
             },
-            3 if self.ranks > 1 => DisturbanceKind::Cut { rank: below },
-            4 => DisturbanceKind::ClockJump {
+            DrawnKind::Cut => DisturbanceKind::Cut { rank: below },
+            DrawnKind::ClockJump => DisturbanceKind::ClockJump {
                 rank,
                 seconds: rng.random_range(-100_000..100_000),
             },
-            _ => return None,
-        })
+        }
     }
 
     /// Warm-up and window, in microseconds; of a pattern, what its operations take at least.
