@@ -4,7 +4,7 @@ use crate::execution::Execution;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, Step};
-use crate::{ends, files, pattern, results};
+use crate::{ends, files, pattern, results, sessions};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
@@ -12,13 +12,13 @@ use plimsoll_runtime::SimulationEnd;
 
 /// Nanoseconds by which operations of a null target may take longer than its latency: turns of other threads of
 /// the simulation, and of other workers of the lane.
-const MAX_LATENESS_NS: u64 = 500_000;
+pub(crate) const MAX_LATENESS_NS: u64 = 500_000;
 
 /// Calls of the target that an operation of a mix makes at most, with its preparation.
 const CALLS_OF_MIX: u64 = 5;
 
 /// The length of a delay of a workload.
-const DELAY_NS: u64 = 3_000_000;
+pub(crate) const DELAY_NS: u64 = 3_000_000;
 
 /// Checks an execution.
 ///
@@ -44,6 +44,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     if let Some(spec) = &scenario.files {
         files::check(scenario, spec, execution)?;
     }
+    sessions::check(scenario, execution)?;
     let Some(root) = &execution.ranks[0] else {
         return Ok(());
     };
@@ -225,8 +226,10 @@ fn check_utilisation(
     if scenario.files.is_some() {
         return Ok(());
     }
-    // Workers that create and delete may wait for files, and a limit may end some before the others.
-    if !scenario.is_calm() || threads.has(Step::Replace) || threads.ops.is_some() {
+    // Workers wait for files where there are fewer than workers, or where some are created and deleted, and a limit may
+    // end some workers before the others.
+    let may_wait = threads.files < threads.workers() || threads.has(Step::Replace);
+    if !scenario.is_calm() || may_wait || threads.ops.is_some() {
         return Ok(());
     }
     let Some(window) = outcome.windows.last() else {

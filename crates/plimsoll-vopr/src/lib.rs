@@ -16,6 +16,7 @@ mod files;
 mod pattern;
 mod results;
 mod scenario;
+mod sessions;
 mod shrink;
 mod violation;
 mod workload;

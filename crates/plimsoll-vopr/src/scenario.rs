@@ -147,6 +147,10 @@ impl Scenario {
             writes_results: false,
             disturbances: vec![],
         };
+        if let Load::Threads(threads) = &mut scenario.workload.load {
+            // Each rank has files of its own where some are created and deleted, and refuses to have none.
+            threads.files = threads.files.max(scenario.ranks.into());
+        }
         if disturbed {
             scenario.disturb(&mut rng);
         }

@@ -152,7 +152,11 @@ impl WorkloadSpec {
             false => (0, vec![]),
         };
         let threads = ThreadsSpec {
-            files: rng.random_range(40..400),
+            // Few, so that workers wait for each other, or as many as seldom make them wait.
+            files: match rng.random_bool(0.3) {
+                true => rng.random_range(1..=20),
+                false => rng.random_range(40..400),
+            },
             threads: [first, second],
             ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
         };
@@ -172,7 +176,7 @@ impl WorkloadSpec {
         match &self.load {
             Load::Mix(mix) => mix.load * mix.processes,
             Load::Pattern(pattern) => u64::from(pattern.ranks),
-            Load::Threads(threads) => threads.threads.iter().map(|(n, _)| u64::from(*n)).sum(),
+            Load::Threads(threads) => threads.workers(),
         }
     }
 
@@ -218,6 +222,12 @@ impl ThreadsSpec {
     #[must_use]
     pub fn has(&self, step: Step) -> bool {
         self.threads.iter().any(|(_, steps)| steps.contains(&step))
+    }
+
+    /// Number of workers.
+    #[must_use]
+    pub fn workers(&self) -> u64 {
+        self.threads.iter().map(|(n, _)| u64::from(*n)).sum()
     }
 
     fn text(&self) -> String {

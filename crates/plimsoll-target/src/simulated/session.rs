@@ -17,6 +17,7 @@ use std::time::Duration;
 
 pub(crate) struct SimulatedSession {
     shared: Arc<Shared>,
+    number: u64,
     root: Vec<u8>,
     lane: Lane,
     content: WriteData,
@@ -38,8 +39,10 @@ impl SimulatedSession {
         spec: &SessionSpec,
         limit: Option<Duration>,
     ) -> Result<Self, OpError> {
+        let number = lock(&shared.store).next_session();
         Ok(Self {
             shared,
+            number,
             root,
             lane: lane.clone(),
             content: WriteData::new(&spec.content, spec.number)?,
@@ -97,6 +100,7 @@ impl SimulatedSession {
         let call = Call {
             kind,
             at_ns: Shared::now(),
+            session: self.number,
             of_load: self.of_load,
             error: done.as_ref().err().copied(),
             is_falsified: done.is_ok() && (fate.is_wrong || fate.is_lost),

@@ -48,6 +48,9 @@ pub struct Call {
     pub kind: CallKind,
     /// When it returned, in nanoseconds of the simulation.
     pub at_ns: u64,
+    /// The number of the session that made it, in the order in which sessions began, of all ranks. A worker of the load
+    /// has one session, which no other has.
+    pub session: u64,
     /// Whether a session of the load made it, not one that creates or removes files.
     pub of_load: bool,
     /// The error with which it failed.
@@ -76,6 +79,7 @@ pub(super) struct Store {
     contents: BTreeMap<u64, Vec<u8>>,
     next_inode: u64,
     used: u64,
+    sessions: u64,
     pub(super) calls: Vec<Call>,
     /// Paths that no caller may use.
     pub(super) strays: Vec<String>,
@@ -93,9 +97,16 @@ impl Store {
             contents: BTreeMap::new(),
             next_inode: 1,
             used: 0,
+            sessions: 0,
             calls: vec![],
             strays: vec![],
         }
+    }
+
+    /// The number of a session that begins.
+    pub(super) fn next_session(&mut self) -> u64 {
+        self.sessions += 1;
+        self.sessions - 1
     }
 
     fn happens(&mut self, millionths: u32) -> bool {

@@ -1,0 +1,283 @@
+//! What each worker of closed loops did, by the calls of its session: in the order of its program, and without a pause
+//! that others do not explain.
+
+use crate::check::{DELAY_NS, MAX_LATENESS_NS};
+use crate::execution::{Execution, bounds};
+use crate::files::FilesSpec;
+use crate::scenario::Scenario;
+use crate::violation::{Violation, must};
+use crate::workload::{Load, Step, ThreadsSpec};
+use plimsoll_target::simulated::{Call, CallKind};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Calls of the load by the number of their session, each in its order.
+type Sessions<'a> = BTreeMap<u64, Vec<&'a Call>>;
+
+/// Checks the calls of the workers of closed loops, if the target keeps files.
+pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
+    let Load::Threads(threads) = &scenario.workload.load else {
+        return Ok(());
+    };
+    let (Some(spec), Some(end)) = (&scenario.files, &execution.files) else {
+        return Ok(());
+    };
+    // The verification of contents makes calls of its own.
+    if spec.verifies {
+        return Ok(());
+    }
+    let mut sessions = Sessions::new();
+    for call in end.calls.iter().filter(|call| call.of_load) {
+        sessions.entry(call.session).or_default().push(call);
+    }
+    check_order(threads, spec, &sessions)?;
+    check_pauses(scenario, spec, execution, threads, &sessions)
+}
+
+/// A call at a position of a program.
+#[derive(Debug, Clone, Copy)]
+struct Position {
+    kind: CallKind,
+    /// Whether it may be left out.
+    is_optional: bool,
+    /// Whether it may follow itself.
+    repeats: bool,
+    /// Whether the worker has a file open before it.
+    has_open: bool,
+    /// How many positions further the program goes on if the call fails.
+    after_failure: usize,
+}
+
+impl Position {
+    fn once(kind: CallKind) -> Self {
+        Self {
+            kind,
+            is_optional: false,
+            repeats: false,
+            has_open: false,
+            after_failure: 1,
+        }
+    }
+
+    /// The call after which a file is open for as many further calls. They are left out if it fails.
+    fn opening(further: usize) -> Self {
+        Self {
+            after_failure: 1 + further,
+            ..Self::once(CallKind::Open)
+        }
+    }
+
+    fn on_open_file(kind: CallKind) -> Self {
+        Self {
+            has_open: true,
+            ..Self::once(kind)
+        }
+    }
+}
+
+/// The calls of the programs of a workload, as the steps are documented.
+struct Model<'a> {
+    threads: &'a ThreadsSpec,
+    /// Whether every file has all of its bytes at any time.
+    has_whole_files: bool,
+    /// Whether a file may be longer than a read, or a read shorter than the file.
+    has_more_reads: bool,
+    /// Whether all files may be open at a time, so that none is deleted.
+    may_keep_all: bool,
+}
+
+impl<'a> Model<'a> {
+    fn new(threads: &'a ThreadsSpec, spec: &FilesSpec) -> Self {
+        Self {
+            threads,
+            // A file that was just created is empty, and one whose write failed stays so.
+            has_whole_files: spec.is_sound() && !threads.has(Step::Replace),
+            has_more_reads: threads.has(Step::Append) || spec.faults.short_reads > 0,
+            // Four in five files exist in the beginning, each rank has a part of them, and each worker opens one and
+            // deletes one.
+            may_keep_all: threads.files < 8 * threads.workers(),
+        }
+    }
+
+    /// The positions of a step.
+    fn positions(&self, step: Step) -> Vec<Position> {
+        use CallKind::{Close, Read, Stat, Sync, Unlink, Write};
+        match step {
+            Step::Delay => vec![],
+            Step::Stat => vec![Position::once(Stat)],
+            // The read that finds the end is the last one.
+            Step::ReadWhole => {
+                let first = Position {
+                    after_failure: 2,
+                    ..Position::on_open_file(Read)
+                };
+                let further = Position {
+                    is_optional: !self.has_whole_files,
+                    repeats: self.has_more_reads,
+                    ..Position::on_open_file(Read)
+                };
+                let close = Position::on_open_file(Close);
+                vec![Position::opening(3), first, further, close]
+            }
+            Step::Replace => {
+                let delete = Position {
+                    is_optional: self.may_keep_all,
+                    ..Position::once(Unlink)
+                };
+                let on_file = [Write, Close].map(Position::on_open_file);
+                vec![delete, Position::opening(2), on_file[0], on_file[1]]
+            }
+            Step::Append => {
+                let on_file = [Write, Sync, Close].map(Position::on_open_file);
+                let mut all = vec![Position::opening(3)];
+                all.extend(on_file);
+                all
+            }
+        }
+    }
+
+    /// The programs of the kinds of threads that there are.
+    fn programs(&self) -> Vec<Vec<Position>> {
+        let kinds = self.threads.threads.iter().filter(|(n, _)| *n > 0);
+        let program = |steps: &[Step]| steps.iter().flat_map(|s| self.positions(*s)).collect();
+        kinds.map(|(_, steps)| program(steps)).collect()
+    }
+}
+
+/// How many of the calls follow a program that is executed over and over. A worker may end anywhere, and then closes
+/// the file that it has open.
+fn followed(program: &[Position], calls: &[&Call]) -> usize {
+    // Positions of the next call: several where one may be left out or follow itself.
+    let mut next = BTreeSet::from([0]);
+    for (number, call) in calls.iter().enumerate() {
+        let before = std::mem::take(&mut next);
+        for from in before.iter().copied() {
+            let mut at = from;
+            // Not more than once around, although a program of nothing but optional calls is never drawn.
+            for _ in program {
+                let position = program[at];
+                if position.kind == call.kind {
+                    let step = if call.error.is_some() {
+                        position.after_failure
+                    } else {
+                        1
+                    };
+                    next.insert((at + step) % program.len());
+                    if position.repeats && call.error.is_none() {
+                        next.insert(at);
+                    }
+                }
+                if !position.is_optional {
+                    break;
+                }
+                at = (at + 1) % program.len();
+            }
+        }
+        if next.is_empty() {
+            let is_last = number + 1 == calls.len() && call.kind == CallKind::Close;
+            let closes = is_last && before.iter().any(|at| program[*at].has_open);
+            return number + usize::from(closes);
+        }
+    }
+    calls.len()
+}
+
+/// The calls of each session follow a program of the workload. That holds whatever happens: a call that fails leaves
+/// out those that need its result, and a worker that is killed, interrupted or hung ends in the middle. Which session
+/// belongs to which thread is not known, so either program may fit.
+fn check_order(
+    threads: &ThreadsSpec,
+    spec: &FilesSpec,
+    sessions: &Sessions<'_>,
+) -> Result<(), Violation> {
+    let programs = Model::new(threads, spec).programs();
+    for (session, calls) in sessions {
+        let fits = programs.iter().map(|program| followed(program, calls));
+        let best = fits.max().unwrap_or(0);
+        let kinds = |range: Range<usize>| -> Vec<_> {
+            let calls = &calls[range.start..range.end.min(calls.len())];
+            calls.iter().map(|c| (c.kind, c.error)).collect()
+        };
+        must!(
+            "workers follow their program",
+            best == calls.len(),
+            "session {session}: {:?} at {} ns after {:?}",
+            kinds(best..best + 1),
+            calls[best].at_ns,
+            kinds(best.saturating_sub(8)..best)
+        );
+    }
+    Ok(())
+}
+
+/// The longest time between two calls of a worker that only opens files and requests attributes, in nanoseconds. While
+/// it waits for a file, one of the others of its rank releases one in the time of a call at most, and those that wait
+/// get it in the order in which they came.
+fn longest_pause_ns(scenario: &Scenario, spec: &FilesSpec, threads: &ThreadsSpec) -> u64 {
+    let slowest = spec.faults.slow.map_or(1, |(_, factor)| factor);
+    let call = spec.faults.latency_ns * slowest + MAX_LATENESS_NS;
+    let workers = threads.workers().div_ceil(scenario.ranks.into());
+    let delays = |(_, steps): &(u32, Vec<Step>)| {
+        let delays = steps.iter().filter(|step| **step == Step::Delay);
+        delays.count() as u64
+    };
+    let delays = threads.threads.iter().map(delays).max().unwrap_or(0);
+    (workers + 1) * call + delays * (DELAY_NS + MAX_LATENESS_NS)
+}
+
+/// Every worker goes on as long as the window is open, as fast as the others let it.
+fn check_pauses(
+    scenario: &Scenario,
+    spec: &FilesSpec,
+    execution: &Execution,
+    threads: &ThreadsSpec,
+    sessions: &Sessions<'_>,
+) -> Result<(), Violation> {
+    // A worker that deletes looks for a closed file and may wait for each one that it looks at, and one that creates
+    // waits for others to delete, which they do not where all files are open. Errors end workers.
+    let waits_longer = threads.has(Step::Replace) || spec.faults.outage_ns.is_some();
+    let has_own_end = threads.ops.is_some() || !spec.is_sound() || !execution.is_undisturbed();
+    if waits_longer || has_own_end {
+        return Ok(());
+    }
+    let Some(open) = common_window(execution) else {
+        return Ok(());
+    };
+    let most = longest_pause_ns(scenario, spec, threads);
+    if open.end.saturating_sub(open.start) > most {
+        let (seen, workers) = (sessions.len() as u64, threads.workers());
+        must!(
+            "every worker goes on",
+            seen == workers,
+            "{seen} of {workers} workers have made a call"
+        );
+    }
+    for (session, calls) in sessions {
+        let inside = calls.iter().map(|c| c.at_ns).filter(|at| open.contains(at));
+        let ends = inside.chain([open.end]);
+        let mut last = open.start;
+        for at in ends {
+            must!(
+                "every worker goes on",
+                at.saturating_sub(last) <= most,
+                "session {session}: no call from {last} to {at} ns, at most {most} ns"
+            );
+            last = at;
+        }
+    }
+    Ok(())
+}
+
+/// The time in which the last windows of all ranks are open; `None` if a rank has none, or has no more files.
+fn common_window(execution: &Execution) -> Option<Range<u64>> {
+    let mut common = 0..u64::MAX;
+    for rank in &execution.ranks {
+        let outcome = rank.as_ref()?.outcome.as_ref().ok()?;
+        if outcome.failure.is_some() || outcome.ran_out.is_some() {
+            return None;
+        }
+        let window = bounds(outcome.windows.last()?);
+        common = common.start.max(window.start)..common.end.min(window.end);
+    }
+    Some(common)
+}
