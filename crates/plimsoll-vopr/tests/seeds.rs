@@ -1,8 +1,9 @@
 //! Seeds, and scenarios that once failed.
 
 use plimsoll_md::PatternName;
+use plimsoll_target::simulated::{Call, CallKind};
 use plimsoll_vopr::{
-    Disturbance, DisturbanceKind, FilesSpec, Load, MixSpec, PatternSpec, Scenario, Step,
+    Disturbance, DisturbanceKind, Execution, FilesSpec, Load, MixSpec, PatternSpec, Scenario, Step,
     ThreadsSpec, WorkloadSpec, check, run, shrink,
 };
 use rustix::io::Errno;
@@ -490,4 +491,107 @@ fn windows_end_soon_after_an_interrupt_or_a_loss() {
             _ => assert_eq!(broken, Ok(())),
         }
     }
+}
+
+/// Six workers on three files that answer in a millisecond, of which three open them and three request attributes.
+fn crowded() -> Scenario {
+    let mut scenario = Scenario {
+        ranks: 1,
+        files: Some(FilesSpec::calm(1000)),
+        ..calm()
+    };
+    scenario.workload.load = Load::Threads(ThreadsSpec {
+        files: 3,
+        threads: [
+            (3, vec![Step::ReadWhole, Step::Append]),
+            (3, vec![Step::Stat]),
+        ],
+        ops: None,
+    });
+    scenario
+}
+
+/// The rule that is broken if the calls of the load are these.
+fn rule_of_calls(
+    scenario: &Scenario,
+    execution: &Execution,
+    change: impl FnOnce(&mut Vec<Call>),
+) -> Result<(), &'static str> {
+    let mut wrong = execution.clone();
+    let calls = &mut wrong.files.as_mut().unwrap().calls;
+    calls.retain(|call| call.of_load);
+    change(calls);
+    check(scenario, &wrong).map_err(|violation| violation.rule)
+}
+
+/// The number of the call of this kind in the middle of the run.
+fn in_the_middle(calls: &[Call], kind: CallKind) -> usize {
+    let half = calls.len() / 2;
+    let at = calls[half..].iter().position(|call| call.kind == kind);
+    half + at.unwrap()
+}
+
+#[test]
+fn workers_follow_their_program() {
+    let scenario = crowded();
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    assert_eq!(rule_of_calls(&scenario, &execution, |_| ()), Ok(()));
+    for kind in [CallKind::Open, CallKind::Sync, CallKind::Close] {
+        let lost = rule_of_calls(&scenario, &execution, |calls| {
+            drop(calls.remove(in_the_middle(calls, kind)));
+        });
+        assert_eq!(lost, Err("workers follow their program"), "{kind:?}");
+    }
+    let exchanged = rule_of_calls(&scenario, &execution, |calls| {
+        let flush = in_the_middle(calls, CallKind::Sync);
+        let session = calls[flush].session;
+        let after = calls[flush + 1..].iter().position(|c| c.session == session);
+        calls.swap(flush, flush + 1 + after.unwrap());
+    });
+    assert_eq!(exchanged, Err("workers follow their program"));
+    // What a failed open leaves out may be left out, and nothing else.
+    let mut failed = execution.clone();
+    failed.files.as_mut().unwrap().calls.retain(|c| c.of_load);
+    let mut scenario = scenario;
+    let files = scenario.files.as_mut().unwrap();
+    (files.counts_errors, files.faults.errors) = (true, vec![(Errno::IO, 1)]);
+    let all_fail = |fails: CallKind, also: &'static [CallKind]| {
+        rule_of_calls(&scenario, &failed, move |calls| {
+            calls.retain(|call| !also.contains(&call.kind));
+            let hit = calls.iter_mut().filter(|call| call.kind == fails);
+            hit.for_each(|call| call.error = Some(Errno::IO));
+        })
+    };
+    const AFTER_OPEN: &[CallKind] = &[
+        CallKind::Read,
+        CallKind::Write,
+        CallKind::Sync,
+        CallKind::Close,
+    ];
+    assert_ne!(
+        all_fail(CallKind::Open, AFTER_OPEN),
+        Err("workers follow their program")
+    );
+    assert_eq!(
+        all_fail(CallKind::Open, &AFTER_OPEN[..3]),
+        Err("workers follow their program")
+    );
+}
+
+#[test]
+fn no_worker_waits_for_ever() {
+    let scenario = crowded();
+    let execution = run(&scenario);
+    let session = execution.files.as_ref().unwrap().calls.iter();
+    let session = session.rev().find(|call| call.of_load).unwrap().session;
+    let without = |from_ns: u64| {
+        rule_of_calls(&scenario, &execution, |calls| {
+            calls.retain(|call| call.session != session || call.at_ns < from_ns);
+        })
+    };
+    let end = execution.ranks[0].as_ref().unwrap().at;
+    assert_eq!(without(end), Ok(()));
+    assert_eq!(without(end - 500_000_000), Err("every worker goes on"));
+    assert_eq!(without(0), Err("every worker goes on"));
 }
