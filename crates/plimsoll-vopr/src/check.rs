@@ -41,10 +41,10 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     if let Some(end) = &execution.results {
         results::check(&execution.plan, end)?;
     }
+    sessions::check(scenario, execution)?;
     if let Some(spec) = &scenario.files {
         files::check(scenario, spec, execution)?;
     }
-    sessions::check(scenario, execution)?;
     let Some(root) = &execution.ranks[0] else {
         return Ok(());
     };
