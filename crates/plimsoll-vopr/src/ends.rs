@@ -106,9 +106,9 @@ pub(crate) fn check_window(
     let (Some((at, kind)), true, false) = (first, scenario.has_only(is_one), has_other_end) else {
         return Ok(());
     };
-    // Through the whole tree, and back.
+    // Through the whole tree and back, twice: once until all ranks know it, and once at the end of the window.
     let (delay, jitter) = scenario.delay_us;
-    let way_ns = 2 * u64::from(scenario.ranks) * (delay + jitter) * 1000;
+    let way_ns = 4 * depth(scenario) * (delay + jitter) * 1000;
     let is_in_time = window_ns.end <= at + NOTICE_NS + way_ns;
     if let DisturbanceKind::Kill { .. } = kind {
         must!(
@@ -127,4 +127,15 @@ pub(crate) fn check_window(
         outcome.interrupted
     );
     Ok(())
+}
+
+/// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out
+/// evenly among its children.
+fn depth(scenario: &Scenario) -> u64 {
+    let (mut ranks, mut depth) = (scenario.ranks, 0);
+    while ranks > 1 {
+        ranks = (ranks - 1).div_ceil(scenario.fan_out);
+        depth += 1;
+    }
+    depth
 }

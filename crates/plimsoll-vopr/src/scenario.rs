@@ -119,7 +119,7 @@ impl Scenario {
         let many_ranks = rng.random_bool(0.7);
         let far = rng.random_bool(0.3);
         let stalls = rng.random_bool(0.2);
-        let disturbed = rng.random_bool(0.6);
+        let disturbed = rng.random_bool(0.7);
         let workload = WorkloadSpec::draw(&mut rng);
         let ranks = match many_ranks {
             true => rng
@@ -150,6 +150,10 @@ impl Scenario {
         if let Load::Threads(threads) = &mut scenario.workload.load {
             // Each rank has files of its own where some are created and deleted, and refuses to have none.
             threads.files = threads.files.max(scenario.ranks.into());
+            // Workers that are spread over many lanes seldom wait.
+            if threads.has_few_files() && rng.random_bool(0.6) {
+                (scenario.ranks, scenario.lanes) = (1, 1);
+            }
         }
         if disturbed {
             scenario.disturb(&mut rng);
@@ -198,9 +202,14 @@ impl Scenario {
             1 => &DrawnKind::OF_ONE_RANK,
             _ => &DrawnKind::OF_SEVERAL_RANKS,
         };
-        let allowed = match rng.random_bool(0.5) {
-            true => vec![possible[rng.random_range(0..possible.len())]],
-            false => {
+        let allowed = match rng.random_range(0..4) {
+            // Those that end the window of the others.
+            0 => match self.ranks > 1 && rng.random_bool(0.6) {
+                true => vec![DrawnKind::KillBelow],
+                false => vec![DrawnKind::Interrupt],
+            },
+            1 => vec![possible[rng.random_range(0..possible.len())]],
+            _ => {
                 let mut allowed = possible.to_vec();
                 allowed.retain(|_| rng.random_bool(0.5));
                 allowed

@@ -234,9 +234,12 @@ fn check_pauses(
     sessions: &Sessions<'_>,
 ) -> Result<(), Violation> {
     // A worker that deletes looks for a closed file and may wait for each one that it looks at, and one that creates
-    // waits for others to delete, which they do not where all files are open. Errors end workers.
-    let waits_longer = threads.has(Step::Replace) || spec.faults.outage_ns.is_some();
-    let has_own_end = threads.ops.is_some() || !spec.is_sound() || !execution.is_undisturbed();
+    // waits for others to delete, which they do not where all files are open.
+    let faults = &spec.faults;
+    let is_silent = faults.outage_ns.is_some() || faults.silent_from_ns.is_some();
+    let waits_longer = threads.has(Step::Replace) || is_silent;
+    // Windows are known by the time of day.
+    let has_own_end = threads.ops.is_some() || scenario.has_clock_jumps();
     if waits_longer || has_own_end {
         return Ok(());
     }
@@ -268,7 +271,8 @@ fn check_pauses(
     Ok(())
 }
 
-/// The time in which the last windows of all ranks are open; `None` if a rank has none, or has no more files.
+/// The time in which the last windows of all ranks are open and nothing has happened to the processes yet; `None` if a
+/// rank has none, has failed, or has no more files.
 fn common_window(execution: &Execution) -> Option<Range<u64>> {
     let mut common = 0..u64::MAX;
     for rank in &execution.ranks {
@@ -279,5 +283,7 @@ fn common_window(execution: &Execution) -> Option<Range<u64>> {
         let window = bounds(outcome.windows.last()?);
         common = common.start.max(window.start)..common.end.min(window.end);
     }
+    let first = execution.applied.iter().flatten().min();
+    common.end = common.end.min(first.copied().unwrap_or(u64::MAX));
     Some(common)
 }

@@ -90,6 +90,9 @@ impl MixSpec {
 /// Bytes of a file of threads.
 pub(crate) const FILE_BYTES: u64 = 8 << 10;
 
+/// The maximum number of files that are few: fewer than most numbers of workers.
+const MAX_FEW_FILES: u64 = 8;
+
 /// Files of each process of a mix, and their size in KiB.
 const FILES_PER_PROCESS: u64 = 20;
 const FILE_KIB: u64 = 64;
@@ -153,13 +156,17 @@ impl WorkloadSpec {
         };
         let threads = ThreadsSpec {
             // Few, so that workers wait for each other, or as many as seldom make them wait.
-            files: match rng.random_bool(0.3) {
-                true => rng.random_range(1..=20),
+            files: match rng.random_bool(0.4) {
+                true => rng.random_range(1..=MAX_FEW_FILES),
                 false => rng.random_range(40..400),
             },
             threads: [first, second],
             ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
         };
+        let mut threads = threads;
+        if threads.has_few_files() && rng.random_bool(0.7) {
+            threads.crowd();
+        }
         Self {
             load: match rng.random_bool(0.3) {
                 true => Load::Mix(MixSpec::draw(rng)),
@@ -222,6 +229,21 @@ impl ThreadsSpec {
     #[must_use]
     pub fn has(&self, step: Step) -> bool {
         self.threads.iter().any(|(_, steps)| steps.contains(&step))
+    }
+
+    /// Whether the files may be fewer than the workers.
+    pub(crate) fn has_few_files(&self) -> bool {
+        self.files <= MAX_FEW_FILES
+    }
+
+    /// Has the workers wait for each other and for nothing else: nothing is created or deleted, and there are many of
+    /// them.
+    fn crowd(&mut self) {
+        for (threads, steps) in self.threads.iter_mut().filter(|(n, _)| *n > 0) {
+            *threads += 4;
+            let replaced = steps.iter_mut().filter(|step| **step == Step::Replace);
+            replaced.for_each(|step| *step = Step::Stat);
+        }
     }
 
     /// Number of workers.
