@@ -25,9 +25,8 @@ const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
 /// Time for which a rank still runs once rank 0 is gone.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Real time that a scenario may take. The longest, in which many workers read few files to which others append, take
-/// 20 s where nothing else is executed.
-const REAL_LIMIT: Duration = Duration::from_secs(240);
+/// Real time that a scenario may take.
+const REAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// How a rank's run ended.
 #[derive(Debug, Clone)]

@@ -164,8 +164,14 @@ impl WorkloadSpec {
             ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
         };
         let mut threads = threads;
-        if threads.has_few_files() && rng.random_bool(0.7) {
-            threads.crowd();
+        if threads.has_few_files() {
+            // A few files would grow to many megabytes each, which every read would copy.
+            if threads.has(Step::ReadWhole) {
+                threads.replace(Step::Append, Step::Stat);
+            }
+            if rng.random_bool(0.7) {
+                threads.crowd();
+            }
         }
         Self {
             load: match rng.random_bool(0.3) {
@@ -239,11 +245,18 @@ impl ThreadsSpec {
     /// Has the workers wait for each other and for nothing else: nothing is created or deleted, and there are many of
     /// them.
     fn crowd(&mut self) {
-        for (threads, steps) in self.threads.iter_mut().filter(|(n, _)| *n > 0) {
+        for (threads, _) in self.threads.iter_mut().filter(|(n, _)| *n > 0) {
             *threads += 4;
-            let replaced = steps.iter_mut().filter(|step| **step == Step::Replace);
-            replaced.for_each(|step| *step = Step::Stat);
         }
+        self.replace(Step::Replace, Step::Stat);
+    }
+
+    /// Puts a step in the place of another one.
+    fn replace(&mut self, old: Step, new: Step) {
+        let steps = self.threads.iter_mut().flat_map(|(_, steps)| steps);
+        steps
+            .filter(|step| **step == old)
+            .for_each(|step| *step = new);
     }
 
     /// Number of workers.
