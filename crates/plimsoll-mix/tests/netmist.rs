@@ -301,15 +301,47 @@ fn lines_out_of_order_are_named() {
 
 #[test]
 fn a_value_that_is_not_a_number_is_shown_with_its_key() {
-    for key in [
-        "Percent Custom2",
+    // Operations have their names in their order; the first line of each key is that of the first workload.
+    let operations = [
+        "Read",
+        "Read_file",
+        "Mmap_read",
+        "Random_read",
+        "Write",
+        "Write_file",
+        "Mmap_write",
+        "Random_write",
+        "Read_modify_write",
+        "Mkdir",
+        "Rmdir",
+        "Unlink",
+        "Unlink2",
+        "Create",
+        "Append",
+        "Lock",
+        "Access",
+        "Stat",
+        "Neg_stat",
+        "Chmod",
+        "Readdir",
+        "Copyfile",
+        "Rename",
+        "Statfs",
+        "Pathconf",
+        "Trunc",
+        "Custom1",
+        "Custom2",
+    ]
+    .map(|name| format!("Percent {name}"));
+    let others = [
         "Read elem 0 xfer min size",
         "Write elem 1 xfer max size",
         "Read elem 2 percent",
         "File size elem 3 min size",
         "File size elem 3 percent",
         "Percent compress",
-    ] {
+    ];
+    for key in operations.iter().map(String::as_str).chain(others) {
         for value in ["much", "nan", "inf"] {
             let refused = netmist::parse(&with(key, 0, value), "x").err().unwrap();
             let [finding] = &refused.findings()[..] else {
@@ -320,6 +352,104 @@ fn a_value_that_is_not_a_number_is_shown_with_its_key() {
             assert_eq!(finding.column as usize, key.len() + 2);
         }
     }
+}
+
+/// The sample with the lines of these keys given other values, in both workloads.
+fn with_both(changes: &[(&str, &str)]) -> String {
+    let lines = SAMPLE.lines().map(|line| {
+        let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let key = words.rsplit_once(' ').map_or("", |(key, _)| key);
+        match changes.iter().find(|(changed, _)| *changed == key) {
+            Some((key, value)) => format!("{key} {value}\n"),
+            None => format!("{line}\n"),
+        }
+    });
+    lines.collect()
+}
+
+#[test]
+fn blocks_of_contents_are_those_that_are_used() {
+    let content =
+        |changes: &[(&str, &str)]| plan_of(&with_both(changes)).map(|p| p.options.content);
+    let blocks = |compressible_percent, dedupable_percent, block| {
+        Ok(Content::Blocks {
+            compressible_percent,
+            dedupable_percent,
+            block,
+            groups: 16,
+        })
+    };
+    let (no_dedup, no_compress) = (("Percent dedup", "0"), ("Percent compress", "0"));
+    // Where nothing is made of blocks or repeated, their figures do not matter.
+    let unused = [
+        ("Dedup Granule size", "1000"),
+        ("Comp Granule size", "1000"),
+        ("Dedupe group count", "100"),
+    ];
+    let plain = [
+        no_dedup,
+        no_compress,
+        unused[0],
+        unused[1],
+        unused[2],
+        ("Percent dedup_across", "40"),
+    ];
+    assert_eq!(content(&plain), Ok(Content::Random));
+    let compressed = content(&[no_dedup, ("Comp Granule size", "4096"), unused[0]]).unwrap();
+    let Content::Blocks {
+        compressible_percent,
+        dedupable_percent,
+        block,
+        ..
+    } = compressed
+    else {
+        panic!("{compressed:?}")
+    };
+    assert_eq!(
+        (compressible_percent, dedupable_percent, block),
+        (50.0, 0.0, 4096)
+    );
+    let repeated = content(&[no_compress, ("Dedup Granule size", "4096"), unused[1]]);
+    assert_eq!(repeated, blocks(0.0, 20.0, 4096));
+    assert_eq!(
+        content(&[("Percent dedup_across", "0")]),
+        blocks(50.0, 20.0, 8192)
+    );
+    for changes in [
+        [no_dedup, unused[1]],
+        [no_compress, unused[0]],
+        [no_compress, unused[2]],
+    ] {
+        assert!(content(&changes).is_err(), "{changes:?}");
+    }
+}
+
+#[test]
+fn names_sizes_and_versions_may_be_those_of_any_file() {
+    let plan = plan_of(&with_both(&[
+        ("Min_post_name_length", "0"),
+        ("Max_post_name_length", "0"),
+        ("FS type", "5"),
+        ("Pattern version", "1"),
+    ]));
+    let plan = plan.unwrap_or_else(|e| panic!("{e}"));
+    let letters = plan.fileset(mix(&plan, 0).files.data).letters.unwrap();
+    assert_eq!((letters.before, letters.after), ([1, 8], [0, 0]));
+    let mut empty = SAMPLE.to_owned();
+    for slot in [6, 15] {
+        let key = format!("Read elem {slot} percent");
+        let line = empty
+            .lines()
+            .find(|l| l.starts_with(&key))
+            .unwrap()
+            .to_owned();
+        empty = empty.replacen(&line, &format!("{key} 0"), 1);
+    }
+    let all = errors(&empty);
+    assert!(
+        all.iter().any(|e| e.contains("the table of `Read elem`")),
+        "{all:?}"
+    );
 }
 
 #[test]
