@@ -245,6 +245,7 @@ mod tests {
     #[test]
     fn only_events_that_are_due_are_taken() {
         let mut queue = EventQueue::default();
+        assert!(queue.is_empty());
         queue.push(10, 'a');
         queue.push(20, 'b');
         assert_eq!(queue.pop_until(9), None);
@@ -253,5 +254,6 @@ mod tests {
         assert_eq!(queue.pop_until(15), None);
         queue.push(15, 'c');
         assert_eq!(queue.next_at(), Some(15));
+        assert!(queue.len() == 2 && !queue.is_empty());
     }
 }

@@ -72,3 +72,50 @@ pub fn raise_open_files() -> u64 {
     let _ = setrlimit(Resource::Nofile, limit);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changes what belongs to a thread, in one of its own.
+    fn in_a_thread(change: impl FnOnce() + Send) {
+        std::thread::scope(|scope| scope.spawn(change).join().expect("the thread ends"));
+    }
+
+    #[test]
+    fn a_thread_that_is_bound_runs_on_its_processor_only() {
+        let all: Vec<u32> = processors().collect();
+        let last = *all.last().expect("a thread runs somewhere");
+        in_a_thread(move || {
+            pin(last).unwrap();
+            assert_eq!(processors().collect::<Vec<_>>(), [last]);
+            assert!(may_run_on(last) && !may_run_on(last + 1));
+        });
+        assert_eq!(
+            processors().collect::<Vec<_>>(),
+            all,
+            "other threads stay as they are"
+        );
+        for missing in [CpuSet::MAX_CPU as u32 - 1, CpuSet::MAX_CPU as u32, u32::MAX] {
+            if !all.contains(&missing) {
+                assert_eq!(pin(missing), Err(Errno::INVAL));
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_has_its_own_io_priority() {
+        let of_this_thread = || {
+            // SAFETY: `ioprio_get` takes two numbers and no pointers; thread 0 is the caller.
+            unsafe { libc::syscall(libc::SYS_ioprio_get, 1 as libc::c_long, 0 as libc::c_long) }
+        };
+        let before = of_this_thread();
+        in_a_thread(move || {
+            for (priority, expected) in [(3, 3), (7, 7), (9, 7)] {
+                set_io_priority(priority).unwrap();
+                assert_eq!(of_this_thread(), 2 << 13 | expected);
+            }
+        });
+        assert_eq!(of_this_thread(), before);
+    }
+}

@@ -70,6 +70,75 @@ fn a_background_task_of_the_last_worker_is_dropped_with_it() {
     );
 }
 
+/// A worker that never waits has a number of operations before it is the turn of others.
+#[test]
+fn turns_have_a_budget_unless_there_is_one_worker() {
+    for (kind, workers, rest) in [
+        (LaneKind::Reactor, 1, true),
+        (LaneKind::Reactor, 2, false),
+        (LaneKind::Virtual, 1, false),
+    ] {
+        let (lane, _) = lane(kind);
+        let worker = || -> Task<'_> {
+            Box::pin(async {
+                for _ in 0..128 {
+                    assert!(lane.consume_poll_budget(), "{kind:?}");
+                }
+                assert_eq!(lane.consume_poll_budget(), rest, "{kind:?}");
+                assert_eq!(lane.consume_poll_budget(), rest, "{kind:?}");
+            })
+        };
+        lane.run((0..workers).map(|_| worker()).collect()).unwrap();
+    }
+}
+
+#[test]
+fn a_task_knows_whether_others_have_their_turn_after_it() {
+    let (lane, _) = lane(LaneKind::Reactor);
+    let seen = RefCell::new(Vec::new());
+    let worker =
+        || -> Task<'_> { Box::pin(async { seen.borrow_mut().push(lane.has_ready_tasks()) }) };
+    lane.run((0..3).map(|_| worker()).collect()).unwrap();
+    assert_eq!(*seen.borrow(), [true, true, false]);
+}
+
+#[test]
+fn processor_time_is_that_of_a_thread_with_one_worker() {
+    for kind in [LaneKind::Reactor, LaneKind::Virtual] {
+        assert_eq!(lane(kind).0.thread_cpu(), None);
+    }
+    let (lane, _) = lane(LaneKind::Blocking);
+    let begun = Instant::now();
+    let before = lane.thread_cpu().unwrap();
+    let own = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let first = own();
+    while own().tv_nsec - first.tv_nsec < 5_000_000 && own().tv_sec == first.tv_sec {}
+    let used = lane.thread_cpu().unwrap() - before;
+    assert!(u128::from(used) <= begun.elapsed().as_nanos(), "{used} ns");
+    assert!(
+        used >= 5_000_000 || own().tv_sec > first.tv_sec,
+        "{used} ns"
+    );
+}
+
+/// Values that workers of a lane share live as long as one of them uses them.
+#[test]
+fn a_shared_value_is_made_once_and_dropped_with_its_users() {
+    let (lane, _) = lane(LaneKind::Reactor);
+    let made = Cell::new(0);
+    let value = |key: usize| {
+        let make = || {
+            made.set(made.get() + 1);
+            Ok::<_, ()>(Rc::new(made.get()))
+        };
+        lane.try_lane_shared(key, make).unwrap()
+    };
+    let (one, same, other) = (value(1), value(1), value(2));
+    assert_eq!((*one, *same, *other), (1, 1, 2));
+    drop((one, same));
+    assert_eq!((*value(1), *value(2)), (3, 2));
+}
+
 /// Background tasks end before the worker, one after the other and two at once.
 #[test]
 fn a_background_task_that_ends_is_no_worker() {
