@@ -99,6 +99,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_age_has_a_unit() {
+        for (text, seconds) in [
+            ("90m", 5400),
+            ("12h", 43_200),
+            ("1.5d", 129_600),
+            ("8w", 4_838_400),
+        ] {
+            assert_eq!(age(text), Ok(Duration::from_secs(seconds)));
+        }
+        for text in ["", "d", "7", "7s", "-1d", "xd", "1e300w", "nand", "7 ä"] {
+            let refused = age(text).unwrap_err();
+            assert!(
+                refused.starts_with(&format!("`{text}` is not an age")),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
     fn settings_may_carry_a_dollar_sign() {
         for text in ["$dir = /x=y", "dir=/x=y", " $ dir=/x=y "] {
             assert_eq!(setting(text), Ok(("dir".into(), "/x=y".into())), "{text}");
