@@ -196,3 +196,73 @@ impl fmt::Display for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(path: &str) -> VerificationFailure {
+        VerificationFailure {
+            path: path.into(),
+            offset: None,
+            problem: "missing".into(),
+        }
+    }
+
+    #[test]
+    fn verifications_of_processes_add_up_but_in_time() {
+        let of = |n: u64, path: &str| Verification {
+            reads: n,
+            wrong_reads: 2 * n,
+            files: 3 * n,
+            bytes: 4 * n,
+            missing: 5 * n,
+            short: 6 * n,
+            wrong: 7 * n,
+            unreadable: 8 * n,
+            uncertain: 9 * n,
+            seconds: n as f64,
+            skipped: None,
+            examples: vec![example(path)],
+        };
+        let mut sum = of(10, "a");
+        sum.add(of(1, "b"));
+        let expected = Verification {
+            seconds: 10.0,
+            examples: vec![example("a"), example("b")],
+            ..of(11, "")
+        };
+        assert_eq!(sum, expected);
+        assert_eq!(sum.bad_files(), 26 * 11);
+        let skipped = |why: &str| Verification {
+            skipped: Some(why.into()),
+            ..Verification::default()
+        };
+        sum.add(skipped("first"));
+        sum.add(skipped("second"));
+        assert_eq!(sum.skipped.as_deref(), Some("first"));
+    }
+
+    #[test]
+    fn a_verification_is_good_without_any_loss() {
+        let good = Verification {
+            reads: 5,
+            files: 3,
+            uncertain: 1,
+            ..Verification::default()
+        };
+        assert!(good.is_good());
+        let losses: [fn(&mut Verification); 5] = [
+            |v| v.wrong_reads = 1,
+            |v| v.missing = 1,
+            |v| v.short = 1,
+            |v| v.wrong = 1,
+            |v| v.unreadable = 1,
+        ];
+        for lose in losses {
+            let mut bad = good.clone();
+            lose(&mut bad);
+            assert!(!bad.is_good(), "{bad:?}");
+        }
+    }
+}
