@@ -108,17 +108,15 @@ fn processor_time_is_that_of_a_thread_with_one_worker() {
         assert_eq!(lane(kind).0.thread_cpu(), None);
     }
     let (lane, _) = lane(LaneKind::Blocking);
-    let begun = Instant::now();
-    let before = lane.thread_cpu().unwrap();
-    let own = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let first = own();
-    while own().tv_nsec - first.tv_nsec < 5_000_000 && own().tv_sec == first.tv_sec {}
-    let used = lane.thread_cpu().unwrap() - before;
-    assert!(u128::from(used) <= begun.elapsed().as_nanos(), "{used} ns");
-    assert!(
-        used >= 5_000_000 || own().tv_sec > first.tv_sec,
-        "{used} ns"
-    );
+    let of_the_system = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::try_from(time).unwrap().as_nanos()
+    };
+    for _ in 0..3 {
+        let before = of_the_system();
+        let time = lane.thread_cpu().unwrap();
+        assert!((before..=of_the_system()).contains(&u128::from(time)));
+    }
 }
 
 /// Values that workers of a lane share live as long as one of them uses them.

@@ -26,6 +26,17 @@ pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<
             "rank {rank}"
         );
     }
+    check_calm(scenario, execution)?;
+    check_interrupts(scenario, execution)?;
+    let lost = |(kind, when): (DisturbanceKind, u64)| match kind {
+        DisturbanceKind::Kill { rank } if rank > 0 => Some((rank, when)),
+        _ => None,
+    };
+    check_losses(scenario, execution, applied().filter_map(lost))
+}
+
+/// A run to which nothing happens succeeds at every rank.
+fn check_calm(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     if scenario.is_calm() {
         for (rank, end) in execution.ranks.iter().enumerate() {
             let end = end.as_ref().expect("no rank was killed");
@@ -41,6 +52,11 @@ pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<
             }
         }
     }
+    Ok(())
+}
+
+/// An interrupt is reported as what it is, at every rank.
+fn check_interrupts(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     if scenario.is_sound() && scenario.keeps_ranks() {
         for (rank, end) in execution.ranks.iter().enumerate() {
             let failure = match end.as_ref().map(|end| &end.outcome) {
@@ -55,18 +71,21 @@ pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<
             );
         }
     }
+    Ok(())
+}
+
+/// Rank 0 notices ranks that are killed: `lost` are their numbers, and when.
+fn check_losses(
+    scenario: &Scenario,
+    execution: &Execution,
+    mut lost: impl Iterator<Item = (u32, u64)>,
+) -> Result<(), Violation> {
     let Some(RankEnd { outcome, at, .. }) = &execution.ranks[0] else {
         return Ok(());
     };
-    let lost = |(kind, when): (DisturbanceKind, u64)| match kind {
-        DisturbanceKind::Kill { rank } if rank > 0 => Some((rank, when)),
-        _ => None,
-    };
     // A rank that is killed while it works is noticed by rank 0; near the end it may have done its part.
     let planned = scenario.planned_us() * 1000;
-    let early = applied()
-        .filter_map(lost)
-        .find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
+    let early = lost.find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
     if let Some((rank, _)) = early {
         let noticed = match outcome {
             Err(EngineError::Failed(_) | EngineError::Interrupted) => true,
@@ -108,7 +127,7 @@ pub(crate) fn check_window(
     };
     // Through the whole tree and back, twice: once until all ranks know it, and once at the end of the window.
     let (delay, jitter) = scenario.delay_us;
-    let way_ns = 4 * depth(scenario) * (delay + jitter) * 1000;
+    let way_ns = 4 * scenario.tree_depth() * (delay + jitter) * 1000;
     let is_in_time = window_ns.end <= at + NOTICE_NS + way_ns;
     if let DisturbanceKind::Kill { .. } = kind {
         must!(
@@ -127,15 +146,4 @@ pub(crate) fn check_window(
         outcome.interrupted
     );
     Ok(())
-}
-
-/// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out
-/// evenly among its children.
-fn depth(scenario: &Scenario) -> u64 {
-    let (mut ranks, mut depth) = (scenario.ranks, 0);
-    while ranks > 1 {
-        ranks = (ranks - 1).div_ceil(scenario.fan_out);
-        depth += 1;
-    }
-    depth
 }

@@ -287,6 +287,17 @@ impl Scenario {
         !self.has_only(|kind| !matches!(kind, DisturbanceKind::ClockJump { .. }))
     }
 
+    /// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out
+    /// evenly among its children.
+    pub(crate) fn tree_depth(&self) -> u64 {
+        let (mut ranks, mut depth) = (self.ranks, 0);
+        while ranks > 1 {
+            ranks = (ranks - 1).div_ceil(self.fan_out);
+            depth += 1;
+        }
+        depth
+    }
+
     /// Whether nothing happens that may end the run early or lose a rank.
     #[must_use]
     pub fn is_calm(&self) -> bool {

@@ -154,7 +154,7 @@ impl WorkloadSpec {
             true => program(rng),
             false => (0, vec![]),
         };
-        let threads = ThreadsSpec {
+        let mut threads = ThreadsSpec {
             // Few, so that workers wait for each other, or as many as seldom make them wait.
             files: match rng.random_bool(0.4) {
                 true => rng.random_range(1..=MAX_FEW_FILES),
@@ -163,7 +163,6 @@ impl WorkloadSpec {
             threads: [first, second],
             ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
         };
-        let mut threads = threads;
         if threads.has_few_files() {
             // A few files would grow to many megabytes each, which every read would copy.
             if threads.has(Step::ReadWhole) {

@@ -454,7 +454,7 @@ fn failed_calls_are_errors_of_operations() {
 }
 
 /// The window of rank 0 ends a second later than it did.
-fn with_later_end(execution: &plimsoll_vopr::Execution) -> plimsoll_vopr::Execution {
+fn with_later_end(execution: &Execution) -> Execution {
     let mut later = execution.clone();
     let end = later.ranks[0].as_mut().unwrap();
     end.outcome.as_mut().unwrap().windows[0].totals.end += 1_000_000_000;

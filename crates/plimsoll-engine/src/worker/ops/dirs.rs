@@ -23,18 +23,19 @@ impl<S: Session> Worker<S> {
         let set = &shared.filesets[f as usize];
         set.locate_entry(FilesetEntry::LeafDir(dir), &mut self.session);
         let subject = OpSubject::leaf_dir(f, dir);
-        if let Err(exit) = self.check_parent(row, subject).await {
-            set.leaf_dirs.release(dir, from);
-            return Err(exit);
-        }
-        let session = &mut self.session;
-        let change = async {
-            match to {
-                Existence::Existing => session.make_dir().await,
-                Existence::Missing => session.remove_dir().await,
+        let done = match self.check_parent(row, subject).await {
+            Ok(()) => {
+                let session = &mut self.session;
+                let change = async {
+                    match to {
+                        Existence::Existing => session.make_dir().await,
+                        Existence::Missing => session.remove_dir().await,
+                    }
+                };
+                self.context.timed(row, subject, |()| 0, change).await
             }
+            Err(exit) => Err(exit),
         };
-        let done = self.context.timed(row, subject, |()| 0, change).await;
         let changed = took_effect(&done);
         if changed {
             set.leaf_dirs.set_existence(to);

@@ -130,12 +130,10 @@ impl<S: Session> Worker<S> {
     #[inline(always)]
     fn delete_now(&mut self, row: u32, slot: u8, at: Chosen) -> Result<(), WorkerExit> {
         self.locate(at);
-        if let Err(e) = self.session.check_parent_now() {
-            let set = &self.context.shared.filesets[at.fileset as usize];
-            set.release(at.file, Existence::Existing);
-            return Err(self.replaced(row, at.subject(), e));
-        }
-        let done = timed!(self, row, at.subject(), |()| 0, self.session.unlink_now());
+        let done = match self.session.check_parent_now() {
+            Ok(()) => timed!(self, row, at.subject(), |()| 0, self.session.unlink_now()),
+            Err(e) => Err(self.replaced(row, at.subject(), e)),
+        };
         self.has_deleted(slot, at, done)
     }
 

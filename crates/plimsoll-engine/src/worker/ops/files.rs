@@ -189,12 +189,10 @@ impl<S: Session> Worker<S> {
             (None, None) => return Err(self.misuse(row, "there is no file to delete".into())),
         };
         self.locate(at);
-        if let Err(exit) = self.check_parent(row, at.subject()).await {
-            let set = &self.context.shared.filesets[at.fileset as usize];
-            set.release(at.file, Existence::Existing);
-            return Err(exit);
-        }
-        let done = timed!(self, row, at.subject(), |()| 0, self.session.unlink().await);
+        let done = match self.check_parent(row, at.subject()).await {
+            Ok(()) => timed!(self, row, at.subject(), |()| 0, self.session.unlink().await),
+            Err(exit) => Err(exit),
+        };
         self.has_deleted(file.slot, at, done)
     }
 
