@@ -102,8 +102,8 @@ pub enum Frame {
     Fail(RankError),
     /// The neighbour has ended and makes no more calls.
     End,
-    /// Going up: all ranks of the neighbour's subtree have sent their final message. Going down: all
-    /// ranks have.
+    /// Going up: all ranks of the neighbour's subtree have sent their final message, or, after a failure and where the
+    /// end of a process is noticed, those below the neighbour have ended. Going down: all ranks have sent it.
     Close,
 }
 

@@ -26,6 +26,9 @@ const UNKNOWN_FRAME: &str = "it sent what no rank of this version sends";
 /// Reason of a failure: a neighbour makes no more calls.
 const EARLY_END: &str = "it ended before the others";
 
+/// Time that a rank waits for the processes below it to end after a failure; less than that for which rank 0 waits.
+const CHILD_END_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Ranks joined by a link.
 pub struct TreeGroup<L: Link> {
     link: L,
@@ -384,6 +387,33 @@ impl<L: Link> TreeGroup<L> {
         wait_for(0..0);
     }
 
+    /// Waits until the processes of the children have ended, but at most for `limit`; returns whether all ranks below
+    /// have. One that was lost has not reported the ends of those below it.
+    fn have_ended_below(&self, limit: Duration) -> bool {
+        let children = self.children();
+        let is_known = self.wait_until(PollRate::Slow, Some(limit), || {
+            let heard = &self.state.borrow().heard;
+            heard[children.clone()].iter().all(|n| n.gone || n.lost)
+        });
+        let heard = &self.state.borrow().heard;
+        let mut subtrees = heard[children].iter().zip(&self.place.children);
+        is_known && subtrees.all(|(n, subtree)| n.gone && (n.closes || subtree.len() == 1))
+    }
+
+    /// After a failure, reports to the parent that all ranks below have ended, once they have.
+    fn report_ends_below(&self) {
+        let (Some(parent), Err(_)) = (self.parent(), self.check()) else {
+            return;
+        };
+        if self.children().is_empty() || !self.have_ended_below(CHILD_END_TIMEOUT) {
+            return;
+        }
+        self.link.post(parent, Frame::Close.encode());
+        self.wait_until(PollRate::Slow, Some(CHILD_END_TIMEOUT), || {
+            self.link.flushed()
+        });
+    }
+
     /// Waits until every neighbour has sent its final message, after a failure for at most
     /// [`FAILURE_DRAIN_TIMEOUT`]; returns whether all have.
     fn drain(&self, pace: PollRate) -> bool {
@@ -543,12 +573,10 @@ impl<L: Link> Ranks for TreeGroup<L> {
     }
 
     fn wait_for_ends(&self, limit: Duration) -> bool {
-        if !L::REPORTS_PEER_EXIT {
-            return self.neighbours.is_empty();
+        match L::REPORTS_PEER_EXIT {
+            true => self.have_ended_below(limit),
+            false => self.children().is_empty(),
         }
-        self.wait_until(PollRate::Slow, Some(limit), || {
-            self.state.borrow().heard.iter().all(|n| n.gone || n.lost)
-        }) && self.state.borrow().heard.iter().all(|n| n.gone)
     }
 
     fn request_stop(&self) {
@@ -580,8 +608,10 @@ impl<L: Link> Drop for TreeGroup<L> {
             self.state.borrow_mut().has_ended = true;
         }
         let in_order = self.drain(PollRate::Slow);
-        if in_order && L::CLOSE_IS_COLLECTIVE {
-            self.drain_all_ranks();
+        match L::CLOSE_IS_COLLECTIVE {
+            true if in_order => self.drain_all_ranks(),
+            true => {}
+            false => self.report_ends_below(),
         }
         self.link.close(in_order);
     }

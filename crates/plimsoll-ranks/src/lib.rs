@@ -145,9 +145,10 @@ pub trait Ranks {
         limit: Duration,
     ) -> Option<Vec<u8>>;
 
-    /// After a failure, waits until the neighbours in the tree have ended, so that they change
-    /// nothing any more, but at most for `limit`. Returns whether they have ended. MPI does not
-    /// report the end of a process: with it the result is `false`, unless there are no neighbours.
+    /// After a failure, waits until the ranks below in the tree have ended, so that they change
+    /// nothing any more, but at most for `limit`. Returns whether they have: `false` also if one is lost that has
+    /// others below it, whose ends are not known then. MPI does not report the end of a process: with
+    /// it the result is `false`, unless there are none below.
     fn wait_for_ends(&self, limit: Duration) -> bool;
 
     /// Asks all ranks to stop the run in order. Does not wait.

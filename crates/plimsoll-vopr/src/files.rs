@@ -303,10 +303,8 @@ fn check_errors(
         .map(OpTotals::error_count)
         .sum();
     // A worker may fail without a call, at a file that another failure has left shorter or closed.
-    // Ranks of a pattern read what others create, which one that is lost or stopped does not. And once a rank with others
-    // below is lost, rank 0 may remove files before those have noticed it (seed 810089).
-    let has_inner_ranks = scenario.ranks > scenario.fan_out + 1;
-    let has_all_files = scenario.keeps_ranks() || !(scenario.is_pattern() || has_inner_ranks);
+    // Ranks of a pattern read what others create, which one that is lost or stopped does not.
+    let has_all_files = !scenario.is_pattern() || scenario.keeps_ranks();
     if spec.is_sound() && has_all_files {
         must!(
             "no errors without faults",

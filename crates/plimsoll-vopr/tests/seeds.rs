@@ -321,6 +321,34 @@ fn a_pattern_that_loses_a_rank_lacks_its_objects() {
     );
 }
 
+/// Found by seed 810089: the ranks below the one that is killed worked on files that rank 0 removed, before they noticed.
+#[test]
+fn files_stay_where_ranks_below_a_lost_one_may_work_on_them() {
+    let mut scenario = Scenario {
+        seed: 810_089,
+        ranks: 5,
+        fan_out: 1,
+        lanes: 1,
+        delay_us: (1, 0),
+        files: Some(FilesSpec::calm(344)),
+        ..calm()
+    };
+    let program = vec![Step::Stat, Step::Stat, Step::Replace, Step::Append];
+    scenario.workload.load = Load::Threads(ThreadsSpec {
+        files: 385,
+        threads: [(1, vec![Step::Append]), (5, program)],
+        ops: None,
+    });
+    for (rank, stay) in [(1, true), (4, false)] {
+        disturb_in_the_middle(&mut scenario, DisturbanceKind::Kill { rank });
+        let execution = run(&scenario);
+        check(&scenario, &execution).unwrap();
+        let outcome = execution.ranks[0].as_ref().unwrap().outcome.as_ref();
+        let left = &outcome.unwrap().cleanup.unremoved;
+        assert_eq!(!left.is_empty(), stay, "{left:?}");
+    }
+}
+
 /// A rank is killed in the middle: what the run leaves the next one takes over.
 #[test]
 fn a_second_run_takes_over_what_a_kill_has_left() {

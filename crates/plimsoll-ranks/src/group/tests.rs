@@ -269,6 +269,29 @@ fn the_first_of_two_failures_stands_at_each_rank() {
     }
 }
 
+#[test]
+fn after_a_failure_rank_0_waits_for_all_that_are_below_it() {
+    for (size, fan_out) in [(2, 1), (5, 1), (9, 2)] {
+        let ended = AtomicU32::new(0);
+        let known = run(size, fan_out, |ranks| {
+            let last = size - 1;
+            if ranks.rank() == last {
+                ranks.fail("out of luck");
+                // As if an operation took long.
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            ranks.barrier().unwrap_err();
+            if ranks.rank() > 0 {
+                ended.fetch_add(1, Ordering::SeqCst);
+                return None;
+            }
+            let are_known = ranks.wait_for_ends(Duration::from_secs(60));
+            Some((are_known, ended.load(Ordering::SeqCst)))
+        });
+        assert_eq!(known[0], Some((true, size - 1)), "{size} ranks");
+    }
+}
+
 /// Sockets that are closed together. Each notes how many ranks had come to their end by then.
 struct Together<'a> {
     sockets: SocketLink,
