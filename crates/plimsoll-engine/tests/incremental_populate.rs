@@ -7,7 +7,7 @@ mod mixes;
 
 use common::{run_ok, try_run};
 use mixes::{DATA, EMPTY, TURNOVER, lasting, plan};
-use plimsoll_engine::Settings;
+use plimsoll_engine::{Settings, Stop};
 use plimsoll_plan::{BusinessMetric, Criteria, FilesetId, Layout, MixOp, OpsLimit, Plan, QuitMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -123,14 +123,30 @@ fn a_point_makes_the_files_it_needs_that_are_not_there() {
     run_ok(&plan.at_load(2).unwrap());
     assert_eq!(files(dir.path()), before);
     // Nothing is left of it once it is cleaned.
-    plimsoll_engine::clean(
-        dir.path(),
-        &Settings::default(),
-        false,
-        &plimsoll_engine::Stop::default(),
-    )
-    .unwrap();
+    plimsoll_engine::clean(dir.path(), &Settings::default(), false, &Stop::default()).unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_claim_ends_with_the_files_or_without_them() {
+    let root = tmpfs();
+    let dir = root.path().join("work");
+    let end = |keeps| {
+        let ended = plimsoll_engine::end_claim(&dir, &Settings::default(), keeps, &Stop::default())
+            .unwrap();
+        assert_eq!(ended.unremoved, [""; 0]);
+    };
+    // No run has come as far as to make the directory.
+    end(true);
+    end(false);
+    let plan = greatest(&dir, STAT_ONLY, 10);
+    run_ok(&plan);
+    let before = files(&dir);
+    assert!(!before.is_empty());
+    end(true);
+    assert_eq!(files(&dir), before);
+    end(false);
+    assert!(!dir.exists());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::files::{FilesEnd, WORK_DIR, foreign};
 use crate::pattern::PatternSpec;
 use crate::results::{ResultsEnd, ResultsFiles};
-use crate::scenario::{DisturbanceKind, Scenario};
+use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
 use crate::workload::Load;
 use plimsoll_engine::{
     ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, Window, run_ranks,
@@ -20,13 +20,13 @@ use std::time::Duration;
 
 /// Simulated time after the planned end within which everything must have ended: a lost neighbour is given up
 /// after 5 s, a rank that cannot be reached after 20 s at each end of a connection, and a hung worker after 10 s.
-const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
+pub(crate) const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
 
 /// Time for which a rank still runs once rank 0 is gone.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Real time that a scenario may take.
-const REAL_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const REAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// How a rank's run ended.
 #[derive(Debug, Clone)]
@@ -135,16 +135,20 @@ pub fn run(scenario: &Scenario) -> Execution {
     }
     let applied: Shared<Vec<Option<u64>>> =
         Arc::new(Mutex::new(vec![None; scenario.disturbances.len()]));
-    for number in 0..scenario.disturbances.len() {
-        let environment = Environment {
-            handle: handle.clone(),
-            network: network.clone(),
-            processes: processes.clone(),
-            stops: stops.clone(),
-            scenario: scenario.clone(),
-            applied: applied.clone(),
-        };
-        handle.spawn_process("environment", move || environment.apply(number));
+    let group = RankProcesses {
+        handle: handle.clone(),
+        network,
+        fan_out: scenario.fan_out,
+        processes,
+        stops,
+    };
+    for (number, disturbance) in scenario.disturbances.iter().copied().enumerate() {
+        let (group, applied) = (group.clone(), applied.clone());
+        handle.spawn_process("environment", move || {
+            group.disturb(disturbance, &|at| {
+                with(&applied, |applied| applied[number] = Some(at));
+            });
+        });
     }
     let files_end: Shared<Option<FilesEnd>> = Shared::default();
     if let Some(files) = &files {
@@ -157,10 +161,7 @@ pub fn run(scenario: &Scenario) -> Execution {
             lanes: scenario.lanes,
             guard: marked_dir(&plan),
             second: second_plan(scenario, &plan),
-            handle: handle.clone(),
-            ranks: processes.clone(),
-            stops: stops.clone(),
-            orphans: Shared::default(),
+            group,
             end: files_end.clone(),
         };
         handle.spawn_process("after", move || after.run());
@@ -188,39 +189,13 @@ struct AfterRun {
     guard: String,
     /// The Plan of a second run.
     second: Option<Plan>,
-    handle: SimulationHandle,
-    ranks: Vec<ProcessId>,
-    stops: Vec<Stop>,
-    /// Ranks that only the loss of rank 0 has ended.
-    orphans: Shared<Vec<u32>>,
+    group: RankProcesses,
     end: Shared<Option<FilesEnd>>,
 }
 
 impl AfterRun {
-    /// Waits until all ranks have ended. Once rank 0 is gone the standard input of the others ends, which stops their
-    /// runs, and ends those that a call on a silent target keeps.
-    fn await_ranks(&self) {
-        let is_alive = |rank: &ProcessId| self.handle.is_alive(*rank);
-        let mut orphaned_at = None;
-        while self.ranks.iter().any(is_alive) {
-            plimsoll_runtime::sleep(Duration::from_millis(50));
-            if is_alive(&self.ranks[0]) {
-                continue;
-            }
-            self.stops.iter().for_each(Stop::request);
-            let since = *orphaned_at.get_or_insert(self.handle.now());
-            if self.handle.now() - since > ORPHAN_TIMEOUT.as_nanos() as u64 {
-                let left = (0..).zip(&self.ranks).filter(|(_, rank)| is_alive(rank));
-                for (number, rank) in left {
-                    with(&self.orphans, |orphans| orphans.push(number));
-                    self.handle.kill(*rank);
-                }
-            }
-        }
-    }
-
     fn run(self) {
-        self.await_ranks();
+        let orphans = self.group.await_ends();
         let (after_run, calls) = (self.files.tree(), self.files.calls());
         self.files.set_faults(FileFaults::none(self.latency_ns));
         let settings = Settings {
@@ -246,7 +221,7 @@ impl AfterRun {
             Err(e) => Some(e.to_string()),
         };
         let end = FilesEnd {
-            orphans: with(&self.orphans, std::mem::take),
+            orphans,
             after_run,
             second,
             after_second,
@@ -368,19 +343,42 @@ impl RankMain {
     }
 }
 
-/// What happens from outside.
-struct Environment {
-    handle: SimulationHandle,
-    network: SimulatedNetwork,
-    processes: Vec<ProcessId>,
-    stops: Vec<Stop>,
-    scenario: Scenario,
-    applied: Shared<Vec<Option<u64>>>,
+/// The processes of the ranks of a run, and what happens to them from outside.
+#[derive(Clone)]
+pub(crate) struct RankProcesses {
+    pub(crate) handle: SimulationHandle,
+    pub(crate) network: SimulatedNetwork,
+    pub(crate) fan_out: u32,
+    pub(crate) processes: Vec<ProcessId>,
+    pub(crate) stops: Vec<Stop>,
 }
 
-impl Environment {
-    fn apply(&self, number: usize) {
-        let disturbance = self.scenario.disturbances[number];
+impl RankProcesses {
+    /// Waits until all ranks have ended. Once rank 0 is gone the standard input of the others ends, which stops their
+    /// runs, and ends those that a call on a silent target keeps; these are returned.
+    pub(crate) fn await_ends(&self) -> Vec<u32> {
+        let is_alive = |rank: &ProcessId| self.handle.is_alive(*rank);
+        let (mut orphaned_at, mut orphans) = (None, vec![]);
+        while self.processes.iter().any(is_alive) {
+            plimsoll_runtime::sleep(Duration::from_millis(50));
+            if is_alive(&self.processes[0]) {
+                continue;
+            }
+            self.stops.iter().for_each(Stop::request);
+            let since = *orphaned_at.get_or_insert(self.handle.now());
+            if self.handle.now() - since > ORPHAN_TIMEOUT.as_nanos() as u64 {
+                let left = (0..).zip(&self.processes);
+                for (number, rank) in left.filter(|(_, rank)| is_alive(rank)) {
+                    orphans.push(number);
+                    self.handle.kill(*rank);
+                }
+            }
+        }
+        orphans
+    }
+
+    /// Waits for the time of a disturbance, and applies it unless its process has ended: then `note` gets the time.
+    pub(crate) fn disturb(&self, disturbance: Disturbance, note: &dyn Fn(u64)) {
         plimsoll_runtime::sleep(Duration::from_micros(disturbance.at_us));
         let (DisturbanceKind::Interrupt { rank }
         | DisturbanceKind::Kill { rank }
@@ -391,8 +389,7 @@ impl Environment {
         if !self.handle.is_alive(process) {
             return;
         }
-        let now = self.handle.now();
-        with(&self.applied, |applied| applied[number] = Some(now));
+        note(self.handle.now());
         match disturbance.kind {
             DisturbanceKind::Interrupt { rank } => self.stops[rank as usize].request(),
             DisturbanceKind::Kill { .. } => self.handle.kill(process),
@@ -402,8 +399,8 @@ impl Environment {
                 self.handle.set_stopped(process, false);
             }
             DisturbanceKind::Cut { rank } => {
-                self.network
-                    .cut_from_parent(rank, self.scenario.ranks, self.scenario.fan_out);
+                let ranks = self.processes.len() as u32;
+                self.network.cut_from_parent(rank, ranks, self.fan_out);
             }
             DisturbanceKind::ClockJump { seconds, .. } => {
                 self.handle.set_clock_ahead(process, seconds);

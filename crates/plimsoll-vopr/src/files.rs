@@ -210,7 +210,7 @@ pub(crate) fn check(
 fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
     let plan = &execution.plan;
     let marked = marked_dir(plan);
-    let given_dir = format!("{marked}/");
+    let given_dir = given_dir(plan);
     let stays = |tree: &BTreeMap<String, Vec<u8>>| {
         foreign(plan).all(|(path, bytes)| tree.get(path).map(Vec::as_slice) == Some(bytes))
             && (!spec.has_dir || tree.contains_key(&given_dir))
@@ -221,17 +221,8 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
         "{:?}",
         end.after_clean.keys()
     );
-    let is_own = |path: &&String| {
-        if spec.has_dir && given_dir.starts_with(path.as_str()) {
-            return false;
-        }
-        let below = path
-            .strip_prefix(WORK_DIR)
-            .and_then(|p| p.strip_prefix('/'));
-        let is_parent = below == Some("") && marked != WORK_DIR;
-        below.is_some() && !is_parent && foreign(plan).all(|(other, _)| other != path.as_str())
-    };
-    let left: Vec<&String> = end.after_clean.keys().filter(is_own).collect();
+    let own = |tree| own_paths(plan, spec, tree);
+    let left = own(&end.after_clean);
     // A process that is killed before it has marked its directory leaves that, empty or with the beginning of the mark:
     // the next run takes it.
     let is_unmarked = |path: &&String| {
@@ -244,14 +235,14 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
         "{:?}: {left:?}",
         end.clean_error
     );
-    let after_second: Vec<&String> = end.after_second.keys().filter(is_own).collect();
+    let after_second = own(&end.after_second);
     match &end.second {
         None => {}
         // Objects of a pattern may be those of a phase that another run continues.
         Some(Err(EngineError::Refused(why)))
             if plan.pattern().is_some()
                 && why.contains("plimsoll clean")
-                && end.after_run.keys().any(|path| is_own(&path)) => {}
+                && !own(&end.after_run).is_empty() => {}
         Some(second) => must!(
             "a second run takes the files over",
             second.as_ref().is_ok_and(|second| second.failure.is_none()
@@ -267,7 +258,7 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
     let Some(root) = &execution.ranks[0] else {
         return Ok(());
     };
-    let left: Vec<&String> = end.after_run.keys().filter(is_own).collect();
+    let left = own(&end.after_run);
     match &root.outcome {
         Ok(outcome) => must!(
             "what a run leaves it says",
@@ -284,6 +275,31 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
         Err(_) => {}
     }
     Ok(())
+}
+
+/// The directory that the run marks, as a path of a tree.
+fn given_dir(plan: &Plan) -> String {
+    format!("{}/", marked_dir(plan))
+}
+
+/// Paths that only the run can have made.
+pub(crate) fn own_paths<'a>(
+    plan: &Plan,
+    spec: &FilesSpec,
+    tree: &'a BTreeMap<String, Vec<u8>>,
+) -> Vec<&'a String> {
+    let given_dir = given_dir(plan);
+    let is_own = |path: &&String| {
+        if spec.has_dir && given_dir.starts_with(path.as_str()) {
+            return false;
+        }
+        let below = path
+            .strip_prefix(WORK_DIR)
+            .and_then(|p| p.strip_prefix('/'));
+        let is_parent = below == Some("") && marked_dir(plan) != WORK_DIR;
+        below.is_some() && !is_parent && foreign(plan).all(|(other, _)| other != path.as_str())
+    };
+    tree.keys().filter(is_own).collect()
 }
 
 /// Errors of the load are counted or end the run, and there are no others.
@@ -358,7 +374,14 @@ fn check_counted_errors(
     let opened = windows.iter().map(|w| bounds(w).start).max().unwrap_or(0);
     let closed = windows.iter().map(|w| bounds(w).end).min().unwrap_or(0);
     let common = opened + SLACK_NS..closed.saturating_sub(SLACK_NS);
-    let calls = end.calls.iter().filter(|c| c.of_load && c.error.is_some());
+    let mut open_failed = BTreeMap::<u64, bool>::new();
+    let calls = end.calls.iter().filter(|call| {
+        let has_failed = call.error.is_some();
+        let after = open_failed.insert(call.session, has_failed && call.kind == CallKind::Open);
+        // What may be left of a file that could not be created is removed, which is no operation.
+        let is_removal = call.kind == CallKind::Unlink && after == Some(true);
+        call.of_load && has_failed && !is_removal
+    });
     let failed = calls.filter(|c| common.contains(&c.at_ns)).count() as u64;
     let of_calls = |row: &OpTotals| -> u64 {
         let errors = row.errors.iter().filter(|(code, _)| *code != NOT_ISSUED);

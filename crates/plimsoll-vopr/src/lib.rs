@@ -4,12 +4,15 @@
 //! target, with files or without, its faults, and what happens to the processes: interrupts, kills, stops, cut
 //! connections, jumps of the time of day. [`run`] executes it with the real engine, ranks, lanes, recorder and results in
 //! a [`Simulation`](plimsoll_runtime::Simulation), and [`check`] compares what was measured with what the scenario says
-//! must be true. The same seed gives the same bytes, so a seed is all that a failure needs, and [`shrink`] finds the
-//! smallest scenario that still fails.
+//! must be true. A [`CurveScenario`] has several loads on one data set, and is resumed after what happens to it. The same
+//! seed gives the same bytes, so a seed is all that a failure needs, and [`Case::shrink`] finds the smallest scenario that
+//! still fails.
 //!
 //! The name is that of TigerBeetle's simulator, on which this is modelled.
 
+mod case;
 mod check;
+mod curve;
 mod ends;
 mod execution;
 mod files;
@@ -21,7 +24,11 @@ mod shrink;
 mod violation;
 mod workload;
 
+pub use case::Case;
 pub use check::check;
+pub use curve::{
+    Attempt, CurveExecution, CurveFilesEnd, CurveScenario, MeasuredPoint, check_curve, run_curve,
+};
 pub use execution::{Execution, RankEnd, run};
 pub use files::{FilesEnd, FilesSpec};
 pub use pattern::PatternSpec;

@@ -1,7 +1,7 @@
 //! Runs scenarios of many seeds, and shows the first that fails with the smallest scenario that still does.
 
 use clap::Parser;
-use plimsoll_vopr::{Scenario, check, run, shrink};
+use plimsoll_vopr::Case;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ struct Arguments {
     /// Goes on after a seed that breaks a rule, and counts them in the end, without shrinking.
     #[arg(long)]
     keep_going: bool,
-    /// Prints the scenario and the end of each seed.
+    /// Prints the scenario of each seed.
     #[arg(long)]
     verbose: bool,
 }
@@ -40,21 +40,18 @@ fn main() -> ExitCode {
         if is_enough {
             break;
         }
-        let scenario = Scenario::draw(seed);
-        let execution = run(&scenario);
+        let case = Case::draw(seed);
         if arguments.verbose {
-            println!("{scenario:#?}\n{:?}", execution.end);
+            println!("{case:#?}");
         }
-        if let Err(violation) = check(&scenario, &execution) {
+        if let Err(violation) = case.check() {
             println!("seed {seed}: {violation}");
             if arguments.keep_going {
                 *broken.entry(violation.rule).or_default() += 1;
                 done += 1;
                 continue;
             }
-            let smallest = shrink(&scenario, |smaller| {
-                check(smaller, &run(smaller)).is_err_and(|v| v.rule == violation.rule)
-            });
+            let smallest = case.shrink(violation.rule);
             println!("the smallest scenario that breaks the same rule:\n{smallest:#?}");
             println!("again: plimsoll-vopr --seed {seed} --count 1");
             return ExitCode::FAILURE;

@@ -37,12 +37,7 @@ impl ResultsFiles {
         let started = plimsoll_runtime::simulated_epoch();
         let writer = RunWriter::create(root.path(), plan, started, ClockKind::Real);
         let mut writer = writer.expect("the temporary directory is writable");
-        let draft = Run::assemble(MeasuredRun {
-            ranks,
-            interrupted: true,
-            ..measured(plan, String::new())
-        });
-        writer.draft(&draft).expect("as above");
+        writer.draft(&draft(plan, ranks)).expect("as above");
         Self(Arc::new(Mutex::new(Some(Results {
             plan: plan.clone(),
             writer: Some(writer),
@@ -116,13 +111,17 @@ impl Results {
     }
 }
 
-/// Copies a directory of files.
-fn copy(from: &Path, to: &Path) {
+/// Copies a directory.
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).expect("the temporary directory is writable");
-    let files = std::fs::read_dir(from).expect("the directory is there");
-    for file in files.map(|file| file.expect("the directory is there")) {
-        let copied = std::fs::copy(file.path(), to.join(file.file_name()));
-        copied.expect("the temporary directory is writable");
+    let entries = std::fs::read_dir(from).expect("the directory is there");
+    for entry in entries.map(|entry| entry.expect("the directory is there")) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+            continue;
+        }
+        std::fs::copy(from, to).expect("the temporary directory is writable");
     }
 }
 
@@ -137,14 +136,27 @@ pub struct ResultsEnd {
     pub read: Result<(Box<Run>, Vec<IntervalRow>), String>,
 }
 
-fn measured(plan: &Plan, description: String) -> MeasuredRun {
-    let target = Target {
+/// What results hold of the target.
+pub(crate) fn target(description: String) -> Target {
+    Target {
         url: "simulated".into(),
         description,
         system: None,
         testbed: None,
-    };
-    MeasuredRun::new(plan.clone(), target, SystemTime::UNIX_EPOCH)
+    }
+}
+
+fn measured(plan: &Plan, description: String) -> MeasuredRun {
+    MeasuredRun::new(plan.clone(), target(description), SystemTime::UNIX_EPOCH)
+}
+
+/// The results of a run that begins.
+pub(crate) fn draft(plan: &Plan, ranks: u32) -> Run {
+    Run::assemble(MeasuredRun {
+        ranks,
+        interrupted: true,
+        ..measured(plan, String::new())
+    })
 }
 
 /// The results of a run from its outcome.

@@ -35,15 +35,18 @@ pub struct MixSpec {
     pub rate: u64,
     /// Whether the distances of intended starts are exponential; otherwise they are equal.
     pub poisson: bool,
+    /// Whether files and directories are created and removed.
+    pub turns_over: bool,
 }
 
 impl MixSpec {
-    fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
+    pub(crate) fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
         Self {
             load: rng.random_range(1..5),
             processes: rng.random_range(1..5),
             rate: rng.random_range(5..200),
             poisson: rng.random_bool(0.5),
+            turns_over: rng.random_bool(0.5),
         }
     }
 
@@ -55,6 +58,14 @@ impl MixSpec {
             true => "poisson",
             false => "constant",
         };
+        let (mix, files) = match self.turns_over {
+            true => (
+                "read_file = 20\nstat = 20\nwrite_file = 20\nunlink = 15\ncreate = 8\nunlink2 = 8\n\
+                 mkdir = 5\nrmdir = 4\n",
+                "turnover = 10\nturnover_size = \"4k\"\nempty = 10\nspare_directories = 6\n",
+            ),
+            false => ("read_file = 30\nstat = 50\naccess = 20\n", ""),
+        };
         let kib = FILES_PER_PROCESS * FILE_KIB * processes;
         format!(
             "title = \"drawn\"\n\
@@ -62,10 +73,10 @@ impl MixSpec {
              [run]\nwarmup = \"0s\"\ntime = \"1s\"\n\
              [[component]]\nname = \"c\"\nprocesses = {processes}\nrate = {rate}\n\
              arrivals = \"{arrivals}\"\n\
-             [component.mix]\nread_file = 30\nstat = 50\naccess = 20\n\
-             [component.transfers]\nread = \"64k\"\n\
+             [component.mix]\n{mix}\
+             [component.transfers]\nread = \"64k\"\nwrite = \"64k\"\n\
              [component.files]\ncount = {FILES_PER_PROCESS}\nsize = \"{FILE_KIB}k\"\n\
-             directories = 2\n"
+             directories = 2\n{files}"
         )
     }
 

@@ -214,24 +214,6 @@ impl LoadTestConfig {
         Ok(plan)
     }
 
-    /// Removes the files of all loads; gives what of them could not be removed, in sentences.
-    ///
-    /// # Errors
-    /// A sentence if that could not be begun: there may be no directory.
-    pub fn clean(&self, stop: &Stop) -> Result<Vec<String>, String> {
-        if !plimsoll_target::keeps_files(&self.target) {
-            return Ok(vec![]);
-        }
-        signals::note_removal(true);
-        let settings = self.settings();
-        let cleaned = plimsoll_engine::clean(&self.plan.work_dir.dir, &settings, false, stop);
-        signals::note_removal(false);
-        match cleaned {
-            Ok(left) => Ok(left.unremoved),
-            Err(e) => Err(format!("the files could not be removed: {e}")),
-        }
-    }
-
     /// Reports that the files are being removed.
     pub fn report_removal(&self, output: &OutputOptions) {
         if let Some(command) = plimsoll_engine::clean_commands(&self.plan, &self.target) {
@@ -243,34 +225,33 @@ impl LoadTestConfig {
 
     /// Removes the files after a refusal, which then says too what could not be removed.
     pub fn clean_up_after_refusal(&self, mut refusal: CommandError, stop: &Stop) -> CommandError {
-        // There may be no directory.
-        for text in self.clean(stop).unwrap_or_default() {
+        // Another run may be using the directory.
+        for text in self.end_claim(false, stop).unwrap_or_default() {
             refusal.message.push_str(&format!("warning: {text}\n"));
         }
         refusal
     }
 
-    /// Ends the use of the files: they are removed, or stay for others to use. Gives what went wrong,
-    /// in sentences. `used`: a run has used the directory, which may not be there otherwise.
-    pub fn end(&self, stays: bool, used: bool, stop: &Stop) -> Vec<String> {
-        let ended = match stays {
-            true => self.leave().map(|()| vec![]),
-            false => self.clean(stop),
-        };
-        match ended {
-            Ok(unremoved) => unremoved,
-            Err(text) if used => vec![text],
-            Err(_) => vec![],
-        }
-    }
-
-    /// Gives up the directory, whose files stay, for others to use; a sentence if that fails.
-    fn leave(&self) -> Result<(), String> {
+    /// Ends the use of the files: they are removed, or stay for others to use. Returns what could not be
+    /// removed, in sentences.
+    ///
+    /// # Errors
+    /// A sentence if that could not be begun.
+    fn end_claim(&self, stays: bool, stop: &Stop) -> Result<Vec<String>, String> {
         if !plimsoll_target::keeps_files(&self.target) {
-            return Ok(());
+            return Ok(vec![]);
         }
-        plimsoll_engine::release_claim(&self.plan.work_dir.dir, &self.settings())
-            .map_err(|e| format!("the directory could not be released: {e}"))
+        signals::note_removal(!stays);
+        let (dir, settings) = (&self.plan.work_dir.dir, self.settings());
+        let ended = plimsoll_engine::end_claim(dir, &settings, stays, stop);
+        signals::note_removal(false);
+        match ended {
+            Ok(left) => Ok(left.unremoved),
+            Err(e) => Err(match stays {
+                true => format!("the directory could not be released: {e}"),
+                false => format!("the files could not be removed: {e}"),
+            }),
+        }
     }
 }
 
@@ -337,6 +318,7 @@ pub fn run_on_all_ranks<W>(
         events: vec![],
         runs: 0,
         used: false,
+        unremoved: vec![],
     };
     let Some(open) = open else {
         return points.run_as_member();
@@ -369,6 +351,8 @@ pub struct LoadRunner<'a> {
     pub runs: u64,
     /// Whether a run has used the directory of the files.
     pub used: bool,
+    /// Why the last run left files that others may be working on, in sentences.
+    unremoved: Vec<String>,
 }
 
 /// Result of measuring a load.
@@ -462,23 +446,38 @@ impl LoadRunner<'_> {
         );
         let mut notes = monitor.as_mut().map_or_else(Vec::new, Monitor::take_notes);
         self.monitor = monitor;
-        let Written { run, dir, .. } = ran?;
-        self.used = true;
+        let Written {
+            run,
+            dir,
+            unremoved,
+        } = ran?;
+        (self.used, self.unremoved) = (true, unremoved);
         let failed = run.commands.iter().filter_map(CommandRun::failure);
         notes.extend(failed.map(|text| format!("load {load}: {text}")));
         Ok(MeasuredLoad { run, dir, notes })
     }
 
     /// Removes the files, or leaves them if they are to be kept: because the user requested it, or
-    /// because an unfinished test can be resumed with them. `used`: a run used them. Returns
-    /// sentences about what failed.
+    /// because an unfinished test can be resumed with them. `used`: a run used them. Files that a rank or a
+    /// worker may still be working on stay in any case, and the directory remains claimed by this process, after whose
+    /// end the next one takes it over. Returns sentences about what failed.
     pub fn clean(&self, can_resume: bool, used: bool) -> Vec<String> {
         let plan = &self.config.plan;
         let stays = plan.options.keep || can_resume && !plan.work_dir.temporary;
+        if !self.unremoved.is_empty() {
+            return match stays {
+                true => vec![],
+                false => self.unremoved.clone(),
+            };
+        }
         if self.used && !stays {
             self.config.report_removal(&self.output);
         }
-        self.config.end(stays, used, self.stop)
+        match self.config.end_claim(stays, self.stop) {
+            Ok(unremoved) => unremoved,
+            Err(text) if used => vec![text],
+            Err(_) => vec![],
+        }
     }
 
     /// Ends the measuring at all ranks; rank 0 calls this after the last load.

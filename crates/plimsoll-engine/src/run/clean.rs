@@ -27,29 +27,33 @@ pub fn clean(
         true => RemoteOwner::TakeOver,
         false => RemoteOwner::Refuse,
     };
-    end(dir, settings, others, false, stop)
+    end(dir, settings, others, false, stop)?.map_err(EngineError::Refused)
 }
 
-/// Releases a directory that runs of this process have claimed ([`Settings::holds`]); its files stay.
+/// Ends the use of a directory that runs of this process have claimed ([`Settings::holds`]): its files are removed,
+/// unless it `keeps` them, and others may use it. Returns what is left that should not be; nothing if no run has come as
+/// far as to claim it.
 ///
 /// # Errors
-/// Those of [`clean`], and if the marker cannot be written.
-pub fn release_claim(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
-    let left = end(dir, settings, RemoteOwner::Refuse, true, &Stop::default())?;
-    match left.unremoved.into_iter().next() {
-        None => Ok(()),
-        Some(why) => Err(EngineError::Failed(why)),
-    }
+/// [`EngineError::Refused`] if another run is using the directory.
+pub fn end_claim(
+    dir: &Path,
+    settings: &Settings,
+    keeps: bool,
+    stop: &Stop,
+) -> Result<Cleanup, EngineError> {
+    let ended = end(dir, settings, RemoteOwner::Refuse, keeps, stop)?;
+    Ok(ended.unwrap_or_default())
 }
 
-/// Releases a directory, and removes its files unless `keeps`.
+/// Releases a directory, and removes its files unless `keeps`. The inner error is that there is nothing to release.
 fn end(
     dir: &Path,
     settings: &Settings,
     others: RemoteOwner,
     keeps: bool,
     stop: &Stop,
-) -> Result<Cleanup, EngineError> {
+) -> Result<Result<Cleanup, String>, EngineError> {
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
     let target = plimsoll_target::with_silence_limit(&settings.target, MAX_SERVER_SILENCE);
     let mut plan = Plan::empty("clean");
@@ -58,8 +62,12 @@ fn end(
         plan: &plan,
         others,
     };
-    let marker = plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, look)
+    let found = plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, look)
         .map_err(EngineError::refused)??;
+    let marker = match found {
+        Ok(marker) => marker,
+        Err(nothing) => return Ok(Err(nothing)),
+    };
     let work_dir = work_dir(&plan.work_dir.dir, &marker.guard)?;
     plan.work_dir.dir = work_dir;
     plan.work_dir.guards = vec![marker.guard];
@@ -72,6 +80,7 @@ fn end(
     };
     plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, ending)
         .map_err(EngineError::refused)?
+        .map(Ok)
 }
 
 /// The work directory of the run that guarded `dir` as `guard` below it.
@@ -97,26 +106,24 @@ struct InspectVisitor<'a> {
 }
 
 impl Visitor for InspectVisitor<'_> {
-    type Output = Result<Marker, EngineError>;
+    /// The inner error is that there is none.
+    type Output = Result<Result<Marker, String>, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
-        let nothing = |why: &str| {
-            let dir = self.plan.work_dir.dir.display();
-            Err(EngineError::Refused(format!("`{dir}` {why}")))
-        };
+        let text = |why: &str| format!("`{}` {why}", self.plan.work_dir.dir.display());
         if !target.exists() {
-            return nothing("does not exist: nothing to clean");
+            return Ok(Err(text("does not exist: nothing to clean")));
         }
         let pool = setup_pool(Arc::new(target), self.plan)?;
         match marker::look(&pool, self.plan, &RelPath::default(), self.others) {
-            Ok(GuardState::Marked(marker)) => Ok(marker),
+            Ok(GuardState::Marked(marker)) => Ok(Ok(marker)),
             Ok(GuardState::Nothing | GuardState::Empty) => {
-                nothing("has no Plimsoll marker: nothing to clean")
+                Ok(Err(text("has no Plimsoll marker: nothing to clean")))
             }
-            Err(GuardError::Foreign(_)) => nothing(
+            Err(GuardError::Foreign(_)) => Err(EngineError::Refused(text(
                 "was not created by Plimsoll (it has no .plimsoll): give the directory shown in \
                  the first line of the run's output",
-            ),
+            ))),
             Err(e) => Err(EngineError::refused(e)),
         }
     }

@@ -25,7 +25,7 @@ mod verdict;
 mod verification;
 mod work_dir;
 
-pub use clean::{clean, release_claim};
+pub use clean::{clean, end_claim};
 pub use command::{CommandEnd, Limits, kill_commands, run_command};
 pub use preflight::{Preflight, preflight};
 
@@ -56,7 +56,7 @@ pub struct Settings {
     /// Length of the intervals of the series.
     pub interval: Duration,
     /// Whether a run that keeps its files keeps the work directory claimed, until this process ends
-    /// or calls [`clean`] or [`release_claim`].
+    /// or calls [`end_claim`].
     pub holds: bool,
 }
 

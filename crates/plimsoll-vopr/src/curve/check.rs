@@ -1,0 +1,205 @@
+//! What must be true of a curve, however often it was resumed.
+
+use super::{Attempt, CurveExecution, CurveScenario, MeasuredPoint};
+use crate::check::check_figures;
+use crate::execution::{Execution, RankEnd};
+use crate::files::{WORK_DIR, foreign, own_paths};
+use crate::violation::{Violation, must};
+use plimsoll_plan::Plan;
+use plimsoll_results::{CurvePoint, CurveState, Verdict};
+use plimsoll_runtime::SimulationEnd;
+use std::collections::BTreeMap;
+
+/// Checks the attempts at a curve, and what they leave.
+///
+/// # Errors
+/// The first rule that they break.
+pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<(), Violation> {
+    must!(
+        "no panic",
+        execution.panics.is_empty(),
+        "{}",
+        execution.panics.join("\n")
+    );
+    must!(
+        "everything ends",
+        execution.end == SimulationEnd::Finished,
+        "{:?}",
+        execution.end
+    );
+    must!(
+        "any curve can be resumed",
+        execution.resume_error.is_none(),
+        "{:?}",
+        execution.resume_error
+    );
+    must!(
+        "nothing outside the work directory is used",
+        execution.strays.is_empty(),
+        "{:?}",
+        execution.strays
+    );
+    let plan = curve.plan();
+    let mut before: &[CurvePoint] = &[];
+    for (number, attempt) in execution.attempts.iter().enumerate() {
+        check_points(curve, attempt, before)?;
+        check_files(curve, &plan, attempt)?;
+        for measured in &attempt.measured {
+            check_measured(curve, number, measured)?;
+        }
+        before = &attempt.curve.results.points;
+    }
+    check_foreign(&plan, &execution.tree)?;
+    let left = own(curve, &plan, &execution.tree);
+    must!(
+        "the files of any curve can be removed",
+        left.iter().all(|path| is_unmarked(path)),
+        "{left:?}"
+    );
+    let last = execution.attempts.last().expect("there is one attempt");
+    check_complete(curve, execution, last)
+}
+
+/// Points are those of the loads in their order, and those of earlier attempts are not measured again.
+fn check_points(
+    curve: &CurveScenario,
+    attempt: &Attempt,
+    before: &[CurvePoint],
+) -> Result<(), Violation> {
+    let points = &attempt.curve.results.points;
+    let loads: Vec<u64> = points.iter().map(|p| p.load).collect();
+    must!(
+        "points are measured in the order of the loads",
+        curve.loads.starts_with(&loads),
+        "{loads:?} of {:?}",
+        curve.loads
+    );
+    must!(
+        "a curve that is resumed keeps its points",
+        points.starts_with(before),
+        "{points:?}, before {before:?}"
+    );
+    let is_measured = |load: u64| before.iter().any(|p| p.load == load);
+    must!(
+        "no load is measured again",
+        attempt.measured.iter().all(|m| !is_measured(m.load)),
+        "{before:?}"
+    );
+    for measured in &attempt.measured {
+        let is_whole = measured.outcome.failure.is_none() && !measured.outcome.interrupted;
+        must!(
+            "a point is listed if it was measured to its end",
+            loads.contains(&measured.load) == is_whole,
+            "load {}: {:?}, interrupted: {}",
+            measured.load,
+            measured.outcome.failure,
+            measured.outcome.interrupted
+        );
+    }
+    Ok(())
+}
+
+/// The files of a curve stay while it can be resumed, unless they are temporary, and files of others always.
+fn check_files(curve: &CurveScenario, plan: &Plan, attempt: &Attempt) -> Result<(), Violation> {
+    check_foreign(plan, &attempt.tree)?;
+    let Some(end) = &attempt.files_end else {
+        return Ok(());
+    };
+    must!(
+        "a curve that ends releases its directory",
+        end.left.is_empty(),
+        "{end:?}"
+    );
+    let own = own(curve, plan, &attempt.tree);
+    let stays = attempt.curve.state.can_resume() && !curve.temporary;
+    must!(
+        "a curve removes its files in the end",
+        stays || end.are_busy || own.iter().all(|path| is_unmarked(path)),
+        "{own:?}"
+    );
+    Ok(())
+}
+
+fn check_foreign(plan: &Plan, tree: &BTreeMap<String, Vec<u8>>) -> Result<(), Violation> {
+    let mut foreign = foreign(plan);
+    must!(
+        "foreign files stay",
+        foreign.all(|(path, bytes)| tree.get(path).map(Vec::as_slice) == Some(bytes)),
+        "{:?}",
+        tree.keys()
+    );
+    Ok(())
+}
+
+fn own<'a>(
+    curve: &CurveScenario,
+    plan: &Plan,
+    tree: &'a BTreeMap<String, Vec<u8>>,
+) -> Vec<&'a String> {
+    let spec = curve.scenario.files.as_ref().expect("a curve has files");
+    own_paths(plan, spec, tree)
+}
+
+/// Whether a path may be left by a process that is killed before it has marked its directory.
+fn is_unmarked(path: &str) -> bool {
+    path.trim_end_matches('/') == WORK_DIR || path == format!("{WORK_DIR}/.plimsoll.new")
+}
+
+/// The figures of a run are those of its load.
+fn check_measured(
+    curve: &CurveScenario,
+    attempt: usize,
+    measured: &MeasuredPoint,
+) -> Result<(), Violation> {
+    let scenario = curve.at(measured.load, attempt);
+    let run = Execution {
+        plan: measured.plan.clone(),
+        end: SimulationEnd::Finished,
+        panics: vec![],
+        ranks: vec![Some(RankEnd {
+            outcome: Ok(measured.outcome.clone()),
+            intervals: measured.intervals.clone(),
+            at: measured.at,
+        })],
+        files: None,
+        results: None,
+        applied: vec![None; scenario.disturbances.len()],
+    };
+    check_figures(&scenario, &run, &measured.outcome, &measured.intervals)
+}
+
+/// An attempt to which nothing happens completes the curve.
+fn check_complete(
+    curve: &CurveScenario,
+    execution: &CurveExecution,
+    last: &Attempt,
+) -> Result<(), Violation> {
+    let results = &last.curve.results;
+    must!(
+        "the last attempt completes the curve",
+        results.state == CurveState::Complete && results.points.len() == curve.loads.len(),
+        "{:?} with {} points of {}: {:?}",
+        results.state,
+        results.points.len(),
+        curve.loads.len(),
+        last.measured.last().map(|m| &m.outcome.failure)
+    );
+    for (point, (load, run)) in results.points.iter().zip(&execution.runs) {
+        let run = match run {
+            Ok(run) => run,
+            Err(e) => {
+                return Err(Violation {
+                    rule: "results can be read",
+                    what: format!("load {load}: {e}"),
+                });
+            }
+        };
+        let again = CurvePoint::of(run, *load, &point.run);
+        must!(
+            "a point is that of its run",
+            again == *point && matches!(point.verdict, Verdict::Valid | Verdict::Invalid),
+            "load {load}: {point:?}, not {again:?}"
+        );
+    }
+    Ok(())
+}

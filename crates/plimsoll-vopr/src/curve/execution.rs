@@ -1,0 +1,564 @@
+//! Attempts at a curve, of processes that share nothing but its results and its files.
+
+use super::CurveScenario;
+use crate::execution::{LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, with};
+use crate::files::{WORK_DIR, foreign};
+use crate::results::{assembled, copy, draft, target};
+use plimsoll_engine::{EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks};
+use plimsoll_measure::Interval;
+use plimsoll_plan::{Failure, Plan};
+use plimsoll_points::StopRules;
+use plimsoll_ranks::{Ranks, SimulatedNetwork};
+use plimsoll_results::{
+    ClockKind, CurveLoads, CurvePoint, CurveResults, CurveSettings, CurveState, CurveWriter,
+    Document, Environment, LoadCurve, Program, Run, RunWriter, Verdict,
+};
+use plimsoll_runtime::{Simulation, SimulationEnd, SimulationHandle};
+use plimsoll_target::simulated::SimulatedFiles;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A load that was measured, at rank 0.
+#[derive(Debug, Clone)]
+pub struct MeasuredPoint {
+    /// The load.
+    pub load: u64,
+    /// Its Plan.
+    pub plan: Plan,
+    /// What the engine returned.
+    pub outcome: Box<Outcome>,
+    /// The intervals of the run.
+    pub intervals: Vec<Interval>,
+    /// When it ended, in nanoseconds of the simulation.
+    pub at: u64,
+}
+
+/// How an attempt ended the use of the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurveFilesEnd {
+    /// Whether they stay because others may work on them.
+    pub are_busy: bool,
+    /// What could not be removed or released.
+    pub left: Vec<String>,
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// The runs that ended in it.
+    pub measured: Vec<MeasuredPoint>,
+    /// The curve when all its processes had ended; of killed ones, when it is resumed.
+    pub curve: LoadCurve,
+    /// How the use of the files ended; `None` if rank 0 was killed before.
+    pub files_end: Option<CurveFilesEnd>,
+    /// Files and directories when all its processes had ended, by path.
+    pub tree: BTreeMap<String, Vec<u8>>,
+}
+
+/// What became of a curve.
+#[derive(Debug, Clone)]
+pub struct CurveExecution {
+    /// How the simulation ended.
+    pub end: SimulationEnd,
+    /// Messages of panics.
+    pub panics: Vec<String>,
+    /// The attempts in their order; fewer than those of the scenario if the curve was complete before.
+    pub attempts: Vec<Attempt>,
+    /// Why the curve could not be resumed.
+    pub resume_error: Option<String>,
+    /// The runs of all points, by load, as they are read in the end.
+    pub runs: Vec<(u64, Result<Box<Run>, String>)>,
+    /// Files and directories after all, by path.
+    pub tree: BTreeMap<String, Vec<u8>>,
+    /// Paths outside of the work directory that were used.
+    pub strays: Vec<String>,
+}
+
+impl CurveExecution {
+    /// Everything that follows from the seed, as text.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let attempt = |attempt: &Attempt| {
+            let measured = attempt.measured.iter().map(|point| {
+                let windows = point.outcome.windows.iter().map(|w| &w.totals);
+                format!(
+                    "{} {} {:?}",
+                    point.load,
+                    point.at,
+                    windows.collect::<Vec<_>>()
+                )
+            });
+            let measured: Vec<String> = measured.collect();
+            format!(
+                "{measured:?} {:?} {:?} {:?}",
+                attempt.curve.results, attempt.files_end, attempt.tree
+            )
+        };
+        let attempts = self.attempts.iter().map(attempt);
+        format!("{:?} {}", self.end, attempts.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Measures a curve.
+#[must_use]
+pub fn run_curve(curve: &CurveScenario) -> CurveExecution {
+    let scenario = &curve.scenario;
+    let spec = scenario.files.as_ref().expect("a curve has files");
+    let plan = curve.plan();
+    let files = Arc::new(SimulatedFiles::new(spec.faults.clone(), scenario.seed));
+    foreign(&plan).for_each(|(path, bytes)| files.plant(path, bytes));
+    let simulation = Simulation::new(scenario.seed);
+    let handle = simulation.handle();
+    let end: Shared<CurveEnd> = Shared::default();
+    let attempts = Attempts {
+        curve: curve.clone(),
+        results: CurveFiles::begin(curve, &plan),
+        plan,
+        files: files.clone(),
+        handle: handle.clone(),
+        end: end.clone(),
+    };
+    handle.spawn_process("attempts", move || attempts.run());
+    let of_one = Duration::from_micros(curve.planned_us()) + LIMIT_AFTER_END;
+    let ended = simulation.run(of_one * (curve.attempts.len() as u32 + 1), REAL_LIMIT);
+    let end = with(&end, std::mem::take);
+    CurveExecution {
+        end: ended,
+        panics: handle.panics(),
+        attempts: end.attempts,
+        resume_error: end.resume_error,
+        runs: end.runs,
+        tree: end.tree,
+        strays: files.strays(),
+    }
+}
+
+#[derive(Default)]
+struct CurveEnd {
+    attempts: Vec<Attempt>,
+    resume_error: Option<String>,
+    runs: Vec<(u64, Result<Box<Run>, String>)>,
+    tree: BTreeMap<String, Vec<u8>>,
+}
+
+/// Whoever starts the processes of each attempt.
+struct Attempts {
+    curve: CurveScenario,
+    plan: Plan,
+    results: CurveFiles,
+    files: Arc<SimulatedFiles>,
+    handle: SimulationHandle,
+    end: Shared<CurveEnd>,
+}
+
+impl Attempts {
+    fn run(self) {
+        for number in 0..=self.curve.attempts.len() {
+            self.attempt(number);
+            let resumed = self.results.resume();
+            let attempt = self.results.attempt(self.files.tree());
+            let can_resume = attempt.curve.state.can_resume();
+            with(&self.end, |end| {
+                end.attempts.push(attempt);
+                end.resume_error = resumed.err();
+            });
+            if !can_resume || with(&self.end, |end| end.resume_error.is_some()) {
+                break;
+            }
+        }
+        let runs = self.results.runs();
+        // As `plimsoll clean`, if a process was killed before it had removed them.
+        if self
+            .files
+            .tree()
+            .contains_key(&format!("{WORK_DIR}/.plimsoll"))
+        {
+            let (dir, settings) = (Path::new(WORK_DIR), settings(&self.curve, self.files.url()));
+            let _ = plimsoll_engine::clean(dir, &settings, false, &Stop::default());
+        }
+        let tree = self.files.tree();
+        with(&self.end, |end| (end.runs, end.tree) = (runs, tree));
+    }
+
+    fn attempt(&self, number: usize) {
+        let scenario = &self.curve.scenario;
+        let (delay, jitter) = scenario.delay_us;
+        let network = SimulatedNetwork::new(
+            self.handle.clone(),
+            Duration::from_micros(delay),
+            Duration::from_micros(jitter),
+        );
+        let stops: Vec<Stop> = (0..scenario.ranks).map(|_| Stop::default()).collect();
+        let mut processes = Vec::new();
+        for (rank, stop) in (0..).zip(&stops) {
+            let curve_rank = CurveRank {
+                curve: self.curve.clone(),
+                plan: self.plan.clone(),
+                target: self.files.url(),
+                rank,
+                stop: stop.clone(),
+                network: network.clone(),
+                results: self.results.clone(),
+                handle: self.handle.clone(),
+            };
+            let name = format!("rank-{rank}-of-attempt-{number}");
+            let process = self.handle.spawn_process(&name, move || curve_rank.run());
+            network.set_process(rank, process);
+            processes.push(process);
+        }
+        let group = RankProcesses {
+            handle: self.handle.clone(),
+            network,
+            fan_out: scenario.fan_out,
+            processes,
+            stops,
+        };
+        for disturbance in self.curve.attempts.get(number).into_iter().flatten() {
+            let (group, disturbance) = (group.clone(), *disturbance);
+            self.handle
+                .spawn_process("environment", move || group.disturb(disturbance, &|_| ()));
+        }
+        group.await_ends();
+    }
+}
+
+/// The results of the curve. They outlive the processes of an attempt, as files do.
+#[derive(Clone)]
+struct CurveFiles(Shared<CurveResultsState>);
+
+struct CurveResultsState {
+    writer: Option<CurveWriter>,
+    /// The run that is being measured.
+    point: Option<RunWriter>,
+    measured: Vec<MeasuredPoint>,
+    files_end: Option<CurveFilesEnd>,
+    /// After the writers, which remove their own.
+    root: TempDir,
+}
+
+impl CurveFiles {
+    fn begin(curve: &CurveScenario, plan: &Plan) -> Self {
+        let root = tempfile::tempdir().expect("there is a temporary directory");
+        let started = plimsoll_runtime::simulated_epoch();
+        let writer = CurveWriter::create(root.path(), document(curve, plan), started);
+        Self(Arc::new(Mutex::new(CurveResultsState {
+            writer: Some(writer.expect("the temporary directory is writable")),
+            point: None,
+            measured: vec![],
+            files_end: None,
+            root,
+        })))
+    }
+
+    fn with_writer<R>(&self, change: impl FnOnce(&mut CurveWriter) -> R) -> R {
+        with(&self.0, |state| {
+            change(state.writer.as_mut().expect("a curve has a writer"))
+        })
+    }
+
+    fn set_state(&self, state: CurveState) {
+        self.with_writer(|writer| writer.change(|curve| curve.state = state))
+            .expect("the temporary directory is writable");
+    }
+
+    /// The next load, after those that an earlier attempt measured without listing them.
+    fn next_load(&self) -> Option<u64> {
+        self.with_writer(|writer| {
+            while let Some(load) = writer.document().missing().first().copied() {
+                let Some(point) = writer.unlisted_point(load) else {
+                    return Some(load);
+                };
+                writer.add(point).expect("the directory is writable");
+            }
+            None
+        })
+    }
+
+    fn begin_point(&self, load: u64, plan: &Plan, ranks: u32) {
+        let started = plimsoll_runtime::system_time();
+        with(&self.0, |state| {
+            let writer = state.writer.as_ref().expect("a curve has a writer");
+            let point = writer.point(load, plan, started, ClockKind::Real);
+            let mut point = point.expect("the temporary directory is writable");
+            point.draft(&draft(plan, ranks)).expect("as above");
+            state.point = Some(point);
+        });
+    }
+
+    fn interval(&self, interval: &Interval) {
+        with(&self.0, |state| {
+            let point = state.point.as_mut().expect("intervals end before");
+            point.interval(interval).expect("the directory is writable");
+        });
+    }
+
+    /// Publishes the run of a load, and lists it if it was measured to its end.
+    fn publish(&self, measured: MeasuredPoint) -> Verdict {
+        with(&self.0, |state| {
+            let run = assembled(&measured.plan, &measured.outcome);
+            let point = state.point.take().expect("a run is over once");
+            let dir = point.finish(&run).expect("the directory is writable");
+            let point = CurvePoint::of(&run, measured.load, &dir.name());
+            let verdict = run.validity.verdict;
+            if matches!(verdict, Verdict::Valid | Verdict::Invalid) {
+                let writer = state.writer.as_mut().expect("a curve has a writer");
+                writer.add(point).expect("the directory is writable");
+            }
+            state.measured.push(measured);
+            verdict
+        })
+    }
+
+    /// Has the next processes resume the curve: killed ones held locks, but not on copies.
+    fn resume(&self) -> Result<(), String> {
+        with(&self.0, |state| {
+            let root = tempfile::tempdir().expect("there is a temporary directory");
+            if let Some(point) = &mut state.point {
+                point.flush().expect("the directory is writable");
+            }
+            let writer = state.writer.as_ref().expect("a curve has a writer");
+            let path = root.path().join("resumed");
+            copy(writer.dir().path(), &path);
+            let resumed = CurveWriter::resume(&path).map_err(|e| e.to_string())?;
+            (state.point, state.writer) = (None, Some(resumed));
+            state.root = root;
+            Ok(())
+        })
+    }
+
+    /// What became of an attempt that is over.
+    fn attempt(&self, tree: BTreeMap<String, Vec<u8>>) -> Attempt {
+        with(&self.0, |state| Attempt {
+            measured: std::mem::take(&mut state.measured),
+            curve: state
+                .writer
+                .as_ref()
+                .expect("a curve has a writer")
+                .document()
+                .clone(),
+            files_end: state.files_end.take(),
+            tree,
+        })
+    }
+
+    fn runs(&self) -> Vec<(u64, Result<Box<Run>, String>)> {
+        self.with_writer(|writer| {
+            let points = writer.document().points.iter();
+            let read = points.map(|point| {
+                let run = writer.dir().run(point).read();
+                (point.load, run.map(Box::new).map_err(|e| e.to_string()))
+            });
+            read.collect()
+        })
+    }
+}
+
+/// The program of a rank.
+struct CurveRank {
+    curve: CurveScenario,
+    plan: Plan,
+    target: String,
+    rank: u32,
+    stop: Stop,
+    network: SimulatedNetwork,
+    results: CurveFiles,
+    handle: SimulationHandle,
+}
+
+/// Receives the intervals of a run, and writes them at rank 0.
+struct PointObserver<'a> {
+    intervals: Vec<Interval>,
+    results: Option<&'a CurveFiles>,
+}
+
+impl Observer for PointObserver<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Interval(interval) = event
+            && let Some(results) = self.results
+        {
+            self.intervals.push(interval.clone());
+            results.interval(interval);
+        }
+    }
+}
+
+impl CurveRank {
+    fn run(self) {
+        let scenario = &self.curve.scenario;
+        let ranks = self
+            .network
+            .join(self.rank, scenario.ranks, scenario.fan_out);
+        let stop = self.stop.clone();
+        ranks.pass_on_stop_request(Box::new(move || stop.is_requested()));
+        match self.rank {
+            0 => self.lead(&*ranks),
+            _ => self.follow(&*ranks),
+        }
+    }
+
+    /// The Plan of a load, whose files stay for the next one.
+    fn plan_at(&self, load: u64) -> Plan {
+        let mut plan = self.plan.at_load(load).expect("loads are those of the mix");
+        plan.options.keep = true;
+        plan
+    }
+
+    /// Measures the loads that rank 0 chooses, until it chooses none.
+    fn follow(&self, ranks: &dyn Ranks) {
+        while let Ok(load) = ranks.broadcast(vec![]) {
+            let load = u64::from_le_bytes(load.try_into().expect("rank 0 sends a number"));
+            if load == 0 {
+                break;
+            }
+            let observer = &mut PointObserver {
+                intervals: vec![],
+                results: None,
+            };
+            let plan = self.plan_at(load);
+            if run_ranks(
+                &plan,
+                &settings(&self.curve, self.target.clone()),
+                &self.stop,
+                observer,
+                ranks,
+            )
+            .is_err()
+            {
+                break;
+            }
+        }
+    }
+
+    /// Measures the missing loads, and ends the use of the files as `plimsoll curve` does: they stay for a curve that can
+    /// be resumed unless their directory is temporary, and while others may work on them.
+    fn lead(&self, ranks: &dyn Ranks) {
+        self.results.set_state(CurveState::Unfinished);
+        let mut are_busy = false;
+        let state = self.measure(ranks, &mut are_busy);
+        self.results.set_state(state);
+        let stays = state.can_resume() && !self.curve.temporary;
+        let left = match are_busy {
+            true => vec![],
+            false => {
+                let (dir, settings) = (
+                    Path::new(WORK_DIR),
+                    settings(&self.curve, self.target.clone()),
+                );
+                let ended = plimsoll_engine::end_claim(dir, &settings, stays, &self.stop);
+                ended.map_or_else(|e| vec![e.to_string()], |cleanup| cleanup.unremoved)
+            }
+        };
+        with(&self.results.0, |results| {
+            results.files_end = Some(CurveFilesEnd { are_busy, left });
+        });
+        // A rank that is gone has ended already.
+        let _ = ranks.broadcast(0u64.to_le_bytes().to_vec());
+    }
+
+    fn measure(&self, ranks: &dyn Ranks, are_busy: &mut bool) -> CurveState {
+        loop {
+            let Some(load) = self.results.next_load() else {
+                return CurveState::Complete;
+            };
+            if self.stop.is_requested() {
+                return CurveState::Interrupted;
+            }
+            if ranks.broadcast(load.to_le_bytes().to_vec()).is_err() {
+                return CurveState::Failed;
+            }
+            let plan = self.plan_at(load);
+            self.results.begin_point(load, &plan, ranks.size());
+            let mut observer = PointObserver {
+                intervals: vec![],
+                results: Some(&self.results),
+            };
+            let ran = run_ranks(
+                &plan,
+                &settings(&self.curve, self.target.clone()),
+                &self.stop,
+                &mut observer,
+                ranks,
+            );
+            let outcome = match ran {
+                Ok(outcome) => outcome,
+                Err(EngineError::Refused(error) | EngineError::Failed(error)) => Outcome {
+                    failure: Some(Failure::of("run", error)),
+                    ..Outcome::default()
+                },
+                Err(EngineError::Interrupted) => Outcome {
+                    interrupted: true,
+                    ..Outcome::default()
+                },
+            };
+            *are_busy = !outcome.cleanup.unremoved.is_empty();
+            let verdict = self.results.publish(MeasuredPoint {
+                load,
+                plan,
+                outcome: Box::new(outcome),
+                intervals: observer.intervals,
+                at: self.handle.now(),
+            });
+            match verdict {
+                Verdict::Valid | Verdict::Invalid => {}
+                Verdict::Interrupted => return CurveState::Interrupted,
+                Verdict::Failed => return CurveState::Failed,
+            }
+        }
+    }
+}
+
+fn settings(curve: &CurveScenario, target: String) -> Settings {
+    Settings {
+        target,
+        clock: ClockKind::Real,
+        lanes: Some(curve.scenario.lanes),
+        interval: Duration::from_millis(curve.scenario.interval_ms),
+        holds: true,
+    }
+}
+
+/// The document of a curve that begins.
+fn document(curve: &CurveScenario, plan: &Plan) -> LoadCurve {
+    let scenario = &curve.scenario;
+    let metric = plan.metric.as_ref().expect("a mix has a metric");
+    let (warmup, time) = plan.times();
+    LoadCurve {
+        schema_version: LoadCurve::SCHEMA,
+        workload: plan.name.clone(),
+        metric: metric.name.clone(),
+        scale: metric.scale,
+        comparable: true,
+        seed: plan.seed,
+        started_at: "2026-01-01T00:00:00Z".into(),
+        selection: CurveLoads {
+            loads: curve.loads.clone(),
+        },
+        warmup_s: warmup.as_secs_f64(),
+        measure_s: time.as_secs_f64(),
+        criteria: metric.criteria.clone(),
+        // Every load is measured.
+        results: CurveResults::new(StopRules {
+            stop_after_invalid: None,
+            stop_past_peak: false,
+        }),
+        percentiles_shown: None,
+        program: Program::plimsoll(),
+        target: target(String::new()),
+        clock: ClockKind::Real,
+        lanes: Some(scenario.lanes as u64),
+        interval_s: scenario.interval_ms as f64 / 1e3,
+        ranks: scenario.ranks,
+        settings: CurveSettings {
+            monitor: None,
+            keep: false,
+        },
+        hooks: None,
+        events: vec![],
+        notes: vec![],
+        environment: Environment::default(),
+        plan: plan.clone(),
+    }
+}

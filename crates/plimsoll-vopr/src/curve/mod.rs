@@ -1,0 +1,175 @@
+//! Load curves: loads of a mix that are measured one after the other on one data set, in several attempts. Something
+//! happens to the processes of each attempt but the last, and the next one resumes the curve.
+
+mod check;
+mod execution;
+
+pub use check::check_curve;
+pub use execution::{Attempt, CurveExecution, CurveFilesEnd, MeasuredPoint, run_curve};
+
+use crate::files::FilesSpec;
+use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
+use crate::workload::{Load, MixSpec, WorkloadSpec};
+use plimsoll_plan::{OnError, Plan};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A curve, the ranks that measure it, and what happens to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurveScenario {
+    /// The mix at the highest load, on files that work, with the ranks and their network. Nothing happens in it.
+    pub scenario: Scenario,
+    /// The loads, in increasing order; the last one is that of the mix.
+    pub loads: Vec<u64>,
+    /// Whether the directory of the files is one that is made for this curve, and removed whenever it ends.
+    pub temporary: bool,
+    /// What happens in each attempt but the last.
+    pub attempts: Vec<Vec<Disturbance>>,
+}
+
+/// Time in microseconds that a load takes besides its window: its files are created, and ranks agree.
+const PREPARATION_US: u64 = 150_000;
+
+impl CurveScenario {
+    /// The scenario of a seed.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut load = 0;
+        let loads: Vec<u64> = (0..rng.random_range(2..5))
+            .map(|_| {
+                load += rng.random_range(1..3);
+                load
+            })
+            .collect();
+        let mix = MixSpec {
+            load,
+            ..MixSpec::draw(&mut rng)
+        };
+        // Each has a worker at every load.
+        let max_ranks = (loads[0] * mix.processes).min(8) as u32;
+        let ranks = match max_ranks > 1 && rng.random_bool(0.7) {
+            true => rng.random_range(2..=max_ranks),
+            false => 1,
+        };
+        let far = rng.random_bool(0.3);
+        let mut curve = Self {
+            scenario: Scenario {
+                seed,
+                workload: WorkloadSpec {
+                    load: Load::Mix(mix),
+                    warmup_ms: [0, 50][rng.random_range(0..2)],
+                    time_ms: rng.random_range(100..600),
+                },
+                ranks,
+                fan_out: rng.random_range(1..=3),
+                lanes: rng.random_range(1..=3),
+                delay_us: match far {
+                    true => (rng.random_range(1_000..20_000), rng.random_range(0..10_000)),
+                    false => (rng.random_range(1..100), rng.random_range(0..100)),
+                },
+                latency_us: 0,
+                files: Some(FilesSpec::calm(rng.random_range(20..1000))),
+                stall_ms: None,
+                interval_ms: [50, 100, 300][rng.random_range(0..3)],
+                writes_results: true,
+                disturbances: vec![],
+            },
+            loads,
+            temporary: rng.random_bool(0.4),
+            attempts: vec![],
+        };
+        for _ in 0..rng.random_range(0..4) {
+            let disturbances = 0..rng.random_range(1..3);
+            let drawn = disturbances.map(|_| curve.draw_disturbance(&mut rng));
+            let drawn = drawn.collect();
+            curve.attempts.push(drawn);
+        }
+        curve
+    }
+
+    fn draw_disturbance(&self, rng: &mut Xoshiro256PlusPlus) -> Disturbance {
+        let rank = rng.random_range(0..self.scenario.ranks);
+        let kind = match rng.random_range(0..8) {
+            0 | 1 => DisturbanceKind::Kill { rank: 0 },
+            2 | 3 => DisturbanceKind::Kill { rank },
+            4 | 5 => DisturbanceKind::Interrupt { rank },
+            6 if rank > 0 => DisturbanceKind::Cut { rank },
+            _ => DisturbanceKind::Stop {
+                rank,
+                for_ms: rng.random_range(1..2_000),
+            },
+        };
+        let at_us = rng.random_range(0..self.planned_us());
+        Disturbance { at_us, kind }
+    }
+
+    /// Time that all loads take, about, in microseconds.
+    #[must_use]
+    pub fn planned_us(&self) -> u64 {
+        self.loads.len() as u64 * (self.scenario.planned_us() + PREPARATION_US)
+    }
+
+    /// The Plan of the highest load, whose files are laid out for all loads.
+    pub(crate) fn plan(&self) -> Plan {
+        let mut plan = self.scenario.workload.plan(self.scenario.seed);
+        plan.options.on_error = OnError::Count;
+        plan
+    }
+
+    /// The scenario of the run at a load in an attempt.
+    pub(crate) fn at(&self, load: u64, attempt: usize) -> Scenario {
+        let mut scenario = self.scenario.clone();
+        if let Load::Mix(mix) = &mut scenario.workload.load {
+            mix.load = load;
+        }
+        scenario.disturbances = self.attempts.get(attempt).cloned().unwrap_or_default();
+        scenario
+    }
+
+    /// The smallest scenario for which `fails` still holds.
+    #[must_use]
+    pub fn shrink(&self, mut fails: impl FnMut(&Self) -> bool) -> Self {
+        let mut smallest = self.clone();
+        while let Some(smaller) = smallest.simpler().into_iter().find(|s| fails(s)) {
+            smallest = smaller;
+        }
+        smallest
+    }
+
+    /// Scenarios that are simpler in one respect.
+    fn simpler(&self) -> Vec<Self> {
+        let mut all = Vec::new();
+        let mut add = |change: &dyn Fn(&mut Self)| {
+            let mut curve = self.clone();
+            change(&mut curve);
+            if curve != *self {
+                all.push(curve);
+            }
+        };
+        for attempt in 0..self.attempts.len() {
+            add(&|c| {
+                c.attempts.remove(attempt);
+            });
+            for number in 0..self.attempts[attempt].len() {
+                add(&|c| {
+                    c.attempts[attempt].remove(number);
+                });
+            }
+        }
+        if self.attempts.is_empty() {
+            add(&|c| c.scenario.ranks = 1);
+        }
+        // The lowest load has a worker for each rank, and the highest one is that of the mix.
+        for number in 1..self.loads.len() - 1 {
+            add(&|c| {
+                c.loads.remove(number);
+            });
+        }
+        add(&|c| c.temporary = false);
+        add(&|c| c.scenario.lanes = 1);
+        add(&|c| c.scenario.workload.warmup_ms = 0);
+        add(&|c| c.scenario.delay_us = (1, 0));
+        all
+    }
+}
