@@ -308,18 +308,7 @@ pub fn run_on_all_ranks<W>(
         Ok(ready.config)
     })?;
     let stop = stop_on_interrupt(&communicator)?;
-    let mut points = LoadRunner {
-        communicator: &communicator,
-        config: &config,
-        stop: &stop,
-        output: how.into(),
-        monitor: None,
-        hooks: None,
-        events: vec![],
-        runs: 0,
-        used: false,
-        unremoved: vec![],
-    };
+    let mut points = LoadRunner::new(&communicator, &config, &stop, how.into());
     let Some(open) = open else {
         return points.run_as_member();
     };
@@ -365,7 +354,28 @@ pub struct MeasuredLoad {
     pub notes: Vec<String>,
 }
 
-impl LoadRunner<'_> {
+impl<'a> LoadRunner<'a> {
+    /// A runner without a monitor, commands and events, which has measured nothing yet.
+    pub fn new(
+        communicator: &'a Communicator,
+        config: &'a LoadTestConfig,
+        stop: &'a Stop,
+        output: OutputOptions,
+    ) -> Self {
+        Self {
+            communicator,
+            config,
+            stop,
+            output,
+            monitor: None,
+            hooks: None,
+            events: vec![],
+            runs: 0,
+            used: false,
+            unremoved: vec![],
+        }
+    }
+
     fn context<'b>(&'b self, settings: &'b Settings) -> RunContext<'b> {
         RunContext {
             communicator: self.communicator,

@@ -14,7 +14,7 @@ use plimsoll_results::{
     Document, Environment, LoadCurve, Program, Run, RunWriter, Verdict,
 };
 use plimsoll_runtime::{Simulation, SimulationEnd, SimulationHandle};
-use plimsoll_target::simulated::SimulatedFiles;
+use plimsoll_target::simulated::{CallKind, SimulatedFiles};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -73,6 +73,8 @@ pub struct CurveExecution {
     pub runs: Vec<(u64, Result<Box<Run>, String>)>,
     /// Files and directories after all, by path.
     pub tree: BTreeMap<String, Vec<u8>>,
+    /// Files that were opened, successfully and not by the load: created, markers among them.
+    pub created: u64,
     /// Paths outside of the work directory that were used.
     pub strays: Vec<String>,
 }
@@ -132,6 +134,11 @@ pub fn run_curve(curve: &CurveScenario) -> CurveExecution {
         resume_error: end.resume_error,
         runs: end.runs,
         tree: end.tree,
+        created: files
+            .calls()
+            .iter()
+            .filter(|call| !call.of_load && call.kind == CallKind::Open && call.error.is_none())
+            .count() as u64,
         strays: files.strays(),
     }
 }

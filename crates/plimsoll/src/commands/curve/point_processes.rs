@@ -170,24 +170,15 @@ pub fn measure_point(args: &MeasurePointArgs) -> Result<Exit, CommandError> {
     let stop = Stop::default();
     signals::stop_at_end_of_input(&stop)
         .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
-    let mut runner = LoadRunner {
-        communicator: &communicator,
-        config: &config,
-        stop: &stop,
-        output: OutputOptions {
-            format: Format::Json,
-            quiet: true,
-            live: false,
-            per_rank: args.per_rank,
-            percentiles: curve.percentiles_shown.clone(),
-            cleanup: CleanupArgs { strict: false },
-        },
-        monitor: None,
-        hooks: None,
-        events: vec![],
-        runs: 0,
-        used: false,
+    let output = OutputOptions {
+        format: Format::Json,
+        quiet: true,
+        live: false,
+        per_rank: args.per_rank,
+        percentiles: curve.percentiles_shown.clone(),
+        cleanup: CleanupArgs { strict: false },
     };
+    let mut runner = LoadRunner::new(&communicator, &config, &stop, output);
     let measured = runner.measure(load, |plan, started, clock| {
         dir.point_writer(&curve, load, plan, started, clock)
     })?;
