@@ -50,6 +50,11 @@ impl MixSpec {
         }
     }
 
+    /// Data files of all processes.
+    pub(crate) fn files(&self) -> u64 {
+        FILES_PER_PROCESS * self.load * self.processes
+    }
+
     fn text(&self) -> String {
         let Self {
             processes, rate, ..

@@ -725,6 +725,18 @@ fn what_a_curve_must_not_do_breaks_rules() {
         breaks(&|e| e.runs[1] = e.runs[0].clone()),
         "a point is that of its run"
     );
+    let mut calm = curve.clone();
+    calm.attempts.clear();
+    if let Load::Mix(mix) = &mut calm.scenario.workload.load {
+        mix.turns_over = false;
+    }
+    let mut made_again = run_curve(&calm);
+    check_curve(&calm, &made_again).unwrap();
+    // 20 for each of the two processes of three metrics.
+    assert_eq!(made_again.created, 120);
+    made_again.created += 1;
+    let rule = check_curve(&calm, &made_again).unwrap_err().rule;
+    assert_eq!(rule, "a curve makes each file once");
     // The same points in fewer attempts.
     let mut unfinished = curve.clone();
     unfinished.attempts.truncate(1);

@@ -5,6 +5,7 @@ use crate::check::check_figures;
 use crate::execution::{Execution, RankEnd};
 use crate::files::{WORK_DIR, foreign, own_paths};
 use crate::violation::{Violation, must};
+use crate::workload::Load;
 use plimsoll_plan::Plan;
 use plimsoll_results::{CurvePoint, CurveState, Verdict};
 use plimsoll_runtime::SimulationEnd;
@@ -56,6 +57,18 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         left.iter().all(|path| is_unmarked(path)),
         "{left:?}"
     );
+    if let Load::Mix(mix) = &curve.scenario.workload.load
+        && curve.attempts.is_empty()
+        && !mix.turns_over
+    {
+        must!(
+            "a curve makes each file once",
+            execution.created == mix.files(),
+            "{} made, {} files",
+            execution.created,
+            mix.files()
+        );
+    }
     let last = execution.attempts.last().expect("there is one attempt");
     check_complete(curve, execution, last)
 }

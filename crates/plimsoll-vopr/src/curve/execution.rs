@@ -73,7 +73,7 @@ pub struct CurveExecution {
     pub runs: Vec<(u64, Result<Box<Run>, String>)>,
     /// Files and directories after all, by path.
     pub tree: BTreeMap<String, Vec<u8>>,
-    /// Files that were opened, successfully and not by the load: created, markers among them.
+    /// Files that were created other than by the load, in all attempts; those that were created twice twice.
     pub created: u64,
     /// Paths outside of the work directory that were used.
     pub strays: Vec<String>,
