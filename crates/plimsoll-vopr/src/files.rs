@@ -374,12 +374,18 @@ fn check_counted_errors(
     let opened = windows.iter().map(|w| bounds(w).start).max().unwrap_or(0);
     let closed = windows.iter().map(|w| bounds(w).end).min().unwrap_or(0);
     let common = opened + SLACK_NS..closed.saturating_sub(SLACK_NS);
-    let mut open_failed = BTreeMap::<u64, bool>::new();
+    // Sessions whose last file could not be opened or written.
+    let mut has_remains = BTreeMap::<u64, bool>::new();
     let calls = end.calls.iter().filter(|call| {
         let has_failed = call.error.is_some();
-        let after = open_failed.insert(call.session, has_failed && call.kind == CallKind::Open);
-        // What may be left of a file that could not be created is removed, which is no operation.
-        let is_removal = call.kind == CallKind::Unlink && after == Some(true);
+        let remains = has_remains.entry(call.session).or_default();
+        // What may be left of that file is removed, which is no operation.
+        let is_removal = call.kind == CallKind::Unlink && *remains;
+        *remains = match call.kind {
+            CallKind::Open | CallKind::Write => has_failed,
+            CallKind::Close => *remains,
+            _ => false,
+        };
         call.of_load && has_failed && !is_removal
     });
     let failed = calls.filter(|c| common.contains(&c.at_ns)).count() as u64;

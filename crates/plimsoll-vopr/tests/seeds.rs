@@ -705,7 +705,7 @@ fn what_a_curve_must_not_do_breaks_rules() {
     );
     assert_eq!(
         breaks(&|e| drop(e.attempts[2].curve.results.points.pop())),
-        "a point is listed if it was measured to its end"
+        "points are those that were measured to their end"
     );
     let file = ("/simulated/c-data/".to_owned(), vec![]);
     assert_eq!(

@@ -6,6 +6,7 @@ use crate::execution::{Execution, RankEnd};
 use crate::files::{WORK_DIR, foreign, own_paths};
 use crate::violation::{Violation, must};
 use crate::workload::Load;
+use plimsoll_measure::OpTotals;
 use plimsoll_plan::Plan;
 use plimsoll_results::{CurvePoint, CurveState, Verdict};
 use plimsoll_runtime::SimulationEnd;
@@ -41,9 +42,9 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         execution.strays
     );
     let plan = curve.plan();
-    let mut before: &[CurvePoint] = &[];
+    let (mut before, mut whole): (&[CurvePoint], Vec<u64>) = (&[], vec![]);
     for (number, attempt) in execution.attempts.iter().enumerate() {
-        check_points(curve, attempt, before)?;
+        check_points(curve, attempt, before, &mut whole)?;
         check_files(curve, &plan, attempt)?;
         for measured in &attempt.measured {
             check_measured(curve, number, measured)?;
@@ -74,10 +75,12 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
 }
 
 /// Points are those of the loads in their order, and those of earlier attempts are not measured again.
+/// `whole` are the loads that were measured to their end, in earlier attempts and then in this one as well.
 fn check_points(
     curve: &CurveScenario,
     attempt: &Attempt,
     before: &[CurvePoint],
+    whole: &mut Vec<u64>,
 ) -> Result<(), Violation> {
     let points = &attempt.curve.results.points;
     let loads: Vec<u64> = points.iter().map(|p| p.load).collect();
@@ -92,23 +95,25 @@ fn check_points(
         points.starts_with(before),
         "{points:?}, before {before:?}"
     );
-    let is_measured = |load: u64| before.iter().any(|p| p.load == load);
-    must!(
-        "no load is measured again",
-        attempt.measured.iter().all(|m| !is_measured(m.load)),
-        "{before:?}"
-    );
     for measured in &attempt.measured {
-        let is_whole = measured.outcome.failure.is_none() && !measured.outcome.interrupted;
         must!(
-            "a point is listed if it was measured to its end",
-            loads.contains(&measured.load) == is_whole,
-            "load {}: {:?}, interrupted: {}",
-            measured.load,
-            measured.outcome.failure,
-            measured.outcome.interrupted
+            "no load is measured again",
+            !whole.contains(&measured.load),
+            "{} after {whole:?}",
+            measured.load
         );
+        if measured.outcome.failure.is_none() && !measured.outcome.interrupted {
+            whole.push(measured.load);
+        }
     }
+    // A kill may leave the last one unlisted.
+    let was_killed = attempt.files_end.is_none();
+    let is_listed = |load: &u64| loads.contains(load) || was_killed && whole.last() == Some(load);
+    must!(
+        "points are those that were measured to their end",
+        whole.iter().all(is_listed) && loads.iter().all(|load| whole.contains(load)),
+        "{loads:?}, measured: {whole:?}"
+    );
     Ok(())
 }
 
@@ -164,6 +169,14 @@ fn check_measured(
     attempt: usize,
     measured: &MeasuredPoint,
 ) -> Result<(), Violation> {
+    let rows = measured.outcome.windows.iter().flat_map(|w| &w.totals.rows);
+    let errors: u64 = rows.map(OpTotals::error_count).sum();
+    must!(
+        "no errors without faults",
+        errors == 0,
+        "{errors} at load {}",
+        measured.load
+    );
     let scenario = curve.at(measured.load, attempt);
     let run = Execution {
         plan: measured.plan.clone(),

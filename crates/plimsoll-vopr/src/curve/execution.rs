@@ -21,6 +21,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// Time from the end of a run, with its results, until the curve lists it. A kill in between leaves a run that the next
+/// attempt has to find.
+const TIME_UNTIL_LISTED: Duration = Duration::from_millis(30);
+
 /// A load that was measured, at rank 0.
 #[derive(Debug, Clone)]
 pub struct MeasuredPoint {
@@ -237,9 +241,9 @@ impl Attempts {
 struct CurveFiles(Shared<CurveResultsState>);
 
 struct CurveResultsState {
-    writer: Option<CurveWriter>,
+    writer: CurveWriter,
     /// The run that is being measured.
-    point: Option<RunWriter>,
+    run: Option<RunWriter>,
     measured: Vec<MeasuredPoint>,
     files_end: Option<CurveFilesEnd>,
     /// After the writers, which remove their own.
@@ -252,8 +256,8 @@ impl CurveFiles {
         let started = plimsoll_runtime::simulated_epoch();
         let writer = CurveWriter::create(root.path(), document(curve, plan), started);
         Self(Arc::new(Mutex::new(CurveResultsState {
-            writer: Some(writer.expect("the temporary directory is writable")),
-            point: None,
+            writer: writer.expect("the temporary directory is writable"),
+            run: None,
             measured: vec![],
             files_end: None,
             root,
@@ -261,9 +265,7 @@ impl CurveFiles {
     }
 
     fn with_writer<R>(&self, change: impl FnOnce(&mut CurveWriter) -> R) -> R {
-        with(&self.0, |state| {
-            change(state.writer.as_mut().expect("a curve has a writer"))
-        })
+        with(&self.0, |state| change(&mut state.writer))
     }
 
     fn set_state(&self, state: CurveState) {
@@ -284,38 +286,32 @@ impl CurveFiles {
         })
     }
 
-    fn begin_point(&self, load: u64, plan: &Plan, ranks: u32) {
+    fn begin_run(&self, load: u64, plan: &Plan, ranks: u32) {
         let started = plimsoll_runtime::system_time();
         with(&self.0, |state| {
-            let writer = state.writer.as_ref().expect("a curve has a writer");
-            let point = writer.point(load, plan, started, ClockKind::Real);
-            let mut point = point.expect("the temporary directory is writable");
-            point.draft(&draft(plan, ranks)).expect("as above");
-            state.point = Some(point);
+            let run = state.writer.point(load, plan, started, ClockKind::Real);
+            let mut run = run.expect("the temporary directory is writable");
+            run.draft(&draft(plan, ranks)).expect("as above");
+            state.run = Some(run);
         });
     }
 
     fn interval(&self, interval: &Interval) {
         with(&self.0, |state| {
-            let point = state.point.as_mut().expect("intervals end before");
-            point.interval(interval).expect("the directory is writable");
+            let run = state.run.as_mut().expect("intervals end before");
+            run.interval(interval).expect("the directory is writable");
         });
     }
 
-    /// Publishes the run of a load, and lists it if it was measured to its end.
-    fn publish(&self, measured: MeasuredPoint) -> Verdict {
+    /// Publishes the run of a load.
+    fn publish(&self, measured: MeasuredPoint) -> CurvePoint {
         with(&self.0, |state| {
             let run = assembled(&measured.plan, &measured.outcome);
-            let point = state.point.take().expect("a run is over once");
-            let dir = point.finish(&run).expect("the directory is writable");
+            let writer = state.run.take().expect("a run is over once");
+            let dir = writer.finish(&run).expect("the directory is writable");
             let point = CurvePoint::of(&run, measured.load, &dir.name());
-            let verdict = run.validity.verdict;
-            if matches!(verdict, Verdict::Valid | Verdict::Invalid) {
-                let writer = state.writer.as_mut().expect("a curve has a writer");
-                writer.add(point).expect("the directory is writable");
-            }
             state.measured.push(measured);
-            verdict
+            point
         })
     }
 
@@ -323,15 +319,13 @@ impl CurveFiles {
     fn resume(&self) -> Result<(), String> {
         with(&self.0, |state| {
             let root = tempfile::tempdir().expect("there is a temporary directory");
-            if let Some(point) = &mut state.point {
-                point.flush().expect("the directory is writable");
+            if let Some(run) = &mut state.run {
+                run.flush().expect("the directory is writable");
             }
-            let writer = state.writer.as_ref().expect("a curve has a writer");
             let path = root.path().join("resumed");
-            copy(writer.dir().path(), &path);
+            copy(state.writer.dir().path(), &path);
             let resumed = CurveWriter::resume(&path).map_err(|e| e.to_string())?;
-            (state.point, state.writer) = (None, Some(resumed));
-            state.root = root;
+            (state.run, state.writer, state.root) = (None, resumed, root);
             Ok(())
         })
     }
@@ -340,12 +334,7 @@ impl CurveFiles {
     fn attempt(&self, tree: BTreeMap<String, Vec<u8>>) -> Attempt {
         with(&self.0, |state| Attempt {
             measured: std::mem::take(&mut state.measured),
-            curve: state
-                .writer
-                .as_ref()
-                .expect("a curve has a writer")
-                .document()
-                .clone(),
+            curve: state.writer.document().clone(),
             files_end: state.files_end.take(),
             tree,
         })
@@ -477,7 +466,7 @@ impl CurveRank {
                 return CurveState::Failed;
             }
             let plan = self.plan_at(load);
-            self.results.begin_point(load, &plan, ranks.size());
+            self.results.begin_run(load, &plan, ranks.size());
             let mut observer = PointObserver {
                 intervals: vec![],
                 results: Some(&self.results),
@@ -501,15 +490,19 @@ impl CurveRank {
                 },
             };
             *are_busy = !outcome.cleanup.unremoved.is_empty();
-            let verdict = self.results.publish(MeasuredPoint {
+            let point = self.results.publish(MeasuredPoint {
                 load,
                 plan,
                 outcome: Box::new(outcome),
                 intervals: observer.intervals,
                 at: self.handle.now(),
             });
-            match verdict {
-                Verdict::Valid | Verdict::Invalid => {}
+            plimsoll_runtime::sleep(TIME_UNTIL_LISTED);
+            match point.verdict {
+                Verdict::Valid | Verdict::Invalid => self
+                    .results
+                    .with_writer(|writer| writer.add(point))
+                    .expect("the temporary directory is writable"),
                 Verdict::Interrupted => return CurveState::Interrupted,
                 Verdict::Failed => return CurveState::Failed,
             }
