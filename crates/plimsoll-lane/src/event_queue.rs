@@ -255,5 +255,84 @@ mod tests {
         queue.push(15, 'c');
         assert_eq!(queue.next_at(), Some(15));
         assert!(queue.len() == 2 && !queue.is_empty());
+        assert_eq!(queue.pop_until(14), None);
+        assert_eq!(queue.pop_until(15), Some((15, 'c')));
+        assert_eq!(queue.last_at(), 15);
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 9 ns lies before the present, 10 ns")]
+    fn no_event_is_added_before_the_present() {
+        let mut queue = EventQueue::default();
+        queue.push(10, ());
+        queue.pop_until(10);
+        queue.push(10, ());
+        queue.push(9, ());
+    }
+
+    #[test]
+    fn events_that_are_near_are_known_ahead() {
+        let mut queue = EventQueue::default();
+        assert_eq!(queue.ahead(0), None);
+        (9..13).for_each(|at| queue.push(at, at));
+        queue.pop_until(9);
+        let ahead = [0, 1, 2, 3].map(|count| queue.ahead(count).copied());
+        assert_eq!(ahead, [Some(10), Some(11), Some(12), None]);
+    }
+
+    /// A queue in which the events before `1 << 21` are near: one at half the way, and those that are added.
+    fn queue_with_near_events() -> EventQueue<u64> {
+        let mut queue = EventQueue::default();
+        queue.push(1 << 21, 1);
+        queue.push(1 << 20, 2);
+        queue.push(3 << 19, 3);
+        assert_eq!(queue.pop_until(Nanos::MAX), Some((1 << 20, 2)));
+        queue
+    }
+
+    #[test]
+    fn of_many_events_few_stay_near() {
+        let mut queue = queue_with_near_events();
+        (1..64).for_each(|i| queue.push((1 << 20) + i, i));
+        assert_eq!(queue.near.len(), 64);
+        queue.push((1 << 20) + 64, 64);
+        assert_eq!(queue.near.len(), 15);
+        let mut taken = Vec::new();
+        while let Some((at, _)) = queue.pop_until(Nanos::MAX) {
+            taken.push(at);
+        }
+        let expected = (1..65).map(|i| (1 << 20) + i).chain([3 << 19, 1 << 21]);
+        assert_eq!(taken, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn all_events_of_the_present_stay_near() {
+        let mut queue = queue_with_near_events();
+        (0..70).for_each(|i| queue.push(1 << 20, i));
+        assert_eq!(queue.near.len(), 70);
+        for i in 0..70 {
+            assert_eq!(queue.pop_until(1 << 20), Some((1 << 20, i)));
+        }
+        assert_eq!(queue.next_at(), Some(3 << 19));
+    }
+
+    #[test]
+    fn an_event_right_after_the_near_ones_follows_those_of_its_time() {
+        let mut queue = queue_with_near_events();
+        queue.push(1 << 21, 4);
+        let events: Vec<u64> = (0..3)
+            .filter_map(|_| Some(queue.pop_until(Nanos::MAX)?.1))
+            .collect();
+        assert_eq!(events, [3, 1, 4]);
+    }
+
+    #[test]
+    fn a_small_bucket_is_sorted_at_once_and_a_large_one_is_spread() {
+        for (events, near) in [(16, 15), (17, 0)] {
+            let mut queue = EventQueue::default();
+            (0..events).for_each(|i| queue.push(1 << 20 | i, i));
+            assert_eq!(queue.pop_until(Nanos::MAX), Some((1 << 20, 0)));
+            assert_eq!(queue.near.len(), near);
+        }
     }
 }
