@@ -77,10 +77,11 @@ mod tests {
     fn a_lane_that_is_gone_is_notified_no_more() {
         let deadline = Arc::new(Deadline::default());
         let lane = || Lane::new(LaneKind::Virtual, Clock::simulated(), deadline.clone());
-        let (one, other) = (lane(), lane());
+        let (one, other, last) = (lane(), lane(), lane());
         drop(one);
-        assert!(!deadline.has_no_lanes());
         drop(other);
+        assert!(!deadline.has_no_lanes());
+        drop(last);
         assert!(deadline.has_no_lanes());
     }
 

@@ -140,3 +140,48 @@ impl Wake for TaskWaker {
         self.lane.notify();
     }
 }
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+    use rustix::io::{Errno, FdFlags, fcntl_getfd, read};
+
+    /// Wakes that were counted since the last call.
+    fn counted(counter: &OwnedFd) -> Result<u64, Errno> {
+        let mut count = [0; 8];
+        read(counter, &mut count).map(|_| u64::from_ne_bytes(count))
+    }
+
+    fn taken(waker: &LaneWaker) -> Vec<u32> {
+        let mut tasks = vec![1];
+        waker.take(&mut tasks);
+        tasks
+    }
+
+    #[test]
+    fn a_wake_is_counted_only_while_the_lane_sleeps() {
+        let waker = Arc::new(LaneWaker::new());
+        assert!(!waker.has_counter() && waker.poller_if_any().is_none());
+        let counter = waker.counter().unwrap();
+        assert!(waker.has_counter() && Arc::ptr_eq(&counter, &waker.counter().unwrap()));
+        assert!(fcntl_getfd(&counter).unwrap().contains(FdFlags::CLOEXEC));
+        let task = waker.task_waker(7);
+
+        task.wake_by_ref();
+        assert!(waker.has_pending() && !waker.fall_asleep());
+        task.wake_by_ref();
+        assert_eq!(counted(&counter), Err(Errno::AGAIN));
+        assert_eq!(taken(&waker), [1, 7, 7]);
+        assert!(!waker.has_pending());
+
+        assert!(waker.fall_asleep());
+        task.clone().wake();
+        waker.notify();
+        assert_eq!(counted(&counter), Ok(2));
+        waker.wake_up();
+        task.wake();
+        assert_eq!(counted(&counter), Err(Errno::AGAIN));
+        assert_eq!(taken(&waker), [1, 7, 7]);
+        assert_eq!(taken(&waker), [1]);
+    }
+}

@@ -111,3 +111,29 @@ impl Drop for LaneState {
         self.deadline.unregister(&self.waker);
     }
 }
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_before_the_one_that_fired_last_fires_with_it() {
+        let state = LaneState::new(LaneKind::Reactor, Clock::simulated(), Arc::default());
+        state.current.set(3);
+        state.set_timer(10);
+        assert_eq!(state.timers.borrow_mut().pop_until(10), Some((10, 3)));
+        state.set_timer(5);
+        assert_eq!(state.timers.borrow_mut().pop_until(10), Some((10, 3)));
+    }
+
+    #[test]
+    fn a_run_has_stopped_from_its_deadline_on() {
+        let state = LaneState::new(LaneKind::Virtual, Clock::simulated(), Arc::default());
+        state.deadline.bring_forward(10);
+        let stopped = [9, 10, 11].map(|now| {
+            state.clock.advance(now);
+            state.has_stopped()
+        });
+        assert_eq!(stopped, [false, true, true]);
+    }
+}
