@@ -253,3 +253,73 @@ impl Lane {
         Driver::new(&self.state, tasks).run()
     }
 }
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    fn lane(kind: LaneKind) -> Lane {
+        Lane::new(kind, Clock::simulated(), Arc::default())
+    }
+
+    #[test]
+    fn a_busy_worker_stores_as_often_as_it_is_told_until_the_run_stops() {
+        for (stores, has_stopped, done) in [
+            (1000, false, 1000),
+            (200_000, false, 200_000),
+            (1000, true, 1000),
+            (200_000, true, 1 << 16),
+        ] {
+            let lane = lane(LaneKind::Blocking);
+            if has_stopped {
+                lane.state.deadline.bring_forward(0);
+            }
+            lane.run(vec![Box::pin(lane.spin_stores(stores))]).unwrap();
+            let target = lane.state.stores_target.borrow();
+            assert_eq!(target.len(), 512);
+            for (i, stored) in (0..).zip(&*target) {
+                let last = (done - 512..done).find(|n| n % 512 == i);
+                assert_eq!(Some(*stored), last, "{i} of {stores}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_worker_that_never_waits_lets_a_microsecond_of_virtual_time_pass() {
+        let lane = lane(LaneKind::Virtual);
+        let worker: Task<'_> = Box::pin(async {
+            lane.uncancellable_sleep_until(5).await;
+            for _ in 0..128 {
+                lane.yield_if_exhausted().await;
+                assert_eq!(lane.now(), 5);
+            }
+            lane.yield_if_exhausted().await;
+            assert_eq!(lane.now(), 1005);
+        });
+        lane.run(vec![worker]).unwrap();
+    }
+
+    #[test]
+    fn workers_have_numbers_and_share_a_deadline() {
+        let lane = lane(LaneKind::Virtual);
+        lane.state.deadline.bring_forward(70);
+        let worker = |number: u32| -> Task<'_> {
+            let lane = &lane;
+            Box::pin(async move {
+                assert_eq!((lane.current_task(), lane.deadline()), (number, 70));
+                assert_eq!(lane.kind(), LaneKind::Virtual);
+            })
+        };
+        lane.run((0..3).map(worker).collect()).unwrap();
+    }
+
+    #[test]
+    fn a_value_that_nobody_shares_any_more_is_forgotten() {
+        let lane = lane(LaneKind::Reactor);
+        let one = lane.lane_shared(1, || Rc::new('a'));
+        assert_eq!(*lane.lane_shared(1, || Rc::new('b')), 'a');
+        drop(one);
+        let _other = lane.lane_shared(2, || Rc::new('c'));
+        assert_eq!(lane.state.shared_by_key.borrow().len(), 1);
+    }
+}
