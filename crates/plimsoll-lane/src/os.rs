@@ -85,6 +85,9 @@ mod tests {
     #[test]
     fn a_thread_that_is_bound_runs_on_its_processor_only() {
         let all: Vec<u32> = processors().collect();
+        let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+        assert!(all.iter().all(|cpu| allowed.is_set(*cpu as usize)));
+        assert_eq!(all.len(), allowed.count() as usize);
         let last = *all.last().expect("a thread runs somewhere");
         in_a_thread(move || {
             pin(last).unwrap();
@@ -117,5 +120,33 @@ mod tests {
             }
         });
         assert_eq!(of_this_thread(), before);
+    }
+
+    #[test]
+    fn a_thread_has_its_own_nice_value() {
+        let of_this_thread = || rustix::process::getpriority_process(None).unwrap();
+        let before = of_this_thread();
+        in_a_thread(move || {
+            let nicer = (before + 1).min(19);
+            set_nice(nicer as i8).unwrap();
+            assert_eq!(of_this_thread(), nicer);
+        });
+        assert_eq!(of_this_thread(), before);
+    }
+
+    #[test]
+    fn timers_of_a_thread_become_exact() {
+        in_a_thread(|| {
+            set_exact_timers();
+            assert_eq!(rustix::thread::current_timer_slack(), Ok(1));
+        });
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_raised_to_its_maximum() {
+        let limit = || rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let maximum = limit().maximum;
+        assert_eq!(raise_open_files(), maximum.unwrap_or(u64::MAX));
+        assert_eq!(limit().current, maximum);
     }
 }
