@@ -2,7 +2,7 @@
 
 mod support;
 
-use plimsoll_lane::{Deadlock, LaneKind, Stopped, Task, TimedEvents};
+use plimsoll_lane::{Deadlock, Lane, LaneKind, Stopped, Task, TimedEvents};
 use std::cell::{Cell, RefCell};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -257,6 +257,84 @@ fn many_workers_on_one_thread_wait_for_descriptors() {
     lane.run((0..200).map(worker).collect()).unwrap();
     echo.join().unwrap();
     assert_eq!(read.get(), 4000);
+}
+
+/// Gives others their turn a few times.
+async fn let_others_work(lane: &Lane) {
+    for _ in 0..5 * 128 {
+        lane.yield_if_exhausted().await;
+    }
+}
+
+#[test]
+fn a_descriptor_is_waited_for_until_it_is_ready() {
+    let (lane, _) = lane(LaneKind::Reactor);
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let log = RefCell::new(Vec::new());
+    let reader: Task<'_> = Box::pin(async {
+        lane.readable(ours.as_fd()).await.unwrap();
+        log.borrow_mut().push("read");
+        while (&ours).read(&mut [0; 4096]).is_ok() {}
+    });
+    let writer: Task<'_> = Box::pin(async {
+        let_others_work(&lane).await;
+        log.borrow_mut().push("written");
+        while (&theirs).write(&[0; 4096]).is_ok() {}
+        lane.writable(theirs.as_fd()).await.unwrap();
+        log.borrow_mut().push("writable");
+    });
+    lane.run(vec![reader, writer]).unwrap();
+    assert_eq!(*log.borrow(), ["written", "read", "writable"]);
+}
+
+#[test]
+fn a_task_that_watches_a_descriptor_is_woken_by_each_change() {
+    let (lane, deadline) = lane(LaneKind::Reactor);
+    // Then all tasks are polled.
+    deadline.bring_forward(lane.now() + 30_000 * MS);
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let read = Cell::new(0);
+    let reader: Task<'_> = Box::pin(async {
+        let mut watch = lane.watch(&ours);
+        watch.begin().unwrap();
+        std::future::poll_fn(|_| {
+            let mut stream: &UnixStream = watch.get();
+            while matches!(stream.read(&mut [0]), Ok(1)) {
+                read.set(read.get() + 1);
+            }
+            match read.get() {
+                3 => Poll::Ready(()),
+                _ => Poll::Pending,
+            }
+        })
+        .await;
+    });
+    let writer: Task<'_> = Box::pin(async {
+        for written in 1..=3 {
+            (&theirs).write_all(&[0]).unwrap();
+            while read.get() < written {
+                lane.yield_if_exhausted().await;
+                assert!(lane.now() < lane.deadline(), "the reader was not woken");
+            }
+        }
+    });
+    lane.run(vec![reader, writer]).unwrap();
+}
+
+/// Nothing is known about the load of the machine, but a thread that sleeps has no part in it.
+#[test]
+fn a_lane_that_waits_leaves_the_processor_alone() {
+    let (lane, _) = lane(LaneKind::Blocking);
+    let worker: Task<'_> = Box::pin(async {
+        let before = lane.thread_cpu().unwrap();
+        lane.uncancellable_sleep_until(lane.now() + 100 * MS).await;
+        let used = lane.thread_cpu().unwrap() - before;
+        assert!(used < 50 * MS, "{used} ns");
+    });
+    lane.run(vec![worker]).unwrap();
 }
 
 #[test]
