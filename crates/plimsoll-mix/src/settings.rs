@@ -94,7 +94,8 @@ fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownT
 
 /// A table of a table, created if it does not exist.
 fn below<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownTable> {
-    let known: Vec<String> = table.keys().cloned().collect();
+    let tables = table.iter().filter(|(_, value)| value.is_table());
+    let known: Vec<String> = tables.map(|(key, _)| key.clone()).collect();
     let value = table
         .entry(name)
         .or_insert_with(|| Value::Table(Table::new()));
