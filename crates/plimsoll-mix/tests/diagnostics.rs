@@ -262,6 +262,178 @@ fn what_makes_no_sense_is_shown_at_its_place() {
     }
 }
 
+/// What is said of the small workload with a change, and options.
+fn said(from: &str, to: &str, change: impl FnOnce(&mut plimsoll_plan::Overrides)) -> Vec<String> {
+    match try_plan(&changed(from, to), change) {
+        Ok(_) => vec![],
+        Err(e) => findings(&e),
+    }
+}
+
+#[test]
+fn bounds_of_options_are_possible_themselves() {
+    type Change = fn(&mut plimsoll_plan::Overrides);
+    let possible: [Change; 5] = [
+        |o| o.scale = Some(1.0),
+        |o| o.scale = Some(0.001),
+        |o| o.load = Some(500_000),
+        |o| (o.load, o.most) = (Some(5), Some(5)),
+        |o| o.quit = Some(plimsoll_plan::QuitMode::Timeout),
+    ];
+    for (number, change) in possible.into_iter().enumerate() {
+        assert_eq!(
+            said("count = 100", "count = 1", change),
+            [""; 0],
+            "{number}"
+        );
+    }
+    let refused: [(Change, &str); 6] = [
+        (
+            |o| o.scale = Some(0.0),
+            "--scale must be above 0 and at most 1, is 0;",
+        ),
+        (
+            |o| o.scale = Some(-0.5),
+            "--scale must be above 0 and at most 1, is -0.5;",
+        ),
+        (
+            |o| o.scale = Some(f64::NAN),
+            "--scale must be above 0 and at most 1, is NaN;",
+        ),
+        (
+            |o| o.load = Some(500_001),
+            "a load has 1 to 1000000 processes, this has 1000002",
+        ),
+        (
+            |o| (o.load, o.most) = (Some(6), Some(5)),
+            "the load is above the maximum load",
+        ),
+        (
+            |o| o.time = Some(std::time::Duration::ZERO),
+            "--time must be above 0",
+        ),
+    ];
+    for (change, says) in refused {
+        let all = said("count = 100", "count = 1", change);
+        assert!(all.len() == 1 && all[0].contains(says), "{all:?}");
+    }
+    // The time of the command line counts, not that of the workload.
+    let time = |o: &mut plimsoll_plan::Overrides| o.time = Some(std::time::Duration::from_secs(1));
+    assert_eq!(said("time = \"1m\"", "time = 0", time), [""; 0]);
+}
+
+#[test]
+fn bounds_of_values_are_possible_themselves() {
+    let content = |keys: &str| ("[run]", format!("[content]\n{keys}\n\n[run]"));
+    let metric = |keys: &str| ("name = \"users\"", format!("name = \"users\"\n{keys}"));
+    let mix = |keys: &str| ("stat = 100", keys.to_string());
+    for ((from, to), is_possible) in [
+        (content("compressible = 100\ndedupable = 100"), true),
+        (content("compressible = 100.1"), false),
+        (content("dedupable = -0.1"), false),
+        (content("groups = 1\nblock = 512"), true),
+        (content("groups = 64\nblock = \"64k\""), true),
+        (content("groups = 65"), false),
+        (content("block = \"128k\""), false),
+        (metric("process_rate = 0\ntotal_rate = 100"), true),
+        (metric("process_rate = -1"), false),
+        (metric("total_rate = 100.5"), false),
+        (mix("stat = 50\naccess = 50.009"), true),
+        (mix("stat = 50\naccess = 49.991"), true),
+        (mix("stat = 50\naccess = 50.011"), false),
+        (mix("stat = 50\naccess = 49.989"), false),
+        (mix("stat = 110\naccess = -10"), false),
+        (mix("stat = 100\ncustom2 = -1"), false),
+    ] {
+        let all = said(from, &to, |_| ());
+        assert_eq!(all.is_empty(), is_possible, "{to}: {all:?}");
+    }
+}
+
+#[test]
+fn data_may_differ_by_a_twentieth() {
+    // Two processes with a hundred files each.
+    for (stated, size, fits) in [
+        (1_000_000, 4750, true),
+        (1_000_000, 4749, false),
+        (1_000_000, 5250, true),
+        (1_000_000, 5251, false),
+    ] {
+        let text = changed(
+            "name = \"users\"",
+            &format!("name = \"users\"\ndata = {stated}"),
+        );
+        let text = text.replacen("\"4k\"", &size.to_string(), 1);
+        assert_eq!(try_plan(&text, |_| ()).is_ok(), fits, "{size}");
+    }
+}
+
+#[test]
+fn a_workload_without_components_is_refused() {
+    let head = &SMALL[..SMALL.find("[[component]]").unwrap()];
+    let text = format!("component = []\n{head}");
+    let all = findings(&refusal(&text));
+    assert!(
+        all[0].ends_with("a workload needs at least one [[component]]"),
+        "{all:?}"
+    );
+    let all = findings(&refusal(&changed("count = 100", "count = 0")));
+    assert_eq!(all, ["19:9 each process needs at least one data file"]);
+}
+
+#[test]
+fn values_of_another_type_are_described() {
+    for (from, to, says) in [
+        (
+            "size = \"4k\"",
+            "size = true",
+            "20:8 expected a size such as \"64k\", or a table such as [{ size = \"64k\", percent = 100 }], found boolean `true`",
+        ),
+        (
+            "name = \"users\"",
+            "name = \"users\"\ndata = true",
+            "5:8 expected a size such as 4096 or \"64k\", found boolean `true`",
+        ),
+        (
+            "size = \"4k\"",
+            "size = -5",
+            "20:8 a size must not be negative, is -5",
+        ),
+        (
+            "time = \"1m\"",
+            "time = true",
+            "8:8 expected a time such as 300 or \"5m\", found boolean `true`",
+        ),
+        (
+            "time = \"1m\"",
+            "time = -1",
+            "8:8 a time must not be negative, is -1",
+        ),
+        (
+            "title = \"looks\"",
+            "title = 5",
+            "1:9 expected a text in quotes, found integer `5`",
+        ),
+        (
+            "[metric]\nname = \"users\"",
+            "metric = 5",
+            "3:10 expected a table, found integer `5`",
+        ),
+        (
+            "processes = 2",
+            "processes = \"2\"",
+            "12:13 expected a whole number, at least 0, found string \"2\"",
+        ),
+        (
+            "size = \"4k\"",
+            "size = 1\nshared = 1",
+            "21:10 expected true or false, found integer `1`",
+        ),
+    ] {
+        assert_eq!(said(from, to, |_| ()), [says], "{to}");
+    }
+}
+
 #[test]
 fn names_have_a_length_and_letters() {
     let longest = "n".repeat(64);
@@ -309,6 +481,8 @@ fn settings_that_lead_nowhere_are_shown() {
     );
     let (_, says) = with(("looker.raet", "5"));
     assert_eq!(says, "1:1 unknown key `raet` | did you mean `rate`?");
+    let (_, says) = with(("run.time.most", "5"));
+    assert_eq!(says, "1:1 there is no `time` to change");
     let (_, says) = with(("looker.rate", "fast"));
     assert_eq!(says, "1:1 expected a number, found string \"fast\"");
     // What is wrong only in the whole is shown in the text as it is then.
