@@ -4,7 +4,7 @@
 mod common;
 
 use common::{SMALL, plan};
-use plimsoll_mix::{Context, library, lower, parse};
+use plimsoll_mix::{Context, library, lower, parse, to_toml};
 use plimsoll_plan::{
     Content, FilesetId, Layout, Mix, MixOp, Overrides, Phase, Plan, SourceKind, Until,
 };
@@ -347,6 +347,194 @@ fn parameters_are_the_keys_that_can_be_set() {
     let sets = parameters.iter().map(|p| (p.name.clone(), p.value.clone()));
     let same = builtin("vda", |o| o.sets = sets.collect());
     assert_eq!(same.groups.len(), 2);
+}
+
+#[test]
+fn every_single_value_is_a_parameter() {
+    let text = SMALL.replacen(
+        "size = \"4k\"",
+        "size = [{ size = \"4k\", percent = 100 }]\nspots = { percent = 5, accesses = 7 }",
+        1,
+    );
+    let parameters = parse(&text, "test.toml").unwrap().parameters();
+    let mut told: Vec<(&str, &str)> = parameters
+        .iter()
+        .map(|p| (p.name.as_str(), p.value.as_str()))
+        .collect();
+    assert!(parameters.iter().all(|p| p.value == p.default));
+    told.sort_unstable();
+    let expected = [
+        ("looker.files.count", "100"),
+        ("looker.files.spots.accesses", "7"),
+        ("looker.files.spots.percent", "5"),
+        ("looker.mix.stat", "100"),
+        ("looker.processes", "2"),
+        ("looker.rate", "50"),
+        ("metric.name", "users"),
+        ("run.time", "1m"),
+        ("run.warmup", "10s"),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn settings_may_be_new_keys_of_any_table() {
+    let plan = plan(SMALL, |o| {
+        o.sets = [
+            ("title", "looks again"),
+            ("run.warmup", "3s"),
+            ("content.compressible", "50"),
+            ("looker.transfers.direct", "25"),
+        ]
+        .map(|(name, value)| (name.into(), value.into()))
+        .to_vec();
+    });
+    assert_eq!(plan.title, "looks again");
+    assert_eq!(mixes(&plan)[0].2.flags.direct_percent, 25.0);
+    assert!(matches!(
+        plan.options.content,
+        Content::Blocks {
+            compressible_percent: 50.0,
+            dedupable_percent: 0.0,
+            ..
+        }
+    ));
+    let defaults: Vec<&str> = plan.parameters.iter().map(|p| p.default.as_str()).collect();
+    assert_eq!(defaults, ["looks", "10s", "none", "none"]);
+}
+
+#[test]
+fn what_is_not_stated_has_a_default() {
+    let text = SMALL.replacen("processes = 2\nrate = 50\n", "", 1);
+    let text = text.replacen("[run]\nwarmup = \"10s\"\ntime = \"1m\"\n", "", 1);
+    let plan = plan(&text, |_| ());
+    let metric = plan.metric.as_ref().unwrap();
+    let criteria = &metric.criteria;
+    assert_eq!(
+        (criteria.process_percent, criteria.total_percent),
+        (75.0, 95.0)
+    );
+    assert_eq!((criteria.latency, metric.rate), (None, None));
+    assert_eq!((plan.workers(), metric.load, metric.scale), (1, 1, 1.0));
+    let mix = mixes(&plan)[0].2;
+    assert_eq!((mix.pacing, mix.delay), (None, Duration::ZERO));
+    assert_eq!((mix.reads.mean(), mix.writes.mean()), (65536.0, 65536.0));
+    assert!(mix.flags.overwrite && mix.flags.keep_open);
+    let minutes = Duration::from_secs(300);
+    let expected = [
+        Phase::Populate {
+            filesets: vec![FilesetId(0)],
+        },
+        Phase::Start,
+        Phase::wait_for(minutes),
+        Phase::OpenWindow,
+        Phase::wait_for(minutes),
+        Phase::CloseWindow,
+        Phase::Stop,
+    ];
+    assert_eq!(plan.script, expected);
+}
+
+/// Two kinds of process: what each has per metric is multiplied by its number.
+#[test]
+fn rates_and_data_are_sums_over_all_processes() {
+    let (head, component) = SMALL.split_once("[[component]]").unwrap();
+    let second = component
+        .replace("looker", "other")
+        .replace("processes = 2\nrate = 50", "processes = 3\nrate = 0.5")
+        .replace("count = 100\nsize = \"4k\"", "count = 7\nsize = 1000");
+    let third = component
+        .replace("looker", "third")
+        .replace("rate = 50\n", "");
+    let text = [head, component, &second, &third].join("[[component]]");
+    let metric = plan(&text, |o| o.load = Some(4)).metric.unwrap();
+    assert_eq!(metric.rate, Some(2.0 * 50.0 + 3.0 * 0.5));
+    assert_eq!(metric.data, 2 * 100 * 4096 + 3 * 7 * 1000 + 2 * 100 * 4096);
+    assert_eq!(metric.load, 4);
+}
+
+#[test]
+fn percentages_of_nothing_are_no_operations() {
+    let text = SMALL.replacen(
+        "stat = 100",
+        "stat = 60\nread = 0\naccess = 40\ncustom1 = 0\ncustom2 = 0",
+        1,
+    );
+    let plan = plan(&text, |_| ());
+    let mut table: Vec<(MixOp, f64)> = mixes(&plan)[0]
+        .2
+        .table
+        .iter()
+        .map(|r| (r.op, r.percent))
+        .collect();
+    table.sort_by(|a, b| a.1.total_cmp(&b.1));
+    assert_eq!(table, [(MixOp::Access, 40.0), (MixOp::Stat, 60.0)]);
+}
+
+#[test]
+fn a_workload_has_the_name_of_its_file_and_its_temporary_directory() {
+    let b = library::find("vda").unwrap();
+    let lowered = |name: &str, kind, dir: Option<&str>| {
+        let overrides = Overrides {
+            dir: dir.map(Into::into),
+            sets: vec![("run.time".into(), "7s".into())],
+            ..Overrides::default()
+        };
+        let context = Context {
+            kind,
+            temp_dir: "/tmp/fresh".into(),
+        };
+        lower(&parse(b.text, name).unwrap(), &overrides, &context).unwrap()
+    };
+    let file = lowered("some/where/video.toml", SourceKind::File, Some("/work"));
+    assert_eq!(file.source.name, "some/where/video.toml");
+    assert_eq!(file.source.text, b.text);
+    assert_eq!(file.work_dir.dir.to_str(), Some("/work"));
+    assert!(!file.work_dir.temporary);
+    let built_in = lowered("vda", SourceKind::Builtin, None);
+    assert_eq!(
+        (built_in.source.name.as_str(), built_in.title.as_str()),
+        ("vda", b.title.as_str())
+    );
+    assert_eq!(built_in.work_dir.dir.to_str(), Some("/tmp/fresh"));
+    assert!(built_in.work_dir.temporary);
+}
+
+#[test]
+fn only_the_names_of_the_library_are_found() {
+    assert_eq!(library::find("vda").map(|b| b.name), Some("vda"));
+    assert!(library::find("vd").is_none());
+    let names: Vec<&str> = library::all().iter().map(|b| b.name).collect();
+    assert!(names.len() == 9 && names.is_sorted());
+}
+
+#[test]
+fn a_workload_is_written_without_its_defaults() {
+    let short = to_toml(parse(SMALL, "x").unwrap().file()).unwrap();
+    for key in [
+        "delay",
+        "arrivals",
+        "turnover",
+        "empty",
+        "spare_directories",
+        "data",
+        "latency",
+        "names",
+        "spots",
+    ] {
+        assert!(!short.contains(&format!("{key} =")), "{key}: {short}");
+    }
+    let long = SMALL
+        .replacen("rate = 50", "delay = \"2s\"\narrivals = \"poisson\"", 1)
+        .replacen("stat = 100", "mkdir = 40\nunlink = 40\ncreate = 20", 1);
+    let long = format!("{long}turnover = 3\nempty = 4\nspare_directories = 5\n");
+    let file = parse(&long, "x").unwrap();
+    let written = to_toml(file.file()).unwrap();
+    assert_eq!(
+        parse(&written, "x").unwrap().file(),
+        file.file(),
+        "{written}"
+    );
 }
 
 #[test]
