@@ -315,4 +315,50 @@ mod tests {
             ["0", "1000", "\"1k\"", "\"64k\"", "\"1g\"", "\"3t\""]
         );
     }
+
+    #[test]
+    fn numbers_of_json_are_read_as_those_of_toml() {
+        let all = |text: &str| serde_json::from_str::<All>(text).unwrap();
+        let fixed = |n| Sizes::from(Size(n));
+        let expected = |size, millis, sizes| All {
+            size: Size(size),
+            time: Time(Duration::from_millis(millis)),
+            sizes,
+        };
+        assert_eq!(
+            all(r#"{ "size": 5, "time": 7, "sizes": 9 }"#),
+            expected(5, 7000, fixed(9))
+        );
+        assert_eq!(
+            all(r#"{ "size": "5k", "time": 1.5, "sizes": "9k" }"#),
+            expected(5120, 1500, fixed(9216))
+        );
+        let slots =
+            [(1, 1, 25.0), (2, 4, 75.0)].map(|(min, max, percent)| SizeSlot { min, max, percent });
+        assert_eq!(
+            all(
+                r#"{ "size": 0, "time": "2ms", "sizes": [{ "size": 1, "percent": 25 }, { "min": 2, "max": 4, "percent": 75 }] }"#
+            ),
+            expected(0, 2, Sizes(SizeTable(slots.to_vec())))
+        );
+    }
+
+    #[test]
+    fn sizes_and_times_are_written_as_they_are_read() {
+        let json =
+            |sizes: &[SizeSlot]| serde_json::to_string(&Sizes(SizeTable(sizes.to_vec()))).unwrap();
+        let slot = |min, max, percent| SizeSlot { min, max, percent };
+        assert_eq!(json(&[slot(1024, 1024, 100.0)]), r#""1k""#);
+        assert_eq!(
+            json(&[slot(1, 3, 100.0)]),
+            r#"[{"min":1,"max":3,"percent":100.0}]"#
+        );
+        assert_eq!(
+            json(&[slot(5, 5, 40.0), slot(0, 2048, 60.0)]),
+            r#"[{"size":5,"percent":40.0},{"min":0,"max":"2k","percent":60.0}]"#
+        );
+        let time = |nanos| serde_json::to_string(&Time(Duration::from_nanos(nanos))).unwrap();
+        assert_eq!(time(10_000_000_000), r#""10s""#);
+        assert_eq!(time(1_234_567_891), "1.234567891");
+    }
 }
