@@ -81,7 +81,7 @@ impl Difference {
 pub fn has_enough_runs(first: usize, second: usize) -> bool {
     // Of all ways to choose the ranks of one set, two are the most extreme.
     let ways = (1..=first).fold(1.0, |w, i| w * (second + i) as f64 / i as f64);
-    first > 0 && second > 0 && 2.0 / ways < SIGNIFICANCE
+    2.0 / ways < SIGNIFICANCE
 }
 
 fn mean(values: &[f64]) -> f64 {
