@@ -66,8 +66,73 @@ fn three_runs_are_too_few_for_any_statement() {
             && has_enough_runs(5, 5)
             && !has_enough_runs(1, 20)
     );
+    for n in [0, 1, 100] {
+        assert!(!has_enough_runs(n, 0) && !has_enough_runs(0, n));
+    }
     let d = Difference::of(&[1.0, 1.1, 1.2], &[100.0, 101.0, 102.0]).unwrap();
     assert!((d.test.p - 0.1).abs() < 1e-12 && !d.is_significant());
+}
+
+#[test]
+fn a_difference_is_significant_by_its_interval_and_its_test() {
+    let is_significant = |interval, p| {
+        let test = MannWhitney {
+            u: 0.0,
+            p,
+            exact: true,
+        };
+        let difference = Difference {
+            change: 0.1,
+            interval,
+            test,
+        };
+        difference.is_significant()
+    };
+    assert!(is_significant((0.1, 0.2), 0.049) && is_significant((-0.2, -0.1), 0.049));
+    assert!(!is_significant((0.1, 0.2), 0.05) && !is_significant((-0.2, -0.1), 0.05));
+    for around in [(-0.1, 0.1), (0.0, 0.2), (-0.2, 0.0)] {
+        assert!(!is_significant(around, 0.001), "{around:?}");
+    }
+}
+
+#[test]
+fn the_error_function_is_that_of_the_tables() {
+    for (x, expected) in [
+        (0.0, 1.0),
+        (0.25, 0.723_673_609_8),
+        (0.5, 0.479_500_122_2),
+        (1.0, 0.157_299_207_0),
+        (2.0, 0.004_677_734_981),
+        (3.0, 2.209_049_7e-5),
+    ] {
+        let got = complementary_error(x);
+        assert!((got / expected - 1.0).abs() < 1.3e-7, "{x}: {got}");
+    }
+    assert_eq!(normal_p(4.0, 5.0, 10.0, 0.0), 1.0);
+}
+
+#[test]
+fn probabilities_are_exact_for_up_to_fifty_different_measurements() {
+    let test = |n: u32, m: u32| {
+        let set = |from: u32, count: u32| (from..from + count).map(f64::from).collect::<Vec<_>>();
+        mann_whitney(&set(0, n), &set(n, m)).unwrap()
+    };
+    assert!(test(20, 30).exact && test(1, 49).exact && test(49, 1).exact);
+    assert!(!test(21, 30).exact && !test(1, 50).exact);
+    assert!((test(1, 49).p - 2.0 / 50.0).abs() < 1e-12);
+    let ties = mann_whitney(&[1.0, 2.0, 2.0], &[2.0, 3.0]).unwrap();
+    assert_eq!((ties.u, ties.exact), (1.0, false));
+    assert_eq!(super::ties(&[1.0, 2.0, 2.0], &[2.0, 3.0, 3.0]), 24.0 + 6.0);
+}
+
+#[test]
+fn changes_are_of_the_size_of_the_first_mean_whatever_its_sign() {
+    let d = Difference::of(&[-10.0, -12.0], &[-5.0, -6.0]).unwrap();
+    assert!((d.change - 0.5).abs() < 1e-12 && d.interval.0 > 0.0);
+    assert!(Difference::of(&[1.0, 2.0], &[1.0]).is_none());
+    assert!(Difference::of(&[1.0, 2.0], &[1.0, f64::INFINITY]).is_none());
+    assert!(Difference::of(&[1.0, 2.0], &[1.0, 2.0]).is_some());
+    assert_eq!(bootstrap(&[0.0; 3], &[1.0; 3]), None);
 }
 
 #[test]
