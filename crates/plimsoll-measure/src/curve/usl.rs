@@ -377,4 +377,144 @@ mod tests {
         assert_eq!(of(f64::NAN), None);
         assert!(of(3.0).is_some());
     }
+
+    const ALL: [Vector; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+
+    /// Points that no law fits exactly.
+    fn data() -> Scaled {
+        Scaled {
+            points: vec![(0.25, 0.4), (0.5, 0.9), (0.75, 1.0), (1.0, 0.8)],
+            max_load: 40.0,
+            max_throughput: 2000.0,
+        }
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-9 * (1.0 + b.abs())
+    }
+
+    #[test]
+    fn terms_are_values_of_parabolas() {
+        let family = [[1.0, 2.0, 3.0], [0.0, -0.5, 1.5]];
+        assert_eq!(terms(&family, 2.0), [17.0, 5.0, 0.0]);
+        let Denominator(a, b, c) = Denominator::of(&family, &[2.0, 10.0, 99.0]);
+        assert_eq!((a, b, c), (2.0, -1.0, 21.0));
+        assert_eq!(Scaled::denominator(&family, &[2.0, 10.0, 99.0], 2.0), 84.0);
+    }
+
+    #[test]
+    fn the_parameters_of_a_law_are_found_in_its_denominator() {
+        let (lambda, sigma, kappa, n1) = (100.0, 0.1, 0.01, 1.0 / 32.0);
+        let (a, b, c) = (
+            (1.0 - sigma) / lambda,
+            (sigma - kappa) / lambda,
+            kappa / lambda,
+        );
+        let law = Denominator(a, b / n1, c / (n1 * n1)).law(n1).unwrap();
+        assert!(near(law.lambda, lambda) && near(law.sigma, sigma) && near(law.kappa, kappa));
+    }
+
+    #[test]
+    fn parameters_out_of_their_ranges_are_no_law() {
+        let law = |a, b, c| {
+            Denominator(a, b, c)
+                .law(0.5)
+                .map(|l| (l.lambda, l.sigma, l.kappa))
+        };
+        assert_eq!(law(0.5, 0.5, 1.0), Some((1.0, 0.5, 0.25)));
+        assert_eq!(law(-0.1, 1.0, 1.0), None);
+        assert_eq!(law(1.0, -0.1, 0.0), None);
+        assert_eq!(law(1.0, 1.0, -0.1), None);
+        assert_eq!(law(0.0, 0.0, 1.0), Some((4.0, 1.0, 1.0)));
+        assert_eq!(law(0.0, 0.0, 0.0), None);
+        assert_eq!(law(1e-310, 0.0, 0.0), None, "no finite throughput");
+        // What rounding leaves of a zero depends on the size of all three.
+        assert_eq!(law(-1.5e-12, 1.0, 1.0), Some((4.0 / 3.0, 1.0, 1.0 / 3.0)));
+        assert_eq!(law(-2.5e-12, 1.0, 1.0), None);
+        assert_eq!(law(1.0, 1.0, -1.5e-12).map(|l| l.2), Some(0.0));
+        assert_eq!(law(1.0, -0.5 - 1e-12, 1.0).map(|l| l.1), Some(0.0));
+    }
+
+    #[test]
+    fn the_first_guess_has_the_least_weighted_squares() {
+        let family = &ALL[..2];
+        let guess = data().first_guess(family).unwrap();
+        assert_eq!(guess[2], 0.0);
+        // There the squares of n/x, each weighted by (x²/n)², change with no parameter.
+        let slope = |of: fn(f64) -> f64| -> f64 {
+            let points = data().points.into_iter();
+            points
+                .map(|(n, x)| {
+                    let weight = x.powi(4) / (n * n);
+                    weight * of(n) * (n / x - guess[0] - guess[1] * n)
+                })
+                .sum()
+        };
+        assert!(
+            near(slope(|_| 1.0), 0.0) && near(slope(|n| n), 0.0),
+            "{guess:?}"
+        );
+    }
+
+    #[test]
+    fn squares_are_those_of_the_differences_in_throughput() {
+        let data = data();
+        let squares = |q: Vector| data.squares(&ALL, &q);
+        // The denominators are 0.75, 1, 1.25 and 1.5.
+        let differences = [0.4 - 1.0 / 3.0, 0.4, 0.4, 0.8 - 2.0 / 3.0];
+        let expected: f64 = differences.iter().map(|d| d * d).sum();
+        assert!(near(squares([0.5, 1.0, 0.0]).unwrap(), expected));
+        for q in [
+            [0.0; 3],
+            [-1.0, 0.0, 0.0],
+            [1.0, -2.0, 0.0],
+            [f64::INFINITY, 0.0, 0.0],
+            [f64::NAN, 0.0, 0.0],
+        ] {
+            assert_eq!(squares(q), None, "{q:?}");
+        }
+    }
+
+    #[test]
+    fn normal_equations_are_those_of_the_derivatives() {
+        let (data, q) = (data(), [0.5, 0.3, 0.4]);
+        let families: [&[Vector]; 2] = [&ALL, &[ALL[0], [0.0, -0.1, 1.0]]];
+        for family in families {
+            let throughput = |q: &Vector, n: f64| n / Scaled::denominator(family, q, n);
+            let derivative = |i: usize, n: f64| {
+                let (mut more, mut less) = (q, q);
+                more[i] += 1e-5;
+                less[i] -= 1e-5;
+                (throughput(&more, n) - throughput(&less, n)) / 2e-5
+            };
+            let (mut normal, mut gradient) = (Matrix::default(), Vector::default());
+            for (n, x) in &data.points {
+                for i in 0..family.len() {
+                    gradient[i] += derivative(i, *n) * (x - throughput(&q, *n));
+                    for j in 0..family.len() {
+                        normal[i][j] += derivative(i, *n) * derivative(j, *n);
+                    }
+                }
+            }
+            let (got_normal, got_gradient) = data.normal_equations(family, &q);
+            let got = got_normal.concat().into_iter().chain(got_gradient);
+            for (got, expected) in got.zip(normal.concat().into_iter().chain(gradient)) {
+                assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn at_the_best_fit_no_parameter_makes_the_squares_less() {
+        let data = data();
+        for size in 1..=3 {
+            let (q, squares) = data.fit(&ALL[..size]).unwrap();
+            assert_eq!(data.squares(&ALL[..size], &q), Some(squares));
+            let (_, gradient) = data.normal_equations(&ALL[..size], &q);
+            assert!(
+                gradient.iter().all(|g| g.abs() < 1e-6),
+                "{size}: {gradient:?}"
+            );
+        }
+    }
 }
