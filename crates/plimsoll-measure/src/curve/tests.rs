@@ -351,6 +351,112 @@ fn parameters_stay_in_their_ranges() {
     );
 }
 
+/// Curves whose best parabola has parameters out of range: throughput more than linear at first, never
+/// above that of one unit, all but the same.
+#[test]
+fn no_law_on_a_grid_fits_better() {
+    let curves: [&[f64]; 6] = [
+        &[1.0, 2.2, 3.3, 3.9, 4.0],
+        &[1.0, 1.5, 1.8, 2.05, 2.3],
+        &[9.0, 5.0, 4.5, 4.4, 4.3],
+        &[5.0, 4.8, 4.9, 5.1, 4.95],
+        &[9.0, 5.0, 3.0, 2.0, 1.5],
+        &[1.0, 2.1, 2.9, 4.2, 5.0],
+    ];
+    for curve in curves {
+        let measured: Vec<(f64, f64)> = (1..).map(f64::from).zip(curve.iter().copied()).collect();
+        let points = measured.iter().map(|(n, x)| point(*n, *x, 1.0)).collect();
+        let fit = Curve::new(points).unwrap().fit_usl().unwrap();
+        let left: f64 = fit.residuals.iter().map(|r| r * r).sum();
+        for sigma in (0..=50).map(|i| f64::from(i) / 50.0) {
+            for kappa in (0..=100).map(|i| f64::from(i) / 50.0) {
+                let unit = |n: f64| n / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0));
+                let (mut by_unit, mut of_unit) = (0.0, 0.0);
+                for (n, x) in &measured {
+                    by_unit += x * unit(*n);
+                    of_unit += unit(*n).powi(2);
+                }
+                let lambda = by_unit / of_unit;
+                let squares: f64 = measured
+                    .iter()
+                    .map(|(n, x)| (x - lambda * unit(*n)).powi(2))
+                    .sum();
+                assert!(
+                    left <= squares + 1e-9,
+                    "{curve:?} {fit:?}: σ {sigma}, κ {kappa}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn reasons_are_told_in_words() {
+    let told = [
+        UslError::TooFew { have: 3 }.to_string(),
+        UslError::NothingAchieved { load: 2.5 }.to_string(),
+        UslError::Flat.to_string(),
+        UslError::NoFit.to_string(),
+        CurveError::OutOfRange { index: 0 }.to_string(),
+        CurveError::TooFew { have: 0, need: 2 }.to_string(),
+    ];
+    let expected = [
+        "4 load points are needed, there are 3",
+        "nothing was achieved at load 2.5",
+        "throughput is the same at every load",
+        "no parameters of the law fit these points",
+        "load point 1 has a number that is negative, infinite or not a number, or a load of zero",
+        "2 valid load points are needed, there are 0",
+    ];
+    assert_eq!(told, expected);
+    let error = CurveError::NotIncreasing {
+        index: 2,
+        before: 5.0,
+        value: 4.5,
+    };
+    assert_eq!(
+        error.to_string(),
+        "load points come in increasing order, but point 3 is at 4.5 after 5"
+    );
+}
+
+#[test]
+fn numbers_may_be_as_large_and_small_as_their_bounds() {
+    let is_possible = |load, achieved, ms| Curve::new(vec![point(load, achieved, ms)]).is_ok();
+    assert!(is_possible(1e-100, 0.0, 0.0) && is_possible(1e100, 1e100, 1e100));
+    assert!(!is_possible(0.9e-100, 0.0, 0.0) && !is_possible(1.1e100, 0.0, 0.0));
+}
+
+/// The knee by its definition, point by point.
+fn knee_by_definition(points: &[(f64, f64)]) -> Option<f64> {
+    let (n, last) = (points.len(), points.len() - 1);
+    let least = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
+    let most = points.iter().map(|p| p.1).fold(0.0, f64::max);
+    if n < 4 || most == least {
+        return None;
+    }
+    let below = |i: usize| {
+        let (x, y) = points[i];
+        (x - points[0].0) / (points[last].0 - points[0].0) - (y - least) / (most - least)
+    };
+    let mut knee = None;
+    for i in 1..last {
+        let turns = below(i) >= below(i - 1) && below(i) > below(i + 1);
+        let mut comes_back = false;
+        for j in i + 1..n {
+            if below(j) > below(i) {
+                break;
+            }
+            comes_back |= below(j) <= below(i) - 1.0 / last as f64;
+        }
+        let is_farthest = knee.is_none_or(|k| below(i) >= below(k));
+        if turns && comes_back && below(i) > 0.0 && is_farthest {
+            knee = Some(i);
+        }
+    }
+    knee.map(|i| points[i].0)
+}
+
 #[test]
 fn what_cannot_be_fitted_has_a_reason() {
     let fit = |points: &[(f64, f64)]| {
@@ -463,6 +569,14 @@ proptest! {
         prop_assert!(there, "{e}");
         points[at + 1] = points[at];
         prop_assert!(Curve::new(points).is_err(), "a load twice");
+    }
+
+    #[test]
+    fn a_knee_is_that_of_the_definition(latencies in prop::collection::vec(0u32..9, 1..9)) {
+        let points: Vec<(f64, f64)> =
+            (1..).map(f64::from).zip(latencies.into_iter().map(f64::from)).collect();
+        let knee = curve(&points).knee().map(|p| p.load);
+        prop_assert_eq!(knee, knee_by_definition(&points), "{:?}", points);
     }
 
     #[test]
