@@ -537,4 +537,84 @@ mod tests {
         let (_, totals) = collector.finish();
         assert_eq!((totals.rows[0].ops, totals.rows[0].paced), (4, 2));
     }
+
+    #[test]
+    fn a_lane_that_hangs_keeps_sixty_intervals_open() {
+        let (window, lanes, mut collector) = bench(2);
+        window.open(0, Nanos::MAX);
+        // The last one is not delivered yet.
+        for second in 0..70 {
+            lanes[0].record(0, OpTimes::unpaced(second * SECOND, second * SECOND), 1);
+        }
+        let closed = collector.drain();
+        assert_eq!(
+            closed.iter().map(|i| i.index).collect::<Vec<_>>(),
+            (0..9).collect::<Vec<_>>()
+        );
+        assert_eq!(collector.drain(), []);
+        // What comes late is in the oldest interval that is still open, but did not complete in it.
+        lanes[1].record(0, OpTimes::unpaced(0, SECOND / 2), 1);
+        lanes[1].record(0, OpTimes::unpaced(0, 69 * SECOND), 1);
+        let rest = collector.drain();
+        assert_eq!((rest[0].index, rest[0].rows[0].ops), (9, 2));
+        assert_eq!(rest.last().map(|i| i.index), Some(68));
+        let mut slots = Vec::new();
+        rest[0]
+            .completions
+            .of_row(0)
+            .for_each(|slot| slots.push(slot));
+        assert_eq!(slots, [0]);
+        lanes.iter().for_each(Recorder::finish);
+        let (last, totals) = collector.finish();
+        assert_eq!((last.len(), last[0].index, last[0].rows[0].ops), (1, 69, 2));
+        assert_eq!((totals.rows[0].ops, collector.lanes().len()), (72, 2));
+    }
+
+    #[test]
+    fn intervals_have_their_place_in_the_window() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(10 * SECOND, 12 * SECOND + SECOND / 4);
+        for at in [10 * SECOND, 11 * SECOND, 12 * SECOND] {
+            lanes[0].record(0, OpTimes::unpaced(at, at), 1);
+        }
+        lanes[0].finish();
+        let (intervals, totals) = collector.finish();
+        let places: Vec<_> = intervals
+            .iter()
+            .map(|i| (i.window, i.index, i.opened, i.start, i.length))
+            .collect();
+        let opened = 10 * SECOND;
+        let expected = [
+            (1, 0, opened, 0, SECOND),
+            (1, 1, opened, SECOND, SECOND),
+            (1, 2, opened, 2 * SECOND, SECOND / 4),
+        ];
+        assert_eq!(places, expected);
+        assert!(intervals.iter().all(|i| i.completions.slot_ns == 1 << 21));
+        assert_eq!(
+            (totals.start, totals.end),
+            (10 * SECOND, 12 * SECOND + SECOND / 4)
+        );
+    }
+
+    #[test]
+    fn what_a_lane_records_of_a_window_that_was_finished_is_dropped() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, 10 * SECOND);
+        lanes[0].record(0, OpTimes::unpaced(0, 5), 1);
+        assert_eq!(collector.finish().1.rows[0].ops, 1);
+        lanes[0].record(0, OpTimes::unpaced(0, SECOND), 1);
+        assert_eq!(collector.drain(), []);
+        // A window that was left open: what was merged of it does not count in the next.
+        window.open(20 * SECOND, 30 * SECOND);
+        lanes[0].record(0, OpTimes::unpaced(20 * SECOND, 21 * SECOND), 1);
+        lanes[0].record(0, OpTimes::unpaced(20 * SECOND, 23 * SECOND), 1);
+        assert_eq!(collector.drain().len(), 1);
+        window.open(40 * SECOND, 50 * SECOND);
+        lanes[0].record(0, OpTimes::unpaced(40 * SECOND, 41 * SECOND), 1);
+        lanes[0].finish();
+        let (intervals, totals) = collector.finish();
+        assert_eq!((totals.number, totals.rows[0].ops), (3, 1));
+        assert_eq!(intervals.iter().map(|i| i.index).collect::<Vec<_>>(), [1]);
+    }
 }

@@ -162,3 +162,87 @@ impl IntervalBuffer {
         self.errors().clear();
     }
 }
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    fn buffer() -> IntervalBuffer {
+        let paced = RowSpec {
+            unused: false,
+            paced: true,
+        };
+        let unused = RowSpec {
+            unused: true,
+            paced: false,
+        };
+        IntervalBuffer::new(&[paced, unused, RowSpec::default()])
+    }
+
+    #[test]
+    fn a_buffer_is_empty_until_something_succeeds_or_fails() {
+        let failed = buffer();
+        assert!(failed.is_empty());
+        failed.errors().insert((0, "EIO".into()), 1);
+        assert!(!failed.is_empty());
+        let succeeded = buffer();
+        succeeded.rows[2].as_ref().unwrap().service.record(5);
+        assert!(!succeeded.is_empty());
+        for buffer in [failed, succeeded] {
+            buffer.clear();
+            assert!(buffer.is_empty());
+        }
+    }
+
+    #[test]
+    fn counts_agree_if_each_operation_is_in_a_bucket_of_both_distributions() {
+        let of = |service: u64, counted: u64, response: u64| {
+            let buffer = buffer();
+            let row = buffer.rows[0].as_ref().unwrap();
+            (0..service).for_each(|_| row.service.record(5));
+            bump(&row.service.count, counted);
+            let times = OpTimes::unpaced(0, 5);
+            (0..response).for_each(|_| row.response.as_ref().unwrap().record(times));
+            buffer.is_consistent()
+        };
+        assert!(of(0, 0, 0) && of(2, 0, 2));
+        assert!(!of(2, 1, 2) && !of(2, 0, 1) && !of(2, 1, 3));
+    }
+
+    #[test]
+    fn buffers_add_up() {
+        let buffer = buffer();
+        for (row, samples) in [(0, &[5, 7][..]), (2, &[20][..])] {
+            let row = buffer.rows[row].as_ref().unwrap();
+            samples.iter().for_each(|s| row.service.record(*s));
+            bump(&row.bytes, 100);
+            bump(&row.cpu_ns, 30);
+            bump(&row.cpu_samples, 4);
+        }
+        let response = buffer.rows[0].as_ref().unwrap().response.as_ref().unwrap();
+        let paced = OpTimes {
+            intended: Some(1),
+            start: 4,
+            end: 11,
+        };
+        response.record(paced);
+        response.record(OpTimes::unpaced(4, 11));
+        buffer.errors().insert((2, "EIO".into()), 6);
+        let mut totals = vec![OpTotals::default(); 3];
+        for times in 1..=2 {
+            assert_eq!(buffer.add_to(&mut totals), 3);
+            let figures = |t: &OpTotals| (t.ops, t.bytes, t.cpu_ns, t.cpu_samples, t.paced);
+            assert_eq!(
+                figures(&totals[0]),
+                (2 * times, 100 * times, 30 * times, 4 * times, times)
+            );
+            assert_eq!(
+                figures(&totals[2]),
+                (times, 100 * times, 30 * times, 4 * times, 0)
+            );
+            assert_eq!(totals[2].errors, [("EIO".into(), 6 * times)].into());
+        }
+        assert_eq!(totals[0].response, crate::Latency::of([10, 7, 10, 7]));
+        assert_eq!(totals[1], OpTotals::default());
+    }
+}
