@@ -152,6 +152,132 @@ fn a_gap_is_a_stall_beyond_a_hundred_distances_and_ten_completions() {
     assert_eq!(stalls_of(2 * SECOND + 1, 10).len(), 1);
 }
 
+/// The stalls of a window of a hundred seconds with a gap from 10 s to 12 s.
+fn stalls_with(busy: (u64, u64), service: u64) -> Vec<Stall> {
+    let gap = |from, to| Gap {
+        from: from * SECOND / 10,
+        to: to * SECOND / 10,
+    };
+    let gaps = Gaps {
+        all: gap(100, 120),
+        long: vec![gap(100, 120)],
+        rows: vec![],
+    };
+    let row = OpTotals {
+        ops: 1_000_000,
+        service: crate::Latency::of([service]),
+        ..OpTotals::default()
+    };
+    let slow = BusySpans(vec![gap(busy.0, busy.1)]);
+    stalls(100 * SECOND, &gaps, &[slow], &[row], &[true])
+}
+
+#[test]
+fn a_stall_begins_when_an_operation_that_usually_takes_less_is_in_flight() {
+    let from = |busy| {
+        stalls_with(busy, 1000)
+            .first()
+            .map(|s| (s.gap.from, s.gap.to, s.at_end))
+    };
+    let at = |from: u64| Some((from * SECOND / 10, 12 * SECOND, false));
+    assert_eq!(from((50, 130)), at(100));
+    assert_eq!(from((105, 120)), at(105));
+    // A second is not long enough, and it has to last to the end.
+    assert_eq!((from((110, 130)), from((109, 130))), (None, at(109)));
+    assert_eq!((from((100, 119)), from((120, 130))), (None, None));
+    // Its median may be a tenth of the gap.
+    assert_eq!(stalls_with((50, 130), 200_000_000).len(), 1);
+    assert_eq!(stalls_with((50, 130), 200_000_001), []);
+}
+
+#[test]
+fn failed_operations_are_completions_too() {
+    let gap = Gap {
+        from: 0,
+        to: 2 * SECOND,
+    };
+    let gaps = Gaps {
+        long: vec![gap],
+        ..Gaps::default()
+    };
+    let row = |ops, errors| OpTotals {
+        ops,
+        errors: [("EIO".into(), errors)].into(),
+        ..OpTotals::default()
+    };
+    let count = |ops, errors| {
+        let slow = BusySpans(vec![gap]);
+        stalls(2 * SECOND + 1, &gaps, &[slow], &[row(ops, errors)], &[true]).len()
+    };
+    assert_eq!((count(5, 4), count(5, 5), count(0, 10)), (0, 1, 1));
+}
+
+/// An interval in which operations of two rows completed in these slots of a nanosecond.
+fn interval(start: Nanos, rows: [&[u64]; 2]) -> Interval {
+    let set = |slots: &[u64]| {
+        let marks = crate::completions::CompletionMarks::default();
+        slots.iter().for_each(|slot| marks.mark(0, *slot, 0));
+        let mut set = SlotSet::default();
+        set.add_marks(&marks);
+        set
+    };
+    let mut completions = crate::Completions::new(10, 2);
+    completions.rows = rows.map(set).to_vec();
+    Interval {
+        window: 1,
+        index: 0,
+        opened: 0,
+        start,
+        length: 5120,
+        rows: vec![],
+        completions,
+    }
+}
+
+#[test]
+fn the_first_of_the_longest_gaps_is_kept() {
+    let mut watch = GapWatch::new(vec![true, false]);
+    watch.add(&interval(0, [&[5, 11], &[0, 3]]));
+    watch.add(&interval(5000, [&[0], &[3]]));
+    let gap = |from, to| Gap { from, to };
+    // Slots are ten nanoseconds long: the first row has gaps of 50, 50, 4880 and so on.
+    let gaps = watch.clone().finish(5020);
+    assert_eq!(gaps.rows, [gap(120, 5000), gap(40, 5030)]);
+    assert_eq!(gaps.all, gap(120, 5000));
+    // The end of the window, as far away as the longest and one farther.
+    let end = 5010 + 4880;
+    assert_eq!(watch.clone().finish(end).all, gap(120, 5000));
+    let longer = watch.clone().finish(end + 1);
+    assert_eq!(
+        (longer.all, longer.rows[0]),
+        (gap(5010, end + 1), gap(5010, end + 1))
+    );
+    let mut equal = GapWatch::new(vec![true, true]);
+    equal.add(&interval(0, [&[5, 11], &[]]));
+    let gaps = equal.finish(120);
+    assert_eq!((gaps.rows[0], gaps.all), (gap(0, 50), gap(0, 50)));
+    assert_eq!(gaps.rows[1], gap(0, 120));
+}
+
+#[test]
+fn only_gaps_of_more_than_a_second_may_be_stalls() {
+    let mut gaps = Gaps::default();
+    for to in [SECOND - 1, SECOND, SECOND + 1] {
+        gaps.note(Gap { from: 0, to });
+    }
+    assert_eq!((gaps.long.len(), gaps.all.to), (1, SECOND + 1));
+}
+
+#[test]
+fn times_of_lanes_are_united() {
+    let span = |from, to| Gap { from, to };
+    let mut all = BusySpans(vec![span(1, 3), span(10, 12)]);
+    all.merge(&BusySpans(vec![span(3, 4), span(6, 8), span(11, 20)]));
+    assert_eq!(all.0, [span(1, 4), span(6, 8), span(10, 20)]);
+    assert_eq!(all.clip(4, 6).0, []);
+    assert_eq!(all.clip(7, 11).0, [span(0, 1), span(3, 4)]);
+}
+
 #[test]
 fn stalls_count_beyond_a_twentieth_of_the_window() {
     let counts = |window| stalls_of(window, 1_000_000)[0].counts;
