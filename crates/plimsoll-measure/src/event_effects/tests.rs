@@ -171,3 +171,150 @@ fn the_length_of_intervals_is_known_from_the_last_one() {
     );
     assert_eq!(IntervalSummary::full_length(&[]), 0);
 }
+
+/// A summary of an interval of a second with these operations and errors.
+fn second(index: u64, ops: u64, errors: u64) -> IntervalSummary {
+    IntervalSummary {
+        window: 1,
+        index,
+        start: index * SECOND,
+        length: SECOND,
+        ops,
+        errors: [("EIO".into(), errors)].into(),
+        ..IntervalSummary::default()
+    }
+}
+
+#[test]
+fn errors_are_those_from_an_event_to_the_next() {
+    let all: Vec<_> = (0..6).map(|i| second(i, 100, 1 << i)).collect();
+    let errors = |events: &[Nanos]| -> Vec<u64> {
+        let effects = event_effects(&all, 6 * SECOND, events);
+        effects.iter().map(|e| e.errors.values().sum()).collect()
+    };
+    assert_eq!(errors(&[2 * SECOND, 4 * SECOND]), [4 + 8, 16 + 32]);
+    assert_eq!(errors(&[0]), [63]);
+    // Two in one interval have it both.
+    assert_eq!(
+        errors(&[2100 * MS, 2900 * MS, 5 * SECOND]),
+        [4, 4 + 8 + 16, 32]
+    );
+    assert_eq!(errors(&[6 * SECOND - 1, 6 * SECOND]), [32, 0]);
+    assert_eq!(errors(&[SECOND, 60 * SECOND]), [62, 0]);
+}
+
+#[test]
+fn means_are_of_the_intervals_between_events() {
+    let all: Vec<_> = [100, 300, 500, 20, 40, 100]
+        .into_iter()
+        .zip(0..)
+        .map(|(ops, i)| second(i, ops, 0))
+        .collect();
+    let effects = event_effects(&all, 6 * SECOND, &[SECOND, 3 * SECOND]);
+    let before: Vec<_> = effects.iter().map(|e| e.before_per_s).collect();
+    assert_eq!(before, [Some(100.0), Some(400.0)]);
+    // The throughput is back when it never fell below: for three intervals the first time only.
+    assert_eq!(effects[0].time_to_recover, None);
+    assert_eq!(effects[0].during_per_s, Some(400.0));
+    assert_eq!(effects[1].during_per_s, Some(160.0 / 3.0));
+    assert_eq!(effects[1].after_per_s, None);
+    // An interval that an event lies in is neither before nor after it.
+    let effects = event_effects(&all, 6 * SECOND, &[1400 * MS]);
+    assert_eq!(effects[0].before_per_s, Some(100.0));
+    assert_eq!(
+        effects[0].during_per_s,
+        Some((300.0 + 500.0 + 20.0 + 40.0 + 100.0) / 5.0)
+    );
+    let effects = event_effects(&all, 6 * SECOND, &[1600 * MS]);
+    assert_eq!(
+        effects[0].during_per_s,
+        Some((500.0 + 20.0 + 40.0 + 100.0) / 4.0)
+    );
+}
+
+#[test]
+fn a_last_interval_that_is_short_counts_with_its_length() {
+    let mut all: Vec<_> = (0..4).map(|i| second(i, 100, 0)).collect();
+    all[3].length = SECOND / 4;
+    all[3].ops = 100;
+    let window = 3 * SECOND + SECOND / 4;
+    let effect = &event_effects(&all, window, &[2 * SECOND])[0];
+    assert_eq!(effect.during_per_s, Some(200.0 / 1.25));
+    assert_eq!(effect.before_per_s, Some(100.0));
+    // Two and a quarter intervals are not three.
+    let effect = &event_effects(&all, window, &[SECOND])[0];
+    assert_eq!(effect.time_to_recover, None);
+    let whole: Vec<_> = (0..4).map(|i| second(i, 100, 0)).collect();
+    let effect = &event_effects(&whole, 4 * SECOND, &[SECOND])[0];
+    assert_eq!(
+        (effect.time_to_recover, effect.after_per_s),
+        (Some(0), Some(100.0))
+    );
+    // Nine tenths are enough.
+    let mut less = whole;
+    less[2].ops = 90;
+    assert_eq!(
+        event_effects(&less, 4 * SECOND, &[SECOND])[0].time_to_recover,
+        Some(0)
+    );
+    less[2].ops = 89;
+    assert_eq!(
+        event_effects(&less, 4 * SECOND, &[SECOND])[0].time_to_recover,
+        None
+    );
+}
+
+#[test]
+fn what_completed_at_the_very_end_is_in_the_last_interval() {
+    let mut all: Vec<_> = (0..2).map(|i| second(i, 100, 1)).collect();
+    all.push(IntervalSummary {
+        length: 0,
+        ..second(2, 7, 2)
+    });
+    all.push(IntervalSummary {
+        index: u64::MAX,
+        length: 0,
+        ..second(2, 3, 4)
+    });
+    let effect = &event_effects(&all, 2 * SECOND, &[SECOND])[0];
+    assert_eq!(effect.during_per_s, Some(110.0));
+    assert_eq!(effect.errors.values().sum::<u64>(), 7);
+}
+
+#[test]
+fn the_longest_gap_is_that_of_the_event_before_it() {
+    let all = intervals(|lane| {
+        for at in [SECOND, 2 * SECOND, 5 * SECOND, 6 * SECOND] {
+            lane.record(0, OpTimes::unpaced(at, at), 0);
+        }
+    });
+    let gaps = |events: &[Nanos]| -> Vec<(Nanos, Nanos)> {
+        let effects = event_effects(&all, 12 * SECOND, events);
+        effects
+            .iter()
+            .map(|e| (e.max_gap.from, e.max_gap.to))
+            .collect()
+    };
+    let slot = |at: Nanos| at / SECOND * SECOND + (at % SECOND) / SLOT * SLOT;
+    let end = |at: Nanos| slot(at) + SLOT;
+    assert_eq!(gaps(&[0]), [(end(6 * SECOND), 12 * SECOND)]);
+    // From the second event on, which lies in a gap, and from the success before to the first.
+    assert_eq!(
+        gaps(&[0, 3 * SECOND, 5500 * MS]),
+        [
+            (end(2 * SECOND), 5 * SECOND),
+            (3 * SECOND, 5 * SECOND),
+            (end(6 * SECOND), 12 * SECOND)
+        ]
+    );
+    // Of two equal ones the first; at its end an event has none of it.
+    assert_eq!(
+        gaps(&[0, SECOND]),
+        [(0, SECOND), (end(6 * SECOND), 12 * SECOND)]
+    );
+    assert_eq!(gaps(&[12 * SECOND]), [(0, 0)]);
+    assert_eq!(
+        gaps(&[3 * SECOND, 3 * SECOND, 5 * SECOND])[..2],
+        [(3 * SECOND, 5 * SECOND); 2]
+    );
+}
