@@ -156,8 +156,13 @@ mod tests {
         // It never looks older than it is.
         slot.begin(0, 1025);
         assert_eq!(slot.read(), Some((0, 1280)));
+        assert!(slot.holds(0, 1025) && slot.holds(0, 1280));
+        assert!(!slot.holds(1, 1025) && !slot.holds(0, 1281) && !slot.holds(0, 1024));
         slot.end();
         assert_eq!((slot.read(), slot.row()), (None, None));
+        // Years of a run, and the last row.
+        slot.begin(65_534 - 1, 1 << 55);
+        assert_eq!(slot.read(), Some((65_533, 1 << 55)));
     }
 
     #[test]
@@ -194,7 +199,53 @@ mod tests {
         }
     }
 
+    /// The estimator by its definition: each observation has the same mass, and that of a censored one goes
+    /// in equal parts to all that are larger.
+    fn quantile_by_masses(completed: &[u64], ages: &[u64], q: f64) -> Option<u64> {
+        let completions = completed.iter().map(|value| (*value, false));
+        let mut all: Vec<(u64, bool)> = completions
+            .chain(ages.iter().map(|age| (*age, true)))
+            .collect();
+        // What completed comes before what was cut at the same time.
+        all.sort_unstable();
+        let mut mass = vec![1.0 / all.len() as f64; all.len()];
+        for i in 0..all.len() {
+            if all[i].1 {
+                let behind = (all.len() - i - 1) as f64;
+                let part = mass[i] / behind;
+                mass[i + 1..].iter_mut().for_each(|m| *m += part);
+                mass[i] = 0.0;
+            }
+        }
+        let mut sum = 0.0;
+        let mut behind = all.iter().zip(&mass).filter(|((_, is_cut), _)| !is_cut);
+        let (found, _) = behind.find(|(_, mass)| {
+            sum += **mass;
+            sum >= q - 1e-9
+        })?;
+        Some(found.0)
+    }
+
     proptest! {
+        #[test]
+        fn quantiles_are_those_of_the_masses(
+            mut samples in prop::collection::vec(1u64..12, 1..30),
+            mut ages in prop::collection::vec(1u64..12, 0..30),
+            percent in 1u32..=100,
+        ) {
+            // Between two multiples of any mass.
+            let q = f64::from(percent) / 100.0 - 0.003_141_59;
+            samples.sort_unstable();
+            ages.sort_unstable();
+            let counted = |values: &[u64]| -> Vec<(u64, u64)> {
+                let groups = values.chunk_by(|a, b| a == b);
+                groups.map(|group| (group[0], group.len() as u64)).collect()
+            };
+            let count = samples.len() as u64;
+            let got = censored_quantile(counted(&samples).into_iter(), &counted(&ages), count, q);
+            prop_assert_eq!(got, quantile_by_masses(&samples, &ages, q));
+        }
+
         #[test]
         fn what_is_censored_makes_no_percentile_smaller(
             mut samples in prop::collection::vec(1u64..1000, 1..50),

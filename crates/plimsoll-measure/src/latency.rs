@@ -322,4 +322,95 @@ mod tests {
         );
         assert!(l.mean().abs() < f64::EPSILON);
     }
+
+    #[test]
+    fn samples_are_numbered_in_increasing_order() {
+        let l = Latency::of([7, 3, 9, 5]);
+        assert_eq!([0, 1, 2, 3, 4, 100].map(|i| l.nth(i)), [3, 5, 7, 9, 9, 9]);
+        assert_eq!(Latency::of([7]).nth(0), 7);
+        assert_eq!(Latency::default().nth(0), 0);
+        // The first and the last are exact.
+        let l = Latency::of([1_000_001, 2_000_001, 3_000_001]);
+        assert_eq!([l.nth(0), l.nth(2)], [1_000_001, 3_000_001]);
+        assert_eq!((l.sum(), l.mean()), (6_000_003, 2_000_001.0));
+    }
+
+    #[test]
+    fn longer_than_an_hour_is_known_by_the_maximum_alone() {
+        let hours = |n: u64| n * 3_600_000_000_000;
+        let l = Latency::of([1, hours(2), hours(5)]);
+        assert_eq!((l.count(), l.max(), l.sum()), (3, hours(5), 1 + hours(7)));
+        let median = l.quantile(0.5) as f64;
+        assert!((median / hours(1) as f64 - 1.0).abs() < 1e-3);
+        let read = Latency::of_counts(&[(1, 1), (hours(2), 2)], 1 + hours(7), hours(5));
+        assert_eq!(read, l);
+    }
+
+    #[test]
+    fn distributions_add_up() {
+        let mut sum = Latency::of([5, 100]);
+        sum.add(&Latency::default());
+        assert_eq!(sum, Latency::of([5, 100]));
+        sum.add(&Latency::of([3, 200]));
+        assert_eq!(sum, Latency::of([3, 5, 100, 200]));
+        let mut none = Latency::default();
+        none.add(&Latency::of([3, 200]));
+        assert_eq!(
+            (none.min(), none.max(), none.sum(), none.mean()),
+            (3, 200, 203, 101.5)
+        );
+        let counted = Latency::of_counts(&[(3, 2), (200, 1)], 206, 200);
+        assert_eq!(counted, Latency::of([3, 3, 200]));
+        let empty = Latency::of_counts(&[], 0, 0);
+        assert_eq!((empty.count(), empty.min(), empty.max()), (0, 0, 0));
+    }
+
+    #[test]
+    fn only_a_lower_bound_is_known_where_all_that_is_as_long_is_in_flight() {
+        let mut ages = InFlightAges::default();
+        ages.add(50);
+        assert_eq!(Latency::default().quantile_with(&ages, 0.5), 50);
+        let l = Latency::of([10, 80]);
+        assert_eq!(l.quantile_with(&ages, 1.0), 80);
+        ages.add(90);
+        assert_eq!(l.quantile_with(&ages, 1.0), 90);
+        assert_eq!(l.quantile_with(&ages, 0.25), 10);
+    }
+
+    #[test]
+    fn totals_add_up() {
+        let of = |n: u64| {
+            let mut in_flight = InFlightAges::default();
+            in_flight.add(7 * n);
+            OpTotals {
+                ops: n,
+                bytes: 2 * n,
+                errors: [("EIO".into(), 3 * n)].into(),
+                service: Latency::of([n]),
+                response: Latency::of([10 * n]),
+                paced: 4 * n,
+                cpu_ns: 5 * n,
+                cpu_samples: 6 * n,
+                in_flight,
+            }
+        };
+        let mut sum = of(1);
+        sum.errors.insert("ENOENT".into(), 1);
+        sum.add(&of(10));
+        let mut in_flight = InFlightAges::default();
+        [7, 70].into_iter().for_each(|age| in_flight.add(age));
+        let expected = OpTotals {
+            ops: 11,
+            bytes: 22,
+            errors: [("EIO".into(), 33), ("ENOENT".into(), 1)].into(),
+            service: Latency::of([1, 10]),
+            response: Latency::of([10, 100]),
+            paced: 44,
+            cpu_ns: 55,
+            cpu_samples: 66,
+            in_flight,
+        };
+        assert_eq!(sum, expected);
+        assert_eq!(sum.error_count(), 34);
+    }
 }
