@@ -372,9 +372,12 @@ fn storage_read_bytes() -> Option<u64> {
 }
 
 fn ticks() -> Option<Ticks> {
-    let stat = procfs::KernelStats::current().ok()?;
+    Some(ticks_of(&procfs::KernelStats::current().ok()?))
+}
+
+fn ticks_of(stat: &procfs::KernelStats) -> Ticks {
     let t = &stat.total;
-    Some(Ticks {
+    Ticks {
         cpus: u32::try_from(stat.cpu_time.len()).unwrap_or(u32::MAX),
         // User and nice include the time of guests.
         user: t.user + t.nice,
@@ -382,7 +385,7 @@ fn ticks() -> Option<Ticks> {
         idle: t.idle,
         iowait: t.iowait.unwrap_or(0),
         steal: t.steal.unwrap_or(0),
-    })
+    }
 }
 
 fn page_cache() -> Option<PageCacheUse> {

@@ -157,6 +157,129 @@ const NET_DEV: &str = "Inter-|   Receive                                        
   eth0:    1000      10    1    2    0     0          0         0     2000      20    4    8    0     0       0          0
 ";
 
+const STAT: &str = "cpu  100 20 30 4000 500 6 7 80 9 1\ncpu0 50 10 15 2000 250 3 3 40 4 0\ncpu1 50 10 15 2000 250 3 4 40 5 1\n\
+        ctxt 1\nbtime 1\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n";
+
+#[test]
+fn ticks_are_those_of_all_processors_and_of_each_kind() {
+    use procfs::FromBufReadSI;
+    let stat = procfs::KernelStats::from_buf_read(STAT.as_bytes(), procfs::current_system_info());
+    let ticks = ticks_of(&stat.unwrap());
+    let kinds = [
+        ticks.user,
+        ticks.system,
+        ticks.idle,
+        ticks.iowait,
+        ticks.steal,
+    ];
+    assert_eq!((ticks.cpus, kinds), (2, [120, 43, 4000, 500, 80]));
+    assert_eq!(ticks.total(), 4743);
+}
+
+/// What is read is what the kernel says, before and after.
+#[test]
+fn counters_are_read_where_the_kernel_has_them() {
+    let storage = || {
+        procfs::process::Process::myself()
+            .ok()?
+            .io()
+            .ok()
+            .map(|io| io.read_bytes)
+    };
+    let (before, read, after) = (storage(), storage_read_bytes(), storage());
+    assert!((before..=after).contains(&read));
+    let read_in = || {
+        procfs::vmstat()
+            .ok()?
+            .get("pgpgin")
+            .map(|kib| *kib as u64 * 1024)
+    };
+    let (before, read, after) = (read_in(), page_cache().map(|c| c.read_in_bytes), read_in());
+    assert!((before..=after).contains(&read));
+    let names = |all: Option<BTreeSet<String>>| all.unwrap_or_default();
+    let interfaces = procfs::net::dev_status()
+        .ok()
+        .map(|all| all.into_keys().collect());
+    assert_eq!(
+        names(networks().map(|all| all.into_keys().collect())),
+        names(interfaces)
+    );
+    let devices = procfs::diskstats()
+        .ok()
+        .map(|all| all.into_iter().map(|d| d.name));
+    let whole = |name: &String| {
+        std::path::Path::new("/sys/block")
+            .join(name.replace('/', "!"))
+            .exists()
+    };
+    let devices = devices.map(|all| all.filter(whole).collect());
+    assert_eq!(
+        names(disks().map(|all| all.into_keys().collect())),
+        names(devices)
+    );
+    let stat = procfs::KernelStats::current().ok();
+    assert_eq!(
+        ticks().map(|t| t.cpus as usize),
+        stat.map(|s| s.cpu_time.len())
+    );
+}
+
+#[test]
+fn a_process_that_is_idle_up_to_an_instant_uses_nothing_meanwhile() {
+    let first = Snapshot::take();
+    let later = first
+        .clone()
+        .unchanged_until(first.taken + Duration::from_secs(5));
+    let used = first.until(&later);
+    assert_eq!(used.seconds, 5.0);
+    let process = used.process.unwrap();
+    assert_eq!((process.cpu_s(), process.minor_faults), (0.0, 0));
+    assert_eq!(later.until(&first).seconds, 0.0);
+}
+
+#[test]
+fn mounts_and_networks_that_did_nothing_are_left_out() {
+    let mount = |read_bytes, written_bytes| NfsMountUse {
+        read_bytes,
+        written_bytes,
+    };
+    assert_eq!(mount(5, 7).since(&mount(5, 7)), None);
+    assert_eq!(mount(6, 9).since(&mount(5, 7)), Some(mount(1, 2)));
+    assert_eq!(mount(5, 9).since(&mount(5, 7)), Some(mount(0, 2)));
+    let network = |received_packets, sent_packets, errors| NetworkUse {
+        received_packets,
+        sent_packets,
+        errors,
+        ..NetworkUse::default()
+    };
+    let none = network(0, 0, 0);
+    for used in [
+        network(1, 0, 0),
+        network(0, 1, 0),
+        network(0, 0, 1),
+        network(2, 3, 4),
+    ] {
+        assert_eq!(used.since(&none), Some(used));
+    }
+    let disk = |reads, writes, busy_s, io_s| DiskUse {
+        reads,
+        writes,
+        busy_s,
+        io_s,
+        ..DiskUse::default()
+    };
+    let before = disk(1, 1, 2.0, 3.0);
+    assert_eq!(
+        disk(1, 3, 4.5, 7.0).since(&before),
+        Some(disk(0, 2, 2.5, 4.0))
+    );
+    assert_eq!(
+        disk(3, 1, 2.0, 3.0).since(&before),
+        Some(disk(2, 0, 0.0, 0.0))
+    );
+    assert_eq!(disk(1, 1, 5.0, 5.0).since(&before), None);
+}
+
 #[test]
 fn the_page_cache_is_counted_in_bytes() {
     let counters = procfs::VmStat::from_buf_read(VMSTAT.as_bytes()).unwrap().0;
