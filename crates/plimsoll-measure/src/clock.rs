@@ -191,4 +191,21 @@ mod tests {
         other.advance(20);
         assert_eq!((clock.now(), other.now()), (50, 50));
     }
+
+    #[test]
+    fn virtual_time_is_told_from_real_time() {
+        assert!(Clock::simulated().is_virtual() && !Clock::real().is_virtual());
+        let clock = Clock::real();
+        let before = clock.now();
+        clock.advance(u64::MAX);
+        assert!((before..u64::MAX).contains(&clock.now()));
+    }
+
+    /// Where `quanta` scales its readings, it reads the same counter.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn an_invariant_counter_is_read_in_place() {
+        let is_scaled = quanta::Clock::new().delta_as_nanos(0, 1 << SHIFT) != 1 << SHIFT;
+        assert_eq!(matches!(Clock::real().0, Source::Counter { .. }), is_scaled);
+    }
 }

@@ -254,4 +254,68 @@ mod tests {
         assert_eq!((sum[0].seconds, sum[0].received_bytes), (4.0, Some(3)));
         assert_eq!(sum[0].machine_busy, Some(0.5));
     }
+
+    #[test]
+    fn latencies_of_a_rank_are_those_of_its_operations() {
+        let row = |samples: &[u64]| OpTotals {
+            service: crate::Latency::of(samples.iter().copied()),
+            ..OpTotals::default()
+        };
+        let rows = [row(&[5, 70]), row(&[9000]), row(&[30])];
+        let counted = [true, false, true];
+        let counts = HostCounts::of_rank("a", 1, &rows, &counted, &SystemUse::default());
+        let latencies = (counts.samples, counts.latency_ns, counts.max_latency_ns);
+        assert_eq!(latencies, (3, 105, 70));
+        assert_eq!((counts.received_bytes, counts.sent_bytes), (None, None));
+        assert_eq!((counts.machine_busy, counts.cpu_s), (None, 0.0));
+    }
+
+    #[test]
+    fn counters_of_a_machine_are_the_largest_that_a_rank_read() {
+        let of = |busy, received, sent| HostCounts {
+            machine_busy: busy,
+            received_bytes: received,
+            sent_bytes: sent,
+            ..host("a", 1, 0)
+        };
+        let mut all = vec![of(Some(0.2), Some(5), None)];
+        HostCounts::add_all(
+            &mut all,
+            &[
+                of(Some(0.4), None, Some(7)),
+                of(Some(0.3), Some(4), Some(6)),
+            ],
+        );
+        assert_eq!(
+            all,
+            [HostCounts {
+                ranks: 3,
+                workers: 12,
+                ops: 3,
+                cpu_s: 1.5,
+                ..of(Some(0.4), Some(5), Some(7))
+            }]
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_of_all_windows_is_not_known_of_their_sum() {
+        let of = |seconds, busy, sent| HostCounts {
+            seconds,
+            machine_busy: busy,
+            sent_bytes: sent,
+            ..host("a", 1, 1)
+        };
+        let sum = |a, b| HostCounts::of_windows(&[vec![a], vec![b]]).remove(0);
+        let known = sum(of(0.0, Some(0.5), Some(3)), of(0.0, Some(0.7), Some(4)));
+        assert_eq!(
+            (known.seconds, known.machine_busy, known.sent_bytes),
+            (0.0, Some(0.5), Some(7))
+        );
+        let unknown = sum(of(1.0, Some(0.5), Some(3)), of(3.0, None, None));
+        assert_eq!(
+            (unknown.seconds, unknown.machine_busy, unknown.sent_bytes),
+            (4.0, None, None)
+        );
+    }
 }

@@ -181,4 +181,20 @@ mod tests {
         let inside: Vec<_> = (0..30).filter(|at| window.bounds().contains(*at)).collect();
         assert_eq!(inside, [10, 11, 12, 13, 14]);
     }
+
+    #[test]
+    fn windows_are_numbered_on_from_those_of_an_earlier_part() {
+        let window = WindowState::following(0, 4);
+        assert_eq!((window.interval(), window.bounds().number), (1, 4));
+        assert_eq!((window.open(1, 2), window.open(3, 4)), (5, 6));
+        let (epoch, bounds) = window.read();
+        assert_eq!((epoch, bounds.number), (window.epoch(), 6));
+        assert_eq!(WindowState::new(7).interval(), 7);
+    }
+
+    #[test]
+    #[should_panic(expected = "a window of 5 to 5 has no instant")]
+    fn a_window_has_an_instant() {
+        WindowState::new(1).open(5, 5);
+    }
 }
