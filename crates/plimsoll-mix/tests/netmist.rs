@@ -662,6 +662,17 @@ fn spots_and_geometric_choices_may_be_absent() {
     let files = parsed.file().component[0].get_ref().files.get_ref();
     assert_eq!((files.spots, &files.geometric), (None, &None));
     assert_eq!(files.choice, plimsoll_mix::model::Choice::Uniform);
+    // Of a spot that nothing goes to no more is said.
+    let without = [
+        ("Percent affinity", "0"),
+        ("Min acc_per_spot", "0"),
+        ("Acc mult_spot", "0"),
+    ];
+    let all = errors(&with_both(&without));
+    assert!(
+        all.iter().all(|e| e.contains("no transfer goes to a spot")),
+        "{all:?}"
+    );
     let names = with_both(&[
         ("Min_pre_name_length", "0"),
         ("Max_pre_name_length", "0"),
