@@ -163,4 +163,57 @@ mod tests {
     fn nothing_has_no_latency() {
         assert_eq!(Distribution::default().quantile(0.99), 0);
     }
+
+    fn of(counts: &[(u64, u64)]) -> Distribution {
+        let mut d = Distribution::default();
+        d.add(&SparseHistogram {
+            counts: counts.to_vec(),
+        });
+        d
+    }
+
+    #[test]
+    fn distributions_add_up_whichever_is_longer() {
+        let (short, long) = (of(&[(5, 2), (7, 1)]), of(&[(7, 3), (900, 4)]));
+        let all = of(&[(5, 2), (7, 4), (900, 4)]);
+        for (first, second) in [(&short, &long), (&long, &short)] {
+            let mut sum = first.clone();
+            sum.merge(second);
+            assert_eq!((&sum, sum.count()), (&all, 10));
+        }
+        assert_eq!(
+            [0.0, 0.2, 0.21, 0.6, 0.61, 1.0].map(|q| all.quantile(q)),
+            [5, 5, 7, 7, 900, 900]
+        );
+    }
+
+    #[test]
+    fn latencies_beyond_an_hour_count_as_an_hour() {
+        assert_eq!(of(&[(u64::MAX, 1)]), of(&[(MAX_LATENCY_NS, 1)]));
+    }
+
+    #[test]
+    fn ages_are_part_of_a_quantile() {
+        let d = of(&[(5, 2), (100, 2)]);
+        assert_eq!(d.quantile_with(&[], 0.75), Some(100));
+        // Each that waits has its part of those that took longer.
+        assert_eq!(d.quantile_with(&[(50, 4)], 0.25), Some(5));
+        assert_eq!(d.quantile_with(&[(50, 4)], 0.26), Some(100));
+        assert_eq!(d.quantile_with(&[(200, 4)], 0.51), None);
+        assert_eq!(d.quantile_with(&[(200, 4)], 0.5), Some(100));
+    }
+
+    #[test]
+    fn shares_with_less_than_one_sample_beyond_have_no_latency() {
+        let d = of(&[(5_000_000, 90), (7_000_000, 10)]);
+        let figures = d.quantiles_ms(&[0.0, 0.9, 0.95, 0.99, 0.995, 1.0]);
+        let about = |got: Option<f64>, expected: f64| (got.unwrap() / expected - 1.0).abs() < 1e-3;
+        assert!(about(figures[0], 5.0) && about(figures[1], 5.0));
+        assert!(about(figures[2], 7.0) && about(figures[3], 7.0));
+        assert_eq!(figures[4..], [None, None]);
+        assert_eq!(
+            Distribution::default().quantiles_ms(&[0.0, 0.5]),
+            [None, None]
+        );
+    }
 }

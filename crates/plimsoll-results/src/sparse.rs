@@ -327,4 +327,88 @@ mod tests {
             prop_assert!(SparseHistogram::decode(&mut Inflater::new(), &bytes[..cut]).is_err());
         }
     }
+
+    #[test]
+    fn headers_that_no_histogram_has_are_named() {
+        let decode =
+            |bytes: &[u8]| SparseHistogram::decode(&mut Inflater::new(), bytes).unwrap_err();
+        assert_eq!(decode(&[0; 7]), "the histogram is cut short");
+        assert_eq!(
+            decode(&[0; 8]),
+            "the histogram is not of the deflated V2 form"
+        );
+        assert_eq!(decode(&deflated(&[0; 39])), "the histogram is cut short");
+        assert_eq!(
+            decode(&deflated(&[0; 40])),
+            "the histogram is not of the V2 form"
+        );
+        let header = |length: u32, digits: u32, lowest: u64, payload: &[u8]| {
+            let mut plain = V2_COOKIE.to_be_bytes().to_vec();
+            plain.extend(length.to_be_bytes());
+            plain.extend([0; 4]);
+            plain.extend(digits.to_be_bytes());
+            plain.extend(lowest.to_be_bytes());
+            plain.extend([0; 16]);
+            plain.extend(payload);
+            deflated(&plain)
+        };
+        let bounds = "the histogram has bounds that cannot be";
+        assert_eq!(decode(&header(0, 6, 1, &[])), bounds);
+        assert_eq!(decode(&header(0, 3, 0, &[])), bounds);
+        assert_eq!(
+            decode(&header(3, 3, 1, &[2, 2])),
+            "the histogram is cut short"
+        );
+        assert_eq!(
+            decode(&header(1, 3, 1, &[0x80])),
+            "the histogram is cut short"
+        );
+        // Two samples of 0, four empty buckets, one of 5; what follows the payload is not read.
+        let counts = |bytes: &[u8]| {
+            SparseHistogram::decode(&mut Inflater::new(), bytes)
+                .unwrap()
+                .counts
+        };
+        assert_eq!(counts(&header(3, 3, 1, &[4, 7, 2, 99])), [(0, 2), (5, 1)]);
+        // With a lowest value of 1 << 33 a bucket is as wide.
+        assert_eq!(
+            counts(&header(2, 3, 1 << 33, &[2, 2])),
+            [((1 << 33) - 1, 1), ((2 << 33) - 1, 1)]
+        );
+        assert!(SparseHistogram::check_whole(&mut Inflater::new(), &header(0, 3, 1, &[])).is_ok());
+        assert!(SparseHistogram::check_whole(&mut Inflater::new(), &header(0, 4, 1, &[])).is_err());
+    }
+
+    #[test]
+    fn more_samples_than_64_bits_are_refused() {
+        let buckets = Buckets::new(3, 1).unwrap();
+        let payload = |numbers: &[i64]| -> Vec<u8> {
+            numbers.iter().flat_map(|n| zig_zag_bytes(*n)).collect()
+        };
+        let unpack = |numbers: &[i64]| SparseHistogram::unpack(&payload(numbers), &buckets);
+        assert_eq!(unpack(&[i64::MAX, i64::MAX, 1]).unwrap().count(), u64::MAX);
+        let more = unpack(&[i64::MAX, i64::MAX, 2]).unwrap_err();
+        assert_eq!(more, "the histogram has more samples than can be counted");
+    }
+
+    #[test]
+    fn signed_numbers_have_seven_bits_a_byte() {
+        for (bytes, expected) in [
+            (&[0][..], Some(0)),
+            (&[1], Some(-1)),
+            (&[2], Some(1)),
+            (&[0x80, 1], Some(64)),
+            (&[0xff, 0xff, 3], Some(-32_768)),
+            (&[0xff; 9], Some(i64::MIN)),
+            (
+                &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+                Some(i64::MAX),
+            ),
+            (&[0x80, 0x80], None),
+        ] {
+            let mut rest = bytes;
+            assert_eq!(zig_zag(&mut rest), expected, "{bytes:x?}");
+            assert!(rest.is_empty());
+        }
+    }
 }
