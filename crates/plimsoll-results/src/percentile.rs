@@ -404,4 +404,131 @@ mod tests {
             let _ = text.parse::<Percentiles>().map_err(|e| e.to_string());
         }
     }
+
+    #[test]
+    fn a_figure_is_listed_or_made_of_what_is_known() {
+        let figure = |percentile, ms| PercentileFigure {
+            percentile,
+            ms,
+            service_ms: None,
+            enough_samples: true,
+            at_least: true,
+            service_at_least: None,
+        };
+        let listed = [figure(Percentile::P50, 3.0), figure(Percentile::P99, 9.0)];
+        let find = |p: Percentile, known, fixed| p.find(&listed, known, fixed);
+        let fixed = Some((5.0, Some(4.0)));
+        assert_eq!(find(Percentile::P99, (5, true), fixed), Some(listed[1]));
+        assert_eq!(find(Percentile::P99, (5, false), fixed), None);
+        assert_eq!(find(Percentile::P95, (5, true), None), None);
+        for (ops, enough_samples) in [(19, false), (20, true)] {
+            let made = PercentileFigure {
+                percentile: Percentile::P95,
+                ms: 5.0,
+                service_ms: Some(4.0),
+                enough_samples,
+                at_least: false,
+                service_at_least: None,
+            };
+            assert_eq!(find(Percentile::P95, (ops, true), fixed), Some(made));
+        }
+    }
+
+    #[test]
+    fn percentiles_are_bounds_where_only_what_is_in_flight_is_so_long() {
+        let list: Percentiles = "50,100".parse().unwrap();
+        let mut ages = InFlightAges::default();
+        let all = |latency: &[u64], service: Option<&[u64]>, ages: &InFlightAges| {
+            let of = |samples: &[u64]| Latency::of(samples.iter().map(|ms| ms * 1_000_000));
+            let service = service.map(of);
+            let figures = PercentileFigure::all(&list, &of(latency), service.as_ref(), ages);
+            let told = figures.into_iter();
+            told.map(|f| {
+                (
+                    f.ms.round(),
+                    f.at_least,
+                    f.service_ms.map(f64::round),
+                    f.service_at_least,
+                )
+            })
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            all(&[2, 2, 8], None, &ages),
+            [(2.0, false, None, None), (8.0, false, None, None)]
+        );
+        ages.add(8_000_000);
+        assert_eq!(
+            all(&[9, 9, 9], Some(&[2, 2, 6]), &ages),
+            [
+                (9.0, false, Some(2.0), Some(false)),
+                (9.0, false, Some(8.0), Some(true))
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_shown_is_what_was_asked_for_and_what_is_kept_is_more() {
+        let asked: Percentiles = "42,99".parse().unwrap();
+        let names = |list: &[Percentile]| {
+            list.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let usual = Percentile::DEFAULT_TABLE;
+        assert_eq!(
+            names(Percentiles::shown_percentiles(None, &usual)),
+            "p50 p95 p99 p99.9"
+        );
+        assert_eq!(
+            names(Percentiles::shown_percentiles(Some(&asked), &usual)),
+            "p42 p99"
+        );
+        let kept = "p50 p90 p95 p99 p99.9 p99.99 p99.999";
+        assert_eq!(names(Percentiles::kept(None).as_slice()), kept);
+        assert_eq!(
+            names(Percentiles::kept(Some(&asked)).as_slice()),
+            format!("p42 {kept}")
+        );
+        let other: Percentiles = "1,42".parse().unwrap();
+        assert_eq!(
+            names(&Percentiles::extra([&asked, &other], &usual)),
+            "p1 p42"
+        );
+        assert_eq!(Percentile::P999.share(), 0.999);
+        assert_eq!(
+            format!("{:>6}|{:<6}", Percentile::P50, Percentile::P95),
+            "   p50|p95   "
+        );
+    }
+
+    #[test]
+    fn json_has_percentiles_up_to_a_hundred() {
+        let read = |text: &str| serde_json::from_str::<Percentile>(text).map_err(|e| e.to_string());
+        assert_eq!(read("100"), Ok(Percentile(100 * MILLIONTHS)));
+        assert_eq!(read("0.000001"), Ok(Percentile(1)));
+        for bad in ["0", "0.0000004", "100.000001", "-5", "1e300"] {
+            assert!(
+                read(bad).unwrap_err().contains("is not a percentile"),
+                "{bad}"
+            );
+        }
+        assert_eq!("101".parse::<Percentile>().ok(), None);
+        assert_eq!(
+            "100.0".parse::<Percentile>(),
+            Ok(Percentile(100 * MILLIONTHS))
+        );
+        assert_eq!("P0.5".parse::<Percentile>(), Ok(Percentile(500_000)));
+        let sixteen: Vec<String> = (1..=16).map(|n| n.to_string()).collect();
+        assert_eq!(
+            sixteen
+                .join(",")
+                .parse::<Percentiles>()
+                .unwrap()
+                .as_slice()
+                .len(),
+            16
+        );
+    }
 }

@@ -200,4 +200,79 @@ mod tests {
             (Some(3000.0), Some(true))
         );
     }
+
+    fn of(counts: &[(u64, u64)]) -> Distribution {
+        let mut d = Distribution::default();
+        d.add(&SparseHistogram {
+            counts: counts.to_vec(),
+        });
+        d
+    }
+
+    #[test]
+    fn percentiles_that_are_missing_are_added_in_their_order() {
+        let times = LogLatencies {
+            latency: of(&[(2_000_000, 90), (7_000_000, 10)]),
+            ops: 100,
+            max_ms: 6.5,
+            ..LogLatencies::default()
+        };
+        let listed = PercentileFigure {
+            ms: 99.0,
+            ..times.figure(Percentile::P95)
+        };
+        let mut figures = vec![listed];
+        times.complete(&mut figures, &"99,95,50,99.9".parse().unwrap());
+        let told: Vec<_> = figures
+            .iter()
+            .map(|f| (f.percentile.to_string(), f.ms.round(), f.enough_samples))
+            .collect();
+        let expected = [
+            ("p50", 2.0, true),
+            ("p95", 99.0, true),
+            ("p99", 7.0, true),
+            ("p99.9", 7.0, false),
+        ];
+        assert_eq!(
+            told,
+            expected.map(|(name, ms, enough)| (name.to_owned(), ms, enough))
+        );
+        // None exceeds the exact maximum, and of an unpaced load there is no service time.
+        assert_eq!((figures[2].ms, figures[2].service_ms), (6.5, None));
+        assert_eq!(
+            (figures[2].at_least, figures[2].service_at_least),
+            (false, None)
+        );
+    }
+
+    #[test]
+    fn latencies_of_operations_add_up() {
+        let one = |ms: u64, paced_ops| LogLatencies {
+            latency: of(&[(ms * 1_000_000, 1)]),
+            service: of(&[(ms * 500_000, 1)]),
+            ops: ms,
+            paced_ops,
+            max_ms: ms as f64,
+            service_max_ms: ms as f64 / 2.0,
+            ages: BTreeMap::from([(ms, 2), (50, 1)]),
+        };
+        let mut sum = one(4, 0);
+        sum.add(&one(10, 3));
+        sum.add(&one(6, 0));
+        assert_eq!((sum.latency.count(), sum.service.count()), (3, 3));
+        assert_eq!(
+            (sum.ops, sum.paced_ops, sum.max_ms, sum.service_max_ms),
+            (20, 3, 10.0, 5.0)
+        );
+        assert_eq!(sum.ages, [(4, 2), (6, 2), (10, 2), (50, 3)].into());
+    }
+
+    #[test]
+    fn ages_are_whole_nanoseconds() {
+        let figure = AgeFigure {
+            at_least_ms: 0.001_234_6,
+            ops: 7,
+        };
+        assert_eq!(age(&figure), (1235, 7));
+    }
 }
