@@ -124,3 +124,58 @@ impl SummaryLatency {
 pub(crate) fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_named_by_what_was_paced() {
+        for (paced, ops, kind, name) in [
+            (0, 0, LatencyKind::Service, "service time"),
+            (0, 5, LatencyKind::Service, "service time"),
+            (1, 5, LatencyKind::Mixed, "latency"),
+            (4, 5, LatencyKind::Mixed, "latency"),
+            (5, 5, LatencyKind::Response, "response time"),
+        ] {
+            assert_eq!((LatencyKind::of(paced, ops), kind.name()), (kind, name));
+            assert!(kind.words().contains(name) != (kind == LatencyKind::Mixed));
+        }
+        let mixed = "response time of what was paced, service time of the rest";
+        assert_eq!(LatencyKind::Mixed.words(), mixed);
+    }
+
+    #[test]
+    fn figures_are_in_milliseconds() {
+        let latency = Latency::of((1..=1000).map(|n| n * 1_000_000));
+        let none = InFlightAges::default();
+        let figures = LatencyFigures::of(&latency, &none);
+        assert_eq!(
+            (figures.mean_ms, figures.min_ms, figures.max_ms),
+            (500.5, 1.0, 1000.0)
+        );
+        let about = |got: f64, expected: f64| assert!((got / expected - 1.0).abs() < 1e-3, "{got}");
+        about(figures.p50_ms, 500.0);
+        about(figures.p95_ms, 950.0);
+        about(figures.p99_ms, 990.0);
+        about(figures.p999_ms, 999.0);
+        let summary = SummaryLatency::of(&latency, &none);
+        let expected = (figures.mean_ms, figures.p50_ms, figures.p99_ms);
+        assert_eq!((summary.mean_ms, summary.p50_ms, summary.p99_ms), expected);
+    }
+
+    #[test]
+    fn what_waits_longest_gives_lower_bounds() {
+        let mut ages = InFlightAges::default();
+        ages.add(50_000_000);
+        let figures =
+            |samples: &[u64]| LatencyFigures::of(&Latency::of(samples.iter().copied()), &ages);
+        let shorter = figures(&[10_000_000]);
+        assert_eq!((shorter.max_ms, shorter.mean_ms), (50.0, 10.0));
+        assert!(shorter.is_at_least(50.0, Some(50.0)) && !shorter.is_at_least(49.9, Some(50.0)));
+        assert!(!shorter.is_at_least(50.0, None) && !shorter.is_at_least(50.0, Some(0.0)));
+        let longer = figures(&[80_000_000]);
+        assert_eq!(longer.max_ms, 80.0);
+        assert!(!longer.is_at_least(80.0, Some(50.0)) && longer.is_at_least(80.0, Some(80.0)));
+    }
+}

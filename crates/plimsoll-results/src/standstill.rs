@@ -83,3 +83,81 @@ pub(crate) fn gaps_ms(gap: Gap, window_s: f64, completions: u64) -> (f64, f64) {
 pub(crate) fn has_latencies(ops: u64, oldest_in_flight_ms: Option<f64>) -> bool {
     ops > 0 || oldest_in_flight_ms > Some(0.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_of_all_come_before_those_of_each_rank() {
+        let stall = |from, to, counts: bool| Stall {
+            gap: Gap { from, to },
+            at_end: !counts,
+            counts,
+        };
+        let totals = WindowTotals {
+            stalls: vec![stall(1_500_000_000, 4_000_000_000, true)],
+            rank_stalls: vec![plimsoll_measure::RankStall {
+                rank: 3,
+                stall: stall(0, 2_000_000_000, false),
+            }],
+            ..WindowTotals::default()
+        };
+        let figure = |start_s, end_s, invalidates: bool, rank| StallFigure {
+            start_s,
+            end_s,
+            at_end: !invalidates,
+            invalidates,
+            rank,
+        };
+        let all = StallFigure::all(&totals);
+        assert_eq!(
+            all,
+            [
+                figure(1.5, 4.0, true, None),
+                figure(0.0, 2.0, false, Some(3))
+            ]
+        );
+        assert_eq!(all[0].length_s(), 2.5);
+    }
+
+    #[test]
+    fn ages_are_in_milliseconds() {
+        let mut ages = InFlightAges::default();
+        assert_eq!((oldest_ms(&ages), AgeFigure::all(&ages)), (None, vec![]));
+        [500_000, 2_000_000, 500_000]
+            .into_iter()
+            .for_each(|age| ages.add(age));
+        assert_eq!(oldest_ms(&ages), Some(2.0));
+        let figures = AgeFigure::all(&ages);
+        assert_eq!(figures.iter().map(|f| f.ops).collect::<Vec<_>>(), [2, 1]);
+        assert!((figures[0].at_least_ms - 0.5).abs() < 1e-3);
+        assert!((figures[1].at_least_ms - 2.0).abs() < 4e-3);
+    }
+
+    #[test]
+    fn gaps_are_compared_with_those_that_are_likely() {
+        let gap = Gap {
+            from: 1_000_000,
+            to: 4_500_000,
+        };
+        let (longest, likely) = gaps_ms(gap, 10.0, 1_000_000);
+        assert_eq!(longest, 3.5);
+        // 10 µs apart, times ln(1e6) + 0.577.
+        assert!((likely - 0.143_927).abs() < 1e-6, "{likely}");
+        assert_eq!(gaps_ms(gap, 10.0, 0).1, 10_000.0);
+    }
+
+    #[test]
+    fn latencies_are_known_of_what_completed_or_waited() {
+        let known = [
+            (0, None),
+            (0, Some(0.0)),
+            (0, Some(0.1)),
+            (1, None),
+            (1, Some(0.0)),
+        ]
+        .map(|(ops, oldest)| has_latencies(ops, oldest));
+        assert_eq!(known, [false, false, true, true, true]);
+    }
+}
