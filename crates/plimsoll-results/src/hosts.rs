@@ -194,4 +194,75 @@ mod tests {
         };
         assert_eq!(slow(&[short("a", 1000), short("b", 500)]), None);
     }
+
+    /// Machines with these operations per second and worker, and mean latencies.
+    fn hosts(of: &[(f64, f64)]) -> Vec<HostFigures> {
+        let counts = HostFigures::of(&host("h", 1000, 1));
+        let figures = |(number, (per_worker, mean_ms)): (usize, &(f64, f64))| HostFigures {
+            host: format!("h{number}"),
+            workers: 4,
+            ops: 1000,
+            ops_per_s: per_worker * 4.0,
+            mean_ms: *mean_ms,
+            ..counts.clone()
+        };
+        of.iter().enumerate().map(figures).collect()
+    }
+
+    #[test]
+    fn a_machine_is_compared_with_the_median_of_the_others() {
+        let slow = |of: &[(f64, f64)]| HostFigures::slow(&hosts(of));
+        // The medians of the others are (100 + 60) / 2, and 3 ms of 2, 3 and 50.
+        assert_eq!(
+            slow(&[(100.0, 2.0), (60.0, 4.0), (50.0, 4.0)]).unwrap(),
+            "host h2 is slower than the others: 50.0 operations per second and worker, mean latency 4.000 \
+             ms; the medians of the others are 80.0 and 3.000 ms"
+        );
+        // A fifth less, and half as much again, are not slow yet.
+        assert_eq!(slow(&[(100.0, 2.0), (80.0, 3.0)]), None);
+        assert!(
+            slow(&[(100.0, 2.0), (79.9, 2.0)])
+                .unwrap()
+                .contains("host h1")
+        );
+        assert!(
+            slow(&[(100.0, 2.0), (100.0, 3.01)])
+                .unwrap()
+                .contains("host h1")
+        );
+        // The farthest behind is named, by its rate or by its latency.
+        let all = [
+            (100.0, 2.0),
+            (70.0, 2.0),
+            (100.0, 2.0),
+            (100.0, 9.0),
+            (100.0, 2.0),
+        ];
+        assert!(slow(&all).unwrap().contains("host h3"));
+        assert_eq!(slow(&all[..1]), None);
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_short_time_or_few_operations() {
+        let with = |change: fn(&mut HostFigures)| {
+            let mut all = hosts(&[(100.0, 2.0), (50.0, 2.0)]);
+            all.iter_mut().for_each(change);
+            HostFigures::slow(&all).is_some()
+        };
+        assert!(with(|_| ()));
+        // The first does 400 operations in a second.
+        assert!(with(|h| h.ops = 400) && !with(|h| h.ops = 399));
+        assert!(with(|h| (h.ops, h.ops_per_s) = (100, h.ops_per_s / 10.0)));
+        assert!(!with(|h| (h.ops, h.ops_per_s) = (99, h.ops_per_s / 10.0)));
+    }
+
+    #[test]
+    fn a_machine_that_did_nothing_has_no_rate_and_no_latency() {
+        let idle = HostFigures::of(&HostCounts {
+            seconds: 0.0,
+            ..host("a", 0, 0)
+        });
+        assert_eq!((idle.ops_per_s, idle.mean_ms, idle.max_ms), (0.0, 0.0, 9.0));
+        assert_eq!(HostFigures::of_windows(&[]), vec![]);
+    }
 }

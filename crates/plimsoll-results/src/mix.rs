@@ -188,3 +188,72 @@ impl MixFigures {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(scheduled: u64, completed: u64, slowest: Option<f64>) -> MixSum {
+        MixSum {
+            offered: 10.0,
+            paced: scheduled > 0,
+            scheduled,
+            completed,
+            dropped: 3,
+            slowest,
+            response: Latency::of([completed * 1_000_000]),
+            ..MixSum::default()
+        }
+    }
+
+    #[test]
+    fn components_add_up_and_the_slowest_process_is_that_of_all() {
+        let mut total = MixSum::default();
+        let figures = total.figures(2.0);
+        assert_eq!((figures.offered_ops_per_s, figures.response), (None, None));
+        total.add(&sum(0, 7, None));
+        assert_eq!(total.figures(2.0).slowest_process_percent, None);
+        total.add(&sum(10, 8, Some(80.0)));
+        total.add(&sum(20, 10, Some(50.0)));
+        total.add(&sum(20, 19, Some(95.0)));
+        let figures = total.figures(2.0);
+        assert_eq!(
+            (figures.offered_ops_per_s, figures.achieved_ops_per_s),
+            (Some(40.0), 22.0)
+        );
+        let counts = (figures.scheduled, figures.completed, figures.dropped);
+        assert_eq!(counts, (50, 44, 12));
+        assert_eq!(figures.slowest_process_percent, Some(50.0));
+        let response = figures.response.unwrap();
+        assert_eq!(
+            (response.min_ms, response.max_ms, response.mean_ms),
+            (7.0, 19.0, 11.0)
+        );
+        assert_eq!(total.figures(0.0).achieved_ops_per_s, 0.0);
+    }
+
+    #[test]
+    fn a_response_time_of_what_is_in_flight_is_a_lower_bound() {
+        let mut waiting = sum(10, 8, None);
+        assert_eq!(waiting.figures(1.0).response_at_least_ms, None);
+        waiting.in_flight.add(5_000_000);
+        assert_eq!(
+            waiting.figures(1.0).response_at_least_ms,
+            None,
+            "8 ms is longer"
+        );
+        waiting.in_flight.add(20_000_000);
+        let figures = waiting.figures(1.0);
+        assert_eq!(figures.response_at_least_ms, Some(20.0));
+        assert!(
+            figures.is_at_least(20.0) && figures.is_at_least(21.0) && !figures.is_at_least(19.0)
+        );
+        waiting.response = Latency::default();
+        let alone = waiting.figures(1.0);
+        assert_eq!(
+            alone.response.map(|r| (r.max_ms, r.mean_ms)),
+            Some((20.0, 0.0))
+        );
+        assert_eq!(alone.start_delay, None);
+    }
+}

@@ -134,4 +134,110 @@ mod tests {
         assert_eq!(client_ms(3.4, &elements), 0.0);
         assert_eq!(client_ms(5.0, &[]), 5.0);
     }
+
+    #[test]
+    fn times_at_elements_are_means_over_operations() {
+        let total = |name: &str, time_ns| plimsoll_measure::ElementTotal {
+            name: name.into(),
+            time_ns,
+        };
+        let row = |row, requests, elements| RowTime {
+            row,
+            requests,
+            elements,
+        };
+        let window = SimulatedWindow {
+            system: "box".into(),
+            stations: vec![],
+            caches: vec![],
+            buffers: vec![],
+            rows: vec![
+                row(
+                    0,
+                    40,
+                    vec![total("line", 20_000_000), total("disk", 60_000_000)],
+                ),
+                row(1, 5, vec![total("line", 5_000_000)]),
+                row(2, 3, vec![total("disk", 30_000_000)]),
+                row(9, 1, vec![]),
+            ],
+            bottleneck: None,
+        };
+        let mut plan = Plan::empty("w");
+        let kinds = [OpKind::Read, OpKind::Write, OpKind::Rpc];
+        plan.operations = kinds
+            .map(|kind| plimsoll_plan::Operation {
+                name: kind.to_string(),
+                kind,
+                location: None,
+            })
+            .to_vec();
+        let ops = [10, 0, 6];
+        let figures = SimulationFigures::of(&window, &plan, |row| ops[row as usize]);
+        let told: Vec<_> = figures
+            .operations
+            .iter()
+            .map(|o| {
+                let elements = o.elements.iter().map(|e| (e.element.as_str(), e.mean_ms));
+                (o.kind, o.ops, o.requests, elements.collect::<Vec<_>>())
+            })
+            .collect();
+        let expected = [
+            (OpKind::Read, 10, 40, vec![("line", 2.0), ("disk", 6.0)]),
+            (OpKind::Rpc, 6, 3, vec![("disk", 5.0)]),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn the_mean_of_all_weighs_operations_by_their_number() {
+        let operation = |kind, ops, elements: &[(&str, f64)]| OperationTime {
+            name: "o".into(),
+            kind,
+            ops,
+            requests: ops,
+            elements: elements
+                .iter()
+                .map(|(name, mean_ms)| ElementTime {
+                    element: (*name).into(),
+                    mean_ms: *mean_ms,
+                })
+                .collect(),
+        };
+        let figures = SimulationFigures {
+            system: "box".into(),
+            bottleneck: None,
+            stations: vec![],
+            caches: vec![],
+            buffers: vec![],
+            operations: vec![
+                operation(OpKind::Read, 30, &[("line", 1.0), ("disk", 4.0)]),
+                operation(OpKind::Write, 10, &[("line", 3.0)]),
+                operation(OpKind::Rpc, 100, &[("line", 50.0)]),
+            ],
+        };
+        let mut plan = Plan::empty("w");
+        let kinds = [OpKind::Read, OpKind::Write, OpKind::Rpc, OpKind::Stat];
+        plan.operations = kinds
+            .map(|kind| plimsoll_plan::Operation {
+                name: kind.to_string(),
+                kind,
+                location: None,
+            })
+            .to_vec();
+        let rows = [30, 10, 100, 20].map(|ops| plimsoll_measure::OpTotals {
+            ops,
+            ..plimsoll_measure::OpTotals::default()
+        });
+        let kept = crate::Percentiles::kept(None);
+        let (_, operations) = crate::figures(&plan, &rows, 1.0, &kept);
+        // Of 60 operations, of which 20 took no time in the system.
+        let mean = figures.mean_times(&operations);
+        let mean: Vec<_> = mean
+            .iter()
+            .map(|e| (e.element.as_str(), e.mean_ms))
+            .collect();
+        assert_eq!(mean, [("line", 1.0), ("disk", 2.0)]);
+        assert_eq!(figures.mean_times(&[]).len(), 2);
+    }
 }
