@@ -242,3 +242,94 @@ fn margin(run: &Run, criteria: &Criteria) -> Option<f64> {
     let slowest = slowest.reduce(f64::min);
     plimsoll_points::margin(criteria, sustained, slowest, Some(run.summary.mean_ms))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ComponentFigures, MeasuredRun, MixFigures, ScheduledFigures, Target};
+
+    fn carried(scheduled: u64, completed: u64, slowest: Option<f64>) -> ScheduledFigures {
+        ScheduledFigures {
+            offered_ops_per_s: slowest.map(|_| 10.0),
+            achieved_ops_per_s: 9.0,
+            scheduled,
+            completed,
+            dropped: 0,
+            slowest_process_percent: slowest,
+            response: None,
+            response_at_least_ms: None,
+            start_delay: None,
+        }
+    }
+
+    /// A run of components with these processes, scheduled operations, and percentage of the slowest.
+    fn run(components: &[(u64, u64, Option<f64>)], completed: u64) -> Run {
+        let target = Target {
+            url: "posix".into(),
+            description: String::new(),
+            system: None,
+            testbed: None,
+        };
+        let measured = MeasuredRun::new(Plan::empty("w"), target, SystemTime::UNIX_EPOCH);
+        let mut run = Run::assemble(measured);
+        let component =
+            |(processes, scheduled, slowest): &(u64, u64, Option<f64>)| ComponentFigures {
+                name: "c".into(),
+                processes: *processes,
+                carried: carried(*scheduled, 0, *slowest),
+            };
+        let scheduled = components.iter().map(|c| c.1).sum();
+        run.mix = Some(MixFigures {
+            load: 1,
+            metric: "streams".into(),
+            scale: 1.0,
+            total: carried(scheduled, completed, components[0].2),
+            components: components.iter().map(component).collect(),
+        });
+        run.summary.mean_ms = 4.0;
+        run
+    }
+
+    fn criteria(total_percent: f64, process_percent: f64, ms: Option<u64>) -> Criteria {
+        Criteria {
+            process_percent,
+            total_percent,
+            latency: ms.map(std::time::Duration::from_millis),
+        }
+    }
+
+    #[test]
+    fn the_margin_is_that_of_the_nearest_criterion() {
+        let run = run(&[(4, 200, Some(80.0)), (6, 50, Some(70.0))], 230);
+        let near = |criteria: &Criteria, expected: f64| {
+            let got = margin(&run, criteria).unwrap();
+            assert!((got - expected).abs() < 1e-12, "{got} {expected}");
+        };
+        // 230 operations and the ten in flight of 250: 96 %.
+        near(&criteria(80.0, 1.0, None), 0.2);
+        // 80 % and four of 200 are 82 %, 70 % and six of 50 are the same.
+        near(&criteria(1.0, 41.0, None), 1.0);
+        near(&criteria(96.0, 41.0, None), 0.0);
+        // 4 ms of 5 ms.
+        near(&criteria(1.0, 1.0, Some(5)), 0.2);
+        near(&criteria(1.0, 1.0, Some(2)), -1.0);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_has_no_margin() {
+        let paced = || run(&[(4, 200, Some(80.0))], 190);
+        let mut failed = paced();
+        failed.summary.errors = 1;
+        assert_eq!(margin(&failed, &Criteria::default()), None);
+        let mut without_mix = paced();
+        without_mix.mix = None;
+        assert_eq!(margin(&without_mix, &Criteria::default()), None);
+        // Without a schedule only the latency tells.
+        let unpaced = run(&[(4, 0, None)], 190);
+        assert_eq!(margin(&unpaced, &criteria(95.0, 75.0, None)), None);
+        assert_eq!(margin(&unpaced, &criteria(95.0, 75.0, Some(8))), Some(0.5));
+        let mut nothing = run(&[(4, 0, Some(80.0))], 0);
+        nothing.mix.as_mut().unwrap().components.clear();
+        assert_eq!(margin(&nothing, &criteria(95.0, 75.0, None)), None);
+    }
+}
