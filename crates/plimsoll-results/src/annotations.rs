@@ -236,4 +236,22 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_tag_or_a_note_is_an_annotation() {
+        let mut annotations = Annotations::default();
+        assert!(annotations.is_empty() && annotations.tag_list().is_empty());
+        annotations.note = "x".into();
+        assert!(!annotations.is_empty());
+        annotations.note.clear();
+        annotations.tags.insert("a".parse().unwrap());
+        assert!(!annotations.is_empty());
+        let longest = "x".repeat(MAX_TAG_BYTES);
+        let tag: Tag = longest.parse().unwrap();
+        assert_eq!(
+            (tag.as_str(), tag.to_string()),
+            (longest.as_str(), longest.clone())
+        );
+        assert_eq!(String::from(tag), longest);
+    }
 }

@@ -362,4 +362,83 @@ mod tests {
         );
         assert_eq!(failures(&[late]), None);
     }
+
+    #[test]
+    fn commands_end_by_themselves_or_by_a_signal_or_with_the_run() {
+        let mut event = began(1.0, 1.5);
+        event.signal = Some(9);
+        assert_eq!(event.outcome(), "its command was ended by signal 9");
+        event.last_line = Some("bye".into());
+        assert_eq!(event.outcome(), "its command was ended by signal 9: bye");
+        (event.timed_out, event.seconds) = (true, Some(2.26));
+        assert_eq!(
+            event.outcome(),
+            "its command was ended with the run, after 2.3 s: bye"
+        );
+        event.state = EventState::Unknown;
+        assert_eq!(event.outcome(), "unknown");
+        let said = "event `1 s x`: it is not known whether it was executed";
+        assert_eq!(event.remark().as_deref(), Some(said));
+        assert_eq!(
+            format!("{:>13}|", EventState::NotExecuted),
+            " not executed|"
+        );
+        let mut failed = began(2.0, 2.0);
+        failed.state = EventState::Failed;
+        let two = failures(&[failed.clone(), failed]).unwrap();
+        assert_eq!(two, "2 events failed: `2 s x`, `2 s x`");
+    }
+
+    #[test]
+    fn figures_of_an_event_are_in_seconds() {
+        let effect = EventEffect {
+            before_per_s: Some(1.0),
+            during_per_s: Some(2.0),
+            after_per_s: Some(3.0),
+            time_to_recover: Some(4 * SECOND),
+            max_gap: plimsoll_measure::Gap {
+                from: 5 * SECOND,
+                to: 11 * SECOND,
+            },
+            gap_resolution: SECOND / 2,
+            errors: [("EIO".into(), 7), ("ESTALE".into(), 8)].into(),
+        };
+        let figures = EventFigures::of(effect, SECOND / 4);
+        let rates = (
+            figures.before_ops_per_s,
+            figures.during_ops_per_s,
+            figures.after_ops_per_s,
+        );
+        assert_eq!(rates, (Some(1.0), Some(2.0), Some(3.0)));
+        assert_eq!(
+            (figures.recovery_s, figures.recovery_resolution_s),
+            (Some(4.0), 0.25)
+        );
+        let gap = (
+            figures.max_gap_s,
+            figures.max_gap_start_s,
+            figures.max_gap_resolution_s,
+        );
+        assert_eq!(gap, (6.0, 5.0, 0.5));
+        assert_eq!((figures.errors, figures.error_codes.len()), (15, 2));
+    }
+
+    #[test]
+    fn events_of_a_window_are_judged_in_the_order_in_which_they_began() {
+        let windows = [window(1, 10 * SECOND, 16 * SECOND)];
+        let events = vec![began(5.0, 14.0), began(1.0, 11.0), began(9.0, 16.0)];
+        let judged = RunEvent::judged(events, &windows, &intervals(1, &[10, 20, 30, 40, 50, 60]));
+        let before: Vec<_> = judged
+            .iter()
+            .map(|e| e.effect.as_ref().map(|f| f.before_ops_per_s.unwrap()))
+            .collect();
+        assert_eq!(before, [Some(30.0), Some(10.0), None]);
+        assert_eq!((judged[2].window, judged[2].window_s), (None, Some(6.0)));
+        let unknown = RunEvent::judged(vec![began(1.0, 11.0)], &windows, &[]);
+        assert_eq!((unknown[0].window, &unknown[0].effect), (Some(1), &None));
+        assert_eq!(
+            RunEvent::judged(vec![began(1.0, 2.0)], &[], &[])[0].window_s,
+            None
+        );
+    }
 }

@@ -143,4 +143,38 @@ mod tests {
         assert_eq!(succeeded, [true, false, false, false, false]);
         assert_eq!(said[0].phase_name(), "benchmark 2");
     }
+
+    #[test]
+    fn a_command_that_did_not_succeed_is_told_with_its_phase() {
+        let mut run = CommandRun {
+            when: HookTime::After,
+            phase: "load".into(),
+            iteration: None,
+            command: "umount /x".into(),
+            exit_status: Some(32),
+            signal: None,
+            timed_out: false,
+            error: None,
+            seconds: 0.5,
+        };
+        assert_eq!(
+            run.failure().unwrap(),
+            "the command `umount /x` after load: it ended with exit status 32; commands.log has what it printed"
+        );
+        run.exit_status = None;
+        assert_eq!(run.outcome(), "ended without a status");
+        (run.exit_status, run.timed_out) = (Some(0), true);
+        assert!(!run.succeeded() && run.failure().is_some());
+        run.timed_out = false;
+        assert!(run.succeeded() && run.failure().is_none());
+        let names = [None, Some(0), Some(1), Some(2)].map(|iteration| {
+            run.iteration = iteration;
+            run.phase_name()
+        });
+        assert_eq!(names, ["load", "load", "load 2", "load 3"]);
+        assert_eq!(
+            format!("{:<7}|{:>6}", HookTime::Before, HookTime::After),
+            "before | after"
+        );
+    }
 }

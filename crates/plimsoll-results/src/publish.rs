@@ -96,4 +96,17 @@ mod tests {
         assert!(name.starts_with("-we-ird-n-me-20"), "{name}");
         assert!(name_of("..", SystemTime::now()).starts_with("run-20"));
     }
+
+    #[test]
+    fn only_a_run_that_was_cut_short_tells_its_verdict() {
+        let verdicts = [
+            Verdict::Valid,
+            Verdict::Invalid,
+            Verdict::Failed,
+            Verdict::Interrupted,
+        ];
+        let names = |tells| verdicts.map(|verdict| name_with_verdict("r".into(), tells, verdict));
+        assert_eq!(names(true), ["r", "r", "r-failed", "r-interrupted"]);
+        assert_eq!(names(false), ["r"; 4]);
+    }
 }

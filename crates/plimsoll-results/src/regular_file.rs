@@ -86,4 +86,23 @@ mod tests {
         let missing = read_regular(&path("missing")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
+
+    #[test]
+    fn a_file_may_have_as_many_bytes_as_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        let read = |limit| {
+            let mut text = String::new();
+            let file = at_most(open_regular(&path)?, limit);
+            file?.read_to_string(&mut text).map(|_| text)
+        };
+        assert_eq!(
+            (read(6).unwrap(), read(5).unwrap()),
+            ("12345".to_owned(), "12345".to_owned())
+        );
+        assert_eq!(read(4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let said = open_regular(dir.path()).unwrap_err().to_string();
+        assert_eq!(said, "it is not a regular file");
+    }
 }

@@ -353,4 +353,75 @@ mod tests {
             assert_eq!(dir.results(&step), None, "{name}");
         }
     }
+
+    #[test]
+    fn only_what_a_study_consists_of_is_executed() {
+        let good = || {
+            let words = vec![STEP_COMMANDS[0].to_owned(), "x".into()];
+            study(vec![
+                step("a", StudyAction::Prepare(words.clone()), None),
+                step("b", StudyAction::Measure(words), None),
+                step("b", StudyAction::Pause { seconds: 1 }, None),
+            ])
+        };
+        assert_eq!(good().check(), Ok(()));
+        let said = |change: fn(&mut StudyResults)| {
+            let mut study = good();
+            change(&mut study);
+            study.check().unwrap_err()
+        };
+        for name in ["", "..", "a/b", "/a", "./a", "a/"] {
+            let mut study = good();
+            study.beds[1].name = name.into();
+            let error = study.check().unwrap_err();
+            assert_eq!(error, format!("`{name}` cannot be the name of a test bed"));
+        }
+        assert_eq!(
+            said(|s| s.beds[1].name = "a".into()),
+            "`a` cannot be the name of a test bed"
+        );
+        assert_eq!(
+            said(|s| s.steps[2].bed = "c".into()),
+            "step 3 is on `c`, which is not a test bed of the study"
+        );
+        let commands = |s: &mut StudyResults, words: &[&str]| {
+            let words = words.iter().map(|w| (*w).to_owned()).collect();
+            s.steps[1].action = StudyAction::Measure(words);
+        };
+        for words in [&[][..], &["sh"], &["x", STEP_COMMANDS[0]]] {
+            let mut study = good();
+            commands(&mut study, words);
+            assert!(
+                study
+                    .check()
+                    .unwrap_err()
+                    .starts_with("step 2 is not one of "),
+                "{words:?}"
+            );
+        }
+        let option = format!("{}=x", FOREIGN_OPTIONS[0]);
+        let mut study = good();
+        commands(&mut study, &[STEP_COMMANDS[0], "--fine", &option]);
+        let error = format!("step 2 has the option {option}, which no study has");
+        assert_eq!(study.check(), Err(error));
+    }
+
+    #[test]
+    fn a_study_has_the_status_of_its_steps() {
+        let of = |states: &[Option<StepState>], interrupted| {
+            let steps = states
+                .iter()
+                .map(|state| step("a", StudyAction::Measure(vec![]), *state));
+            let mut study = study(steps.collect());
+            study.interrupted = interrupted;
+            study.status()
+        };
+        let (valid, invalid) = (Some(StepState::Valid), Some(StepState::Invalid));
+        let (failed, interrupted) = (Some(StepState::Failed), Some(StepState::Interrupted));
+        assert_eq!(of(&[valid, invalid], false), Status::Valid);
+        assert_eq!(of(&[valid, None], false), Status::Unfinished);
+        assert_eq!(of(&[valid, valid], true), Status::Interrupted);
+        assert_eq!(of(&[valid, interrupted], false), Status::Interrupted);
+        assert_eq!(of(&[failed, interrupted], true), Status::Failed);
+    }
 }
