@@ -176,3 +176,24 @@ impl std::fmt::Display for ClientCache {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_add_up() {
+        let of = |reads, read_bytes, storage| {
+            ClientCache::new(reads, read_bytes, storage, ReadSource::ProcessIo)
+        };
+        let sum = ClientCache::sum([of(2, 100, Some(30)), of(3, 300, Some(70))]);
+        let expected = of(5, 400, Some(100));
+        assert_eq!((sum, expected.hit_ratio), (Some(expected), Some(0.75)));
+        let unknown = ClientCache::sum([of(2, 100, Some(30)), of(3, 300, None)]).unwrap();
+        assert_eq!(
+            (unknown.reads, unknown.storage_bytes, unknown.hit_ratio),
+            (5, None, None)
+        );
+        assert_eq!(ClientCache::sum([]), None);
+    }
+}

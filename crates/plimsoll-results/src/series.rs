@@ -359,4 +359,80 @@ mod tests {
         let live = std::fs::read_to_string(dir.path().join("live")).unwrap();
         assert_eq!(live, "shown");
     }
+
+    #[test]
+    fn rows_and_distributions_are_those_that_happened() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut series = SeriesWriter::create(dir.path(), &rows(), SystemTime::UNIX_EPOCH).unwrap();
+        let mut failed = OpTotals::default();
+        failed.errors.insert("EIO".into(), 2);
+        let paced = OpTotals {
+            ops: 2,
+            bytes: 70,
+            paced: 1,
+            service: Latency::of([1_000_000, 2_000_000]),
+            response: Latency::of([3_000_000, 4_000_000]),
+            ..OpTotals::default()
+        };
+        let of = |window, index, rows: [&OpTotals; 2]| Interval {
+            window,
+            index,
+            opened: 5_000_000_000,
+            start: index * 1_500_000_000,
+            length: 1_500_000_000,
+            rows: rows.map(Clone::clone).to_vec(),
+            completions: Completions::default(),
+        };
+        let none = OpTotals::default();
+        let all = [
+            of(1, 0, [&failed, &none]),
+            of(1, 1, [&none, &paced]),
+            of(2, 0, [&paced, &none]),
+        ];
+        for interval in &all {
+            series.write(interval, &[]).unwrap();
+        }
+        series.finish().unwrap();
+        let csv = std::fs::read_to_string(dir.path().join(INTERVALS_FILE)).unwrap();
+        let lines: Vec<&str> = csv.lines().skip(1).collect();
+        let none = "0.000000,0.000000,0.000000,0.000000";
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            lines[0],
+            format!("1,0,0,1.5,read1,read,0,0,2,{none},0,{none},")
+        );
+        assert!(
+            lines[1].starts_with("1,1,1.5,1.5,read2,read,2,70,0,3.500000,"),
+            "{}",
+            lines[1]
+        );
+        assert!(lines[1].contains(",4.000000,1,1.500000,") && lines[1].ends_with(",2.000000,"));
+        assert!(
+            lines[2].starts_with("2,0,0,1.5,read1,read,2,70,0,"),
+            "{}",
+            lines[2]
+        );
+        let read = crate::histograms::read(&dir.path().join(HISTOGRAMS_FILE)).unwrap();
+        let told: Vec<_> = read
+            .iter()
+            .map(|d| {
+                (
+                    d.window,
+                    d.tag.as_str(),
+                    d.start.as_millis(),
+                    d.length.as_millis(),
+                    d.histogram.len(),
+                )
+            })
+            .collect();
+        let expected = [
+            (1, "read2/read", 6500, 1500, 2),
+            (1, "read2/read/response", 6500, 1500, 2),
+            (2, "read1/read", 5000, 1500, 2),
+            (2, "read1/read/response", 5000, 1500, 2),
+        ];
+        assert_eq!(told, expected);
+        let log = std::fs::read_to_string(dir.path().join(HISTOGRAMS_FILE)).unwrap();
+        assert_eq!(log.matches(WINDOW_MARK).count(), 2);
+    }
 }

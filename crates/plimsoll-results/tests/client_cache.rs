@@ -214,6 +214,30 @@ fn memory_measured_instead_of_storage_is_reported() {
     assert_eq!(notes(local(&[(OpKind::Read, 1000, MIB)], 0)).len(), 1);
 }
 
+#[test]
+fn bounds_of_the_note_belong_to_it() {
+    let note = |reads, bytes, from_storage| {
+        notes(local(&[(OpKind::Read, reads, bytes)], from_storage)).len()
+    };
+    assert_eq!((note(10, 64 * MIB, 0), note(10, 64 * MIB - 1, 0)), (1, 0));
+    assert_eq!((note(1000, MIB, 0), note(999, MIB, 0)), (1, 0));
+    assert_eq!(
+        (
+            note(10, 100 * MIB, 50 * MIB),
+            note(10, 100 * MIB, 50 * MIB + 1)
+        ),
+        (1, 0)
+    );
+    let fits = |memory, files: u64| {
+        let mut m = local(&[(OpKind::Read, 10, 100 * MIB)], 0);
+        m.environment.memory_bytes = memory;
+        m.populated[0].bytes = files;
+        notes(m)[0].contains("fit in it")
+    };
+    assert!(fits(Some(MIB), MIB) && !fits(Some(MIB), MIB + 1));
+    assert!(!fits(Some(MIB), 0) && !fits(None, MIB));
+}
+
 fn cached_fileset() -> Fileset {
     Fileset {
         name: "s".into(),
