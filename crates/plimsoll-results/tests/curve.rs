@@ -1,15 +1,16 @@
 //! The curve directory, through its door.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_measure::{Bottleneck, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
     BusinessMetric, Criteria, MixFiles, MixFlags, MixOp, MixRow, OpKind, Operation, OperationId,
     Pacing, Plan, Program, SizeTable, WorkerGroup, WorkingSet,
 };
 use plimsoll_results::{
     CURVE_FILE, ClockKind, Collection, CurveDir, CurveLoads, CurvePoint, CurveResults,
-    CurveSettings, CurveWriter, Document, Environment, LoadCurve, LoadTest, MeasuredRun,
-    ProcessCounts, Reason, ResultsError, Run, RunWriter, StopRules, Target, Verdict,
+    CurveSettings, CurveState, CurveWriter, Document, Environment, LoadCurve, LoadTest,
+    MeasuredRun, Percentile, ProcessCounts, Reason, ResultsError, Run, RunWriter, StopRules,
+    Target, Verdict,
 };
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -365,6 +366,61 @@ fn a_curve_of_few_points_has_few_figures() {
     curve.recompute();
     assert!(!curve.any_valid() && curve.load_line.is_none());
     assert_eq!(curve.missing(), [4, 6, 8, 10]);
+}
+
+#[test]
+fn a_curve_is_saturated_from_the_first_point_with_a_busy_station() {
+    let mut curve = empty();
+    assert_eq!(curve.saturated_from(), None);
+    for (load, utilisation) in [(2, None), (4, Some(0.94)), (6, Some(0.95)), (8, Some(1.0))] {
+        let mut point = CurvePoint::of(&run(load, 400, 2, &[]), u64::from(load), "a");
+        point.bottleneck = utilisation.map(|utilisation| Bottleneck {
+            station: format!("disk {load}"),
+            utilisation,
+        });
+        curve.points.push(point);
+    }
+    let (load, station) = curve.saturated_from().unwrap();
+    assert_eq!((load, station.station.as_str()), (6, "disk 6"));
+    assert!(curve.any_valid());
+    assert_eq!(curve.missing(), [10]);
+    assert_eq!(curve.directory_name(), "streams-curve");
+}
+
+#[test]
+fn a_curve_is_continued_unless_it_is_complete_or_was_stopped() {
+    use CurveState::{Complete, Failed, Interrupted, Stopped, Unfinished};
+    let states = [Unfinished, Complete, Stopped, Interrupted, Failed];
+    let can_resume = states.map(CurveState::can_resume);
+    assert_eq!(can_resume, [true, false, false, true, true]);
+}
+
+#[test]
+fn percentiles_of_a_point_are_those_of_its_figures() {
+    let mut point = CurvePoint::of(&run(10, 1960, 8, &[]), 10, "x");
+    point.percentiles.clear();
+    (point.p50_ms, point.p95_ms, point.p99_ms) = (Some(1.0), Some(2.0), Some(3.0));
+    let told = |point: &CurvePoint| {
+        use Percentile as P;
+        let all = [P::P50, P::P95, P::P99, P::P999];
+        all.map(|p| point.percentile(p).map(|f| (f.ms, f.enough_samples)))
+    };
+    // The 99th needs a hundred operations.
+    for (ops_per_s, is_enough) in [(9.9, false), (10.0, true)] {
+        (point.achieved_ops_per_s, point.window_s) = (ops_per_s, 10.0);
+        let expected = [
+            Some((1.0, true)),
+            Some((2.0, true)),
+            Some((3.0, is_enough)),
+            None,
+        ];
+        assert_eq!(told(&point), expected);
+    }
+    // Only lower bounds are known, of no completed operation.
+    point.mean_ms = None;
+    assert_eq!(told(&point)[0], Some((1.0, false)));
+    point.p50_ms = None;
+    assert_eq!(told(&point), [None; 4]);
 }
 
 #[test]

@@ -272,3 +272,40 @@ fn links_and_hidden_names_are_no_results() {
     assert_eq!(found, [root.path().join("a"), dir]);
     assert!(directories(&root.path().join("missing")).is_err());
 }
+
+#[test]
+fn results_of_ranks_have_numbers() {
+    let root = tempfile::tempdir().unwrap();
+    for (name, is_ours) in [
+        ("rank-0.json", true),
+        ("rank-17.json", true),
+        ("rank-.json", false),
+        ("rank-x.json", false),
+        ("rank-1.txt", false),
+        ("1.json", false),
+    ] {
+        let dir = run(&root.path().join(name.replace('.', "-")));
+        create_dir(dir.join("ranks")).unwrap();
+        let before = Removal::of(&dir).unwrap();
+        let (files, bytes) = (before.files(), before.bytes());
+        assert_eq!(
+            (files, bytes),
+            (3, (RUN.len() + LOG.len() + SERIES.len()) as u64)
+        );
+        drop(before);
+        write(dir.join("ranks").join(name), "12345").unwrap();
+        match Removal::of(&dir) {
+            Ok(removal) => {
+                assert!(is_ours, "{name}");
+                assert_eq!((removal.files(), removal.bytes()), (files + 1, bytes + 5));
+                assert_eq!(removal.dir(), dir);
+                removal.execute().unwrap();
+                assert!(!dir.exists());
+            }
+            Err(e) => assert!(
+                !is_ours && matches!(e, ResultsError::Foreign { .. }),
+                "{name}: {e}"
+            ),
+        }
+    }
+}
