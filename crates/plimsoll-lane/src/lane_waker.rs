@@ -175,7 +175,7 @@ mod tests {
         assert!(!waker.has_pending());
 
         assert!(waker.fall_asleep());
-        task.clone().wake();
+        waker.task_waker(7).wake();
         waker.notify();
         assert_eq!(counted(&counter), Ok(2));
         waker.wake_up();

@@ -489,11 +489,14 @@ mod tests {
             };
             let (mut normal, mut gradient) = (Matrix::default(), Vector::default());
             for (n, x) in &data.points {
-                for i in 0..family.len() {
-                    gradient[i] += derivative(i, *n) * (x - throughput(&q, *n));
-                    for j in 0..family.len() {
-                        normal[i][j] += derivative(i, *n) * derivative(j, *n);
-                    }
+                let mut slopes = Vector::default();
+                (0..family.len()).for_each(|i| slopes[i] = derivative(i, *n));
+                let difference = x - throughput(&q, *n);
+                for ((row, sum), slope) in normal.iter_mut().zip(&mut gradient).zip(slopes) {
+                    *sum += slope * difference;
+                    row.iter_mut()
+                        .zip(slopes)
+                        .for_each(|(sum, other)| *sum += slope * other);
                 }
             }
             let (got_normal, got_gradient) = data.normal_equations(family, &q);
