@@ -177,9 +177,8 @@ impl Reader<'_> {
             }
             self.must_be_zero(Field::DedupRepLimit, "blocks are repeated without limit");
         }
-        let used = compressible > 0.0 || dedupable > 0.0;
         let block = content.block.0;
-        if used && !plimsoll_plan::is_block(block) {
+        if !plimsoll_plan::is_block(block) {
             let field = match dedupable > 0.0 {
                 true => Field::DedupGranule,
                 false => Field::CompGranule,
