@@ -136,6 +136,27 @@ fn changes_are_of_the_size_of_the_first_mean_whatever_its_sign() {
 }
 
 #[test]
+fn the_interval_leaves_a_fortieth_of_the_draws_at_either_end() {
+    let (a, b): (_, Vec<f64>) = ([1.0; 2], (0..40).map(|i| f64::from(i).sqrt()).collect());
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let mut mean_of_draws = |values: &[f64]| {
+        let draws = values
+            .iter()
+            .map(|_| values[rng.random_range(0..values.len())]);
+        draws.sum::<f64>() / values.len() as f64
+    };
+    let draws: Vec<f64> = (0..10_000)
+        .map(|_| {
+            let base = mean_of_draws(&a);
+            mean_of_draws(&b) - base
+        })
+        .collect();
+    let (low, high) = bootstrap(&a, &b).unwrap();
+    let count = |is_outside: &dyn Fn(f64) -> bool| draws.iter().filter(|d| is_outside(**d)).count();
+    assert_eq!((count(&|d| d < low), count(&|d| d > high)), (250, 250));
+}
+
+#[test]
 fn one_measurement_far_off_does_not_make_a_difference() {
     let (a, b) = (
         [10.0, 10.1, 9.9, 10.2, 9.8],

@@ -318,3 +318,35 @@ fn the_longest_gap_is_that_of_the_event_before_it() {
         [(3 * SECOND, 5 * SECOND); 2]
     );
 }
+
+#[test]
+fn a_summary_has_the_place_of_its_interval_and_what_counts_of_it() {
+    let row = |ops, errors| crate::OpTotals {
+        ops,
+        errors: [("EIO".into(), errors)].into(),
+        ..crate::OpTotals::default()
+    };
+    let interval = Interval {
+        window: 3,
+        index: 2,
+        opened: 7,
+        start: 2 * SECOND,
+        length: SECOND / 2,
+        rows: vec![row(5, 1), row(9, 2), row(4, 8)],
+        completions: crate::Completions::new(SLOT, 3),
+    };
+    let expected = IntervalSummary {
+        window: 3,
+        index: 2,
+        start: 2 * SECOND,
+        length: SECOND / 2,
+        ops: 5 + 4,
+        errors: [("EIO".into(), 1 + 2)].into(),
+        successes: Successes {
+            slot_ns: SLOT,
+            slots: SlotSet::default(),
+        },
+    };
+    let sum = IntervalSummary::of(&interval, |row| row != 1, |row| row < 2);
+    assert_eq!(sum, expected);
+}
