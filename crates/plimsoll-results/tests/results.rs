@@ -335,6 +335,41 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn files_that_are_missing_are_named() {
+    let root = tempfile::tempdir().unwrap();
+    let run = Run::assemble(one_window());
+    let dir = writer(root.path(), ClockKind::Real, SystemTime::now()).finish(&run);
+    let dir = dir.unwrap();
+    assert_eq!(dir.lacks(), [""; 0]);
+    std::fs::remove_file(dir.intervals_path()).unwrap();
+    assert_eq!(dir.lacks(), ["intervals.csv"]);
+    std::fs::remove_file(dir.path().join("histograms.hlog")).unwrap();
+    let mut both = dir.lacks();
+    both.sort_unstable();
+    assert_eq!(both, ["histograms.hlog", "intervals.csv"]);
+}
+
+#[test]
+fn results_are_added_to_and_replaced() {
+    use std::io::Write;
+    let root = tempfile::tempdir().unwrap();
+    let mut run = Run::assemble(one_window());
+    let dir = writer(root.path(), ClockKind::Real, SystemTime::now()).finish(&run);
+    let dir = dir.unwrap();
+    dir.add("ranks/rank-0.json", "one").unwrap();
+    assert!(dir.add("ranks/rank-0.json", "two").is_err());
+    let text = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(text("ranks/rank-0.json"), "one");
+    for line in ["a", "b"] {
+        writeln!(dir.commands_log().unwrap(), "{line}").unwrap();
+    }
+    assert_eq!(text("commands.log"), "a\nb\n");
+    run.hung_workers.push("p/t 1".into());
+    dir.replace_run(&run).unwrap();
+    assert_eq!(dir.read().unwrap(), run);
+}
+
+#[test]
 fn names_are_taken_in_turn_and_nothing_is_overwritten() {
     let root = tempfile::tempdir().unwrap();
     let run = Run::assemble(one_window());
