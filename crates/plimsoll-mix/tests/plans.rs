@@ -6,7 +6,7 @@ mod common;
 use common::{SMALL, plan};
 use plimsoll_mix::{Context, library, lower, parse, to_toml};
 use plimsoll_plan::{
-    Content, FilesetId, Layout, Mix, MixOp, Overrides, Phase, Plan, SourceKind, Until,
+    Content, FilesetId, Layout, Mix, MixOp, OnError, Overrides, Phase, Plan, SourceKind, Until,
 };
 use std::time::Duration;
 
@@ -295,6 +295,14 @@ fn settings_change_keys_and_are_told() {
 fn a_plan_has_the_seed_of_the_command_line() {
     assert_eq!(plan(SMALL, |_| ()).seed, 1);
     assert_eq!(plan(SMALL, |o| o.seed = Some(7)).seed, 7);
+}
+
+#[test]
+fn a_plan_has_the_options_of_the_command_line() {
+    for on_error in [OnError::Stop, OnError::Count] {
+        let plan = plan(SMALL, |o| o.options.on_error = on_error);
+        assert_eq!(plan.options.on_error, on_error);
+    }
 }
 
 /// Operations have the names of their components where there are several.
