@@ -223,10 +223,16 @@ impl WorkloadSpec {
     /// If a language does not accept the text that this module writes.
     #[must_use]
     pub fn plan(&self, seed: u64) -> Plan {
+        self.plan_for(seed, None)
+    }
+
+    /// The Plan of the workload, with files that are laid out for this load, the maximum, and grow up to it.
+    pub(crate) fn plan_for(&self, seed: u64, most: Option<u64>) -> Plan {
         let ops = self.ops_limit();
         let overrides = Overrides {
             dir: Some(WORK_DIR.into()),
             seed: Some(seed),
+            most,
             time: Some(Duration::from_millis(self.time_ms)),
             warmup: (self.warmup_ms > 0).then(|| Duration::from_millis(self.warmup_ms)),
             quit: Some(QuitMode::Timeout),

@@ -112,7 +112,9 @@ impl CurveScenario {
 
     /// The Plan of the highest load, whose files are laid out for all loads.
     pub(crate) fn plan(&self) -> Plan {
-        let mut plan = self.scenario.workload.plan(self.scenario.seed);
+        let scenario = &self.scenario;
+        let most = self.loads.last().copied();
+        let mut plan = scenario.workload.plan_for(scenario.seed, most);
         plan.options.on_error = OnError::Count;
         plan
     }
