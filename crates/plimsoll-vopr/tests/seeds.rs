@@ -8,6 +8,7 @@ use plimsoll_vopr::{
     run_curve, shrink,
 };
 use rustix::io::Errno;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Other seeds than those of `make test`, which begin at 1, and of `make vopr`, which begin at the time.
@@ -22,21 +23,30 @@ fn no_seed_breaks_a_rule() {
     }
 }
 
-/// The seeds of `make test`, from 1 on. A test, because what it needs has been compiled for
-/// the other ones.
+/// The seeds of `make test`, from 1 on, for a minute of processor time: a simulation executes one thread at a time. A test,
+/// because what it needs has been compiled for the other ones.
 #[test]
 #[ignore = "make test runs it by itself"]
 fn seeds_for_a_minute() {
-    const LENGTH: Duration = Duration::from_secs(60);
-    let begun = Instant::now();
-    let mut seed = 1;
-    while begun.elapsed() < LENGTH {
-        if let Err(violation) = Case::draw(seed).check() {
-            panic!("{violation}\nagain: cargo run -p plimsoll-vopr -- --seed {seed} --count 1");
+    const TIME: Duration = Duration::from_secs(60);
+    const MAX_SIMULATIONS: usize = 4;
+    let simulations = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let simulations = simulations.min(MAX_SIMULATIONS);
+    let (begun, next) = (Instant::now(), AtomicU64::new(1));
+    let execute = || {
+        while begun.elapsed() < TIME / simulations as u32 {
+            let seed = next.fetch_add(1, Relaxed);
+            if let Err(violation) = Case::draw(seed).check() {
+                panic!("{violation}\nagain: cargo run -p plimsoll-vopr -- --seed {seed} --count 1");
+            }
         }
-        seed += 1;
-    }
-    println!("{} seeds, no rule broken", seed - 1);
+    };
+    std::thread::scope(|scope| {
+        (0..simulations).for_each(|_| {
+            scope.spawn(execute);
+        });
+    });
+    println!("{} seeds, no rule broken", next.into_inner() - 1);
 }
 
 #[test]
