@@ -168,6 +168,8 @@ fn what_a_hanging_lane_has_recorded_is_salvaged_once() {
         window.close(20);
         let first = collector.finish().1.rows[0].ops;
         assert!((certain..=2).contains(&first), "{first}");
+        let late = collector.drain();
+        assert!(late.is_empty(), "a window that is finished has {late:?}");
         window.open(100, 200);
         let recorded = worker.join().unwrap();
         let second = collector.finish().1;
