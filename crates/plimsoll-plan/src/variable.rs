@@ -343,6 +343,24 @@ mod tests {
     }
 
     #[test]
+    fn the_gamma_function_is_that_of_factorials_and_of_halves() {
+        let near = |x: f64, expected: f64| {
+            let found = gamma_function(x);
+            assert!((found / expected - 1.0).abs() < 1e-11, "{x}: {found}");
+        };
+        let mut factorial = 1.0;
+        for n in 2..20 {
+            near(f64::from(n), factorial);
+            factorial *= f64::from(n);
+        }
+        let mut of_half = std::f64::consts::PI.sqrt() / 2.0;
+        for n in 1..20 {
+            near(f64::from(n) + 0.5, of_half);
+            of_half *= f64::from(n) + 0.5;
+        }
+    }
+
+    #[test]
     fn draws_have_the_mean_the_distribution_states() {
         let cases = [
             Distribution::Uniform {
