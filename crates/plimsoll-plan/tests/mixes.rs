@@ -297,3 +297,30 @@ fn trees_change_by_what_is_done_to_them() {
     mix(&mut plan).table.retain(|r| r.op == MixOp::ReadRand);
     assert!(![0, 1, 2].iter().any(|i| plan.changes_tree(FilesetId(*i))));
 }
+
+#[test]
+fn a_smaller_load_has_fewer_processes_on_the_first_parts_of_the_files() {
+    let mut most = plan();
+    most.metric.as_mut().unwrap().load = 4;
+    for fileset in &mut most.filesets {
+        fileset.grows = true;
+    }
+    for load in 1..=4 {
+        let smaller = most.at_load(load).unwrap();
+        assert_eq!(smaller.metric.as_ref().unwrap().load, load);
+        assert_eq!(smaller.workers(), load);
+        // 100, 40 and 20 files are those of four processes.
+        let used = |id| smaller.files_used(FilesetId(id));
+        assert_eq!(used(0), 0..25 * load);
+        assert_eq!(used(1), 0..10 * load);
+        assert_eq!(used(2), 0..5 * load);
+    }
+    assert_eq!(most.at_load(0), None);
+    assert_eq!(most.at_load(5), None);
+    let mut fixed = most.clone();
+    fixed.filesets[0].grows = false;
+    let smaller = fixed.at_load(1).unwrap();
+    assert_eq!(smaller.files_used(FilesetId(0)), 0..100);
+    fixed.metric = None;
+    assert_eq!(fixed.at_load(1), None);
+}
