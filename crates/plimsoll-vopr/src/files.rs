@@ -379,7 +379,7 @@ fn check_counted_errors(
     let calls = end.calls.iter().filter(|call| {
         let has_failed = call.error.is_some();
         let remains = has_remains.entry(call.session).or_default();
-        // What may be left of that file is removed, which is no operation.
+        // Removing what may be left of that file is not an operation.
         let is_removal = call.kind == CallKind::Unlink && *remains;
         *remains = match call.kind {
             CallKind::Open | CallKind::Write => has_failed,

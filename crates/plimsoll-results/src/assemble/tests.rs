@@ -1,4 +1,3 @@
-
 use super::{done as done_figures, *};
 
 const SECOND: Nanos = 1_000_000_000;
