@@ -25,18 +25,7 @@ pub(crate) const DELAY_NS: u64 = 3_000_000;
 /// # Errors
 /// The first rule that it breaks.
 pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
-    must!(
-        "no panic",
-        execution.panics.is_empty(),
-        "{}",
-        execution.panics.join("\n")
-    );
-    must!(
-        "everything ends",
-        execution.end == SimulationEnd::Finished,
-        "{:?}",
-        execution.end
-    );
+    check_simulation(&execution.end, &execution.panics)?;
     ends::check_ranks(scenario, execution)?;
     if let Some(end) = &execution.results {
         results::check(&execution.plan, end)?;
@@ -59,6 +48,17 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     check_progress(scenario, execution, outcome, &root.intervals)?;
     ends::check_window(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
+}
+
+/// All processes of a simulation end, and none panics.
+pub(crate) fn check_simulation(end: &SimulationEnd, panics: &[String]) -> Result<(), Violation> {
+    must!("no panic", panics.is_empty(), "{}", panics.join("\n"));
+    must!(
+        "everything ends",
+        *end == SimulationEnd::Finished,
+        "{end:?}"
+    );
+    Ok(())
 }
 
 /// What was measured is what the workload says.

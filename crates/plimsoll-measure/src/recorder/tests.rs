@@ -1,4 +1,3 @@
-
 use super::*;
 
 const SECOND: Nanos = 1_000_000_000;

@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn latency(first: f64) -> LatencyFigures {

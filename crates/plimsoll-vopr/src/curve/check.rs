@@ -1,7 +1,7 @@
 //! What must be true of a curve, however often it was resumed.
 
 use super::{Attempt, CurveExecution, CurveScenario, MeasuredPoint};
-use crate::check::check_figures;
+use crate::check::{check_figures, check_simulation};
 use crate::execution::{Execution, RankEnd};
 use crate::files::{WORK_DIR, foreign, own_paths};
 use crate::violation::{Violation, must};
@@ -17,18 +17,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// The first rule that they break.
 pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<(), Violation> {
-    must!(
-        "no panic",
-        execution.panics.is_empty(),
-        "{}",
-        execution.panics.join("\n")
-    );
-    must!(
-        "everything ends",
-        execution.end == SimulationEnd::Finished,
-        "{:?}",
-        execution.end
-    );
+    check_simulation(&execution.end, &execution.panics)?;
     must!(
         "any curve can be resumed",
         execution.resume_error.is_none(),

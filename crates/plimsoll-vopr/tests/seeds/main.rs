@@ -1,11 +1,12 @@
 //! Seeds, and scenarios that once failed.
 
+mod curves;
+
 use plimsoll_md::PatternName;
 use plimsoll_target::simulated::{Call, CallKind};
 use plimsoll_vopr::{
-    Case, CurveExecution, CurveScenario, Disturbance, DisturbanceKind, Execution, FilesSpec, Load,
-    MixSpec, PatternSpec, Scenario, Step, ThreadsSpec, WorkloadSpec, check, check_curve, run,
-    run_curve, shrink,
+    Case, Disturbance, DisturbanceKind, Execution, FilesSpec, Load, MixSpec, PatternSpec, Scenario,
+    Step, ThreadsSpec, WorkloadSpec, check, run, shrink,
 };
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -635,122 +636,4 @@ fn no_worker_waits_for_ever() {
     assert_eq!(without(end), Ok(()));
     assert_eq!(without(end - 500_000_000), Err("every worker goes on"));
     assert_eq!(without(0), Err("every worker goes on"));
-}
-
-/// Two ranks measure three loads. Rank 0 is killed while it measures the second one, and rank 1 while the curve that is
-/// resumed does.
-fn killed_curve() -> CurveScenario {
-    let mut scenario = mix(false);
-    scenario.files = Some(FilesSpec::calm(100));
-    scenario.workload.load = Load::Mix(MixSpec {
-        load: 3,
-        processes: 2,
-        rate: 50,
-        poisson: false,
-        turns_over: true,
-    });
-    scenario.ranks = 2;
-    let kill = |rank, at_us| {
-        let kind = DisturbanceKind::Kill { rank };
-        vec![Disturbance { at_us, kind }]
-    };
-    CurveScenario {
-        scenario,
-        loads: vec![1, 2, 3],
-        temporary: false,
-        attempts: vec![kill(0, 1_700_000), kill(1, 500_000)],
-    }
-}
-
-#[test]
-fn a_curve_goes_on_after_kills_with_the_points_and_the_files_that_it_has() {
-    let curve = killed_curve();
-    let execution = run_curve(&curve);
-    check_curve(&curve, &execution).unwrap();
-    let [killed, lost, last] = &execution.attempts[..] else {
-        panic!("{:?}", execution.attempts);
-    };
-    let loads = |attempt: &plimsoll_vopr::Attempt| -> Vec<u64> {
-        attempt.measured.iter().map(|m| m.load).collect()
-    };
-    assert_eq!(loads(killed), [1]);
-    assert!(killed.files_end.is_none() && killed.tree.len() > 20);
-    // The run that has lost a rank failed, and is measured again.
-    assert_eq!(loads(lost), [2]);
-    assert!(lost.measured[0].outcome.failure.is_some());
-    assert_eq!(lost.curve.results.points.len(), 1);
-    assert_eq!(loads(last), [2, 3]);
-    let ops: Vec<u64> = execution
-        .runs
-        .iter()
-        .map(|(_, run)| run.as_ref().unwrap().summary.ops)
-        .collect();
-    // 50 a second of each of the two processes of a metric, in a second.
-    for (load, ops) in (1..).zip(ops) {
-        assert!(ops.abs_diff(100 * load) <= 4 * load, "{ops} at load {load}");
-    }
-}
-
-#[test]
-fn what_a_curve_must_not_do_breaks_rules() {
-    let curve = killed_curve();
-    let execution = run_curve(&curve);
-    let breaks = |change: &dyn Fn(&mut CurveExecution)| {
-        let mut broken = execution.clone();
-        change(&mut broken);
-        check_curve(&curve, &broken).unwrap_err().rule
-    };
-    let again = execution.attempts[0].measured[0].clone();
-    assert_eq!(
-        breaks(&|e| e.attempts[2].measured.insert(0, again.clone())),
-        "no load is measured again"
-    );
-    assert_eq!(
-        breaks(&|e| e.attempts[1].curve.results.points.clear()),
-        "a curve that is resumed keeps its points"
-    );
-    assert_eq!(
-        breaks(&|e| drop(e.attempts[2].curve.results.points.remove(1))),
-        "points are measured in the order of the loads"
-    );
-    assert_eq!(
-        breaks(&|e| drop(e.attempts[2].curve.results.points.pop())),
-        "points are those that were measured to their end"
-    );
-    let file = ("/simulated/c-data/".to_owned(), vec![]);
-    assert_eq!(
-        breaks(&|e| e.attempts[2].tree.extend([file.clone()])),
-        "a curve removes its files in the end"
-    );
-    assert_eq!(
-        breaks(&|e| e.tree.extend([file.clone()])),
-        "the files of any curve can be removed"
-    );
-    assert_eq!(breaks(&|e| e.tree.clear()), "foreign files stay");
-    assert_eq!(
-        breaks(&|e| e.resume_error = Some("damaged".into())),
-        "any curve can be resumed"
-    );
-    assert_eq!(
-        breaks(&|e| e.runs[1] = e.runs[0].clone()),
-        "a point is that of its run"
-    );
-    let mut calm = curve.clone();
-    calm.attempts.clear();
-    if let Load::Mix(mix) = &mut calm.scenario.workload.load {
-        mix.turns_over = false;
-    }
-    let mut made_again = run_curve(&calm);
-    check_curve(&calm, &made_again).unwrap();
-    // 20 for each of the two processes of three metrics.
-    assert_eq!(made_again.created, 120);
-    made_again.created += 1;
-    let rule = check_curve(&calm, &made_again).unwrap_err().rule;
-    assert_eq!(rule, "a curve makes each file once");
-    // The same points in fewer attempts.
-    let mut unfinished = curve.clone();
-    unfinished.attempts.truncate(1);
-    let smallest = unfinished.shrink(|c| run_curve(c).attempts.len() == 2);
-    assert_eq!(smallest.attempts.len(), 1);
-    assert_eq!((smallest.loads.len(), smallest.scenario.lanes), (2, 1));
 }
