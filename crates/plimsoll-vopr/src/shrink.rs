@@ -7,14 +7,21 @@ use crate::workload::{Load, ThreadsSpec};
 use plimsoll_target::simulated::FileFaults;
 
 /// Simplifies a scenario step by step, as long as `fails` holds for the result.
-pub fn shrink(scenario: &Scenario, mut fails: impl FnMut(&Scenario) -> bool) -> Scenario {
-    let mut smallest = scenario.clone();
-    loop {
-        let Some(smaller) = simpler(&smallest).into_iter().find(|s| fails(s)) else {
-            return smallest;
-        };
+pub fn shrink(scenario: &Scenario, fails: impl FnMut(&Scenario) -> bool) -> Scenario {
+    smallest(scenario, simpler, fails)
+}
+
+/// Takes the first of the `simpler` values for which `fails` holds, and again of that one, as long as there is one.
+pub(crate) fn smallest<T: Clone>(
+    from: &T,
+    simpler: impl Fn(&T) -> Vec<T>,
+    mut fails: impl FnMut(&T) -> bool,
+) -> T {
+    let mut smallest = from.clone();
+    while let Some(smaller) = simpler(&smallest).into_iter().find(|one| fails(one)) {
         smallest = smaller;
     }
+    smallest
 }
 
 /// Scenarios that are simpler in one respect, the simplest first.

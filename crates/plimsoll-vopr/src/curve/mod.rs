@@ -9,6 +9,7 @@ pub use execution::{Attempt, CurveExecution, CurveFilesEnd, MeasuredPoint, run_c
 
 use crate::files::FilesSpec;
 use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
+use crate::shrink::smallest;
 use crate::workload::{Load, MixSpec, WorkloadSpec};
 use plimsoll_plan::{OnError, Plan};
 use rand::{RngExt, SeedableRng};
@@ -131,12 +132,8 @@ impl CurveScenario {
 
     /// The smallest scenario for which `fails` still holds.
     #[must_use]
-    pub fn shrink(&self, mut fails: impl FnMut(&Self) -> bool) -> Self {
-        let mut smallest = self.clone();
-        while let Some(smaller) = smallest.simpler().into_iter().find(|s| fails(s)) {
-            smallest = smaller;
-        }
-        smallest
+    pub fn shrink(&self, fails: impl FnMut(&Self) -> bool) -> Self {
+        smallest(self, Self::simpler, fails)
     }
 
     /// Scenarios that are simpler in one respect.
