@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_worker_stores_as_often_as_it_is_told_until_the_run_stops() {
+    fn a_busy_worker_makes_its_number_of_stores_until_the_run_stops() {
         for (stores, has_stopped, done) in [
             (1000, false, 1000),
             (200_000, false, 200_000),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_nobody_shares_any_more_is_forgotten() {
+    fn a_value_that_is_no_longer_shared_is_forgotten() {
         let lane = lane(LaneKind::Reactor);
         let one = lane.lane_shared(1, || Rc::new('a'));
         assert_eq!(*lane.lane_shared(1, || Rc::new('b')), 'a');

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_open_files_is_told_as_it_is_after_it_was_raised() {
+    fn the_limit_of_open_files_is_reported_as_it_is_after_it_was_raised() {
         let limit = || rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let before = limit();
         let raised = raise_open_files();

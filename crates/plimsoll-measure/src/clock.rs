@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_time_is_told_from_real_time() {
+    fn virtual_time_is_distinguished_from_real_time() {
         assert!(Clock::simulated().is_virtual() && !Clock::real().is_virtual());
         let clock = Clock::real();
         let before = clock.now();

@@ -262,8 +262,12 @@ fn what_makes_no_sense_is_shown_at_its_place() {
     }
 }
 
-/// What is said of the small workload with a change, and options.
-fn said(from: &str, to: &str, change: impl FnOnce(&mut plimsoll_plan::Overrides)) -> Vec<String> {
+/// The errors of the small workload with a change, and options.
+fn errors_of(
+    from: &str,
+    to: &str,
+    change: impl FnOnce(&mut plimsoll_plan::Overrides),
+) -> Vec<String> {
     match try_plan(&changed(from, to), change) {
         Ok(_) => vec![],
         Err(e) => findings(&e),
@@ -282,7 +286,7 @@ fn bounds_of_options_are_possible_themselves() {
     ];
     for (number, change) in possible.into_iter().enumerate() {
         assert_eq!(
-            said("count = 100", "count = 1", change),
+            errors_of("count = 100", "count = 1", change),
             [""; 0],
             "{number}"
         );
@@ -313,13 +317,13 @@ fn bounds_of_options_are_possible_themselves() {
             "--time must be above 0",
         ),
     ];
-    for (change, says) in refused {
-        let all = said("count = 100", "count = 1", change);
-        assert!(all.len() == 1 && all[0].contains(says), "{all:?}");
+    for (change, message) in refused {
+        let all = errors_of("count = 100", "count = 1", change);
+        assert!(all.len() == 1 && all[0].contains(message), "{all:?}");
     }
     // The time of the command line counts, not that of the workload.
     let time = |o: &mut plimsoll_plan::Overrides| o.time = Some(std::time::Duration::from_secs(1));
-    assert_eq!(said("time = \"1m\"", "time = 0", time), [""; 0]);
+    assert_eq!(errors_of("time = \"1m\"", "time = 0", time), [""; 0]);
 }
 
 #[test]
@@ -345,7 +349,7 @@ fn bounds_of_values_are_possible_themselves() {
         (mix("stat = 110\naccess = -10"), false),
         (mix("stat = 100\ncustom2 = -1"), false),
     ] {
-        let all = said(from, &to, |_| ());
+        let all = errors_of(from, &to, |_| ());
         assert_eq!(all.is_empty(), is_possible, "{to}: {all:?}");
     }
 }
@@ -383,7 +387,7 @@ fn a_workload_without_components_is_refused() {
 
 #[test]
 fn values_of_another_type_are_described() {
-    for (from, to, says) in [
+    for (from, to, message) in [
         (
             "size = \"4k\"",
             "size = true",
@@ -430,7 +434,7 @@ fn values_of_another_type_are_described() {
             "21:10 expected true or false, found integer `1`",
         ),
     ] {
-        assert_eq!(said(from, to, |_| ()), [says], "{to}");
+        assert_eq!(errors_of(from, to, |_| ()), [message], "{to}");
     }
 }
 
@@ -481,8 +485,8 @@ fn settings_that_lead_nowhere_are_shown() {
     );
     let (_, says) = with(("looker.raet", "5"));
     assert_eq!(says, "1:1 unknown key `raet` | did you mean `rate`?");
-    let (_, says) = with(("run.time.most", "5"));
-    assert_eq!(says, "1:1 there is no `time` to change");
+    let (_, message) = with(("run.time.most", "5"));
+    assert_eq!(message, "1:1 there is no `time` to change");
     let (_, says) = with(("looker.rate", "fast"));
     assert_eq!(says, "1:1 expected a number, found string \"fast\"");
     // What is wrong only in the whole is shown in the text as it is then.

@@ -82,9 +82,9 @@ fn operations_are_refused_without_the_files_they_work_on() {
         let others = keys.into_iter().filter(|k| *k != key);
         let others: Vec<String> = others.map(|key| format!("{key} = 1")).collect();
         let text = with(&format!("{op} = 100"), &others.join("\n"));
-        let said = &refusal(&text).findings()[0].message;
+        let message = &refusal(&text).findings()[0].message;
         let expected = format!("`{op}` works on {what} that come and go: `{key}` must be above 0");
-        assert_eq!(*said, expected);
+        assert_eq!(*message, expected);
     }
 }
 
@@ -258,7 +258,7 @@ fn choices_are_those_of_the_workload() {
 
 #[test]
 fn choices_that_have_no_effect_are_refused() {
-    for (keys, says) in [
+    for (keys, message) in [
         ("geometric = 30", "this needs choice = \"geometric\""),
         (
             "choice = \"geometric\"\nexponent = 1",
@@ -273,7 +273,7 @@ fn choices_that_have_no_effect_are_refused() {
             "a working set must be above 0 and at most 100 percent, is 101",
         ),
     ] {
-        let said = refusal(&with("stat = 100", keys)).findings();
-        assert_eq!((said.len(), said[0].message.as_str()), (1, says));
+        let findings = refusal(&with("stat = 100", keys)).findings();
+        assert_eq!((findings.len(), findings[0].message.as_str()), (1, message));
     }
 }

@@ -365,12 +365,12 @@ fn every_single_value_is_a_parameter() {
         1,
     );
     let parameters = parse(&text, "test.toml").unwrap().parameters();
-    let mut told: Vec<(&str, &str)> = parameters
+    let mut actual: Vec<(&str, &str)> = parameters
         .iter()
         .map(|p| (p.name.as_str(), p.value.as_str()))
         .collect();
     assert!(parameters.iter().all(|p| p.value == p.default));
-    told.sort_unstable();
+    actual.sort_unstable();
     let expected = [
         ("looker.files.count", "100"),
         ("looker.files.spots.accesses", "7"),
@@ -382,7 +382,7 @@ fn every_single_value_is_a_parameter() {
         ("run.time", "1m"),
         ("run.warmup", "10s"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
 }
 
 #[test]

@@ -377,8 +377,8 @@ mod tests {
         );
         event.state = EventState::Unknown;
         assert_eq!(event.outcome(), "unknown");
-        let said = "event `1 s x`: it is not known whether it was executed";
-        assert_eq!(event.remark().as_deref(), Some(said));
+        let message = "event `1 s x`: it is not known whether it was executed";
+        assert_eq!(event.remark().as_deref(), Some(message));
         assert_eq!(
             format!("{:>13}|", EventState::NotExecuted),
             " not executed|"

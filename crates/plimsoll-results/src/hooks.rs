@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_did_not_succeed_is_told_with_its_phase() {
+    fn a_command_that_did_not_succeed_is_reported_with_its_phase() {
         let mut run = CommandRun {
             when: HookTime::After,
             phase: "load".into(),

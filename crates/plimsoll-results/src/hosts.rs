@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_short_time_or_few_operations() {
+    fn a_short_time_or_few_operations_have_no_remark() {
         let with = |change: fn(&mut HostFigures)| {
             let mut all = hosts(&[(100.0, 2.0), (50.0, 2.0)]);
             all.iter_mut().for_each(change);

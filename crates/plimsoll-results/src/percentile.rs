@@ -442,16 +442,17 @@ mod tests {
             let of = |samples: &[u64]| Latency::of(samples.iter().map(|ms| ms * 1_000_000));
             let service = service.map(of);
             let figures = PercentileFigure::all(&list, &of(latency), service.as_ref(), ages);
-            let told = figures.into_iter();
-            told.map(|f| {
-                (
-                    f.ms.round(),
-                    f.at_least,
-                    f.service_ms.map(f64::round),
-                    f.service_at_least,
-                )
-            })
-            .collect::<Vec<_>>()
+            let actual = figures.into_iter();
+            actual
+                .map(|f| {
+                    (
+                        f.ms.round(),
+                        f.at_least,
+                        f.service_ms.map(f64::round),
+                        f.service_at_least,
+                    )
+                })
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             all(&[2, 2, 8], None, &ages),
@@ -468,8 +469,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_what_was_asked_for_and_what_is_kept_is_more() {
-        let asked: Percentiles = "42,99".parse().unwrap();
+    fn what_is_shown_is_what_was_requested_and_what_is_kept_is_more() {
+        let requested: Percentiles = "42,99".parse().unwrap();
         let names = |list: &[Percentile]| {
             list.iter()
                 .map(ToString::to_string)
@@ -482,18 +483,18 @@ mod tests {
             "p50 p95 p99 p99.9"
         );
         assert_eq!(
-            names(Percentiles::shown_percentiles(Some(&asked), &usual)),
+            names(Percentiles::shown_percentiles(Some(&requested), &usual)),
             "p42 p99"
         );
         let kept = "p50 p90 p95 p99 p99.9 p99.99 p99.999";
         assert_eq!(names(Percentiles::kept(None).as_slice()), kept);
         assert_eq!(
-            names(Percentiles::kept(Some(&asked)).as_slice()),
+            names(Percentiles::kept(Some(&requested)).as_slice()),
             format!("p42 {kept}")
         );
         let other: Percentiles = "1,42".parse().unwrap();
         assert_eq!(
-            names(&Percentiles::extra([&asked, &other], &usual)),
+            names(&Percentiles::extra([&requested, &other], &usual)),
             "p1 p42"
         );
         assert_eq!(Percentile::P999.share(), 0.999);

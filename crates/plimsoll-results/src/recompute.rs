@@ -223,7 +223,7 @@ mod tests {
         };
         let mut figures = vec![listed];
         times.complete(&mut figures, &"99,95,50,99.9".parse().unwrap());
-        let told: Vec<_> = figures
+        let actual: Vec<_> = figures
             .iter()
             .map(|f| (f.percentile.to_string(), f.ms.round(), f.enough_samples))
             .collect();
@@ -234,7 +234,7 @@ mod tests {
             ("p99.9", 7.0, false),
         ];
         assert_eq!(
-            told,
+            actual,
             expected.map(|(name, ms, enough)| (name.to_owned(), ms, enough))
         );
         // None exceeds the exact maximum, and of an unpaced load there is no service time.

@@ -102,7 +102,7 @@ mod tests {
             ("12345".to_owned(), "12345".to_owned())
         );
         assert_eq!(read(4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
-        let said = open_regular(dir.path()).unwrap_err().to_string();
-        assert_eq!(said, "it is not a regular file");
+        let message = open_regular(dir.path()).unwrap_err().to_string();
+        assert_eq!(message, "it is not a regular file");
     }
 }

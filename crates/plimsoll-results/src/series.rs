@@ -413,7 +413,7 @@ mod tests {
             lines[2]
         );
         let read = crate::histograms::read(&dir.path().join(HISTOGRAMS_FILE)).unwrap();
-        let told: Vec<_> = read
+        let actual: Vec<_> = read
             .iter()
             .map(|d| {
                 (
@@ -431,7 +431,7 @@ mod tests {
             (2, "read1/read", 5000, 1500, 2),
             (2, "read1/read/response", 5000, 1500, 2),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(actual, expected);
         let log = std::fs::read_to_string(dir.path().join(HISTOGRAMS_FILE)).unwrap();
         assert_eq!(log.matches(WINDOW_MARK).count(), 2);
     }

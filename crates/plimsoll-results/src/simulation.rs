@@ -174,7 +174,7 @@ mod tests {
             .to_vec();
         let ops = [10, 0, 6];
         let figures = SimulationFigures::of(&window, &plan, |row| ops[row as usize]);
-        let told: Vec<_> = figures
+        let actual: Vec<_> = figures
             .operations
             .iter()
             .map(|o| {
@@ -186,7 +186,7 @@ mod tests {
             (OpKind::Read, 10, 40, vec![("line", 2.0), ("disk", 6.0)]),
             (OpKind::Rpc, 6, 3, vec![("disk", 5.0)]),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

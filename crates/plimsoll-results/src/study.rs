@@ -365,7 +365,7 @@ mod tests {
             ])
         };
         assert_eq!(good().check(), Ok(()));
-        let said = |change: fn(&mut StudyResults)| {
+        let message_of = |change: fn(&mut StudyResults)| {
             let mut study = good();
             change(&mut study);
             study.check().unwrap_err()
@@ -377,11 +377,11 @@ mod tests {
             assert_eq!(error, format!("`{name}` cannot be the name of a test bed"));
         }
         assert_eq!(
-            said(|s| s.beds[1].name = "a".into()),
+            message_of(|s| s.beds[1].name = "a".into()),
             "`a` cannot be the name of a test bed"
         );
         assert_eq!(
-            said(|s| s.steps[2].bed = "c".into()),
+            message_of(|s| s.steps[2].bed = "c".into()),
             "step 3 is on `c`, which is not a test bed of the study"
         );
         let commands = |s: &mut StudyResults, words: &[&str]| {

@@ -400,7 +400,7 @@ fn percentiles_of_a_point_are_those_of_its_figures() {
     let mut point = CurvePoint::of(&run(10, 1960, 8, &[]), 10, "x");
     point.percentiles.clear();
     (point.p50_ms, point.p95_ms, point.p99_ms) = (Some(1.0), Some(2.0), Some(3.0));
-    let told = |point: &CurvePoint| {
+    let actual = |point: &CurvePoint| {
         use Percentile as P;
         let all = [P::P50, P::P95, P::P99, P::P999];
         all.map(|p| point.percentile(p).map(|f| (f.ms, f.enough_samples)))
@@ -414,13 +414,13 @@ fn percentiles_of_a_point_are_those_of_its_figures() {
             Some((3.0, is_enough)),
             None,
         ];
-        assert_eq!(told(&point), expected);
+        assert_eq!(actual(&point), expected);
     }
     // Only lower bounds are known, of no completed operation.
     point.mean_ms = None;
-    assert_eq!(told(&point)[0], Some((1.0, false)));
+    assert_eq!(actual(&point)[0], Some((1.0, false)));
     point.p50_ms = None;
-    assert_eq!(told(&point), [None; 4]);
+    assert_eq!(actual(&point), [None; 4]);
 }
 
 #[test]

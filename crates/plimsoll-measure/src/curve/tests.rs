@@ -391,8 +391,8 @@ fn no_law_on_a_grid_fits_better() {
 }
 
 #[test]
-fn reasons_are_told_in_words() {
-    let told = [
+fn reasons_are_stated_in_words() {
+    let actual = [
         UslError::TooFew { have: 3 }.to_string(),
         UslError::NothingAchieved { load: 2.5 }.to_string(),
         UslError::Flat.to_string(),
@@ -408,7 +408,7 @@ fn reasons_are_told_in_words() {
         "load point 1 has a number that is negative, infinite or not a number, or a load of zero",
         "2 valid load points are needed, there are 0",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
     let error = CurveError::NotIncreasing {
         index: 2,
         before: 5.0,

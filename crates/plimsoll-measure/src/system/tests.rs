@@ -176,7 +176,7 @@ fn ticks_are_those_of_all_processors_and_of_each_kind() {
     assert_eq!(ticks.total(), 4743);
 }
 
-/// What is read is what the kernel says, before and after.
+/// What is read is what the kernel reports, before and after.
 #[test]
 fn counters_are_read_where_the_kernel_has_them() {
     let storage = || {

@@ -281,12 +281,12 @@ fn percentages_of_operations_sum_to_100() {
         let parsed = netmist::parse(&with("Percent Random_read", 0, value), "x");
         assert_eq!(parsed.is_ok(), is_possible, "{value}");
     }
-    for (value, says) in [
+    for (value, message) in [
         ("101", "a percentage must be 0 to 100, is 101"),
         ("-1", "a percentage must be 0 to 100, is -1"),
     ] {
         let all = errors(&with("Percent Stat", 0, value));
-        assert!(all[0].ends_with(says), "{all:?}");
+        assert!(all[0].ends_with(message), "{all:?}");
         assert!(all[1].contains("must sum to 100, sum to "), "{all:?}");
     }
     let all = errors(&with("Percent Custom2", 0, "1"));
@@ -367,7 +367,7 @@ fn spots_and_geometric_choices_may_be_absent() {
     let files = parsed.file().component[0].get_ref().files.get_ref();
     assert_eq!((files.spots, &files.geometric), (None, &None));
     assert_eq!(files.choice, plimsoll_mix::model::Choice::Uniform);
-    // Of a spot that nothing goes to no more is said.
+    // A spot that nothing goes to has no other error.
     let without = [
         ("Percent affinity", "0"),
         ("Min acc_per_spot", "0"),

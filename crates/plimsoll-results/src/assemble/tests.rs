@@ -80,7 +80,7 @@ fn windows_of_stages_are_one_as_long_as_all() {
     assert_eq!(summary.max_gap_ms, Some(5000.0));
     assert_eq!(whole.operations[0].max_gap_ms, Some(5000.0));
     let at = |seconds: f64, ns: f64| seconds + ns / 1e9;
-    let told: Vec<_> = summary
+    let actual: Vec<_> = summary
         .stalls
         .iter()
         .map(|s| (s.start_s, s.end_s, s.rank))
@@ -93,10 +93,10 @@ fn windows_of_stages_are_one_as_long_as_all() {
         (at(4.0, 2.0), at(4.0, 4.0), Some(7)),
         (at(10.0, 2.0), at(10.0, 4.0), Some(8)),
     ];
-    assert_eq!(told.len(), expected.len());
-    for (told, expected) in told.iter().zip(expected) {
-        assert!((told.0 - expected.0).abs() < 1e-10 && (told.1 - expected.1).abs() < 1e-10);
-        assert_eq!(told.2, expected.2);
+    assert_eq!(actual.len(), expected.len());
+    for (actual, expected) in actual.iter().zip(expected) {
+        assert!((actual.0 - expected.0).abs() < 1e-10 && (actual.1 - expected.1).abs() < 1e-10);
+        assert_eq!(actual.2, expected.2);
     }
     run.windows.clear();
     assert_eq!(super::whole(&run, &Percentiles::kept(None)), no_window());
@@ -214,7 +214,7 @@ fn figures_of_a_window_follow_from_its_totals() {
 }
 
 #[test]
-fn processor_time_is_told_only_where_it_is_accounted_for() {
+fn processor_time_is_reported_only_where_it_is_accounted_for() {
     let cpu = |accounted, ops| {
         let mut plan = plan(&[OpKind::Read]);
         plan.cpu_accounting = accounted;
@@ -304,7 +304,7 @@ fn the_first_and_the_last_worker_finish_where_there_are_several() {
 }
 
 #[test]
-fn reasons_are_said_once() {
+fn reasons_are_stated_once() {
     let last = || {
         let mut window = no_window();
         window.summary.errors = 4;

@@ -61,7 +61,7 @@ fn windows_belong_to_the_stage_that_was_started_before() {
 
 #[test]
 fn notes_say_what_the_figures_are_of() {
-    let said = |windows: usize, has_dropped, ranks| {
+    let message_of = |windows: usize, has_dropped, ranks| {
         let window = (WindowTotals::default(), SystemUse::default());
         let whole = CompleteIntervals {
             windows: vec![window; windows],
@@ -72,14 +72,14 @@ fn notes_say_what_the_figures_are_of() {
     };
     for (ranks, has_dropped) in [(2, false), (3, true)] {
         let in_progress = format!("its {ranks} processes are gathered when");
-        assert!(said(1, has_dropped, ranks).contains(&in_progress));
+        assert!(message_of(1, has_dropped, ranks).contains(&in_progress));
         let none = format!("the figures of its {ranks} processes were not gathered");
-        assert!(said(0, has_dropped, ranks).contains(&none));
+        assert!(message_of(0, has_dropped, ranks).contains(&none));
     }
     for ranks in [0, 1] {
-        assert!(said(2, true, ranks).contains("those of the intervals that were complete"));
-        assert!(said(0, false, ranks).ends_with("had measured an interval"));
-        assert!(said(0, true, ranks).contains("an interval that counts"));
+        assert!(message_of(2, true, ranks).contains("those of the intervals that were complete"));
+        assert!(message_of(0, false, ranks).ends_with("had measured an interval"));
+        assert!(message_of(0, true, ranks).contains("an interval that counts"));
     }
 }
 

@@ -39,7 +39,7 @@ fn percentiles_of_an_operation_are_those_of_its_figures() {
         Percentile::P99,
         Percentile::P999,
     ];
-    let told = |o: &OperationFigures| {
+    let actual = |o: &OperationFigures| {
         all.map(|p| {
             o.percentile(p)
                 .map(|f| (f.ms, f.service_ms, f.enough_samples))
@@ -48,7 +48,7 @@ fn percentiles_of_an_operation_are_those_of_its_figures() {
     let mut o = operation();
     let of = |ms, is_enough| Some((ms, None, is_enough));
     assert_eq!(
-        told(&o),
+        actual(&o),
         [
             of(12.0, true),
             None,
@@ -58,7 +58,7 @@ fn percentiles_of_an_operation_are_those_of_its_figures() {
         ]
     );
     o.service = Some(latency(1.0));
-    assert_eq!(told(&o)[3], Some((14.0, Some(5.0), true)));
+    assert_eq!(actual(&o)[3], Some((14.0, Some(5.0), true)));
     assert_eq!(
         (o.service().mean_ms, o.latency_kind()),
         (1.0, LatencyKind::Service)
@@ -66,9 +66,9 @@ fn percentiles_of_an_operation_are_those_of_its_figures() {
     o.paced_ops = 149;
     assert_eq!(o.latency_kind(), LatencyKind::Mixed);
     o.ops = 0;
-    assert_eq!(told(&o), [None; 5]);
+    assert_eq!(actual(&o), [None; 5]);
     o.oldest_in_flight_ms = Some(0.5);
-    assert!(o.has_latencies() && told(&o)[0].is_some());
+    assert!(o.has_latencies() && actual(&o)[0].is_some());
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn percentiles_of_a_summary_are_known_or_listed() {
         p99_ms: 3.0,
         ..Summary::default()
     };
-    let told = |s: &Summary, p| {
+    let actual = |s: &Summary, p| {
         s.percentile(p)
             .map(|f| (f.ms, f.service_ms, f.enough_samples))
     };
-    assert_eq!(told(&summary, Percentile::P50), Some((2.0, None, true)));
-    assert_eq!(told(&summary, Percentile::P99), Some((3.0, None, false)));
-    assert_eq!(told(&summary, Percentile::P95), None);
+    assert_eq!(actual(&summary, Percentile::P50), Some((2.0, None, true)));
+    assert_eq!(actual(&summary, Percentile::P99), Some((3.0, None, false)));
+    assert_eq!(actual(&summary, Percentile::P95), None);
     let service = summary.service();
     assert_eq!(
         (service.mean_ms, service.p50_ms, service.p99_ms),
@@ -110,11 +110,11 @@ fn percentiles_of_a_summary_are_known_or_listed() {
     });
     summary.paced_ops = 99;
     assert_eq!(
-        told(&summary, Percentile::P50),
+        actual(&summary, Percentile::P50),
         Some((2.0, Some(0.2), true))
     );
     assert_eq!(
-        told(&summary, Percentile::P99),
+        actual(&summary, Percentile::P99),
         Some((3.0, Some(0.3), false))
     );
     assert_eq!(
@@ -122,7 +122,7 @@ fn percentiles_of_a_summary_are_known_or_listed() {
         (0.1, LatencyKind::Response)
     );
     summary.ops = 0;
-    assert!(!summary.has_latencies() && told(&summary, Percentile::P50).is_none());
+    assert!(!summary.has_latencies() && actual(&summary, Percentile::P50).is_none());
 }
 
 #[test]
