@@ -2,12 +2,13 @@
 //! one that is measured, do not keep whoever collects the figures from doing so.
 
 use crate::ResultsError;
-use crate::whole_file::replace_unsynced;
+use crate::whole_file::{create_new, replace_unsynced, sync, write_all};
+use plimsoll_runtime::Monitor;
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 /// Writes that may wait for the disk: ten minutes of intervals of a second, which have some ten kilobytes each. With more,
 /// whoever writes waits too.
@@ -22,12 +23,12 @@ pub(crate) struct AppendedFile {
 impl AppendedFile {
     /// Makes the file.
     pub(crate) fn create(path: PathBuf) -> Result<Self, ResultsError> {
-        let file = File::create_new(&path).map_err(ResultsError::io("create", &path))?;
+        let file = create_new(&path).map_err(ResultsError::io("create", &path))?;
         Ok(Self { file, path })
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Result<(), ResultsError> {
-        let written = self.file.write_all(bytes);
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), ResultsError> {
+        let written = write_all(&self.file, bytes);
         written.map_err(ResultsError::io("write", &self.path))
     }
 }
@@ -37,28 +38,42 @@ enum Write {
     Append(Vec<Vec<u8>>),
     /// The whole text of another file. The run is not the worse if that fails.
     Replace(PathBuf, String),
-    /// Nothing: a reply says that all before has been written.
-    Flush(SyncSender<()>),
+}
+
+/// What the thread and its caller share.
+#[derive(Default)]
+struct Queue {
+    /// The writes that are not begun.
+    pending: VecDeque<Write>,
+    /// Whether one is under way.
+    is_writing: bool,
+    /// Nothing follows.
+    is_closed: bool,
+    /// The files when all is written, or the error that ended the thread.
+    end: Option<Result<Vec<AppendedFile>, ResultsError>>,
 }
 
 /// Writes in the order of its calls, until one fails. Dropped, it has ended.
 pub(crate) struct BackgroundWriter {
-    writes: Option<SyncSender<Write>>,
-    thread: Option<JoinHandle<Result<Vec<AppendedFile>, ResultsError>>>,
+    queue: Arc<Monitor<Queue>>,
+    /// Whether the end of the thread was received.
+    has_ended: bool,
 }
 
 impl BackgroundWriter {
     /// A writer that appends to these files.
     pub(crate) fn start(files: Vec<AppendedFile>) -> Result<Self, ResultsError> {
         let path = files.first().map(|f| f.path.clone()).unwrap_or_default();
-        let (writes, queue) = sync_channel(MAX_PENDING_WRITES);
-        let thread = std::thread::Builder::new().name("results".into());
-        let thread = thread
-            .spawn(move || execute(files, &queue))
+        let queue = Arc::new(Monitor::new(Queue::default()));
+        let worker = WriteThread {
+            queue: queue.clone(),
+            path: path.clone(),
+        };
+        plimsoll_runtime::spawn("results".into(), move || worker.run(files))
             .map_err(ResultsError::io("start a thread that writes", &path))?;
         Ok(Self {
-            writes: Some(writes),
-            thread: Some(thread),
+            queue,
+            has_ended: false,
         })
     }
 
@@ -67,15 +82,30 @@ impl BackgroundWriter {
     /// # Errors
     /// That of a call before, after which nothing has been written; there must be none after it.
     pub(crate) fn append(&mut self, bytes: Vec<Vec<u8>>) -> Result<(), ResultsError> {
-        self.write(Write::Append(bytes))
+        assert!(!self.has_ended, "nothing follows an error");
+        match self.push(Write::Append(bytes)) {
+            true => Ok(()),
+            false => Err(self.error()),
+        }
     }
 
     /// Replaces another file, or leaves it as it is.
     pub(crate) fn replace(&mut self, path: &Path, text: String) {
         // An error of a call before is that of the next one that can fail.
-        if let Some(writes) = &self.writes {
-            let _ = writes.send(Write::Replace(path.to_owned(), text));
-        }
+        let _ = self.push(Write::Replace(path.to_owned(), text));
+    }
+
+    /// Adds a write; returns `false` if the thread has ended.
+    fn push(&mut self, write: Write) -> bool {
+        let is_full = |q: &mut Queue| q.end.is_none() && q.pending.len() >= MAX_PENDING_WRITES;
+        drop(self.queue.wait_while(is_full));
+        self.queue.update(|queue| {
+            let goes_on = !queue.is_closed && queue.end.is_none();
+            if goes_on {
+                queue.pending.push_back(write);
+            }
+            goes_on
+        })
     }
 
     /// Waits until all has been written, which a crash of the machine may still lose.
@@ -83,19 +113,12 @@ impl BackgroundWriter {
     /// # Errors
     /// As [`append`](Self::append).
     pub(crate) fn flush(&mut self) -> Result<(), ResultsError> {
-        let (reply, replied) = sync_channel(1);
-        self.write(Write::Flush(reply))?;
-        match replied.recv() {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.error()),
-        }
-    }
-
-    fn write(&mut self, write: Write) -> Result<(), ResultsError> {
-        let writes = self.writes.as_ref().expect("nothing follows an error");
-        match writes.send(write) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.error()),
+        assert!(!self.has_ended, "nothing follows an error");
+        let is_busy = |q: &mut Queue| q.end.is_none() && (q.is_writing || !q.pending.is_empty());
+        let is_over = self.queue.wait_while(is_busy).end.is_some();
+        match is_over {
+            false => Ok(()),
+            true => Err(self.error()),
         }
     }
 
@@ -110,42 +133,71 @@ impl BackgroundWriter {
     /// That of a call before, or of the disk.
     pub(crate) fn finish(mut self) -> Result<(), ResultsError> {
         for AppendedFile { file, path } in self.end()? {
-            file.sync_all().map_err(ResultsError::io("write", &path))?;
+            sync(&file).map_err(ResultsError::io("write", &path))?;
         }
         Ok(())
     }
 
     fn end(&mut self) -> Result<Vec<AppendedFile>, ResultsError> {
-        self.writes = None;
-        let thread = self.thread.take().expect("it ends once");
-        thread.join().expect("the thread does not panic")
+        self.has_ended = true;
+        self.queue.update(|queue| queue.is_closed = true);
+        let mut queue = self.queue.wait_while(|queue| queue.end.is_none());
+        queue.end.take().expect("it is received once")
     }
 }
 
 impl Drop for BackgroundWriter {
     fn drop(&mut self) {
-        if self.thread.is_some() {
+        if !self.has_ended {
             // The results are dropped, and its error with them.
             let _ = self.end();
         }
     }
 }
 
-fn execute(
-    mut files: Vec<AppendedFile>,
-    queue: &Receiver<Write>,
-) -> Result<Vec<AppendedFile>, ResultsError> {
-    for write in queue {
-        match write {
-            Write::Append(bytes) => {
-                for (file, bytes) in files.iter_mut().zip(bytes) {
-                    file.append(&bytes)?;
+/// The thread.
+struct WriteThread {
+    queue: Arc<Monitor<Queue>>,
+    /// The first file.
+    path: PathBuf,
+}
+
+impl WriteThread {
+    fn run(&self, files: Vec<AppendedFile>) {
+        let end = self.write(files);
+        self.queue.update(|queue| queue.end = Some(end));
+    }
+
+    fn write(&self, mut files: Vec<AppendedFile>) -> Result<Vec<AppendedFile>, ResultsError> {
+        loop {
+            let is_idle = |queue: &mut Queue| queue.pending.is_empty() && !queue.is_closed;
+            drop(self.queue.wait_while(is_idle));
+            let next = self.queue.update(|queue| {
+                let next = queue.pending.pop_front();
+                queue.is_writing = next.is_some();
+                next
+            });
+            match next {
+                None => return Ok(files),
+                Some(Write::Append(bytes)) => {
+                    for (file, bytes) in files.iter_mut().zip(bytes) {
+                        file.append(&bytes)?;
+                    }
                 }
+                Some(Write::Replace(path, text)) => drop(replace_unsynced(&path, &text)),
             }
-            Write::Replace(path, text) => drop(replace_unsynced(&path, &text)),
-            // The caller may have ended.
-            Write::Flush(reply) => drop(reply.send(())),
+            self.queue.update(|queue| queue.is_writing = false);
         }
     }
-    Ok(files)
+}
+
+impl Drop for WriteThread {
+    fn drop(&mut self) {
+        // Whoever waits for the end of a thread that panics must not wait for ever.
+        if std::thread::panicking() {
+            let error = io::Error::other("the thread that writes has panicked");
+            let end = Err(ResultsError::io("write", &self.path)(error));
+            self.queue.update(|queue| queue.end = Some(end));
+        }
+    }
 }

@@ -115,9 +115,12 @@ impl<D: Collection> CollectionWriter<D> {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
     pub fn change(&mut self, change: impl FnOnce(&mut D)) -> Result<(), ResultsError> {
-        change(&mut self.document);
-        self.document.recompute();
-        replace(&self.dir.file(), &self.document.to_json())
+        let mut changed = self.document.clone();
+        change(&mut changed);
+        changed.recompute();
+        replace(&self.dir.file(), &changed.to_json())?;
+        self.document = changed;
+        Ok(())
     }
 
     /// Writes another file of the results, such as a page, over the one there is.

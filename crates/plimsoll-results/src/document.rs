@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::path::{Component, Path, PathBuf};
 
 /// A JSON document of results.
-pub trait Document: Serialize + DeserializeOwned + JsonSchema {
+pub trait Document: Serialize + DeserializeOwned + JsonSchema + Clone {
     /// Name of the file.
     const FILE: &str;
     /// Schema version; raised when a field changes meaning or is removed.

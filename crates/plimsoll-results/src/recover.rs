@@ -7,7 +7,7 @@ use crate::histograms::{SparseInterval, WINDOW_MARK, log_line, tag_of_text};
 use crate::publish::{name_of, name_with_verdict, publish};
 use crate::regular_file::open_series;
 use crate::staging::{self, forget_progress};
-use crate::whole_file::replace;
+use crate::whole_file::{replace, sync};
 use crate::{
     DRAFT_FILE, Document, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LiveDir, MeasuredRun,
     RUN_FILE, ResultsError, Run, RunDir, document,
@@ -206,7 +206,7 @@ fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     let file = File::options().write(true).open(path);
     let cut = file.and_then(|file| {
         file.set_len(bytes as u64)?;
-        file.sync_all()
+        sync(&file)
     });
     cut.map_err(ResultsError::io("write", path))
 }

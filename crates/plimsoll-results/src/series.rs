@@ -61,10 +61,8 @@ impl SeriesWriter {
     ) -> Result<Self, ResultsError> {
         let mut csv = AppendedFile::create(dir.join(INTERVALS_FILE))?;
         let mut log = AppendedFile::create(dir.join(HISTOGRAMS_FILE))?;
-        let header = in_csv([COLUMNS]).and_then(|bytes| csv.file.write_all(&bytes));
-        header.map_err(ResultsError::io("write", &csv.path))?;
-        let header = log_header(base).and_then(|bytes| log.file.write_all(&bytes));
-        header.map_err(ResultsError::io("write", &log.path))?;
+        csv.append(&in_csv([COLUMNS]).expect("memory takes all"))?;
+        log.append(&log_header(base).expect("memory takes all"))?;
         Self::of(csv, log, rows)
     }
 

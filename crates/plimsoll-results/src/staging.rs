@@ -1,12 +1,13 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
-use crate::whole_file::sync_dir;
+use crate::whole_file::{create_new, sync, sync_dir, write_all};
 use crate::{
     COMMANDS_FILE, CURVE_FILE, DRAFT_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
     PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError,
 };
+use plimsoll_runtime::{DiskCall, disk_call};
 use std::fs::{File, Permissions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -58,12 +59,14 @@ impl StagingDir {
     /// from which no results can be made.
     pub(crate) fn create(root: &Path) -> Result<Self, ResultsError> {
         remove_abandoned(root);
-        let dir = tempfile::Builder::new()
-            .prefix(STAGING_PREFIX)
-            .rand_bytes(RANDOM_CHARACTERS)
-            .permissions(Permissions::from_mode(0o777))
-            .tempdir_in(root)
-            .map_err(ResultsError::io("create a directory in", root))?;
+        let created = disk_call(DiskCall::Write).and_then(|()| {
+            tempfile::Builder::new()
+                .prefix(STAGING_PREFIX)
+                .rand_bytes(RANDOM_CHARACTERS)
+                .permissions(Permissions::from_mode(0o777))
+                .tempdir_in(root)
+        });
+        let dir = created.map_err(ResultsError::io("create a directory in", root))?;
         let owner = create_owner_file(dir.path())
             .map_err(ResultsError::io("write", &dir.path().join(OWNER_FILE)))?;
         Ok(Self { dir, _owner: owner })
@@ -92,7 +95,7 @@ pub(crate) fn forget_progress(dir: &Path) {
 /// it before must not find it free.
 fn create_owner_file(dir: &Path) -> io::Result<File> {
     let unlocked = dir.join(UNLOCKED_OWNER_FILE);
-    let mut file = File::create_new(&unlocked)?;
+    let file = create_new(&unlocked)?;
     match file.lock() {
         // Without locks it is not known whether the owner is gone; the directory is then never removed.
         Err(e) if e.kind() == io::ErrorKind::Unsupported => {
@@ -101,9 +104,10 @@ fn create_owner_file(dir: &Path) -> io::Result<File> {
         }
         locked => locked?,
     }
-    file.write_all(owner_line(std::process::id()).as_bytes())?;
+    write_all(&file, owner_line(std::process::id()).as_bytes())?;
     // A part of it would not tell whose the directory is, which could then never be finished or removed.
-    file.sync_all()?;
+    sync(&file)?;
+    disk_call(DiskCall::Write)?;
     std::fs::rename(&unlocked, dir.join(OWNER_FILE))?;
     // Before any other file: whatever a crash leaves of those has an owner.
     sync_dir(dir)?;

@@ -6,10 +6,29 @@
 //! directory of that name.
 
 use crate::ResultsError;
+use plimsoll_runtime::{DiskCall, disk_call};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+/// Creates a file, whose name must be free.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    disk_call(DiskCall::Write)?;
+    File::create_new(path)
+}
+
+/// Appends bytes to a file.
+pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    disk_call(DiskCall::Write)?;
+    file.write_all(bytes)
+}
+
+/// Brings the content of a file to the device.
+pub(crate) fn sync(file: &File) -> io::Result<()> {
+    disk_call(DiskCall::Sync)?;
+    file.sync_all()
+}
 
 /// Brings the names in a directory to the device.
 ///
@@ -26,7 +45,7 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
             ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::PermissionDenied
         )
     };
-    match File::open(dir).and_then(|dir| dir.sync_all()) {
+    match File::open(dir).and_then(|dir| sync(&dir)) {
         Err(e) if !cannot(&e) => Err(e),
         _ => Ok(()),
     }
@@ -37,7 +56,7 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
 /// # Errors
 /// [`ResultsError::Io`] of the file system.
 pub(crate) fn sync_if_there(path: &Path) -> Result<(), ResultsError> {
-    match File::open(path).and_then(|file| file.sync_all()) {
+    match File::open(path).and_then(|file| sync(&file)) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(ResultsError::io("write", path)(e)),
         _ => Ok(()),
     }
@@ -54,7 +73,8 @@ pub(crate) fn create_dirs(dir: &Path) -> Result<(), ResultsError> {
         .take_while(is_missing)
         .map(Path::to_owned)
         .collect();
-    std::fs::create_dir_all(dir).map_err(ResultsError::io("create", dir))?;
+    let created = disk_call(DiskCall::Write).and_then(|()| std::fs::create_dir_all(dir));
+    created.map_err(ResultsError::io("create", dir))?;
     for made in missing {
         let above = made.parent().unwrap_or(Path::new("."));
         sync_dir(above).map_err(ResultsError::io("create", &made))?;
@@ -68,9 +88,9 @@ pub(crate) fn create_dirs(dir: &Path) -> Result<(), ResultsError> {
 /// [`ResultsError::Io`] if the file system refuses, or if the file is there.
 pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
     let write = || -> io::Result<()> {
-        let mut file = File::create_new(path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
+        let file = create_new(path)?;
+        write_all(&file, text.as_bytes())?;
+        sync(&file)
     };
     write().map_err(ResultsError::io("write", path))
 }
@@ -95,14 +115,16 @@ pub(crate) fn replace_unsynced(path: &Path, text: &str) -> Result<(), ResultsErr
 fn replace_file(path: &Path, text: &str, synced: bool) -> Result<(), ResultsError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
+        disk_call(DiskCall::Write)?;
+        let file = tempfile::Builder::new()
             .prefix(".plimsoll-")
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
             .tempfile_in(dir)?;
-        file.write_all(text.as_bytes())?;
+        write_all(file.as_file(), text.as_bytes())?;
         if synced {
-            file.as_file().sync_all()?;
+            sync(file.as_file())?;
         }
+        disk_call(DiskCall::Write)?;
         file.persist(path).map_err(|e| e.error)?;
         match synced {
             true => sync_dir(dir),
@@ -117,6 +139,7 @@ fn replace_file(path: &Path, text: &str, synced: bool) -> Result<(), ResultsErro
 /// # Errors
 /// [`ErrorKind::AlreadyExists`] if it is; those of the file system.
 pub(crate) fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
+    disk_call(DiskCall::Write)?;
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => rename_onto_empty(from, to),
         done => Ok(done?),

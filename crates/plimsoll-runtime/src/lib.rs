@@ -9,11 +9,13 @@
 //! Outside a simulation every function here is the one of the standard library after a check of a
 //! thread-local variable. The clock of operations does not even check: see `Clock` of plimsoll-measure.
 
+mod disk;
 mod monitor;
 mod processes;
 mod simulation;
 mod threads;
 
+pub use disk::{DiskCall, DiskFault, SimulatedDisk, disk_call};
 pub use monitor::Monitor;
 pub use processes::{process_id, process_start};
 pub use simulation::{ProcessId, Simulation, SimulationEnd, SimulationHandle};

@@ -2,12 +2,13 @@
 
 mod scheduler;
 
-use crate::SimulatedClock;
+use crate::{DiskCall, SimulatedClock, SimulatedDisk};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use scheduler::{ProcessEntry, Scheduler, ThreadState};
 use std::cell::RefCell;
 use std::fmt;
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
@@ -148,6 +149,9 @@ impl SimulationHandle {
                 alive: true,
                 stopped: false,
                 clock_ahead: 0,
+                disk: SimulatedDisk::default(),
+                disk_calls: 0,
+                disk_errors: 0,
             });
             (process, thread)
         };
@@ -181,6 +185,17 @@ impl SimulationHandle {
     /// Sets by how many seconds the time of day of a process is ahead of that of the others.
     pub fn set_clock_ahead(&self, process: ProcessId, seconds: i64) {
         self.0.lock().processes[process.0].clock_ahead = seconds;
+    }
+
+    /// Sets the disk of a process, which is without faults and takes no time before.
+    pub fn set_disk(&self, process: ProcessId, disk: SimulatedDisk) {
+        self.0.lock().processes[process.0].disk = disk;
+    }
+
+    /// Calls of a process to its disk that have failed.
+    #[must_use]
+    pub fn disk_errors(&self, process: ProcessId) -> u64 {
+        self.0.lock().processes[process.0].disk_errors
     }
 
     /// Wakes all threads that wait for something with [`SimulationHandle::wait`] under this key.
@@ -254,6 +269,26 @@ impl ThreadRef {
         SystemTime::UNIX_EPOCH
             + Duration::from_secs(BEGIN_UNIX_S.saturating_add_signed(ahead))
             + now
+    }
+
+    /// Executes a call to the disk of its process.
+    pub(crate) fn disk_call(&self, call: DiskCall) -> io::Result<()> {
+        let process = self.process();
+        let (disk, before) = {
+            let entry = &mut self.shared.lock().processes[process];
+            entry.disk_calls += 1;
+            (entry.disk, entry.disk_calls - 1)
+        };
+        if !disk.latency.is_zero() {
+            self.sleep(disk.latency);
+        }
+        match disk.fault.and_then(|fault| fault.error(call, before)) {
+            Some(errno) => {
+                self.shared.lock().processes[process].disk_errors += 1;
+                Err(io::Error::from_raw_os_error(errno))
+            }
+            None => Ok(()),
+        }
     }
 
     /// A thread of the same process, which begins with [`ThreadRef::main`].

@@ -1,7 +1,8 @@
-//! Simulated processes: order, time, ends.
+//! Simulated processes: order, time, ends, disks.
 
 use plimsoll_runtime::{
-    Monitor, Simulation, SimulationEnd, now, park, run_on_threads, sleep, spawn,
+    DiskCall, DiskFault, Monitor, SimulatedDisk, Simulation, SimulationEnd, disk_call, now, park,
+    run_on_threads, sleep, spawn,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -172,4 +173,60 @@ fn panics_are_noted_with_their_simulation() {
     handle.spawn_process("p", || panic!("a test of panics"));
     assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
     assert!(handle.panics()[0].contains("a test of panics"));
+}
+
+/// The error numbers of a process's calls: writes, and a sync every third time.
+fn calls(disk: SimulatedDisk) -> Vec<Option<i32>> {
+    let (simulation, errors) = (Simulation::new(5), Arc::new(Mutex::new(vec![])));
+    let handle = simulation.handle();
+    let (found, begun) = (errors.clone(), handle.now());
+    let process = handle.spawn_process("p", move || {
+        for n in 1..=6 {
+            let call = match n % 3 {
+                0 => DiskCall::Sync,
+                _ => DiskCall::Write,
+            };
+            let error = disk_call(call).err().and_then(|e| e.raw_os_error());
+            found.lock().unwrap().push(error);
+        }
+    });
+    let other = handle.spawn_process("other", || disk_call(DiskCall::Write).unwrap());
+    handle.set_disk(process, disk);
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    let errors = std::mem::take(&mut *errors.lock().unwrap());
+    assert_eq!(
+        (handle.disk_errors(process), handle.disk_errors(other)),
+        (errors.iter().flatten().count() as u64, 0)
+    );
+    let took = Duration::from_nanos(handle.now() - begun);
+    assert!(
+        took >= 6 * disk.latency && took < 6 * disk.latency + ms(1),
+        "{took:?}"
+    );
+    errors
+}
+
+#[test]
+fn a_disk_fails_at_the_calls_that_were_chosen() {
+    let errors = |fault| {
+        calls(SimulatedDisk {
+            latency: ms(20),
+            fault,
+        })
+    };
+    let (full, broken) = (Some(28), Some(5));
+    assert_eq!(errors(None), [None; 6]);
+    let full_from = [None, None, None, full, full, None];
+    assert_eq!(errors(Some(DiskFault::FullFrom(2))), full_from);
+    let broken_at = [None, None, broken, None, None, None];
+    assert_eq!(errors(Some(DiskFault::BrokenAt(2))), broken_at);
+    let broken_from = [None, None, None, None, broken, broken];
+    assert_eq!(errors(Some(DiskFault::BrokenFrom(4))), broken_from);
+    assert_eq!(calls(SimulatedDisk::default()), [None; 6]);
+}
+
+#[test]
+fn the_disk_of_the_system_is_not_simulated() {
+    disk_call(DiskCall::Write).unwrap();
+    disk_call(DiskCall::Sync).unwrap();
 }

@@ -28,7 +28,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     check_simulation(&execution.end, &execution.panics)?;
     ends::check_ranks(scenario, execution)?;
     if let Some(end) = &execution.results {
-        results::check(&execution.plan, end)?;
+        results::check(scenario, execution, end)?;
     }
     sessions::check(scenario, execution)?;
     if let Some(spec) = &scenario.files {

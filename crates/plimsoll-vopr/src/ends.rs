@@ -1,6 +1,7 @@
 //! How ranks and their windows end.
 
 use crate::execution::{Execution, RankEnd, bounds};
+use crate::results::ResultsEnd;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use plimsoll_engine::{EngineError, Outcome};
@@ -57,7 +58,10 @@ fn check_calm(scenario: &Scenario, execution: &Execution) -> Result<(), Violatio
 
 /// An interrupt is reported as what it is, at every rank.
 fn check_interrupts(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
-    if scenario.is_sound() && scenario.keeps_ranks() {
+    // Without results nothing begins, which is a failure.
+    let has_begun = |results: &ResultsEnd| results.log.has_draft;
+    let begun = execution.results.as_ref().is_none_or(has_begun);
+    if begun && scenario.is_sound() && scenario.keeps_ranks() {
         for (rank, end) in execution.ranks.iter().enumerate() {
             let failure = match end.as_ref().map(|end| &end.outcome) {
                 Some(Ok(outcome)) => outcome.failure.as_ref().map(ToString::to_string),
@@ -119,9 +123,15 @@ pub(crate) fn check_window(
         || outcome.ran_out.is_some();
     let window_ns = bounds(window);
     let applied = scenario.disturbances.iter().zip(&execution.applied);
-    let applied =
-        applied.filter_map(|(d, at)| Some((at.filter(|at| window_ns.contains(at))?, d.kind)));
-    let first = applied.min_by_key(|(at, _)| *at);
+    let applied = applied.filter_map(|(d, at)| Some(((*at)?, d.kind)));
+    // When intervals cannot be written any more, rank 0 interrupts its run.
+    let lost = execution
+        .results
+        .as_ref()
+        .and_then(|r| r.log.error.as_ref());
+    let lost = lost.map(|(at, _)| (*at, DisturbanceKind::Interrupt { rank: 0 }));
+    let in_window = applied.chain(lost).filter(|(at, _)| window_ns.contains(at));
+    let first = in_window.min_by_key(|(at, _)| *at);
     let (Some((at, kind)), true, false) = (first, scenario.has_only(is_one), has_other_end) else {
         return Ok(());
     };

@@ -2,7 +2,7 @@
 
 use crate::files::{FilesEnd, WORK_DIR, foreign};
 use crate::pattern::PatternSpec;
-use crate::results::{ResultsEnd, ResultsFiles};
+use crate::results::{ResultsEnd, ResultsPlace, ResultsRoot, RunResults};
 use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
 use crate::workload::Load;
 use plimsoll_engine::{
@@ -10,7 +10,7 @@ use plimsoll_engine::{
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
-use plimsoll_ranks::SimulatedNetwork;
+use plimsoll_ranks::{Ranks, SimulatedNetwork};
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
 use plimsoll_target::simulated::{FileFaults, SimulatedFiles};
 use std::ops::Range;
@@ -54,23 +54,39 @@ pub struct Execution {
     pub files: Option<FilesEnd>,
     /// What became of the results, if any were written.
     pub results: Option<ResultsEnd>,
+    /// Calls of rank 0 to the disk of the results that failed.
+    pub disk_errors: u64,
     /// When each disturbance was applied, in nanoseconds; `None` if its process had ended before.
     pub applied: Vec<Option<u64>>,
 }
 
 /// Receives the intervals of a rank, and writes them where that is rank 0's part.
-#[derive(Default)]
-struct IntervalObserver {
-    intervals: Vec<Interval>,
-    results: Option<ResultsFiles>,
+pub(crate) struct IntervalObserver {
+    pub(crate) intervals: Vec<Interval>,
+    pub(crate) results: Option<RunResults>,
+    pub(crate) stop: Stop,
+}
+
+impl IntervalObserver {
+    /// An observer of a run that `stop` ends.
+    pub(crate) fn new(results: Option<RunResults>, stop: &Stop) -> Self {
+        Self {
+            intervals: vec![],
+            results,
+            stop: stop.clone(),
+        }
+    }
 }
 
 impl Observer for IntervalObserver {
     fn event(&mut self, event: Event<'_>) {
         if let Event::Interval(interval) = event {
             self.intervals.push(interval.clone());
-            if let Some(results) = &self.results {
-                results.interval(interval);
+            if let Some(results) = &mut self.results
+                && !results.interval(interval)
+            {
+                // As in the program: figures that cannot be written need not be measured.
+                self.stop.request();
             }
         }
     }
@@ -113,9 +129,7 @@ pub fn run(scenario: &Scenario) -> Execution {
     let stops: Vec<Stop> = (0..scenario.ranks).map(|_| Stop::default()).collect();
     let ends: Shared<Vec<Option<RankEnd>>> =
         Arc::new(Mutex::new(vec![None; scenario.ranks as usize]));
-    let results = scenario
-        .writes_results
-        .then(|| ResultsFiles::begin(&plan, scenario.ranks));
+    let results = scenario.results.map(|_| ResultsRoot::new());
     let mut processes = Vec::new();
     for (rank, stop) in (0..).zip(&stops) {
         let rank_main = RankMain {
@@ -127,14 +141,16 @@ pub fn run(scenario: &Scenario) -> Execution {
             network: network.clone(),
             handle: handle.clone(),
             ends: ends.clone(),
-            results: results.clone(),
+            results: results.as_ref().map(ResultsRoot::place),
         };
         let process = handle.spawn_process(&format!("rank-{rank}"), move || rank_main.run());
+        handle.set_disk(process, scenario.results.unwrap_or_default());
         network.set_process(rank, process);
         processes.push(process);
     }
     let applied: Shared<Vec<Option<u64>>> =
         Arc::new(Mutex::new(vec![None; scenario.disturbances.len()]));
+    let root = processes[0];
     let group = RankProcesses {
         handle: handle.clone(),
         network,
@@ -174,7 +190,8 @@ pub fn run(scenario: &Scenario) -> Execution {
         panics: handle.panics(),
         ranks: with(&ends, std::mem::take),
         files: with(&files_end, Option::take),
-        results: results.map(ResultsFiles::end),
+        results: results.map(ResultsRoot::end),
+        disk_errors: handle.disk_errors(root),
         applied: with(&applied, std::mem::take),
     }
 }
@@ -204,8 +221,9 @@ impl AfterRun {
             ..Settings::default()
         };
         let second = self.second.as_ref().map(|plan| {
-            let observer = &mut IntervalObserver::default();
-            plimsoll_engine::run(plan, &settings, &Stop::default(), observer).map(Box::new)
+            let stop = Stop::default();
+            let observer = &mut IntervalObserver::new(None, &stop);
+            plimsoll_engine::run(plan, &settings, &stop, observer).map(Box::new)
         });
         let after_second = self.files.tree();
         let guard = &self.guard;
@@ -276,7 +294,7 @@ struct RankMain {
     network: SimulatedNetwork,
     handle: SimulationHandle,
     ends: Shared<Vec<Option<RankEnd>>>,
-    results: Option<ResultsFiles>,
+    results: Option<ResultsPlace>,
 }
 
 impl Execution {
@@ -302,10 +320,10 @@ impl Execution {
         text
     }
 
-    /// Whether nothing happened to the processes.
+    /// Whether nothing happened to the processes, and to the disk of the results.
     #[must_use]
     pub fn is_undisturbed(&self) -> bool {
-        self.applied.iter().all(Option::is_none)
+        self.disk_errors == 0 && self.applied.iter().all(Option::is_none)
     }
 }
 
@@ -315,31 +333,44 @@ impl RankMain {
         let ranks = self
             .network
             .join(self.rank, scenario.ranks, scenario.fan_out);
+        let results = self.results.as_ref().filter(|_| self.rank == 0);
+        let begun = results.map(|place| place.begin(&self.plan, scenario.ranks, &self.handle));
+        match begun.transpose() {
+            Ok(results) => self.run_with(results, &*ranks),
+            Err(e) => {
+                ranks.fail(&e);
+                self.end(Err(EngineError::Failed(e)), vec![]);
+            }
+        }
+    }
+
+    fn run_with(&self, results: Option<RunResults>, ranks: &dyn Ranks) {
         let settings = Settings {
             target: self.target.clone(),
             clock: ClockKind::Real,
-            lanes: Some(scenario.lanes),
-            interval: Duration::from_millis(scenario.interval_ms),
+            lanes: Some(self.scenario.lanes),
+            interval: Duration::from_millis(self.scenario.interval_ms),
             holds: false,
         };
-        let mut observer = IntervalObserver {
-            results: self.results.filter(|_| self.rank == 0),
-            ..IntervalObserver::default()
-        };
-        let ran = run_ranks(&self.plan, &settings, &self.stop, &mut observer, &*ranks);
+        let mut observer = IntervalObserver::new(results, &self.stop);
+        let ran = run_ranks(&self.plan, &settings, &self.stop, &mut observer, ranks);
         if let Err(e) = &ran {
             ranks.fail(&e.to_string());
         }
-        if let (Some(results), Ok(outcome)) = (&observer.results, &ran) {
-            results.publish(outcome);
+        if let Some(results) = observer.results {
+            // Its error is in the log of the results.
+            let _ = results.publish(&ran);
         }
+        self.end(ran, observer.intervals);
+    }
+
+    fn end(&self, ran: Result<Outcome, EngineError>, intervals: Vec<Interval>) {
         let end = RankEnd {
             outcome: ran.map(Box::new),
-            intervals: observer.intervals,
+            intervals,
             at: self.handle.now(),
         };
         with(&self.ends, |ends| ends[self.rank as usize] = Some(end));
-        drop(ranks);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Deterministic simulation testing of Plimsoll itself.
 //!
 //! From a seed, [`Scenario::draw`] draws a workload (closed loops, a mix or a pattern), a group of ranks, a network, a
-//! target, with files or without, its faults, and what happens to the processes: interrupts, kills, stops, cut
-//! connections, jumps of the time of day. [`run`] executes it with the real engine, ranks, lanes, recorder and results in
+//! target, with files or without, its faults, a disk for the results and its faults, and what happens to the processes:
+//! interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes it with the real engine, ranks, lanes, recorder and results in
 //! a [`Simulation`](plimsoll_runtime::Simulation), and [`check`] compares what was measured with what the scenario says
 //! must be true. A [`CurveScenario`] has several loads on one data set, and is resumed after what happens to it. The same
 //! seed gives the same bytes, so a seed is all that a failure needs, and [`Case::shrink`] finds the smallest scenario that
@@ -27,12 +27,13 @@ mod workload;
 pub use case::Case;
 pub use check::check;
 pub use curve::{
-    Attempt, CurveExecution, CurveFilesEnd, CurveScenario, MeasuredPoint, check_curve, run_curve,
+    Attempt, AttemptScenario, CurveExecution, CurveFilesEnd, CurveScenario, MeasuredPoint,
+    check_curve, run_curve,
 };
 pub use execution::{Execution, RankEnd, run};
 pub use files::{FilesEnd, FilesSpec};
 pub use pattern::PatternSpec;
-pub use results::ResultsEnd;
+pub use results::{Found, ReadRun, ResultsEnd, ResultsLog};
 pub use scenario::{Disturbance, DisturbanceKind, Scenario};
 pub use shrink::shrink;
 pub use violation::Violation;

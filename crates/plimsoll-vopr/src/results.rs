@@ -1,114 +1,221 @@
-//! The results directory of a scenario, written as the program writes its own, and read again when all is over:
-//! whatever happened to the processes, it is whole and states how the run ended.
+//! The results directory of a run, written as the program writes its own, and read again when all is over: whatever
+//! happened to the processes and to the disk, it is whole and states how the run ended.
 
-use crate::execution::{Shared, with};
+use crate::check::MAX_LATENESS_NS;
+use crate::execution::{Execution, Shared, with};
+use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
-use plimsoll_engine::Outcome;
+use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Interval, OpTotals};
-use plimsoll_plan::Plan;
+use plimsoll_measure::Interval;
+use plimsoll_plan::{Failure, Plan};
 use plimsoll_results::{
-    ClockKind, IntervalRow, MeasuredRun, Run, RunDir, RunWriter, Target, Verdict, recover,
+    ClockKind, IntervalRow, MeasuredRun, ResultsError, Run, RunDir, RunWriter, Target, Verdict,
+    recover,
 };
+use plimsoll_runtime::{SimulationHandle, system_time};
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// Results that rank 0 writes. They outlive its process, as files do: its threads, which never end if it is killed, only
-/// share them.
-#[derive(Clone)]
-pub(crate) struct ResultsFiles(Shared<Option<Results>>);
+/// Calls to the disk that an interval takes.
+const CALLS_OF_INTERVAL: u64 = 2;
 
-struct Results {
+/// The directory in which rank 0 makes its results. It outlives the process, as files do.
+pub(crate) struct ResultsRoot {
+    dir: TempDir,
+    log: Shared<ResultsLog>,
+}
+
+/// What the process of rank 0 has done for its results.
+#[derive(Debug, Clone, Default)]
+pub struct ResultsLog {
+    /// Whether results can be made of what a kill leaves.
+    pub has_draft: bool,
+    /// The intervals that were to be written, and when, in nanoseconds of the simulation.
+    pub passed: Vec<(u64, Interval)>,
+    /// The error that ended the results, and when it was noticed.
+    pub error: Option<(u64, String)>,
+    /// The run that was published.
+    pub written: Option<Box<Run>>,
+}
+
+/// The results of a run while they are written.
+pub(crate) struct RunResults {
     plan: Plan,
     writer: Option<RunWriter>,
-    intervals: Vec<Interval>,
-    published: Option<(RunDir, Box<Run>)>,
-    /// After the writer, which removes its own.
-    root: TempDir,
+    handle: SimulationHandle,
+    log: Shared<ResultsLog>,
 }
 
-impl ResultsFiles {
-    /// Begins the results of a run of this number of ranks.
-    pub(crate) fn begin(plan: &Plan, ranks: u32) -> Self {
-        let root = tempfile::tempdir().expect("there is a temporary directory");
-        let started = plimsoll_runtime::simulated_epoch();
-        let writer = RunWriter::create(root.path(), plan, started, ClockKind::Real);
-        let mut writer = writer.expect("the temporary directory is writable");
-        writer.draft(&draft(plan, ranks)).expect("as above");
-        Self(Arc::new(Mutex::new(Some(Results {
-            plan: plan.clone(),
-            writer: Some(writer),
-            intervals: vec![],
-            published: None,
-            root,
-        }))))
-    }
-
-    fn with<R>(&self, change: impl FnOnce(&mut Results) -> R) -> R {
-        with(&self.0, |results| {
-            change(results.as_mut().expect("they end when the run has ended"))
-        })
-    }
-
-    /// Appends an interval.
-    pub(crate) fn interval(&self, interval: &Interval) {
-        self.with(|results| {
-            let writer = results.writer.as_mut().expect("intervals end before");
-            writer
-                .interval(interval)
-                .expect("the directory is writable");
-            results.intervals.push(interval.clone());
-        });
-    }
-
-    /// Publishes the results of a run that is over.
-    pub(crate) fn publish(&self, outcome: &Outcome) {
-        self.with(|results| {
-            let run = assembled(&results.plan, outcome);
-            let writer = results.writer.take().expect("a run is over once");
-            let dir = writer.finish(&run).expect("the directory is writable");
-            results.published = Some((dir, Box::new(run)));
-        });
-    }
-
-    /// Reads them, when all processes have ended.
-    pub(crate) fn end(self) -> ResultsEnd {
-        let results = with(&self.0, Option::take);
-        results.expect("the run ends once").end()
-    }
-}
-
-impl Results {
-    /// What was published, or what is made of what a killed process left.
-    fn end(mut self) -> ResultsEnd {
-        let (dir, written) = match self.published.take() {
-            Some((dir, run)) => (Ok(dir), Some(run)),
-            None => (self.recovered(), None),
-        };
-        let read = dir.and_then(|dir| {
-            let run = dir.read().map_err(|e| e.to_string())?;
-            let rows = dir.read_intervals().map_err(|e| e.to_string())?;
-            Ok((Box::new(run), rows))
-        });
-        ResultsEnd {
-            intervals: self.intervals,
-            written,
-            read,
+impl ResultsRoot {
+    /// An empty directory.
+    pub(crate) fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().expect("there is a temporary directory"),
+            log: Shared::default(),
         }
     }
 
-    /// The writer of a process that was killed holds a lock, but not on copies.
-    fn recovered(&mut self) -> Result<RunDir, String> {
-        let left = self.root.path().join(".plimsoll-copied");
-        let writer = self.writer.as_mut().expect("nothing was published");
-        writer.flush().expect("the directory is writable");
-        copy(writer.path(), &left);
-        let mut found = recover(&left).map_err(|e| e.to_string())?;
-        found.remove(0).map_err(|e| e.to_string())
+    /// What the process of rank 0 needs to make results in it.
+    pub(crate) fn place(&self) -> ResultsPlace {
+        ResultsPlace(self.dir.path().to_owned(), self.log.clone())
     }
+
+    /// Reads what is there, when all processes have ended.
+    pub(crate) fn end(self) -> ResultsEnd {
+        let entries = std::fs::read_dir(self.dir.path()).expect("the directory is there");
+        let paths = entries.map(|entry| entry.expect("the directory is there").path());
+        let is_hidden = |path: &PathBuf| {
+            let name = path.file_name().expect("an entry has a name");
+            name.as_encoded_bytes().starts_with(b".")
+        };
+        let (hidden, published): (Vec<_>, Vec<_>) = paths.partition(is_hidden);
+        let log = with(&self.log, std::mem::take);
+        let found = match (&hidden[..], &published[..]) {
+            ([], []) => Found::Nothing,
+            ([], [dir]) => Found::Published(read(Ok(RunDir::at(dir)))),
+            ([dir], []) if log.has_draft => Found::Hidden(Some(read(recovered(dir)))),
+            ([_], []) => Found::Hidden(None),
+            _ => Found::Several([hidden, published].concat()),
+        };
+        ResultsEnd { log, found }
+    }
+}
+
+/// Where results are made.
+#[derive(Clone)]
+pub(crate) struct ResultsPlace(PathBuf, Shared<ResultsLog>);
+
+impl ResultsPlace {
+    /// Begins the results of a run of this number of ranks.
+    pub(crate) fn begin(
+        &self,
+        plan: &Plan,
+        ranks: u32,
+        handle: &SimulationHandle,
+    ) -> Result<RunResults, String> {
+        let make = || RunWriter::create(&self.0, plan, system_time(), ClockKind::Real);
+        RunResults::begin(plan, ranks, handle, self.1.clone(), make)
+    }
+}
+
+impl RunResults {
+    /// Begins the results of a run with the writer that `make` makes.
+    ///
+    /// # Errors
+    /// That of the disk.
+    pub(crate) fn begin(
+        plan: &Plan,
+        ranks: u32,
+        handle: &SimulationHandle,
+        log: Shared<ResultsLog>,
+        make: impl FnOnce() -> Result<RunWriter, ResultsError>,
+    ) -> Result<Self, String> {
+        let mut results = Self {
+            plan: plan.clone(),
+            writer: None,
+            handle: handle.clone(),
+            log,
+        };
+        let begun = make().and_then(|mut writer| {
+            writer.draft(&draft(plan, ranks))?;
+            Ok(writer)
+        });
+        match begun {
+            Ok(writer) => results.writer = Some(writer),
+            Err(e) => return Err(results.lose(&e)),
+        }
+        with(&results.log, |log| log.has_draft = true);
+        Ok(results)
+    }
+
+    /// Appends an interval; returns `false` if it cannot be kept, and with it nothing that follows.
+    pub(crate) fn interval(&mut self, interval: &Interval) -> bool {
+        let Some(writer) = &mut self.writer else {
+            return true;
+        };
+        let at = self.handle.now();
+        match writer.interval(interval) {
+            Ok(()) => {
+                with(&self.log, |log| log.passed.push((at, interval.clone())));
+                true
+            }
+            Err(e) => {
+                self.lose(&e);
+                false
+            }
+        }
+    }
+
+    /// Publishes the results of a run that is over, unless they were lost before or the run was refused.
+    ///
+    /// # Errors
+    /// That of the disk.
+    pub(crate) fn publish(
+        mut self,
+        ran: &Result<Outcome, EngineError>,
+    ) -> Result<Option<(RunDir, Run)>, String> {
+        let Some(writer) = self.writer.take() else {
+            let error = with(&self.log, |log| log.error.clone());
+            return Err(error.expect("an error has ended the results").1);
+        };
+        let Some(outcome) = outcome_of(ran) else {
+            return Ok(None);
+        };
+        let run = assembled(&self.plan, &outcome);
+        match writer.finish(&run) {
+            Ok(dir) => {
+                with(&self.log, |log| log.written = Some(Box::new(run.clone())));
+                Ok(Some((dir, run)))
+            }
+            Err(e) => Err(self.lose(&e)),
+        }
+    }
+
+    /// Notes that the results end with an error.
+    fn lose(&mut self, error: &ResultsError) -> String {
+        // What is left of them is removed.
+        self.writer = None;
+        let (at, text) = (self.handle.now(), error.to_string());
+        with(&self.log, |log| log.error = Some((at, text.clone())));
+        text
+    }
+}
+
+/// The outcome of a run, also of one that failed; `None` of one that was refused.
+pub(crate) fn outcome_of(ran: &Result<Outcome, EngineError>) -> Option<Outcome> {
+    match ran {
+        Ok(outcome) => Some(outcome.clone()),
+        Err(EngineError::Refused(_)) => None,
+        Err(EngineError::Failed(error)) => Some(Outcome {
+            failure: Some(Failure::of("run", error.clone())),
+            ..Outcome::default()
+        }),
+        Err(EngineError::Interrupted) => Some(Outcome {
+            interrupted: true,
+            ..Outcome::default()
+        }),
+    }
+}
+
+/// What is read of a run, with the rows of its intervals.
+pub type ReadRun = Result<(Box<Run>, Vec<IntervalRow>), String>;
+
+fn read(dir: Result<RunDir, String>) -> ReadRun {
+    let dir = dir?;
+    let run = dir.read().map_err(|e| e.to_string())?;
+    let rows = dir.read_intervals().map_err(|e| e.to_string())?;
+    Ok((Box::new(run), rows))
+}
+
+/// Recovers what a process that was killed has left: its threads hold a lock on it, but not on copies.
+fn recovered(left: &Path) -> Result<RunDir, String> {
+    let copied = left.with_file_name(".plimsoll-copied");
+    copy(left, &copied);
+    let mut found = recover(&copied).map_err(|e| e.to_string())?;
+    found.remove(0).map_err(|e| e.to_string())
 }
 
 /// Copies a directory.
@@ -128,12 +235,23 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 /// What became of the results.
 #[derive(Debug, Clone)]
 pub struct ResultsEnd {
-    /// The intervals that were written.
-    pub intervals: Vec<Interval>,
-    /// What was published; `None` if the process was killed, or its run had no outcome.
-    pub written: Option<Box<Run>>,
-    /// What is read of the directory, with the rows of its intervals.
-    pub read: Result<(Box<Run>, Vec<IntervalRow>), String>,
+    /// What rank 0 did.
+    pub log: ResultsLog,
+    /// What is there.
+    pub found: Found,
+}
+
+/// What there is when all processes have ended.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// No results, also no unfinished ones.
+    Nothing,
+    /// Published results.
+    Published(ReadRun),
+    /// Unfinished results, and what is recovered of them if they had a draft.
+    Hidden(Option<ReadRun>),
+    /// More than one directory.
+    Several(Vec<PathBuf>),
 }
 
 /// What results hold of the target.
@@ -177,65 +295,171 @@ pub(crate) fn assembled(plan: &Plan, outcome: &Outcome) -> Run {
     })
 }
 
-/// Operations, bytes and errors of a row in a window.
-type Figures = (u64, u64, u64);
+/// Operations, bytes and errors of the rows in the windows; only those in which something happened.
+type Figures<'a> = BTreeMap<(u32, &'a str), (u64, u64, u64)>;
 
-/// Checks what is read.
-pub(crate) fn check(plan: &Plan, end: &ResultsEnd) -> Result<(), Violation> {
-    let (run, rows) = end.read.as_ref().map_err(|e| Violation {
-        rule: "results can be read",
-        what: e.clone(),
-    })?;
-    if let Some(written) = &end.written {
-        must!(
-            "results are those that were written",
-            run == written,
-            "{run:?}, not {written:?}"
-        );
-    } else {
-        must!(
-            "results of a killed run are interrupted",
-            run.validity.verdict == Verdict::Interrupted,
-            "{:?}",
-            run.validity
-        );
-    }
-    let mut passed = BTreeMap::<(u32, &str), Figures>::new();
-    let add = |sum: &mut Figures, (ops, bytes, errors): Figures| {
+fn add<'a>(sums: &mut Figures<'a>, row: (u32, &'a str), (ops, bytes, errors): (u64, u64, u64)) {
+    if (ops, bytes, errors) != (0, 0, 0) {
+        let sum = sums.entry(row).or_default();
         *sum = (sum.0 + ops, sum.1 + bytes, sum.2 + errors);
-    };
-    for interval in &end.intervals {
+    }
+}
+
+/// The sums over the first intervals: of none, one, two and so on.
+fn sums<'a>(plan: &'a Plan, passed: &[(u64, Interval)]) -> Vec<Figures<'a>> {
+    let mut sums = vec![Figures::new()];
+    for (_, interval) in passed {
+        let mut sum = sums.last().expect("there is that of none").clone();
         for (operation, totals) in plan.operations.iter().zip(&interval.rows) {
-            let sum = passed.entry((interval.window, &operation.name));
-            add(sum.or_default(), figures(totals));
+            let figures = (totals.ops, totals.bytes, totals.error_count());
+            add(&mut sum, (interval.window, &operation.name), figures);
         }
+        sums.push(sum);
     }
-    passed.retain(|_, figures| *figures != Figures::default());
-    let mut read = BTreeMap::<(u32, &str), Figures>::new();
-    for row in rows {
-        let sum = read.entry((row.window, &row.operation)).or_default();
-        add(sum, (row.ops, row.bytes, row.errors));
-    }
+    sums
+}
+
+/// Checks what is there.
+pub(crate) fn check(
+    scenario: &Scenario,
+    execution: &Execution,
+    end: &ResultsEnd,
+) -> Result<(), Violation> {
+    let was_killed = execution.ranks[0].is_none();
+    let error = end.log.error.as_ref();
     must!(
-        "results have every interval",
-        read == passed,
-        "{read:?}, not {passed:?}"
+        "results are lost only to their disk, and no error of it is overlooked",
+        match execution.disk_errors {
+            0 => error.is_none(),
+            _ => error.is_some() || was_killed,
+        },
+        "{} errors, {error:?}",
+        execution.disk_errors
     );
-    if end.written.is_none() {
-        for operation in &run.operations {
-            let sum = passed.get(&(run.window_number, operation.name.as_str()));
-            let found = (operation.ops, operation.bytes, operation.errors);
+    let was_refused = matches!(
+        execution.ranks[0].as_ref().map(|end| &end.outcome),
+        Some(Err(EngineError::Refused(_)))
+    );
+    match &end.found {
+        Found::Several(paths) => must!("a run has one directory", false, "{paths:?}"),
+        Found::Nothing => must!(
+            "results are there unless their disk fails",
+            error.is_some() || was_refused || was_killed && !end.log.has_draft,
+            "{:?}",
+            end.log
+        ),
+        Found::Hidden(recovered) => {
             must!(
-                "what a killed run has measured is in its results",
-                found == sum.copied().unwrap_or_default(),
-                "{}: {found:?}, not {sum:?}",
-                operation.name
+                "what cannot be published is removed",
+                was_killed,
+                "{recovered:?}, {error:?}"
             );
+            if let Some(run) = recovered {
+                check_recovered(scenario, execution, &end.log, run)?;
+            }
         }
+        // If it is not known whether the disk has the name, they are there and an error.
+        Found::Published(run) => check_published(&execution.plan, &end.log, run)?,
     }
     Ok(())
 }
 
-fn figures(totals: &OpTotals) -> Figures {
-    (totals.ops, totals.bytes, totals.error_count())
+fn readable(run: &ReadRun) -> Result<(&Run, Figures<'_>), Violation> {
+    let (run, rows) = run.as_ref().map_err(|e| Violation {
+        rule: "results can be read",
+        what: e.clone(),
+    })?;
+    let mut found = Figures::new();
+    for row in rows {
+        let figures = (row.ops, row.bytes, row.errors);
+        add(&mut found, (row.window, &row.operation), figures);
+    }
+    Ok((run, found))
+}
+
+fn check_published(plan: &Plan, log: &ResultsLog, run: &ReadRun) -> Result<(), Violation> {
+    let (run, found) = readable(run)?;
+    if let Some(written) = &log.written {
+        must!(
+            "results are those that were written",
+            run == &**written,
+            "{run:?}, not {written:?}"
+        );
+    }
+    let passed = sums(plan, &log.passed);
+    must!(
+        "results have every interval",
+        passed.last() == Some(&found),
+        "{found:?}, not {:?}",
+        passed.last()
+    );
+    Ok(())
+}
+
+/// Results of a process that was killed have the intervals that its disk had until then, whole and in their order.
+fn check_recovered(
+    scenario: &Scenario,
+    execution: &Execution,
+    log: &ResultsLog,
+    run: &ReadRun,
+) -> Result<(), Violation> {
+    let (run, found) = readable(run)?;
+    must!(
+        "results of a killed run are interrupted",
+        run.validity.verdict == Verdict::Interrupted,
+        "{:?}",
+        run.validity
+    );
+    let passed = sums(&execution.plan, &log.passed);
+    let Some(kept) = passed.iter().rposition(|sum| *sum == found) else {
+        must!(
+            "results of a killed run have the first of its intervals",
+            false,
+            "{found:?}, of {passed:?}"
+        );
+        return Ok(());
+    };
+    let written = written_before_kill(scenario, execution, log);
+    must!(
+        "a killed run keeps the intervals that were written",
+        kept >= written,
+        "{kept} of {}, at least {written}",
+        log.passed.len()
+    );
+    for operation in &run.operations {
+        let sum = found.get(&(run.window_number, operation.name.as_str()));
+        let figures = (operation.ops, operation.bytes, operation.errors);
+        must!(
+            "what a killed run has measured is in its results",
+            figures == sum.copied().unwrap_or_default(),
+            "{}: {figures:?}, not {sum:?}",
+            operation.name
+        );
+    }
+    Ok(())
+}
+
+/// The number of intervals that the disk of rank 0 had when that was killed: they are written one after the other.
+fn written_before_kill(scenario: &Scenario, execution: &Execution, log: &ResultsLog) -> usize {
+    let disk = scenario.results.unwrap_or_default();
+    let was_stopped = |kind| matches!(kind, DisturbanceKind::Stop { rank: 0, .. });
+    if disk.fault.is_some() || scenario.disturbances.iter().any(|d| was_stopped(d.kind)) {
+        return 0;
+    }
+    let applied = scenario.disturbances.iter().zip(&execution.applied);
+    let kills = applied.filter(|(d, _)| d.kind == DisturbanceKind::Kill { rank: 0 });
+    let Some(killed_at) = kills.filter_map(|(_, at)| *at).min() else {
+        return 0;
+    };
+    let latency_ns = u64::try_from(disk.latency.as_nanos()).expect("a latency is short");
+    let mut done_at = 0;
+    let is_written = |at: u64| {
+        done_at = at.max(done_at) + CALLS_OF_INTERVAL * latency_ns + MAX_LATENESS_NS;
+        done_at < killed_at
+    };
+    let times = log.passed.iter().map(|(at, _)| *at);
+    times
+        .map(is_written)
+        .take_while(|is_written| *is_written)
+        .count()
 }

@@ -3,8 +3,10 @@
 use crate::files::FilesSpec;
 use crate::pattern::PatternSpec;
 use crate::workload::{Load, WorkloadSpec};
+use plimsoll_runtime::{DiskFault, SimulatedDisk};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::time::Duration;
 
 /// Something that happens to the processes from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,33 @@ impl DrawnKind {
     ];
 }
 
+/// Calls to the disk before a run begins, and those of most runs in all, about.
+const DISK_CALLS: [u64; 2] = [22, 80];
+
+/// Draws the disk that results are written to. Most are fast; one in three fails.
+pub(crate) fn draw_disk(rng: &mut Xoshiro256PlusPlus) -> SimulatedDisk {
+    let latency_us = match rng.random_bool(0.3) {
+        true => [100, 5_000, 60_000][rng.random_range(0..3)],
+        false => 0,
+    };
+    let fault = rng.random_bool(0.35).then(|| {
+        let call = match rng.random_bool(0.3) {
+            true => rng.random_range(0..DISK_CALLS[0]),
+            false => rng.random_range(DISK_CALLS[0]..DISK_CALLS[1]),
+        };
+        let faults = [
+            DiskFault::FullFrom,
+            DiskFault::BrokenAt,
+            DiskFault::BrokenFrom,
+        ];
+        faults[rng.random_range(0..faults.len())](call)
+    });
+    SimulatedDisk {
+        latency: Duration::from_micros(latency_us),
+        fault,
+    }
+}
+
 /// A workload, the ranks that run it, and what happens to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
@@ -104,8 +133,8 @@ pub struct Scenario {
     pub stall_ms: Option<(u64, u64)>,
     /// Length of the intervals in milliseconds.
     pub interval_ms: u64,
-    /// Whether results are written.
-    pub writes_results: bool,
+    /// The disk that results are written to; without it none are written.
+    pub results: Option<SimulatedDisk>,
     /// What happens, in any order.
     pub disturbances: Vec<Disturbance>,
 }
@@ -144,7 +173,7 @@ impl Scenario {
             stall_ms: stalls.then(|| (rng.random_range(10..1_500), rng.random_range(0..2_000))),
             interval_ms: [50, 100, 300, 1000][rng.random_range(0..4)],
             workload,
-            writes_results: false,
+            results: None,
             disturbances: vec![],
         };
         if let Load::Threads(threads) = &mut scenario.workload.load {
@@ -180,7 +209,7 @@ impl Scenario {
         if let Some(files) = &mut scenario.files {
             files.runs_again = rng.random_bool(0.4);
         }
-        scenario.writes_results = rng.random_bool(0.25);
+        let writes_results = rng.random_bool(0.25);
         let is_pattern = scenario.is_pattern();
         if let Some(files) = &mut scenario.files {
             // Patterns make their directory themselves.
@@ -191,6 +220,9 @@ impl Scenario {
             && rng.random_bool(0.3)
         {
             files.fail_calls_of_load(&mut rng);
+        }
+        if writes_results {
+            scenario.results = Some(draw_disk(&mut rng));
         }
         scenario
     }
@@ -302,7 +334,13 @@ impl Scenario {
     #[must_use]
     pub fn is_calm(&self) -> bool {
         let is_harmless = |kind| matches!(kind, DisturbanceKind::ClockJump { .. });
-        self.is_sound() && self.has_only(is_harmless)
+        self.is_sound() && self.has_sound_disk() && self.has_only(is_harmless)
+    }
+
+    /// Whether the disk of the results has no faults.
+    #[must_use]
+    pub fn has_sound_disk(&self) -> bool {
+        self.results.is_none_or(|disk| disk.fault.is_none())
     }
 
     /// Whether something ends it: on a target that falls silent that is the third interrupt.

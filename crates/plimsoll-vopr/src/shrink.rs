@@ -4,6 +4,7 @@ use crate::files::FilesSpec;
 use crate::pattern::PatternSpec;
 use crate::scenario::Scenario;
 use crate::workload::{Load, ThreadsSpec};
+use plimsoll_runtime::SimulatedDisk;
 use plimsoll_target::simulated::FileFaults;
 
 /// Simplifies a scenario step by step, as long as `fails` holds for the result.
@@ -98,7 +99,10 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
             }
         }
     }
-    add(&|s| s.writes_results = false);
+    add(&|s| s.results = None);
+    if from.results.is_some() {
+        add(&|s| s.results = Some(SimulatedDisk::default()));
+    }
     add(&|s| s.lanes = 1);
     add(&|s| s.workload.warmup_ms = 0);
     add(&|s| s.workload.time_ms = (s.workload.time_ms / 2).max(100));

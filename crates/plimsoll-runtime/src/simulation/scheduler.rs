@@ -1,6 +1,7 @@
 //! Which thread runs next, and when.
 
 use super::SimulationEnd;
+use crate::SimulatedDisk;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
@@ -57,6 +58,10 @@ pub(super) struct ProcessEntry {
     pub(super) alive: bool,
     pub(super) stopped: bool,
     pub(super) clock_ahead: i64,
+    pub(super) disk: SimulatedDisk,
+    /// Calls to it so far, and those that failed.
+    pub(super) disk_calls: u64,
+    pub(super) disk_errors: u64,
 }
 
 pub(super) struct Scheduler {

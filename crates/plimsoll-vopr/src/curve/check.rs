@@ -31,9 +31,9 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         execution.strays
     );
     let plan = curve.plan();
-    let (mut before, mut whole): (&[CurvePoint], Vec<u64>) = (&[], vec![]);
+    let (mut before, mut loads): (&[CurvePoint], MeasuredLoads) = (&[], MeasuredLoads::default());
     for (number, attempt) in execution.attempts.iter().enumerate() {
-        check_points(curve, attempt, before, &mut whole)?;
+        check_points(curve, (number, attempt), before, &mut loads)?;
         check_files(curve, &plan, attempt)?;
         for measured in &attempt.measured {
             check_measured(curve, number, measured)?;
@@ -63,13 +63,22 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
     check_complete(curve, execution, last)
 }
 
+/// Loads that were measured to their end.
+#[derive(Debug, Default)]
+struct MeasuredLoads {
+    /// Those whose results were written.
+    written: Vec<u64>,
+    /// Those of which it is not known whether their results are there.
+    unknown: Vec<u64>,
+}
+
 /// Points are those of the loads in their order, and those of earlier attempts are not measured again.
-/// `whole` are the loads that were measured to their end, in earlier attempts and then in this one as well.
+/// `ended` are the loads of earlier attempts, and then of this one as well.
 fn check_points(
     curve: &CurveScenario,
-    attempt: &Attempt,
+    (number, attempt): (usize, &Attempt),
     before: &[CurvePoint],
-    whole: &mut Vec<u64>,
+    ended: &mut MeasuredLoads,
 ) -> Result<(), Violation> {
     let points = &attempt.curve.results.points;
     let loads: Vec<u64> = points.iter().map(|p| p.load).collect();
@@ -85,23 +94,36 @@ fn check_points(
         "{points:?}, before {before:?}"
     );
     for measured in &attempt.measured {
+        let (load, outcome) = (measured.load, &measured.outcome);
         must!(
             "no load is measured again",
-            !whole.contains(&measured.load),
-            "{} after {whole:?}",
-            measured.load
+            !ended.written.contains(&load),
+            "{load} after {ended:?}"
         );
-        if measured.outcome.failure.is_none() && !measured.outcome.interrupted {
-            whole.push(measured.load);
+        if outcome.failure.is_none() && (!outcome.interrupted || measured.error.is_some()) {
+            match measured.error {
+                None => ended.written.push(load),
+                Some(_) => ended.unknown.push(load),
+            }
         }
     }
-    // A kill may leave the last one unlisted.
-    let was_killed = attempt.files_end.is_none();
-    let is_listed = |load: &u64| loads.contains(load) || was_killed && whole.last() == Some(load);
+    // A kill, or a disk that fails, may leave the last one unlisted.
+    let may_lack_last = attempt.files_end.is_none() || attempt.error.is_some();
+    let is_listed =
+        |load: &u64| loads.contains(load) || may_lack_last && ended.written.last() == Some(load);
+    let was_measured = |load: &u64| ended.written.contains(load) || ended.unknown.contains(load);
     must!(
         "points are those that were measured to their end",
-        whole.iter().all(is_listed) && loads.iter().all(|load| whole.contains(load)),
-        "{loads:?}, measured: {whole:?}"
+        ended.written.iter().all(is_listed) && loads.iter().all(was_measured),
+        "{loads:?}, measured: {ended:?}"
+    );
+    let is_sound = curve.of_attempt(number).has_sound_disk();
+    let errors = attempt.measured.iter().filter_map(|m| m.error.as_ref());
+    let errors: Vec<&String> = errors.chain(&attempt.error).collect();
+    must!(
+        "results are lost only to their disk",
+        errors.is_empty() || !is_sound,
+        "{errors:?}"
     );
     Ok(())
 }
@@ -118,7 +140,8 @@ fn check_files(curve: &CurveScenario, plan: &Plan, attempt: &Attempt) -> Result<
         "{end:?}"
     );
     let own = own(curve, plan, &attempt.tree);
-    let stays = attempt.curve.state.can_resume() && !curve.temporary;
+    let can_resume = attempt.error.is_some() || attempt.curve.state.can_resume();
+    let stays = can_resume && !curve.temporary;
     must!(
         "a curve removes its files in the end",
         stays || end.are_busy || own.iter().all(|path| is_unmarked(path)),
@@ -178,6 +201,7 @@ fn check_measured(
         })],
         files: None,
         results: None,
+        disk_errors: 0,
         applied: vec![None; scenario.disturbances.len()],
     };
     check_figures(&scenario, &run, &measured.outcome, &measured.intervals)

@@ -1,22 +1,24 @@
 //! Attempts at a curve, of processes that share nothing but its results and its files.
 
 use super::CurveScenario;
-use crate::execution::{LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, with};
+use crate::execution::{
+    IntervalObserver, LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, with,
+};
 use crate::files::{WORK_DIR, foreign};
-use crate::results::{assembled, copy, draft, target};
-use plimsoll_engine::{EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks};
+use crate::results::{RunResults, copy, outcome_of, target};
+use plimsoll_engine::{Outcome, Settings, Stop, run_ranks};
 use plimsoll_measure::Interval;
-use plimsoll_plan::{Failure, Plan};
+use plimsoll_plan::Plan;
 use plimsoll_points::StopRules;
 use plimsoll_ranks::{Ranks, SimulatedNetwork};
 use plimsoll_results::{
     ClockKind, CurveLoads, CurvePoint, CurveResults, CurveSettings, CurveState, CurveWriter,
-    Document, Environment, LoadCurve, Program, Run, RunWriter, Verdict,
+    Document, Environment, LoadCurve, Program, ResultsError, Run, Verdict,
 };
 use plimsoll_runtime::{Simulation, SimulationEnd, SimulationHandle};
 use plimsoll_target::simulated::{CallKind, SimulatedFiles};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -38,6 +40,8 @@ pub struct MeasuredPoint {
     pub intervals: Vec<Interval>,
     /// When it ended, in nanoseconds of the simulation.
     pub at: u64,
+    /// Why its results could not be written; they may be there even so.
+    pub error: Option<String>,
 }
 
 /// How an attempt ended the use of the files.
@@ -58,6 +62,8 @@ pub struct Attempt {
     pub curve: LoadCurve,
     /// How the use of the files ended; `None` if rank 0 was killed before.
     pub files_end: Option<CurveFilesEnd>,
+    /// Why the curve could not be written.
+    pub error: Option<String>,
     /// Files and directories when all its processes had ended, by path.
     pub tree: BTreeMap<String, Vec<u8>>,
 }
@@ -195,7 +201,7 @@ impl Attempts {
     }
 
     fn attempt(&self, number: usize) {
-        let scenario = &self.curve.scenario;
+        let scenario = self.curve.of_attempt(number);
         let (delay, jitter) = scenario.delay_us;
         let network = SimulatedNetwork::new(
             self.handle.clone(),
@@ -218,6 +224,8 @@ impl Attempts {
             let name = format!("rank-{rank}-of-attempt-{number}");
             let process = self.handle.spawn_process(&name, move || curve_rank.run());
             network.set_process(rank, process);
+            self.handle
+                .set_disk(process, scenario.results.unwrap_or_default());
             processes.push(process);
         }
         let group = RankProcesses {
@@ -227,7 +235,7 @@ impl Attempts {
             processes,
             stops,
         };
-        for disturbance in self.curve.attempts.get(number).into_iter().flatten() {
+        for disturbance in &scenario.disturbances {
             let (group, disturbance) = (group.clone(), *disturbance);
             self.handle
                 .spawn_process("environment", move || group.disturb(disturbance, &|_| ()));
@@ -241,12 +249,11 @@ impl Attempts {
 struct CurveFiles(Shared<CurveResultsState>);
 
 struct CurveResultsState {
-    writer: CurveWriter,
-    /// The run that is being measured.
-    run: Option<RunWriter>,
+    /// That of the next attempt until rank 0 takes it.
+    writer: Option<CurveWriter>,
     measured: Vec<MeasuredPoint>,
     files_end: Option<CurveFilesEnd>,
-    /// After the writers, which remove their own.
+    error: Option<String>,
     root: TempDir,
 }
 
@@ -256,86 +263,40 @@ impl CurveFiles {
         let started = plimsoll_runtime::simulated_epoch();
         let writer = CurveWriter::create(root.path(), document(curve, plan), started);
         Self(Arc::new(Mutex::new(CurveResultsState {
-            writer: writer.expect("the temporary directory is writable"),
-            run: None,
+            writer: Some(writer.expect("the temporary directory is writable")),
             measured: vec![],
             files_end: None,
+            error: None,
             root,
         })))
-    }
-
-    fn with_writer<R>(&self, change: impl FnOnce(&mut CurveWriter) -> R) -> R {
-        with(&self.0, |state| change(&mut state.writer))
-    }
-
-    fn set_state(&self, state: CurveState) {
-        self.with_writer(|writer| writer.change(|curve| curve.state = state))
-            .expect("the temporary directory is writable");
-    }
-
-    /// The next load, after those that an earlier attempt measured without listing them.
-    fn next_load(&self) -> Option<u64> {
-        self.with_writer(|writer| {
-            while let Some(load) = writer.document().missing().first().copied() {
-                let Some(point) = writer.unlisted_point(load) else {
-                    return Some(load);
-                };
-                writer.add(point).expect("the directory is writable");
-            }
-            None
-        })
-    }
-
-    fn begin_run(&self, load: u64, plan: &Plan, ranks: u32) {
-        let started = plimsoll_runtime::system_time();
-        with(&self.0, |state| {
-            let run = state.writer.point(load, plan, started, ClockKind::Real);
-            let mut run = run.expect("the temporary directory is writable");
-            run.draft(&draft(plan, ranks)).expect("as above");
-            state.run = Some(run);
-        });
-    }
-
-    fn interval(&self, interval: &Interval) {
-        with(&self.0, |state| {
-            let run = state.run.as_mut().expect("intervals end before");
-            run.interval(interval).expect("the directory is writable");
-        });
-    }
-
-    /// Publishes the run of a load.
-    fn publish(&self, measured: MeasuredPoint) -> CurvePoint {
-        with(&self.0, |state| {
-            let run = assembled(&measured.plan, &measured.outcome);
-            let writer = state.run.take().expect("a run is over once");
-            let dir = writer.finish(&run).expect("the directory is writable");
-            let point = CurvePoint::of(&run, measured.load, &dir.name());
-            state.measured.push(measured);
-            point
-        })
     }
 
     /// Has the next processes resume the curve: killed ones held locks, but not on copies.
     fn resume(&self) -> Result<(), String> {
         with(&self.0, |state| {
             let root = tempfile::tempdir().expect("there is a temporary directory");
-            if let Some(run) = &mut state.run {
-                run.flush().expect("the directory is writable");
-            }
             let path = root.path().join("resumed");
-            copy(state.writer.dir().path(), &path);
+            copy(&only_entry(state.root.path()), &path);
             let resumed = CurveWriter::resume(&path).map_err(|e| e.to_string())?;
-            (state.run, state.writer, state.root) = (None, resumed, root);
+            (state.writer, state.root) = (Some(resumed), root);
             Ok(())
         })
     }
 
-    /// What became of an attempt that is over.
+    fn with_writer<R>(&self, look: impl FnOnce(&CurveWriter) -> R) -> R {
+        with(&self.0, |state| {
+            look(state.writer.as_ref().expect("the curve was resumed"))
+        })
+    }
+
+    /// What became of an attempt that is over, after [`Self::resume`].
     fn attempt(&self, tree: BTreeMap<String, Vec<u8>>) -> Attempt {
+        let curve = self.with_writer(|writer| writer.document().clone());
         with(&self.0, |state| Attempt {
             measured: std::mem::take(&mut state.measured),
-            curve: state.writer.document().clone(),
+            curve,
             files_end: state.files_end.take(),
+            error: state.error.take(),
             tree,
         })
     }
@@ -352,6 +313,13 @@ impl CurveFiles {
     }
 }
 
+/// The path of the one entry that a directory has.
+fn only_entry(dir: &Path) -> PathBuf {
+    let mut entries = std::fs::read_dir(dir).expect("the directory is there");
+    let entry = entries.next().expect("the curve is there");
+    entry.expect("the directory can be read").path()
+}
+
 /// The program of a rank.
 struct CurveRank {
     curve: CurveScenario,
@@ -362,23 +330,6 @@ struct CurveRank {
     network: SimulatedNetwork,
     results: CurveFiles,
     handle: SimulationHandle,
-}
-
-/// Receives the intervals of a run, and writes them at rank 0.
-struct PointObserver<'a> {
-    intervals: Vec<Interval>,
-    results: Option<&'a CurveFiles>,
-}
-
-impl Observer for PointObserver<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        if let Event::Interval(interval) = event
-            && let Some(results) = self.results
-        {
-            self.intervals.push(interval.clone());
-            results.interval(interval);
-        }
-    }
 }
 
 impl CurveRank {
@@ -409,10 +360,7 @@ impl CurveRank {
             if load == 0 {
                 break;
             }
-            let observer = &mut PointObserver {
-                intervals: vec![],
-                results: None,
-            };
+            let observer = &mut IntervalObserver::new(None, &self.stop);
             let plan = self.plan_at(load);
             if run_ranks(
                 &plan,
@@ -431,11 +379,13 @@ impl CurveRank {
     /// Measures the missing loads, and ends the use of the files as `plimsoll curve` does: they stay for a curve that can
     /// be resumed unless their directory is temporary, and while others may work on them.
     fn lead(&self, ranks: &dyn Ranks) {
-        self.results.set_state(CurveState::Unfinished);
+        let writer = with(&self.results.0, |results| results.writer.take());
+        let mut writer = writer.expect("each attempt has one");
         let mut are_busy = false;
-        let state = self.measure(ranks, &mut are_busy);
-        self.results.set_state(state);
-        let stays = state.can_resume() && !self.curve.temporary;
+        let measured = self.measure(ranks, &mut writer, &mut are_busy);
+        // One that could not be written can be resumed.
+        let can_resume = measured.is_err() || writer.document().state.can_resume();
+        let stays = can_resume && !self.curve.temporary;
         let left = match are_busy {
             true => vec![],
             false => {
@@ -448,65 +398,89 @@ impl CurveRank {
             }
         };
         with(&self.results.0, |results| {
+            results.error = measured.err().map(|e| e.to_string());
             results.files_end = Some(CurveFilesEnd { are_busy, left });
         });
         // A rank that is gone has ended already.
         let _ = ranks.broadcast(0u64.to_le_bytes().to_vec());
     }
 
-    fn measure(&self, ranks: &dyn Ranks, are_busy: &mut bool) -> CurveState {
-        loop {
-            let Some(load) = self.results.next_load() else {
-                return CurveState::Complete;
-            };
+    fn measure(
+        &self,
+        ranks: &dyn Ranks,
+        writer: &mut CurveWriter,
+        are_busy: &mut bool,
+    ) -> Result<(), ResultsError> {
+        writer.change(|curve| curve.state = CurveState::Unfinished)?;
+        let state = self.measure_points(ranks, writer, are_busy)?;
+        writer.change(|curve| curve.state = state)
+    }
+
+    fn measure_points(
+        &self,
+        ranks: &dyn Ranks,
+        writer: &mut CurveWriter,
+        are_busy: &mut bool,
+    ) -> Result<CurveState, ResultsError> {
+        while let Some(load) = writer.document().missing().first().copied() {
+            // An earlier attempt may have measured it without listing it.
+            if let Some(point) = writer.unlisted_point(load) {
+                writer.add(point)?;
+                continue;
+            }
             if self.stop.is_requested() {
-                return CurveState::Interrupted;
+                return Ok(CurveState::Interrupted);
             }
             if ranks.broadcast(load.to_le_bytes().to_vec()).is_err() {
-                return CurveState::Failed;
+                return Ok(CurveState::Failed);
             }
-            let plan = self.plan_at(load);
-            self.results.begin_run(load, &plan, ranks.size());
-            let mut observer = PointObserver {
-                intervals: vec![],
-                results: Some(&self.results),
+            let Some(point) = self.measure_load(load, ranks, writer, are_busy) else {
+                return Ok(CurveState::Failed);
             };
-            let ran = run_ranks(
-                &plan,
-                &settings(&self.curve, self.target.clone()),
-                &self.stop,
-                &mut observer,
-                ranks,
-            );
-            let outcome = match ran {
-                Ok(outcome) => outcome,
-                Err(EngineError::Refused(error) | EngineError::Failed(error)) => Outcome {
-                    failure: Some(Failure::of("run", error)),
-                    ..Outcome::default()
-                },
-                Err(EngineError::Interrupted) => Outcome {
-                    interrupted: true,
-                    ..Outcome::default()
-                },
-            };
-            *are_busy = !outcome.cleanup.unremoved.is_empty();
-            let point = self.results.publish(MeasuredPoint {
-                load,
-                plan,
-                outcome: Box::new(outcome),
-                intervals: observer.intervals,
-                at: self.handle.now(),
-            });
             plimsoll_runtime::sleep(TIME_UNTIL_LISTED);
             match point.verdict {
-                Verdict::Valid | Verdict::Invalid => self
-                    .results
-                    .with_writer(|writer| writer.add(point))
-                    .expect("the temporary directory is writable"),
-                Verdict::Interrupted => return CurveState::Interrupted,
-                Verdict::Failed => return CurveState::Failed,
+                Verdict::Valid | Verdict::Invalid => writer.add(point)?,
+                Verdict::Interrupted => return Ok(CurveState::Interrupted),
+                Verdict::Failed => return Ok(CurveState::Failed),
             }
         }
+        Ok(CurveState::Complete)
+    }
+
+    /// Measures a load; `None` if the run was refused, or its results are lost.
+    fn measure_load(
+        &self,
+        load: u64,
+        ranks: &dyn Ranks,
+        writer: &CurveWriter,
+        are_busy: &mut bool,
+    ) -> Option<CurvePoint> {
+        let plan = self.plan_at(load);
+        let started = plimsoll_runtime::system_time();
+        let make = || writer.point(load, &plan, started, ClockKind::Real);
+        let begun = RunResults::begin(&plan, ranks.size(), &self.handle, Shared::default(), make);
+        let Ok(results) = begun else {
+            ranks.fail("the results cannot be created");
+            return None;
+        };
+        let mut observer = IntervalObserver::new(Some(results), &self.stop);
+        let settings = settings(&self.curve, self.target.clone());
+        let ran = run_ranks(&plan, &settings, &self.stop, &mut observer, ranks);
+        let outcome = outcome_of(&ran)?;
+        *are_busy = !outcome.cleanup.unremoved.is_empty();
+        let results = observer.results.expect("this rank writes them");
+        let published = results.publish(&ran);
+        let measured = MeasuredPoint {
+            load,
+            plan,
+            outcome: Box::new(outcome),
+            intervals: observer.intervals,
+            at: self.handle.now(),
+            error: published.as_ref().err().cloned(),
+        };
+        with(&self.results.0, |results| results.measured.push(measured));
+        let (dir, run) = published.ok().flatten()?;
+        Some(CurvePoint::of(&run, load, &dir.name()))
     }
 }
 

@@ -8,10 +8,11 @@ pub use check::check_curve;
 pub use execution::{Attempt, CurveExecution, CurveFilesEnd, MeasuredPoint, run_curve};
 
 use crate::files::FilesSpec;
-use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
+use crate::scenario::{Disturbance, DisturbanceKind, Scenario, draw_disk};
 use crate::shrink::smallest;
 use crate::workload::{Load, MixSpec, WorkloadSpec};
 use plimsoll_plan::{OnError, Plan};
+use plimsoll_runtime::SimulatedDisk;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -25,7 +26,16 @@ pub struct CurveScenario {
     /// Whether the directory of the files is one that is made for this curve, and removed whenever it ends.
     pub temporary: bool,
     /// What happens in each attempt but the last.
-    pub attempts: Vec<Vec<Disturbance>>,
+    pub attempts: Vec<AttemptScenario>,
+}
+
+/// What happens in an attempt at a curve.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AttemptScenario {
+    /// To its processes.
+    pub disturbances: Vec<Disturbance>,
+    /// The disk of the results.
+    pub disk: SimulatedDisk,
 }
 
 /// Time in microseconds that a load takes besides its window: its files are created, and ranks agree.
@@ -73,7 +83,7 @@ impl CurveScenario {
                 files: Some(FilesSpec::calm(rng.random_range(20..1000))),
                 stall_ms: None,
                 interval_ms: [50, 100, 300][rng.random_range(0..3)],
-                writes_results: true,
+                results: None,
                 disturbances: vec![],
             },
             loads,
@@ -83,8 +93,19 @@ impl CurveScenario {
         for _ in 0..rng.random_range(0..4) {
             let disturbances = 0..rng.random_range(1..3);
             let drawn = disturbances.map(|_| curve.draw_disturbance(&mut rng));
-            let drawn = drawn.collect();
-            curve.attempts.push(drawn);
+            let disturbances = drawn.collect();
+            let disk = SimulatedDisk::default();
+            curve.attempts.push(AttemptScenario { disturbances, disk });
+        }
+        // In one half of the curves.
+        if rng.random_bool(0.5) {
+            for attempt in &mut curve.attempts {
+                attempt.disk = draw_disk(&mut rng);
+                // So that the disk is all that is wrong.
+                if rng.random_bool(0.5) {
+                    attempt.disturbances.clear();
+                }
+            }
         }
         curve
     }
@@ -120,13 +141,22 @@ impl CurveScenario {
         plan
     }
 
+    /// The scenario of the processes of an attempt.
+    pub(crate) fn of_attempt(&self, number: usize) -> Scenario {
+        let attempt = self.attempts.get(number).cloned().unwrap_or_default();
+        Scenario {
+            results: Some(attempt.disk),
+            disturbances: attempt.disturbances,
+            ..self.scenario.clone()
+        }
+    }
+
     /// The scenario of the run at a load in an attempt.
     pub(crate) fn at(&self, load: u64, attempt: usize) -> Scenario {
-        let mut scenario = self.scenario.clone();
+        let mut scenario = self.of_attempt(attempt);
         if let Load::Mix(mix) = &mut scenario.workload.load {
             mix.load = load;
         }
-        scenario.disturbances = self.attempts.get(attempt).cloned().unwrap_or_default();
         scenario
     }
 
@@ -150,9 +180,10 @@ impl CurveScenario {
             add(&|c| {
                 c.attempts.remove(attempt);
             });
-            for number in 0..self.attempts[attempt].len() {
+            add(&|c| c.attempts[attempt].disk = SimulatedDisk::default());
+            for number in 0..self.attempts[attempt].disturbances.len() {
                 add(&|c| {
-                    c.attempts[attempt].remove(number);
+                    c.attempts[attempt].disturbances.remove(number);
                 });
             }
         }

@@ -2,8 +2,8 @@
 
 use crate::mix;
 use plimsoll_vopr::{
-    Attempt, CurveExecution, CurveScenario, Disturbance, DisturbanceKind, FilesSpec, Load, MixSpec,
-    check_curve, run_curve,
+    Attempt, AttemptScenario, CurveExecution, CurveScenario, Disturbance, DisturbanceKind,
+    FilesSpec, Load, MixSpec, check_curve, run_curve,
 };
 
 /// Two ranks measure three loads. Rank 0 is killed while it measures the second one, and rank 1 while the curve that is
@@ -21,7 +21,10 @@ fn killed_curve() -> CurveScenario {
     scenario.ranks = 2;
     let kill = |rank, at_us| {
         let kind = DisturbanceKind::Kill { rank };
-        vec![Disturbance { at_us, kind }]
+        AttemptScenario {
+            disturbances: vec![Disturbance { at_us, kind }],
+            ..AttemptScenario::default()
+        }
     };
     CurveScenario {
         scenario,

@@ -1,6 +1,7 @@
 //! Seeds, and scenarios that once failed.
 
 mod curves;
+mod results;
 mod workers;
 
 use plimsoll_md::PatternName;
@@ -79,7 +80,7 @@ fn calm() -> Scenario {
         files: None,
         stall_ms: None,
         interval_ms: 100,
-        writes_results: false,
+        results: None,
         disturbances: vec![],
     }
 }
@@ -397,55 +398,6 @@ fn a_second_run_of_a_pattern_says_how_to_remove_what_a_kill_has_left() {
         refused.contains("`plimsoll clean /simulated/out`"),
         "{refused}"
     );
-}
-
-/// Results of a run that ends, and of one that is killed in the middle of its window.
-#[test]
-fn results_are_whole_whatever_happens() {
-    for is_killed in [false, true] {
-        let mut scenario = Scenario {
-            writes_results: true,
-            ..calm()
-        };
-        if is_killed {
-            // The figures of several ranks are put together when all have ended.
-            scenario.ranks = 1;
-            kill_in_the_middle(&mut scenario);
-        }
-        let execution = run(&scenario);
-        check(&scenario, &execution).unwrap();
-        let end = execution.results.as_ref().unwrap();
-        assert_eq!(end.written.is_none(), is_killed);
-        let (read, rows) = end.read.as_ref().unwrap();
-        let intervals = rows.iter().map(|row| row.interval);
-        let last = intervals.max().unwrap();
-        let expected = if is_killed { 2..7 } else { 9..10 };
-        assert!(expected.contains(&last), "{last}");
-        assert!(read.summary.ops > 500, "{:?}", read.summary);
-
-        let broken = |change: &dyn Fn(&mut plimsoll_vopr::ResultsEnd)| {
-            let mut wrong = execution.clone();
-            change(wrong.results.as_mut().unwrap());
-            check(&scenario, &wrong).unwrap_err().rule
-        };
-        assert_eq!(
-            broken(&|end| drop(end.intervals.pop())),
-            "results have every interval"
-        );
-        assert_eq!(
-            broken(&|end| end.read = Err("damaged".into())),
-            "results can be read"
-        );
-        let changed = broken(&|end| {
-            let (run, _) = end.read.as_mut().unwrap();
-            run.operations[0].ops += 1;
-        });
-        let of_other = match is_killed {
-            true => "what a killed run has measured is in its results",
-            false => "results are those that were written",
-        };
-        assert_eq!(changed, of_other);
-    }
 }
 
 /// The target completes less than half of the operations.

@@ -1,0 +1,201 @@
+//! Results of runs that end, are killed, or lose their disk.
+
+use crate::{calm, kill_in_the_middle};
+use plimsoll_runtime::{DiskFault, SimulatedDisk};
+use plimsoll_vopr::{Execution, Found, ReadRun, ResultsEnd, Scenario, check, run};
+use std::time::Duration;
+
+/// A calm run that writes results to this disk.
+fn on_disk(disk: SimulatedDisk) -> Scenario {
+    Scenario {
+        results: Some(disk),
+        ..calm()
+    }
+}
+
+/// The same of one rank: the figures of several are put together when all have ended.
+fn of_one_rank(disk: SimulatedDisk) -> Scenario {
+    Scenario {
+        ranks: 1,
+        ..on_disk(disk)
+    }
+}
+
+fn with_fault(fault: DiskFault) -> Scenario {
+    of_one_rank(SimulatedDisk {
+        fault: Some(fault),
+        ..SimulatedDisk::default()
+    })
+}
+
+/// The same, killed in the middle of its window.
+fn killed(disk: SimulatedDisk) -> Scenario {
+    let mut scenario = of_one_rank(disk);
+    kill_in_the_middle(&mut scenario);
+    scenario
+}
+
+fn read(end: &mut ResultsEnd) -> &mut ReadRun {
+    match &mut end.found {
+        Found::Published(run) | Found::Hidden(Some(run)) => run,
+        found => panic!("{found:?}"),
+    }
+}
+
+fn end(execution: &Execution) -> &ResultsEnd {
+    execution.results.as_ref().unwrap()
+}
+
+/// The rule that an execution breaks after this change of its results.
+fn broken(scenario: &Scenario, from: &Execution, change: impl Fn(&mut ResultsEnd)) -> &'static str {
+    let mut wrong = from.clone();
+    change(wrong.results.as_mut().unwrap());
+    check(scenario, &wrong).unwrap_err().rule
+}
+
+#[test]
+fn results_are_whole_whatever_happens() {
+    let fast = SimulatedDisk::default();
+    for (is_killed, scenario) in [(false, on_disk(fast)), (true, killed(fast))] {
+        let execution = run(&scenario);
+        check(&scenario, &execution).unwrap();
+        let mut end = end(&execution).clone();
+        assert_eq!(end.log.written.is_none(), is_killed);
+        assert_eq!(matches!(end.found, Found::Hidden(_)), is_killed);
+        let (found, rows) = read(&mut end).as_ref().unwrap();
+        let intervals = rows.iter().map(|row| row.interval);
+        let last = intervals.max().unwrap();
+        let expected = if is_killed { 2..7 } else { 9..10 };
+        assert!(expected.contains(&last), "{last}");
+        assert!(found.summary.ops > 500, "{:?}", found.summary);
+
+        let broken = |change: &dyn Fn(&mut ResultsEnd)| broken(&scenario, &execution, change);
+        let lacks_interval = match is_killed {
+            true => "results of a killed run have the first of its intervals",
+            false => "results have every interval",
+        };
+        assert_eq!(
+            broken(&|end| drop(end.log.passed.remove(1))),
+            lacks_interval
+        );
+        assert_eq!(
+            broken(&|end| *read(end) = Err("damaged".into())),
+            "results can be read"
+        );
+        let changed = broken(&|end| read(end).as_mut().unwrap().0.operations[0].ops += 1);
+        let of_other = match is_killed {
+            true => "what a killed run has measured is in its results",
+            false => "results are those that were written",
+        };
+        assert_eq!(changed, of_other);
+        assert_eq!(
+            broken(&|end| end.found = Found::Nothing),
+            "results are there unless their disk fails"
+        );
+        assert_eq!(
+            broken(&|end| end.found = Found::Several(vec![])),
+            "a run has one directory"
+        );
+    }
+}
+
+/// Each interval takes two calls of 40 ms to write, and one of 100 ms to measure.
+#[test]
+fn a_killed_run_keeps_what_its_slow_disk_has() {
+    let mut scenario = killed(SimulatedDisk {
+        latency: Duration::from_millis(40),
+        fault: None,
+    });
+    // That of the draft, before the run begins.
+    scenario.disturbances[0].at_us += 22 * 40_000;
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let lost = broken(&scenario, &execution, |end| {
+        let (_, rows) = read(end).as_mut().unwrap();
+        assert!(rows.iter().any(|row| row.interval == 1), "{rows:?}");
+        rows.retain(|row| row.interval == 0);
+    });
+    assert_eq!(lost, "a killed run keeps the intervals that were written");
+}
+
+#[test]
+fn a_disk_that_takes_a_second_does_not_hold_up_a_run() {
+    let scenario = on_disk(SimulatedDisk {
+        latency: Duration::from_secs(1),
+        fault: None,
+    });
+    let (slow, fast) = (run(&scenario), run(&on_disk(SimulatedDisk::default())));
+    check(&scenario, &slow).unwrap();
+    let ops = |execution: &Execution| -> Vec<u64> {
+        let intervals = &execution.ranks[0].as_ref().unwrap().intervals;
+        let of_interval = |i: &plimsoll_measure::Interval| i.rows.iter().map(|r| r.ops).sum();
+        intervals.iter().map(of_interval).collect()
+    };
+    let (slow_ops, fast_ops) = (ops(&slow), ops(&fast));
+    assert_eq!(slow_ops.len(), fast_ops.len());
+    for (slow, fast) in slow_ops.iter().zip(&fast_ops) {
+        assert!(
+            slow.abs_diff(*fast) <= fast / 10,
+            "{slow_ops:?} {fast_ops:?}"
+        );
+    }
+    // 10 intervals of two calls, and what comes before and after them.
+    let took = slow.ranks[0].as_ref().unwrap().at - fast.ranks[0].as_ref().unwrap().at;
+    assert!((40..70).contains(&(took / 1_000_000_000)), "{took} ns");
+}
+
+#[test]
+fn a_full_disk_ends_a_run_and_leaves_nothing() {
+    // The first call, one of the draft, one of the intervals.
+    for call in [0, 15, 30] {
+        for fault in [DiskFault::FullFrom, DiskFault::BrokenFrom] {
+            let scenario = with_fault(fault(call));
+            let execution = run(&scenario);
+            check(&scenario, &execution).unwrap();
+            let end = end(&execution);
+            assert!(matches!(end.found, Found::Nothing), "{:?}", end.found);
+            let (at, error) = end.log.error.as_ref().unwrap();
+            let has_begun = call == 30;
+            assert_eq!(end.log.has_draft, has_begun, "{call}");
+            let outcome = &execution.ranks[0].as_ref().unwrap().outcome;
+            match outcome {
+                Ok(outcome) => assert!(outcome.interrupted && has_begun, "{call}"),
+                Err(e) => {
+                    let text = e.to_string();
+                    assert!(text.contains(error) && !has_begun, "{call}: {text}");
+                }
+            }
+            assert!(execution.disk_errors > 0 && *at < 2_000_000_000);
+            assert_eq!(
+                broken(&scenario, &execution, |end| end.log.error = None),
+                "results are lost only to their disk, and no error of it is overlooked"
+            );
+            assert_eq!(
+                broken(&scenario, &execution, |end| end.found = Found::Hidden(None)),
+                "what cannot be published is removed"
+            );
+        }
+    }
+}
+
+/// Whichever call fails, what is there is whole, or nothing is there.
+#[test]
+fn a_disk_may_fail_at_any_call() {
+    let (mut published, mut lost) = (0, 0);
+    for call in 0.. {
+        let scenario = with_fault(DiskFault::BrokenAt(call));
+        let execution = run(&scenario);
+        check(&scenario, &execution).unwrap();
+        if execution.disk_errors == 0 {
+            assert!(matches!(end(&execution).found, Found::Published(_)));
+            break;
+        }
+        match &end(&execution).found {
+            Found::Published(_) => published += 1,
+            _ => lost += 1,
+        }
+    }
+    // It is not known whether the disk has the name.
+    assert_eq!(published, 1);
+    assert!(lost > 40, "{lost}");
+}
