@@ -7,23 +7,33 @@ use std::time::Duration;
 /// Maximum number of processes started on this machine.
 pub const MAX_PROCESSES: u32 = 1024;
 
+/// Initialises MPI and joins the processes that a launcher started; the text is what an error says of that. Called once.
+///
+/// # Errors
+/// MPI sees another number of processes than the launcher has started, so it is not the launcher's library; or it
+/// cannot be used by a program with threads.
+pub type JoinMpi = fn(&LaunchInfo, &str) -> Result<Box<dyn Ranks>, ConnectError>;
+
 /// Joins the ranks this process belongs to. Must be called once, early, by the thread that makes all
 /// calls, and before anything reads the standard input.
 ///
 /// The first of these applies: a process with an [assignment](crate::accept_assignment), or that another
-/// one started for its `processes`, joins that one; processes that an MPI launcher started are joined by MPI; with `processes` of 2 and more,
-/// copies of this program are started with the same arguments; otherwise there is one rank.
+/// one started for its `processes`, joins that one; processes that an MPI launcher started are joined by `join_mpi`; with
+/// `processes` of 2 and more, copies of this program are started with the same arguments; otherwise there is one rank.
 ///
 /// # Errors
 /// `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started
-/// several processes that MPI cannot join; the system cannot start processes.
-pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
+/// several processes that MPI cannot join, or there is no MPI; the system cannot start processes.
+pub fn connect(
+    processes: Option<u32>,
+    join_mpi: Option<JoinMpi>,
+) -> Result<Box<dyn Ranks>, ConnectError> {
     if let Some(joined) = member::join().or_else(local::join) {
         return joined;
     }
     let launch = launcher::find(|name| std::env::var(name).ok());
     if let Some(launch) = launch.filter(|l| l.size != Some(1)) {
-        return join_launched(&launch, processes).map_err(|error| {
+        return join_launched(&launch, processes, join_mpi).map_err(|error| {
             if launch.rank.is_none_or(|rank| rank == 0) {
                 return error;
             }
@@ -101,19 +111,11 @@ pub fn is_output_forwarded() -> bool {
     launcher::forwards_output(|name| std::env::var(name).ok())
 }
 
-/// Name and version of the MPI library this program is built with, such as `Open MPI v4.1.4`; `None`
-/// if it is built without MPI.
-pub fn mpi_library() -> Option<String> {
-    #[cfg(feature = "mpi")]
-    return Some(crate::mpi::library());
-    #[cfg(not(feature = "mpi"))]
-    None
-}
-
 /// Joins the processes that a launcher started.
 fn join_launched(
     launch: &LaunchInfo,
     processes: Option<u32>,
+    join_mpi: Option<JoinMpi>,
 ) -> Result<Box<dyn Ranks>, ConnectError> {
     let started = match launch.size {
         Some(size) => format!("{} started {size} processes", launch.name),
@@ -129,15 +131,10 @@ fn join_launched(
             "{started} that cannot reach each other; start them with srun --mpi=pmix or --mpi=pmi2"
         )));
     }
-    join_mpi(launch, &started)
-}
-
-#[cfg(feature = "mpi")]
-use crate::mpi::join as join_mpi;
-
-#[cfg(not(feature = "mpi"))]
-fn join_mpi(_launch: &LaunchInfo, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
-    Err(ConnectError::usage(format!(
-        "{started}, but this plimsoll was built without MPI; build with --features mpi"
-    )))
+    match join_mpi {
+        Some(join) => join(launch, &started),
+        None => Err(ConnectError::usage(format!(
+            "{started}, but this plimsoll was built without MPI; build with --features mpi"
+        ))),
+    }
 }

@@ -12,7 +12,8 @@ pub struct ConnectError {
 
 impl ConnectError {
     /// An error of the user: the program was called in a way that cannot work.
-    pub(crate) fn usage(message: String) -> Self {
+    #[must_use]
+    pub fn usage(message: String) -> Self {
         Self {
             usage: true,
             ..Self::failed(message)
@@ -20,7 +21,8 @@ impl ConnectError {
     }
 
     /// A failure of the system.
-    pub(crate) fn failed(message: String) -> Self {
+    #[must_use]
+    pub fn failed(message: String) -> Self {
         Self {
             message,
             usage: false,

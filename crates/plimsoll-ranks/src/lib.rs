@@ -6,10 +6,10 @@
 //! - [`Solo`]: one process;
 //! - local processes: the program starts copies of itself, joined to it by Unix sockets;
 //! - hosts ([`connect_hosts`]): processes that the program starts on other machines by `ssh`;
-//! - MPI (feature `mpi`): the processes that `mpiexec` or `srun` started.
+//! - MPI: the processes that `mpiexec` or `srun` started, joined by `plimsoll-mpi` ([`JoinMpi`]).
 //!
-//! Local processes, hosts and MPI differ in how a frame gets to a neighbour (`Link`); everything above is
-//! the same code (`TreeGroup`): collectives along a tree, failures that flood it, an orderly end.
+//! Local processes, hosts and MPI differ in how a frame gets to a neighbour ([`Link`](link::Link)); everything above is
+//! the same code ([`TreeGroup`]): collectives along a tree, failures that flood it, an orderly end.
 
 mod connect;
 mod connect_error;
@@ -20,11 +20,9 @@ pub mod host_list;
 mod hosts;
 mod keepalive;
 mod launcher;
-mod link;
+pub mod link;
 mod local;
 mod member;
-#[cfg(feature = "mpi")]
-mod mpi;
 mod panic_message;
 mod simulated;
 mod socket;
@@ -33,15 +31,18 @@ mod ssh;
 mod tree;
 
 pub use connect::{
-    MAX_PROCESSES, check_processes, connect, is_assigned_rank, is_launched, is_output_forwarded,
-    is_reporting_rank, mpi_library, wait_for_rank_0_report,
+    JoinMpi, MAX_PROCESSES, check_processes, connect, is_assigned_rank, is_launched,
+    is_output_forwarded, is_reporting_rank, wait_for_rank_0_report,
 };
 pub use connect_error::ConnectError;
+pub use group::TreeGroup;
 pub use hosts::{Host, HostGroup, ProgramCopy, connect_hosts};
+pub use launcher::LaunchInfo;
 pub use member::{RANK_COMMAND, accept_assignment};
 pub use simulated::SimulatedNetwork;
 pub use solo::Solo;
 pub use ssh::{COPY_ID_DIGITS, check_command as check_ssh};
+pub use tree::TreePosition;
 
 use std::fmt;
 use std::time::{Duration, Instant};

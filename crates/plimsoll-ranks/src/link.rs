@@ -16,7 +16,7 @@ pub enum Incoming {
 
 /// Frames to and from neighbours: in order, none lost, none duplicated, none invented.
 ///
-/// Neighbours are numbered as in [`TreePosition::neighbours`](crate::tree::TreePosition::neighbours).
+/// Neighbours are numbered as in [`TreePosition::neighbours`](crate::TreePosition::neighbours).
 pub trait Link {
     /// Whether [`Incoming::Gone`] or [`Incoming::Lost`] is received from a neighbour whose process
     /// has ended.
@@ -61,7 +61,7 @@ pub enum PollRate {
 
 impl PollRate {
     /// Maximum sleep of a link that polls.
-    #[cfg_attr(not(feature = "mpi"), expect(dead_code))]
+    #[must_use]
     pub fn max_sleep(self) -> Duration {
         match self {
             Self::Fast => Duration::from_micros(200),

@@ -6,8 +6,8 @@ use crate::execution::{Execution, Shared, with};
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use plimsoll_engine::{EngineError, Outcome};
-use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::Interval;
+use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_results::{
     ClockKind, IntervalRow, MeasuredRun, ResultsError, Run, RunDir, RunWriter, Target, Verdict,

@@ -29,14 +29,14 @@ impl Communicator {
                 let group = args.hosts.group(processes, !args.coordinator_only)?;
                 plimsoll_ranks::connect_hosts(&group)
             }
-            false => plimsoll_ranks::connect(args.processes),
+            false => plimsoll_ranks::connect(args.processes, plimsoll_mpi::JOIN),
         };
         Self::of(connected)
     }
 
     /// Joins the ranks that a launcher started; alone if there is none.
     pub fn join_launched() -> Result<Self, CommandError> {
-        Self::of(plimsoll_ranks::connect(None))
+        Self::of(plimsoll_ranks::connect(None, plimsoll_mpi::JOIN))
     }
 
     fn of(connected: Result<Box<dyn Ranks>, ConnectError>) -> Result<Self, CommandError> {

@@ -65,6 +65,14 @@ impl CommandError {
         }
     }
 
+    /// The error, followed by these warnings.
+    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        for text in warnings {
+            self.message.push_str(&format!("warning: {text}\n"));
+        }
+        self
+    }
+
     /// The error as the reason why a series of runs ended.
     pub fn reason(&self) -> Reason {
         let text = self.message.trim().trim_start_matches("error: ");

@@ -224,12 +224,9 @@ impl LoadTestConfig {
     }
 
     /// Removes the files after a refusal, which then says too what could not be removed.
-    pub fn clean_up_after_refusal(&self, mut refusal: CommandError, stop: &Stop) -> CommandError {
+    pub fn clean_up_after_refusal(&self, refusal: CommandError, stop: &Stop) -> CommandError {
         // Another run may be using the directory.
-        for text in self.end_claim(false, stop).unwrap_or_default() {
-            refusal.message.push_str(&format!("warning: {text}\n"));
-        }
-        refusal
+        refusal.with_warnings(self.end_claim(false, stop).unwrap_or_default())
     }
 
     /// Ends the use of the files: they are removed, or stay for others to use. Returns what could not be
@@ -488,6 +485,18 @@ impl<'a> LoadRunner<'a> {
             Err(text) if used => vec![text],
             Err(_) => vec![],
         }
+    }
+
+    /// The error of a load test of this `command` whose results in `dir` could not be written: it can be resumed from
+    /// what they have, so that its files stay unless their directory is temporary.
+    pub fn end_without_results(&self, e: ResultsError, command: &str, dir: &Path) -> CommandError {
+        let mut error = CommandError::failed(e).with_warnings(self.clean(true, self.used));
+        let hint = format!(
+            "resume with plimsoll {command} --resume {}\n",
+            dir.display()
+        );
+        error.message.push_str(&hint);
+        error
     }
 
     /// Ends the measuring at all ranks; rank 0 calls this after the last load.

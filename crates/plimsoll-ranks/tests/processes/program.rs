@@ -12,7 +12,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         panic!("PROCESSES SCENARIO [NUMBER...]");
     };
     let numbers: Vec<u32> = numbers.iter().map(|n| n.parse().unwrap()).collect();
-    let ranks = match connect(processes.parse().ok()) {
+    let ranks = match connect(processes.parse().ok(), crate::JOIN_MPI) {
         Ok(ranks) => ranks,
         Err(error) => {
             if !error.is_reported_elsewhere() {

@@ -57,10 +57,11 @@ fn run_as_root(
             let error = runner.config.clean_up_after_refusal(error, runner.stop);
             return refused(writer, error);
         }
-        Err(CurveAbort::Refused(error)) => fail(&mut writer, error.reason())
-            .map_err(CommandError::failed)
-            .and_then(|()| clean(runner, &mut writer, false)),
-        Err(CurveAbort::Lost(e)) => return Err(CommandError::failed(e)),
+        Err(CurveAbort::Refused(error)) => match fail(&mut writer, error.reason()) {
+            Ok(()) => clean(runner, &mut writer, false),
+            Err(e) => return Err(lost(runner, &writer, e)),
+        },
+        Err(CurveAbort::Lost(e)) => return Err(lost(runner, &writer, e)),
     };
     let (curve, dir) = (writer.document(), Some(writer.dir().path()));
     super::print_report(
@@ -70,6 +71,11 @@ fn run_as_root(
     )?;
     let exit = exit_of(curve);
     cleaned.map(|is_clean| runner.output.exit(exit, is_clean))
+}
+
+/// The error of a curve that could not be written.
+fn lost(runner: &LoadRunner<'_>, writer: &CurveWriter, e: ResultsError) -> CommandError {
+    runner.end_without_results(e, "curve", writer.dir().path())
 }
 
 /// The line of a point that an earlier process measured.

@@ -60,7 +60,7 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Ex
             return Err(runner.config.clean_up_after_refusal(error, runner.stop));
         }
         Err(SearchAbort::Refused(error)) => Some(error.reason()),
-        Err(SearchAbort::Lost(e)) => return Err(CommandError::failed(e)),
+        Err(SearchAbort::Lost(e)) => return Err(lost(runner, &writer, e)),
     };
     let change = |s: &mut LoadSearch| {
         let mut line = s.selection.search.load_line(&s.trials());
@@ -69,7 +69,9 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Ex
         }
         (s.selection.load_line, s.selection.failure) = (line, failure);
     };
-    writer.change(change).map_err(CommandError::failed)?;
+    if let Err(e) = writer.change(change) {
+        return Err(lost(runner, &writer, e));
+    }
     let failed = runner.clean(writer.document().can_resume(), runner.used);
     let is_clean = failed.is_empty();
     if !is_clean {
@@ -84,6 +86,11 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Ex
         |layout| plimsoll_report::find::render(search, dir, layout),
     )?;
     Ok(runner.output.exit(exit_of(search), is_clean))
+}
+
+/// The error of a search that could not be written.
+fn lost(runner: &LoadRunner<'_>, writer: &FindWriter, e: ResultsError) -> CommandError {
+    runner.end_without_results(e, "find", writer.dir().path())
 }
 
 /// Measures one load after the other, as the search selects them.

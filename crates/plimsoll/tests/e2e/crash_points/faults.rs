@@ -1,6 +1,7 @@
 //! Disks that are full, or fail, at each write.
 
 use super::*;
+use crate::common::load_tests;
 use plimsoll_crash_points::Fault;
 
 /// Runs with each fault of a kind until there are no more, on results and files of the run; checks
@@ -76,4 +77,51 @@ fn a_broken_disk_ends_a_run_at_every_write_of_its_results() {
     ]
     .concat();
     check_faults(&args, Fault::BrokenAt, "nput/output error");
+}
+
+/// Measures loads on temporary files with results on a disk that is full from some change on, for every fourth change:
+/// no files are left, and what is there of the results is resumed on a disk with room.
+#[track_caller]
+fn check_loads_on_full_disk(command: &str, more: &[&str]) {
+    let times = ["--time=200ms", "--warmup=0s"];
+    for n in (0..).step_by(4) {
+        let bench = Bench::on_tmpfs();
+        std::fs::create_dir(bench.path("results")).unwrap();
+        let measuring = load_tests::command(&bench, command, &[&times[..], more].concat());
+        let recorder = Recorder::of(&bench.path("results")).unwrap();
+        let ended = recorder.record_with(measuring, Fault::FullFrom(n)).unwrap();
+        let place = format!("change {n}: {}{}", ended.stdout, ended.stderr);
+        let left = bench.left_but(&["results", "users.toml"]);
+        assert!(left.is_empty(), "{left:?} after {place}");
+        if ended.failed.is_empty() {
+            assert!(n > 20, "{place}");
+            return;
+        }
+        assert!(ended.stderr.contains("No space left on device"), "{place}");
+        let Some(results) = bench.results().into_iter().next() else {
+            // The place of the results can be chosen before there is anything.
+            assert!(matches!(ended.status.code(), Some(1 | 2)), "{place}");
+            continue;
+        };
+        assert_eq!(ended.status.code(), Some(1), "{place}");
+        let results = results.path().to_str().unwrap();
+        let hint = format!("resume with plimsoll {command} --resume {results}");
+        assert!(ended.stderr.contains(&hint), "{place}");
+        let resumed = Ended::of(bench.plimsoll([command, "--resume", results]));
+        // Where the machine is busy, a load may not be sustained.
+        assert!(matches!(resumed.code, Some(0 | 3)), "{}", resumed.stderr);
+        let left = bench.left_but(&["results", "users.toml"]);
+        assert!(left.is_empty(), "{left:?} after it was resumed: {place}");
+    }
+}
+
+#[test]
+fn a_curve_on_a_full_disk_leaves_no_files_and_goes_on() {
+    check_loads_on_full_disk("curve", &["--load=1,2"]);
+}
+
+#[test]
+fn a_search_on_a_full_disk_leaves_no_files_and_goes_on() {
+    let search = ["--max-load=2", "--start-load=2", "--confirm-runs=1"];
+    check_loads_on_full_disk("find", &search);
 }

@@ -16,7 +16,7 @@ pub enum Library {
 impl Library {
     /// The library this program is built with.
     pub fn built_with() -> Self {
-        let name = plimsoll_ranks::mpi_library().unwrap();
+        let name = plimsoll_mpi::library();
         if name.starts_with("Open MPI") {
             Self::OpenMpi
         } else {

@@ -3,17 +3,16 @@
 //! Only point-to-point messages are used, never MPI's collectives: a rank can neither leave one when
 //! another rank fails nor wait in one without burning a core.
 
-use crate::frame::MAX_SHORT_FRAME;
-use crate::group::TreeGroup;
-use crate::launcher::LaunchInfo;
-use crate::link::{Incoming, Link, PollRate};
-use crate::tree::TreePosition;
-use crate::{ConnectError, FAILURE_DRAIN_TIMEOUT, Ranks};
 use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
 use mpi::request::{Request, StaticScope};
 use mpi::topology::{Communicator, SimpleCommunicator};
+use plimsoll_ranks::frame::MAX_SHORT_FRAME;
+use plimsoll_ranks::link::{Incoming, Link, PollRate};
+use plimsoll_ranks::{
+    ConnectError, FAILURE_DRAIN_TIMEOUT, LaunchInfo, Ranks, TreeGroup, TreePosition,
+};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Processes of `mpiexec`, of the library this test is built with.
 
+use crate::AS_RANK;
 use crate::mpiexec::Library;
 use crate::run::{Ended, start};
-use crate::{AS_RANK, trial};
 use libtest_mimic::Trial;
 
 /// The tests.
@@ -30,6 +30,14 @@ pub fn trials() -> Vec<Trial> {
         trial("mpi::refusals", refusals),
     ]);
     trials
+}
+
+/// A test that fails by panicking.
+fn trial(name: impl Into<String>, test: impl FnOnce() + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        test();
+        Ok(())
+    })
 }
 
 fn start_with(library: Library, size: u32, processes: &str, scenario: &str) -> Ended {
