@@ -18,7 +18,7 @@ pub fn read_toml<T: DeserializeOwned>(
 }
 
 /// All errors of a text. The reader ends at the first error, so it is called again without the unknown
-/// key or the value of a wrong type.
+/// key or the value of a wrong type. What it then finds wrong with a value that had one of these follows from that.
 fn problems<T: DeserializeOwned>(
     first: toml::de::Error,
     text: &str,
@@ -28,12 +28,18 @@ fn problems<T: DeserializeOwned>(
     let Ok(mut table) = DeTable::parse(text) else {
         return problems;
     };
-    let mut error = first;
-    while problems.len() < MAX_ERRORS && error.span().is_some_and(|at| take(table.get_mut(), &at)) {
+    let (mut error, mut taken) = (first, Vec::<Range<usize>>::new());
+    while problems.len() < MAX_ERRORS
+        && let Some(at) = error.span().filter(|at| take(table.get_mut(), at))
+    {
         match T::deserialize(Deserializer::from(table.clone())) {
             // A missing key may be the one that was removed.
             Err(e) if !e.message().starts_with("missing field") => {
-                problems.push(problem(&e, text, plain));
+                taken.push(at);
+                let holds = |whole: Range<usize>| taken.iter().any(|t| encloses(&whole, t));
+                if !e.span().is_some_and(holds) {
+                    problems.push(problem(&e, text, plain));
+                }
                 error = e;
             }
             _ => break,
@@ -41,6 +47,10 @@ fn problems<T: DeserializeOwned>(
     }
     problems.sort_by_key(|p| (p.whole_text, p.span.start));
     problems
+}
+
+fn encloses(whole: &Range<usize>, part: &Range<usize>) -> bool {
+    whole.start <= part.start && part.end <= whole.end
 }
 
 /// Removes the key or value at `key` from a table, or from one in it; `false` if there is none.

@@ -433,9 +433,20 @@ fn values_of_another_type_are_described() {
             "size = 1\nshared = 1",
             "21:10 expected true or false, found integer `1`",
         ),
+        // That the table has no size then follows from it.
+        (
+            "size = \"4k\"",
+            "size = [{ size = true, percent = 100 }]",
+            "20:18 expected a size such as 4096 or \"64k\", found boolean `true`",
+        ),
     ] {
         assert_eq!(errors_of(from, to, |_| ()), [message], "{to}");
     }
+    // What else is wrong beside it does not.
+    let two = "size = [{ size = true, percent = 100 }]\nshared = 1";
+    let all = errors_of("size = \"4k\"", two, |_| ());
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert!(all[1].starts_with("21:10 "), "{all:?}");
 }
 
 #[test]
