@@ -149,6 +149,7 @@ impl SimulationHandle {
                 alive: true,
                 stopped: false,
                 clock_ahead: 0,
+                drift_ppm: 0,
                 disk: SimulatedDisk::default(),
                 disk_calls: 0,
                 disk_errors: 0,
@@ -185,6 +186,11 @@ impl SimulationHandle {
     /// Sets by how many seconds the time of day of a process is ahead of that of the others.
     pub fn set_clock_ahead(&self, process: ProcessId, seconds: i64) {
         self.0.lock().processes[process.0].clock_ahead = seconds;
+    }
+
+    /// Sets by how many millionths the clocks of a process run fast, before it begins. None does without.
+    pub fn set_clock_drift(&self, process: ProcessId, ppm: i64) {
+        self.0.lock().processes[process.0].drift_ppm = ppm;
     }
 
     /// Sets the disk of a process, which is without faults and takes no time before.
@@ -241,7 +247,14 @@ pub(crate) fn epoch() -> SystemTime {
 
 impl ThreadRef {
     pub(crate) fn clock(&self) -> SimulatedClock {
-        SimulatedClock(self.shared.clock.clone())
+        let drift_ppm = {
+            let scheduler = self.shared.lock();
+            scheduler.processes[scheduler.threads[self.thread].process].drift_ppm
+        };
+        SimulatedClock {
+            now: self.shared.clock.clone(),
+            drift_ppm,
+        }
     }
 
     pub(crate) fn instant(&self) -> Instant {
@@ -345,6 +358,8 @@ impl ThreadRef {
 
     /// Lets other threads run until this one may continue.
     fn block(&self, state: ThreadState, at_most: Option<Duration>) {
+        let clock = self.clock();
+        let at_most = at_most.map(|time| clock.lasts(time));
         let mut scheduler = self.shared.lock();
         scheduler.block(self.thread, state, at_most);
         if scheduler.hand_over(Some(self.thread)) {

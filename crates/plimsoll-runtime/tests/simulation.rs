@@ -2,7 +2,7 @@
 
 use plimsoll_runtime::{
     DiskCall, DiskFault, Monitor, SimulatedDisk, Simulation, SimulationEnd, disk_call, now, park,
-    run_on_threads, sleep, spawn,
+    run_on_threads, simulated_clock, sleep, spawn,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -229,4 +229,33 @@ fn a_disk_fails_at_the_calls_that_were_chosen() {
 fn the_disk_of_the_system_is_not_simulated() {
     disk_call(DiskCall::Write).unwrap();
     disk_call(DiskCall::Sync).unwrap();
+}
+
+#[test]
+fn clocks_drift_apart_and_waits_follow_them() {
+    let (simulation, notes) = (Simulation::new(6), Notes::default());
+    let handle = simulation.handle();
+    for ppm in [-500, 0, 500i64] {
+        let (notes, truth) = (notes.clone(), handle.clone());
+        let process = handle.spawn_process("p", move || {
+            let clock = simulated_clock().unwrap();
+            let (begun, read) = (now(), clock.read());
+            sleep(Duration::from_secs(1000));
+            // By its own clocks it is what it always is.
+            let slept = now() - begun;
+            let passed = Duration::from_nanos(clock.read() - read);
+            for time in [slept, passed] {
+                assert!(
+                    time >= Duration::from_secs(1000) && time < Duration::from_secs(1000) + ms(1)
+                );
+            }
+            let took_ms = (truth.now() as f64 / 1e6).round();
+            note(&notes, format!("{ppm}: {took_ms}"));
+        });
+        handle.set_clock_drift(process, ppm);
+    }
+    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    // 1000 s take 0.5 s less by a clock that runs fast.
+    let expected = ["500: 999500", "0: 1000000", "-500: 1000500"];
+    assert_eq!(*notes.lock().unwrap(), expected);
 }

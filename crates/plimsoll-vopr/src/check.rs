@@ -3,7 +3,7 @@
 use crate::execution::Execution;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
-use crate::workload::{FILE_BYTES, Load, Step};
+use crate::workload::{FILE_BYTES, Load, MixSpec, Step};
 use crate::{ends, files, pattern, results, sessions};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
@@ -359,7 +359,7 @@ fn check_rate(
             (counted - expected).abs() <= spread + 2.0 * processes,
             "{counted} operations, {expected:.0} expected"
         );
-        return Ok(());
+        return check_shares(mix, execution, &window.totals, counted);
     }
     // Where the target is too slow, the processes fall behind their schedule: by the operations that are missing at the
     // end of the window, and on the average of it by half of that. Some may be missing by chance.
@@ -376,6 +376,37 @@ fn check_rate(
         mean >= minimum,
         "a start delay of {mean:.0} ns, at least {minimum:.0} ns: {counted} of {expected:.0} in {length} ns"
     );
+    Ok(())
+}
+
+/// The operations of a mix are drawn with their shares, those that create and remove too.
+fn check_shares(
+    mix: &MixSpec,
+    execution: &Execution,
+    window: &WindowTotals,
+    counted: f64,
+) -> Result<(), Violation> {
+    let rows = execution.plan.operations.iter().zip(&window.rows);
+    for (operation, row) in rows.filter(|(operation, _)| operation.kind.counts()) {
+        let name = operation.name.rsplit('/').next().unwrap_or_default();
+        let Some(share) = mix.share(name) else {
+            must!(
+                "operations are those of the mix",
+                false,
+                "{}",
+                operation.name
+            );
+            return Ok(());
+        };
+        let (expected, spread) = (counted * share, (counted * share * (1.0 - share)).sqrt());
+        must!(
+            "operations of mixes have their shares",
+            (row.ops as f64 - expected).abs() <= 6.0 * spread + 1.0,
+            "{}: {} of {counted} operations, {expected:.1} expected",
+            operation.name,
+            row.ops
+        );
+    }
     Ok(())
 }
 

@@ -145,6 +145,7 @@ pub fn run(scenario: &Scenario) -> Execution {
         };
         let process = handle.spawn_process(&format!("rank-{rank}"), move || rank_main.run());
         handle.set_disk(process, scenario.results.unwrap_or_default());
+        handle.set_clock_drift(process, scenario.drift_of(rank));
         network.set_process(rank, process);
         processes.push(process);
     }
@@ -309,6 +310,9 @@ impl Execution {
                 windows.collect::<Vec<_>>()
             });
             text.push_str(&format!("\n{} {windows:?} {:?}", end.at, end.intervals));
+        }
+        if let Some(results) = &self.results {
+            text.push_str(&results.digest());
         }
         if let Some(files) = &self.files {
             let trees = (&files.after_run, &files.after_clean);

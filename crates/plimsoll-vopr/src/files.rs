@@ -351,7 +351,7 @@ fn check_counted_errors(
     /// Time from the end of a call to that of its operation.
     const SLACK_NS: u64 = 1_000_000;
 
-    if scenario.is_pattern() || scenario.has_clock_jumps() {
+    if scenario.is_pattern() || scenario.has_other_clocks() {
         return Ok(());
     }
     let window = |rank: &Option<RankEnd>| {
@@ -474,7 +474,7 @@ fn check_calls(
     end: &FilesEnd,
 ) -> Result<(), Violation> {
     let is_simple = matches!(scenario.workload.load, Load::Threads(_)) && !spec.verifies;
-    if scenario.ranks > 1 || !is_simple || scenario.has_clock_jumps() {
+    if scenario.ranks > 1 || !is_simple || scenario.has_other_clocks() {
         return Ok(());
     }
     let Some(window) = outcome.windows.last() else {

@@ -241,6 +241,20 @@ pub struct ResultsEnd {
     pub found: Found,
 }
 
+impl ResultsEnd {
+    /// What follows from the seed, as text: paths, and errors that have them, are left out.
+    pub(crate) fn digest(&self) -> String {
+        let found = match &self.found {
+            Found::Nothing => "nothing".to_owned(),
+            Found::Several(paths) => format!("{} directories", paths.len()),
+            Found::Published(run) => format!("published {:?}", run.as_ref().ok()),
+            Found::Hidden(run) => format!("hidden {:?}", run.as_ref().map(|r| r.as_ref().ok())),
+        };
+        let failed_at = self.log.error.as_ref().map(|(at, _)| at);
+        format!("{} {failed_at:?} {found}", self.log.has_draft)
+    }
+}
+
 /// What there is when all processes have ended.
 #[derive(Debug, Clone)]
 pub enum Found {

@@ -83,16 +83,19 @@ impl DrawnKind {
     ];
 }
 
-/// Calls to the disk before a run begins, and those of most runs in all, about.
-const DISK_CALLS: [u64; 2] = [22, 80];
+/// The most by which a clock drifts that a machine keeps at the time: what Linux may slew it by (adjtimex(2)).
+pub(crate) const MAX_DRIFT_PPM: i64 = 500;
 
-/// Draws the disk that results are written to. Most are fast; one in three fails.
+/// Calls to the disk before a run begins, and those of most runs in all, about.
+const DISK_CALLS: [u64; 2] = [22, 50];
+
+/// Draws the disk that results are written to. Most are fast; one half fails.
 pub(crate) fn draw_disk(rng: &mut Xoshiro256PlusPlus) -> SimulatedDisk {
     let latency_us = match rng.random_bool(0.3) {
         true => [100, 5_000, 60_000][rng.random_range(0..3)],
         false => 0,
     };
-    let fault = rng.random_bool(0.35).then(|| {
+    let fault = rng.random_bool(0.5).then(|| {
         let call = match rng.random_bool(0.3) {
             true => rng.random_range(0..DISK_CALLS[0]),
             false => rng.random_range(DISK_CALLS[0]..DISK_CALLS[1]),
@@ -135,6 +138,8 @@ pub struct Scenario {
     pub interval_ms: u64,
     /// The disk that results are written to; without it none are written.
     pub results: Option<SimulatedDisk>,
+    /// Millionths by which the clocks of ranks of even numbers run fast, and those of the others slow.
+    pub drift_ppm: i64,
     /// What happens, in any order.
     pub disturbances: Vec<Disturbance>,
 }
@@ -174,6 +179,7 @@ impl Scenario {
             interval_ms: [50, 100, 300, 1000][rng.random_range(0..4)],
             workload,
             results: None,
+            drift_ppm: 0,
             disturbances: vec![],
         };
         if let Load::Threads(threads) = &mut scenario.workload.load {
@@ -223,6 +229,9 @@ impl Scenario {
         }
         if writes_results {
             scenario.results = Some(draw_disk(&mut rng));
+        }
+        if rng.random_bool(0.2) {
+            scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
         }
         scenario
     }
@@ -314,9 +323,18 @@ impl Scenario {
         self.has_only(|kind| matches!(kind, Interrupt { .. } | ClockJump { .. }))
     }
 
-    /// Whether the time of day of a machine is set, by which the windows of an outcome have their begin.
-    pub(crate) fn has_clock_jumps(&self) -> bool {
-        !self.has_only(|kind| !matches!(kind, DisturbanceKind::ClockJump { .. }))
+    /// Whether ranks have other times of day, by which the windows of an outcome have their begin.
+    pub(crate) fn has_other_clocks(&self) -> bool {
+        self.drift_ppm != 0
+            || !self.has_only(|kind| !matches!(kind, DisturbanceKind::ClockJump { .. }))
+    }
+
+    /// Millionths by which the clocks of a rank run fast.
+    pub(crate) fn drift_of(&self, rank: u32) -> i64 {
+        match rank % 2 {
+            0 => self.drift_ppm,
+            _ => -self.drift_ppm,
+        }
     }
 
     /// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out

@@ -239,7 +239,7 @@ fn check_pauses(
     let is_silent = faults.outage_ns.is_some() || faults.silent_from_ns.is_some();
     let waits_longer = threads.has(Step::Replace) || is_silent;
     // Windows are known by the time of day.
-    let has_own_end = threads.ops.is_some() || scenario.has_clock_jumps();
+    let has_own_end = threads.ops.is_some() || scenario.has_other_clocks();
     if waits_longer || has_own_end {
         return Ok(());
     }

@@ -103,6 +103,7 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
     if from.results.is_some() {
         add(&|s| s.results = Some(SimulatedDisk::default()));
     }
+    add(&|s| s.drift_ppm = 0);
     add(&|s| s.lanes = 1);
     add(&|s| s.workload.warmup_ms = 0);
     add(&|s| s.workload.time_ms = (s.workload.time_ms / 2).max(100));

@@ -63,14 +63,14 @@ impl MixSpec {
             true => "poisson",
             false => "constant",
         };
-        let (mix, files) = match self.turns_over {
-            true => (
-                "read_file = 20\nstat = 20\nwrite_file = 20\nunlink = 15\ncreate = 8\nunlink2 = 8\n\
-                 mkdir = 5\nrmdir = 4\n",
-                "turnover = 10\nturnover_size = \"4k\"\nempty = 10\nspare_directories = 6\n",
-            ),
-            false => ("read_file = 30\nstat = 50\naccess = 20\n", ""),
+        let files = match self.turns_over {
+            true => "turnover = 10\nturnover_size = \"4k\"\nempty = 10\nspare_directories = 6\n",
+            false => "",
         };
+        let mut mix = String::new();
+        for (operation, percent) in self.percents() {
+            let _ = writeln!(mix, "{operation} = {percent}");
+        }
         let kib = FILES_PER_PROCESS * FILE_KIB * processes;
         format!(
             "title = \"drawn\"\n\
@@ -83,6 +83,30 @@ impl MixSpec {
              [component.files]\ncount = {FILES_PER_PROCESS}\nsize = \"{FILE_KIB}k\"\n\
              directories = 2\n{files}"
         )
+    }
+
+    /// The operations and their shares in percent.
+    fn percents(&self) -> &'static [(&'static str, u32)] {
+        match self.turns_over {
+            true => &[
+                ("read_file", 20),
+                ("stat", 20),
+                ("write_file", 20),
+                ("unlink", 15),
+                ("create", 8),
+                ("unlink2", 8),
+                ("mkdir", 5),
+                ("rmdir", 4),
+            ],
+            false => &[("read_file", 30), ("stat", 50), ("access", 20)],
+        }
+    }
+
+    /// The share of the operation of this name.
+    pub(crate) fn share(&self, operation: &str) -> Option<f64> {
+        let mut percents = self.percents().iter();
+        let found = percents.find(|(name, _)| *name == operation);
+        found.map(|(_, percent)| f64::from(*percent) / 100.0)
     }
 
     fn plan(&self, overrides: Overrides) -> Plan {

@@ -58,6 +58,8 @@ pub(super) struct ProcessEntry {
     pub(super) alive: bool,
     pub(super) stopped: bool,
     pub(super) clock_ahead: i64,
+    /// Millionths by which its clocks run fast.
+    pub(super) drift_ppm: i64,
     pub(super) disk: SimulatedDisk,
     /// Calls to it so far, and those that failed.
     pub(super) disk_calls: u64,

@@ -226,6 +226,8 @@ impl Attempts {
             network.set_process(rank, process);
             self.handle
                 .set_disk(process, scenario.results.unwrap_or_default());
+            self.handle
+                .set_clock_drift(process, scenario.drift_of(rank));
             processes.push(process);
         }
         let group = RankProcesses {

@@ -8,7 +8,7 @@ pub use check::check_curve;
 pub use execution::{Attempt, CurveExecution, CurveFilesEnd, MeasuredPoint, run_curve};
 
 use crate::files::FilesSpec;
-use crate::scenario::{Disturbance, DisturbanceKind, Scenario, draw_disk};
+use crate::scenario::{Disturbance, DisturbanceKind, MAX_DRIFT_PPM, Scenario, draw_disk};
 use crate::shrink::smallest;
 use crate::workload::{Load, MixSpec, WorkloadSpec};
 use plimsoll_plan::{OnError, Plan};
@@ -84,6 +84,7 @@ impl CurveScenario {
                 stall_ms: None,
                 interval_ms: [50, 100, 300][rng.random_range(0..3)],
                 results: None,
+                drift_ppm: 0,
                 disturbances: vec![],
             },
             loads,
@@ -96,6 +97,9 @@ impl CurveScenario {
             let disturbances = drawn.collect();
             let disk = SimulatedDisk::default();
             curve.attempts.push(AttemptScenario { disturbances, disk });
+        }
+        if rng.random_bool(0.2) {
+            curve.scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
         }
         // In one half of the curves.
         if rng.random_bool(0.5) {
@@ -197,6 +201,7 @@ impl CurveScenario {
             });
         }
         add(&|c| c.temporary = false);
+        add(&|c| c.scenario.drift_ppm = 0);
         add(&|c| c.scenario.lanes = 1);
         add(&|c| c.scenario.workload.warmup_ms = 0);
         add(&|c| c.scenario.delay_us = (1, 0));

@@ -81,6 +81,7 @@ fn calm() -> Scenario {
         stall_ms: None,
         interval_ms: 100,
         results: None,
+        drift_ppm: 0,
         disturbances: vec![],
     }
 }
@@ -137,6 +138,43 @@ fn a_calm_mix_keeps_its_rate() {
     row.paced -= 1;
     let rule = check(&scenario, &broken).unwrap_err().rule;
     assert_eq!(rule, "operations of mixes have an intended start");
+}
+
+/// 300 operations, half of which have one name and a fifth another, which are exchanged.
+#[test]
+fn a_mix_has_the_shares_of_its_operations() {
+    let scenario = mix(true);
+    let mut execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let row_of = |name: &str| {
+        let mut names = execution.plan.operations.iter().map(|o| o.name.as_str());
+        names.position(|n| n.ends_with(name)).unwrap()
+    };
+    let (stat, access) = (row_of("stat"), row_of("access"));
+    let end = execution.ranks[0].as_mut().unwrap();
+    let window = &mut end.outcome.as_mut().unwrap().windows[0].totals;
+    let intervals = end.intervals.iter_mut().map(|i| &mut i.rows);
+    for rows in intervals.chain([&mut window.rows]) {
+        rows.swap(stat, access);
+    }
+    let rule = check(&scenario, &execution).unwrap_err().rule;
+    assert_eq!(rule, "operations of mixes have their shares");
+}
+
+/// The clock of rank 0 runs fast by half a millisecond in the window, and that of rank 1 slow: each measures a second
+/// of its own.
+#[test]
+fn ranks_may_have_clocks_that_drift_apart() {
+    let mut scenario = calm();
+    scenario.drift_ppm = 500;
+    let execution = run(&scenario);
+    check(&scenario, &execution).unwrap();
+    let ends = execution.ranks.iter().map(|end| end.as_ref().unwrap());
+    for end in ends {
+        let window = &end.outcome.as_ref().unwrap().windows[0].totals;
+        let length_us = (window.end - window.start) / 1000;
+        assert!((1_000_000..1_000_100).contains(&length_us), "{length_us}");
+    }
 }
 
 /// The rules are broken by figures that are wrong.
