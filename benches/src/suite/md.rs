@@ -38,7 +38,7 @@ fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
     let all = std::iter::once("md").chain(arguments.iter().copied());
     let parsed = CommandLine::try_parse_from(all).map_err(|e| wrong(e.to_string()))?;
     let options = Options::new(&parsed.arguments).map_err(wrong)?;
-    let joined = plimsoll_ranks::connect(Some(ranks)).map_err(|e| wrong(e.to_string()))?;
+    let joined = plimsoll_ranks::connect(Some(ranks), None).map_err(|e| wrong(e.to_string()))?;
     let plan = plimsoll_md::lower(&options, ranks, None).map_err(wrong)?;
     let settings = Settings {
         target: options.target.clone(),

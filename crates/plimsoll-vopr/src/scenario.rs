@@ -229,6 +229,13 @@ impl Scenario {
         }
         if writes_results {
             scenario.results = Some(draw_disk(&mut rng));
+            // Of one rank nothing but its results and its files is left, and those of several have no intervals before
+            // all have ended.
+            if scenario.ranks == 1 && rng.random_bool(0.4) {
+                let at_us = rng.random_range(0..scenario.planned_us() * 5 / 4);
+                let kind = DisturbanceKind::Kill { rank: 0 };
+                scenario.disturbances.push(Disturbance { at_us, kind });
+            }
         }
         if rng.random_bool(0.2) {
             scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
