@@ -215,7 +215,7 @@ impl Scenario {
         if let Some(files) = &mut scenario.files {
             files.runs_again = rng.random_bool(0.4);
         }
-        let writes_results = rng.random_bool(0.25);
+        let writes_results = rng.random_bool(0.35);
         let is_pattern = scenario.is_pattern();
         if let Some(files) = &mut scenario.files {
             // Patterns make their directory themselves.
@@ -229,12 +229,8 @@ impl Scenario {
         }
         if writes_results {
             scenario.results = Some(draw_disk(&mut rng));
-            // Of one rank nothing but its results and its files is left, and those of several have no intervals before
-            // all have ended.
-            if scenario.ranks == 1 && rng.random_bool(0.4) {
-                let at_us = rng.random_range(0..scenario.planned_us() * 5 / 4);
-                let kind = DisturbanceKind::Kill { rank: 0 };
-                scenario.disturbances.push(Disturbance { at_us, kind });
+            if scenario.ranks == 1 && rng.random_bool(0.5) {
+                scenario.kill_while_intervals_are_written(&mut rng);
             }
         }
         if rng.random_bool(0.2) {
@@ -276,6 +272,16 @@ impl Scenario {
             let at_us = rng.random_range(0..end_us);
             self.disturbances.push(Disturbance { at_us, kind });
         }
+    }
+
+    /// Kills the only rank in its window. Of several there are no intervals before all have ended.
+    fn kill_while_intervals_are_written(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        let at_us = rng.random_range(self.planned_us() / 4..self.planned_us() + 1);
+        let kind = DisturbanceKind::Kill { rank: 0 };
+        self.disturbances.push(Disturbance { at_us, kind });
+        self.interval_ms = [50, 100][rng.random_range(0..2)];
+        let disk = self.results.as_mut().filter(|_| rng.random_bool(0.7));
+        disk.into_iter().for_each(|disk| disk.fault = None);
     }
 
     fn disturbance(&self, kind: DrawnKind, rng: &mut Xoshiro256PlusPlus) -> DisturbanceKind {
