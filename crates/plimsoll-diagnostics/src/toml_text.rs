@@ -18,7 +18,8 @@ pub fn read_toml<T: DeserializeOwned>(
 }
 
 /// All errors of a text. The reader ends at the first error, so it is called again without the unknown
-/// key or the value of a wrong type. What it then finds wrong with a value that had one of these follows from that.
+/// key or the value of a wrong type. What it then finds wrong with a table that had one of these follows from that: an
+/// unknown key may be one that is misspelt.
 fn problems<T: DeserializeOwned>(
     first: toml::de::Error,
     text: &str,

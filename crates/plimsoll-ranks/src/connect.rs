@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Maximum number of processes started on this machine.
 pub const MAX_PROCESSES: u32 = 1024;
 
-/// Initialises MPI and joins the processes that a launcher started; the text is what an error says of that. Called once.
+/// Initialises MPI and joins the processes that a launcher started; the text describes that in an error. Called once.
 ///
 /// # Errors
 /// MPI sees another number of processes than the launcher has started, so it is not the launcher's library; or it

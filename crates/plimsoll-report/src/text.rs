@@ -65,8 +65,17 @@ pub(crate) fn results_location(
     let path = path.display().to_string();
     out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
     if let Some(command) = resume {
-        out.push_str(&format!("resume with plimsoll {command} --resume {path}\n"));
+        out.push_str(&resume_hint(command, Path::new(&path)));
     }
+}
+
+/// The line with the command that resumes results.
+#[must_use]
+pub fn resume_hint(command: &str, dir: &Path) -> String {
+    format!(
+        "resume with plimsoll {command} --resume {}\n",
+        dir.display()
+    )
 }
 
 /// Appends `label` and `text`, broken at spaces to `width` columns; the lines after the first

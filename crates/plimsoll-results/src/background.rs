@@ -45,7 +45,7 @@ enum Write {
 struct Queue {
     /// The writes that are not begun.
     pending: VecDeque<Write>,
-    /// Whether one is under way.
+    /// Whether one is in progress.
     is_writing: bool,
     /// Nothing follows.
     is_closed: bool,
@@ -82,7 +82,6 @@ impl BackgroundWriter {
     /// # Errors
     /// That of a call before, after which nothing has been written; there must be none after it.
     pub(crate) fn append(&mut self, bytes: Vec<Vec<u8>>) -> Result<(), ResultsError> {
-        assert!(!self.has_ended, "nothing follows an error");
         match self.push(Write::Append(bytes)) {
             true => Ok(()),
             false => Err(self.error()),
@@ -97,7 +96,10 @@ impl BackgroundWriter {
 
     /// Adds a write; returns `false` if the thread has ended.
     fn push(&mut self, write: Write) -> bool {
-        let is_full = |q: &mut Queue| q.end.is_none() && q.pending.len() >= MAX_PENDING_WRITES;
+        let is_full = |q: &mut Queue| {
+            !q.is_closed && q.end.is_none() && q.pending.len() >= MAX_PENDING_WRITES
+        };
+        // Only this caller adds writes, so that there is room afterwards.
         drop(self.queue.wait_while(is_full));
         self.queue.update(|queue| {
             let goes_on = !queue.is_closed && queue.end.is_none();
@@ -130,7 +132,7 @@ impl BackgroundWriter {
     /// Waits until all is written, and brings it to the disk.
     ///
     /// # Errors
-    /// That of a call before, or of the disk.
+    /// That of a call before, or of the disk. There must be none after it.
     pub(crate) fn finish(mut self) -> Result<(), ResultsError> {
         for AppendedFile { file, path } in self.end()? {
             sync(&file).map_err(ResultsError::io("write", &path))?;
@@ -139,6 +141,7 @@ impl BackgroundWriter {
     }
 
     fn end(&mut self) -> Result<Vec<AppendedFile>, ResultsError> {
+        assert!(!self.has_ended, "nothing follows an error");
         self.has_ended = true;
         self.queue.update(|queue| queue.is_closed = true);
         let mut queue = self.queue.wait_while(|queue| queue.end.is_none());
@@ -199,5 +202,87 @@ impl Drop for WriteThread {
             let end = Err(ResultsError::io("write", &self.path)(error));
             self.queue.update(|queue| queue.end = Some(end));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
+
+    fn to(file: impl Into<OwnedFd>, name: &str) -> AppendedFile {
+        AppendedFile {
+            file: File::from(file.into()),
+            path: name.into(),
+        }
+    }
+
+    /// As many bytes as a pipe takes.
+    fn as_large_as_a_pipe() -> Vec<Vec<u8>> {
+        vec![vec![7; 64 << 10]]
+    }
+
+    #[test]
+    fn a_writer_waits_for_room_in_the_queue_and_then_goes_on() {
+        let (mut reader, pipe) = io::pipe().unwrap();
+        let mut writer = BackgroundWriter::start(vec![to(pipe, "log")]).unwrap();
+        // One that is in progress, and two that fill the pipe and wait.
+        let writes = MAX_PENDING_WRITES + 3;
+        let (done, is_done) = std::sync::mpsc::channel();
+        let writing = std::thread::spawn(move || {
+            for _ in 0..writes {
+                writer.append(as_large_as_a_pipe()).unwrap();
+            }
+            done.send(()).unwrap();
+            // A pipe cannot be synced.
+            writer.finish().unwrap_err().to_string()
+        });
+        let waited = is_done.recv_timeout(Duration::from_millis(300));
+        assert!(waited.is_err(), "nothing waits for the pipe");
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        assert_eq!(read.len(), writes * (64 << 10));
+        assert!(writing.join().unwrap().starts_with("cannot write log"));
+    }
+
+    #[test]
+    fn an_error_ends_whoever_waits_for_room() {
+        let (reader, pipe) = io::pipe().unwrap();
+        let mut writer = BackgroundWriter::start(vec![to(pipe, "log")]).unwrap();
+        let writing = std::thread::spawn(move || {
+            let error = (0..).find_map(|_| writer.append(as_large_as_a_pipe()).err());
+            // What follows an error and has none of its own does nothing.
+            writer.replace(Path::new("live"), String::new());
+            error.unwrap().to_string()
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        drop(reader);
+        let error = writing.join().unwrap();
+        assert!(error.contains("Broken pipe"), "{error}");
+    }
+
+    #[test]
+    fn a_panic_of_the_thread_is_an_error() {
+        let queue = Arc::new(Monitor::new(Queue::default()));
+        let worker = WriteThread {
+            queue: queue.clone(),
+            path: "log".into(),
+        };
+        let panicked = std::thread::spawn(move || {
+            let _worker = worker;
+            panic!("by this test");
+        });
+        panicked.join().unwrap_err();
+        let mut writer = BackgroundWriter {
+            queue,
+            has_ended: false,
+        };
+        let error = writer.append(vec![]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "cannot write log: the thread that writes has panicked"
+        );
     }
 }

@@ -15,6 +15,7 @@ use crate::{
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
+use plimsoll_runtime::{DiskCall, disk_call};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -251,7 +252,8 @@ impl Directory<Run> {
     /// [`ResultsError::Io`] if the file system refuses.
     pub fn commands_log(&self) -> Result<File, ResultsError> {
         let path = self.path().join(COMMANDS_FILE);
-        let opened = File::options().create(true).append(true).open(&path);
+        let call = disk_call(DiskCall::Write);
+        let opened = call.and_then(|()| File::options().create(true).append(true).open(&path));
         opened.map_err(ResultsError::io("open", &path))
     }
 

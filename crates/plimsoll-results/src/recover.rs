@@ -15,6 +15,7 @@ use crate::{
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{ClockKind, Latency, OpTotals, RankStage, WindowTotals};
 use plimsoll_plan::{Phase, Plan};
+use plimsoll_runtime::{DiskCall, disk_call};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -205,6 +206,7 @@ fn dropped(plan: &Plan) -> BTreeSet<u32> {
 fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     let file = File::options().write(true).open(path);
     let cut = file.and_then(|file| {
+        disk_call(DiskCall::Write)?;
         file.set_len(bytes as u64)?;
         sync(&file)
     });

@@ -73,7 +73,8 @@ pub(crate) fn create_dirs(dir: &Path) -> Result<(), ResultsError> {
         .take_while(is_missing)
         .map(Path::to_owned)
         .collect();
-    let created = disk_call(DiskCall::Write).and_then(|()| std::fs::create_dir_all(dir));
+    let calls = missing.iter().try_for_each(|_| disk_call(DiskCall::Write));
+    let created = calls.and_then(|()| std::fs::create_dir_all(dir));
     created.map_err(ResultsError::io("create", dir))?;
     for made in missing {
         let above = made.parent().unwrap_or(Path::new("."));
@@ -150,6 +151,7 @@ pub(crate) fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
 /// takes the name, for only an empty one is replaced by a rename; a crash may leave it.
 fn rename_onto_empty(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir(to)?;
+    disk_call(DiskCall::Write)?;
     std::fs::rename(from, to).inspect_err(|_| {
         // Ours and empty; if even this fails the rename's error says more.
         let _ = std::fs::remove_dir(to);

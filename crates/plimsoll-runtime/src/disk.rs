@@ -1,4 +1,5 @@
-//! The disk of the files that a program keeps of its own: its results, not the files that it measures.
+//! The disk of the files that a program keeps of its own: its results, not the files that it measures. A simulated one
+//! knows of changes that add or replace something and of syncs; removals always succeed.
 
 use crate::simulation;
 use std::io;
@@ -49,7 +50,7 @@ impl DiskFault {
     }
 }
 
-/// Precedes each call that changes a file of the program's own. In a simulation it takes the time of the call.
+/// Precedes each call that adds to a file of the program's own, or syncs it. In a simulation it takes the time of the call.
 ///
 /// # Errors
 /// That of the disk of the process, in a simulation.

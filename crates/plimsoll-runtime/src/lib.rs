@@ -59,7 +59,7 @@ pub fn spin(left: Duration) {
     }
 }
 
-/// The clock of a process of a simulation: nanoseconds since that began.
+/// The clock of a process of a simulation: nanoseconds since the simulation began.
 #[derive(Debug, Clone)]
 pub struct SimulatedClock {
     now: Arc<AtomicU64>,
@@ -79,6 +79,15 @@ impl SimulatedClock {
     pub fn read(&self) -> u64 {
         let now = self.now.fetch_add(READING_NS, Relaxed) + READING_NS;
         scaled(now, MILLION + i128::from(self.drift_ppm), MILLION)
+    }
+
+    /// The same clock without its drift.
+    #[must_use]
+    pub fn undrifted(self) -> Self {
+        Self {
+            drift_ppm: 0,
+            ..self
+        }
     }
 
     /// The time that passes while this clock advances by `time`.

@@ -189,7 +189,11 @@ impl SimulationHandle {
     }
 
     /// Sets by how many millionths the clocks of a process run fast, before it begins. None does without.
+    ///
+    /// # Panics
+    /// If a clock would run at less than half its speed, or more than twice.
     pub fn set_clock_drift(&self, process: ProcessId, ppm: i64) {
+        assert!((-500_000..=1_000_000).contains(&ppm), "{ppm} millionths");
         self.0.lock().processes[process.0].drift_ppm = ppm;
     }
 

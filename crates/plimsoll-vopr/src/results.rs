@@ -37,8 +37,10 @@ pub struct ResultsLog {
     pub passed: Vec<(u64, Interval)>,
     /// The error that ended the results, and when it was noticed.
     pub error: Option<(u64, String)>,
-    /// The run that was published.
-    pub written: Option<Box<Run>>,
+    /// The run that was to be published.
+    pub ended: Option<Box<Run>>,
+    /// Whether it was.
+    pub is_published: bool,
 }
 
 /// The results of a run while they are written.
@@ -165,9 +167,10 @@ impl RunResults {
             return Ok(None);
         };
         let run = assembled(&self.plan, &outcome);
+        with(&self.log, |log| log.ended = Some(Box::new(run.clone())));
         match writer.finish(&run) {
             Ok(dir) => {
-                with(&self.log, |log| log.written = Some(Box::new(run.clone())));
+                with(&self.log, |log| log.is_published = true);
                 Ok(Some((dir, run)))
             }
             Err(e) => Err(self.lose(&e)),
@@ -372,8 +375,16 @@ pub(crate) fn check(
                 check_recovered(scenario, execution, &end.log, run)?;
             }
         }
-        // If it is not known whether the disk has the name, they are there and an error.
-        Found::Published(run) => check_published(&execution.plan, &end.log, run)?,
+        Found::Published(run) => {
+            // If it is not known whether the disk has the name, they are there and an error.
+            must!(
+                "results are published by their run",
+                end.log.is_published || error.is_some() || was_killed,
+                "{:?}",
+                end.log
+            );
+            check_published(&execution.plan, &end.log, run)?;
+        }
     }
     Ok(())
 }
@@ -393,13 +404,12 @@ fn readable(run: &ReadRun) -> Result<(&Run, Figures<'_>), Violation> {
 
 fn check_published(plan: &Plan, log: &ResultsLog, run: &ReadRun) -> Result<(), Violation> {
     let (run, found) = readable(run)?;
-    if let Some(written) = &log.written {
-        must!(
-            "results are those that were written",
-            run == &**written,
-            "{run:?}, not {written:?}"
-        );
-    }
+    must!(
+        "results are those that were written",
+        log.ended.as_deref() == Some(run),
+        "{run:?}, not {:?}",
+        log.ended
+    );
     let passed = sums(plan, &log.passed);
     must!(
         "results have every interval",
@@ -417,6 +427,12 @@ fn check_recovered(
     log: &ResultsLog,
     run: &ReadRun,
 ) -> Result<(), Violation> {
+    // It may have been killed while it published them, with all that belongs to them.
+    if let Ok((whole, _)) = run
+        && log.ended.as_ref() == Some(whole)
+    {
+        return check_published(&execution.plan, log, run);
+    }
     let (run, found) = readable(run)?;
     must!(
         "results of a killed run are interrupted",

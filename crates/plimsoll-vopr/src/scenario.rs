@@ -83,7 +83,7 @@ impl DrawnKind {
     ];
 }
 
-/// The most by which a clock drifts that a machine keeps at the time: what Linux may slew it by (adjtimex(2)).
+/// The maximum drift of a clock that a machine keeps at the time: what Linux may slew it by (adjtimex(2)).
 pub(crate) const MAX_DRIFT_PPM: i64 = 500;
 
 /// Calls to the disk before a run begins, and those of most runs in all, about.

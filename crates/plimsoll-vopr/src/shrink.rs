@@ -6,6 +6,7 @@ use crate::scenario::Scenario;
 use crate::workload::{Load, ThreadsSpec};
 use plimsoll_runtime::SimulatedDisk;
 use plimsoll_target::simulated::FileFaults;
+use std::time::Duration;
 
 /// Simplifies a scenario step by step, as long as `fails` holds for the result.
 pub fn shrink(scenario: &Scenario, fails: impl FnMut(&Scenario) -> bool) -> Scenario {
@@ -100,8 +101,11 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         }
     }
     add(&|s| s.results = None);
-    if from.results.is_some() {
-        add(&|s| s.results = Some(SimulatedDisk::default()));
+    if let Some(disk) = from.results {
+        let fault = None;
+        add(&|s| s.results = Some(SimulatedDisk { fault, ..disk }));
+        let latency = Duration::ZERO;
+        add(&|s| s.results = Some(SimulatedDisk { latency, ..disk }));
     }
     add(&|s| s.drift_ppm = 0);
     add(&|s| s.lanes = 1);

@@ -85,7 +85,7 @@ impl MixSpec {
         )
     }
 
-    /// The operations and their shares in percent.
+    /// The operations and their percentages.
     fn percents(&self) -> &'static [(&'static str, u32)] {
         match self.turns_over {
             true => &[
@@ -102,8 +102,8 @@ impl MixSpec {
         }
     }
 
-    /// The share of the operation of this name.
-    pub(crate) fn share(&self, operation: &str) -> Option<f64> {
+    /// The fraction of the operation of this name.
+    pub(crate) fn fraction(&self, operation: &str) -> Option<f64> {
         let mut percents = self.percents().iter();
         let found = percents.find(|(name, _)| *name == operation);
         found.map(|(_, percent)| f64::from(*percent) / 100.0)

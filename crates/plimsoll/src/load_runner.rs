@@ -16,6 +16,7 @@ use crate::run_context::{
 use crate::{io_choice, signals, system_text, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan};
+use plimsoll_report::resume_hint;
 use plimsoll_results::{
     Collection, CollectionWriter, CommandRun, Document, Hooks, LoadPoints, LoadTest, Program,
     Reason, ResultsError, Run, RunDir, RunWriter, Target,
@@ -487,15 +488,19 @@ impl<'a> LoadRunner<'a> {
         }
     }
 
-    /// The error of a load test of this `command` whose results in `dir` could not be written: it can be resumed from
-    /// what they have, so that its files stay unless their directory is temporary.
-    pub fn end_without_results(&self, e: ResultsError, command: &str, dir: &Path) -> CommandError {
-        let mut error = CommandError::failed(e).with_warnings(self.clean(true, self.used));
-        let hint = format!(
-            "resume with plimsoll {command} --resume {}\n",
-            dir.display()
-        );
-        error.message.push_str(&hint);
+    /// The error of a load test of this `command` whose results in `dir` could not be written, after it had ended for a
+    /// `reason` if there is one: it can be resumed from what they have, so that its files stay unless their directory is
+    /// temporary.
+    pub fn end_without_results(
+        &self,
+        e: ResultsError,
+        reason: Option<&Reason>,
+        (command, dir): (&str, &Path),
+    ) -> CommandError {
+        let mut warnings: Vec<String> = reason.map(|r| r.text.clone()).into_iter().collect();
+        warnings.extend(self.clean(true, self.used));
+        let mut error = CommandError::failed(e).with_warnings(warnings);
+        error.message.push_str(&resume_hint(command, dir));
         error
     }
 

@@ -46,12 +46,11 @@ struct Shared {
 }
 
 impl Shared {
-    /// Nanoseconds since the simulation began.
+    /// Nanoseconds since the simulation began, the same for all processes.
     fn now() -> u64 {
         let clock = plimsoll_runtime::simulated_clock();
-        clock
-            .expect("simulated files are used in a simulation")
-            .read()
+        let clock = clock.expect("simulated files are used in a simulation");
+        clock.undrifted().read()
     }
 }
 

@@ -33,7 +33,7 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
     let plan = curve.plan();
     let (mut before, mut loads): (&[CurvePoint], MeasuredLoads) = (&[], MeasuredLoads::default());
     for (number, attempt) in execution.attempts.iter().enumerate() {
-        check_points(curve, (number, attempt), before, &mut loads)?;
+        check_points(curve, attempt, before, &mut loads)?;
         check_files(curve, &plan, attempt)?;
         for measured in &attempt.measured {
             check_measured(curve, number, measured)?;
@@ -76,7 +76,7 @@ struct MeasuredLoads {
 /// `ended` are the loads of earlier attempts, and then of this one as well.
 fn check_points(
     curve: &CurveScenario,
-    (number, attempt): (usize, &Attempt),
+    attempt: &Attempt,
     before: &[CurvePoint],
     ended: &mut MeasuredLoads,
 ) -> Result<(), Violation> {
@@ -100,15 +100,15 @@ fn check_points(
             !ended.written.contains(&load),
             "{load} after {ended:?}"
         );
-        if outcome.failure.is_none() && (!outcome.interrupted || measured.error.is_some()) {
-            match measured.error {
-                None => ended.written.push(load),
-                Some(_) => ended.unknown.push(load),
-            }
+        if measured.is_lost {
+            ended.unknown.push(load);
+        } else if outcome.failure.is_none() && !outcome.interrupted {
+            ended.written.push(load);
         }
     }
     // A kill, or a disk that fails, may leave the last one unlisted.
-    let may_lack_last = attempt.files_end.is_none() || attempt.error.is_some();
+    let was_killed = attempt.files_end.is_none();
+    let may_lack_last = was_killed || !attempt.errors.is_empty();
     let is_listed =
         |load: &u64| loads.contains(load) || may_lack_last && ended.written.last() == Some(load);
     let was_measured = |load: &u64| ended.written.contains(load) || ended.unknown.contains(load);
@@ -117,13 +117,21 @@ fn check_points(
         ended.written.iter().all(is_listed) && loads.iter().all(was_measured),
         "{loads:?}, measured: {ended:?}"
     );
-    let is_sound = curve.of_attempt(number).has_sound_disk();
-    let errors = attempt.measured.iter().filter_map(|m| m.error.as_ref());
-    let errors: Vec<&String> = errors.chain(&attempt.error).collect();
     must!(
-        "results are lost only to their disk",
-        errors.is_empty() || !is_sound,
-        "{errors:?}"
+        "results are lost only to their disk, and no error of it is overlooked",
+        match attempt.disk_errors {
+            0 => attempt.errors.is_empty(),
+            _ => !attempt.errors.is_empty() || was_killed,
+        },
+        "{} errors, {:?}",
+        attempt.disk_errors,
+        attempt.errors
+    );
+    must!(
+        "what cannot be published is removed",
+        attempt.unfinished.is_empty() || was_killed,
+        "{:?}",
+        attempt.unfinished
     );
     Ok(())
 }
@@ -140,7 +148,7 @@ fn check_files(curve: &CurveScenario, plan: &Plan, attempt: &Attempt) -> Result<
         "{end:?}"
     );
     let own = own(curve, plan, &attempt.tree);
-    let can_resume = attempt.error.is_some() || attempt.curve.state.can_resume();
+    let can_resume = !attempt.errors.is_empty() || attempt.curve.state.can_resume();
     let stays = can_resume && !curve.temporary;
     must!(
         "a curve removes its files in the end",

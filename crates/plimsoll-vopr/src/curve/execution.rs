@@ -15,7 +15,7 @@ use plimsoll_results::{
     ClockKind, CurveLoads, CurvePoint, CurveResults, CurveSettings, CurveState, CurveWriter,
     Document, Environment, LoadCurve, Program, ResultsError, Run, Verdict,
 };
-use plimsoll_runtime::{Simulation, SimulationEnd, SimulationHandle};
+use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
 use plimsoll_target::simulated::{CallKind, SimulatedFiles};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ pub struct MeasuredPoint {
     pub intervals: Vec<Interval>,
     /// When it ended, in nanoseconds of the simulation.
     pub at: u64,
-    /// Why its results could not be written; they may be there even so.
-    pub error: Option<String>,
+    /// Whether its results could not be written; they may be there even so.
+    pub is_lost: bool,
 }
 
 /// How an attempt ended the use of the files.
@@ -62,8 +62,12 @@ pub struct Attempt {
     pub curve: LoadCurve,
     /// How the use of the files ended; `None` if rank 0 was killed before.
     pub files_end: Option<CurveFilesEnd>,
-    /// Why the curve could not be written.
-    pub error: Option<String>,
+    /// Why the curve, or a run of it, could not be written.
+    pub errors: Vec<String>,
+    /// Calls of rank 0 to the disk of the results that failed.
+    pub disk_errors: u64,
+    /// Names of directories with unfinished results.
+    pub unfinished: Vec<String>,
     /// Files and directories when all its processes had ended, by path.
     pub tree: BTreeMap<String, Vec<u8>>,
 }
@@ -174,15 +178,16 @@ struct Attempts {
 impl Attempts {
     fn run(self) {
         for number in 0..=self.curve.attempts.len() {
-            self.attempt(number);
-            let resumed = self.results.resume();
-            let attempt = self.results.attempt(self.files.tree());
+            let root = self.attempt(number);
+            if let Err(e) = self.results.resume() {
+                with(&self.end, |end| end.resume_error = Some(e));
+                return;
+            }
+            let disk_errors = self.handle.disk_errors(root);
+            let attempt = self.results.attempt(self.files.tree(), disk_errors);
             let can_resume = attempt.curve.state.can_resume();
-            with(&self.end, |end| {
-                end.attempts.push(attempt);
-                end.resume_error = resumed.err();
-            });
-            if !can_resume || with(&self.end, |end| end.resume_error.is_some()) {
+            with(&self.end, |end| end.attempts.push(attempt));
+            if !can_resume {
                 break;
             }
         }
@@ -200,7 +205,8 @@ impl Attempts {
         with(&self.end, |end| (end.runs, end.tree) = (runs, tree));
     }
 
-    fn attempt(&self, number: usize) {
+    /// Executes an attempt; returns the process of its rank 0.
+    fn attempt(&self, number: usize) -> ProcessId {
         let scenario = self.curve.of_attempt(number);
         let (delay, jitter) = scenario.delay_us;
         let network = SimulatedNetwork::new(
@@ -230,6 +236,7 @@ impl Attempts {
                 .set_clock_drift(process, scenario.drift_of(rank));
             processes.push(process);
         }
+        let root = processes[0];
         let group = RankProcesses {
             handle: self.handle.clone(),
             network,
@@ -243,6 +250,7 @@ impl Attempts {
                 .spawn_process("environment", move || group.disturb(disturbance, &|_| ()));
         }
         group.await_ends();
+        root
     }
 }
 
@@ -255,7 +263,8 @@ struct CurveResultsState {
     writer: Option<CurveWriter>,
     measured: Vec<MeasuredPoint>,
     files_end: Option<CurveFilesEnd>,
-    error: Option<String>,
+    errors: Vec<String>,
+    unfinished: Vec<String>,
     root: TempDir,
 }
 
@@ -268,7 +277,8 @@ impl CurveFiles {
             writer: Some(writer.expect("the temporary directory is writable")),
             measured: vec![],
             files_end: None,
-            error: None,
+            errors: vec![],
+            unfinished: vec![],
             root,
         })))
     }
@@ -278,7 +288,9 @@ impl CurveFiles {
         with(&self.0, |state| {
             let root = tempfile::tempdir().expect("there is a temporary directory");
             let path = root.path().join("resumed");
-            copy(&only_entry(state.root.path()), &path);
+            let left = only_entry(state.root.path());
+            state.unfinished = hidden_entries(&left);
+            copy(&left, &path);
             let resumed = CurveWriter::resume(&path).map_err(|e| e.to_string())?;
             (state.writer, state.root) = (Some(resumed), root);
             Ok(())
@@ -292,13 +304,15 @@ impl CurveFiles {
     }
 
     /// What became of an attempt that is over, after [`Self::resume`].
-    fn attempt(&self, tree: BTreeMap<String, Vec<u8>>) -> Attempt {
+    fn attempt(&self, tree: BTreeMap<String, Vec<u8>>, disk_errors: u64) -> Attempt {
         let curve = self.with_writer(|writer| writer.document().clone());
         with(&self.0, |state| Attempt {
             measured: std::mem::take(&mut state.measured),
             curve,
             files_end: state.files_end.take(),
-            error: state.error.take(),
+            errors: std::mem::take(&mut state.errors),
+            disk_errors,
+            unfinished: std::mem::take(&mut state.unfinished),
             tree,
         })
     }
@@ -313,6 +327,14 @@ impl CurveFiles {
             read.collect()
         })
     }
+}
+
+/// Names of hidden directories in a directory.
+fn hidden_entries(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).expect("the directory is there");
+    let names = entries.map(|entry| entry.expect("the directory can be read").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with('.')).collect()
 }
 
 /// The path of the one entry that a directory has.
@@ -400,7 +422,7 @@ impl CurveRank {
             }
         };
         with(&self.results.0, |results| {
-            results.error = measured.err().map(|e| e.to_string());
+            results.errors.extend(measured.err().map(|e| e.to_string()));
             results.files_end = Some(CurveFilesEnd { are_busy, left });
         });
         // A rank that is gone has ended already.
@@ -461,9 +483,13 @@ impl CurveRank {
         let started = plimsoll_runtime::system_time();
         let make = || writer.point(load, &plan, started, ClockKind::Real);
         let begun = RunResults::begin(&plan, ranks.size(), &self.handle, Shared::default(), make);
-        let Ok(results) = begun else {
-            ranks.fail("the results cannot be created");
-            return None;
+        let results = match begun {
+            Ok(results) => results,
+            Err(e) => {
+                ranks.fail(&e);
+                with(&self.results.0, |results| results.errors.push(e));
+                return None;
+            }
         };
         let mut observer = IntervalObserver::new(Some(results), &self.stop);
         let settings = settings(&self.curve, self.target.clone());
@@ -472,15 +498,19 @@ impl CurveRank {
         *are_busy = !outcome.cleanup.unremoved.is_empty();
         let results = observer.results.expect("this rank writes them");
         let published = results.publish(&ran);
+        let error = published.as_ref().err().cloned();
         let measured = MeasuredPoint {
             load,
             plan,
             outcome: Box::new(outcome),
             intervals: observer.intervals,
             at: self.handle.now(),
-            error: published.as_ref().err().cloned(),
+            is_lost: error.is_some(),
         };
-        with(&self.results.0, |results| results.measured.push(measured));
+        with(&self.results.0, |results| {
+            results.measured.push(measured);
+            results.errors.extend(error);
+        });
         let (dir, run) = published.ok().flatten()?;
         Some(CurvePoint::of(&run, load, &dir.name()))
     }

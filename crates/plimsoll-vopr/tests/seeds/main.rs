@@ -142,7 +142,7 @@ fn a_calm_mix_keeps_its_rate() {
 
 /// 300 operations, half of which have one name and a fifth another, which are exchanged.
 #[test]
-fn a_mix_has_the_shares_of_its_operations() {
+fn a_mix_has_the_fractions_of_its_operations() {
     let scenario = mix(true);
     let mut execution = run(&scenario);
     check(&scenario, &execution).unwrap();
@@ -158,7 +158,7 @@ fn a_mix_has_the_shares_of_its_operations() {
         rows.swap(stat, access);
     }
     let rule = check(&scenario, &execution).unwrap_err().rule;
-    assert_eq!(rule, "operations of mixes have their shares");
+    assert_eq!(rule, "operations of mixes have their fractions");
 }
 
 /// The clock of rank 0 runs fast by half a millisecond in the window, and that of rank 1 slow: each measures a second

@@ -1,8 +1,11 @@
 //! Results of runs that end, are killed, or lose their disk.
 
 use crate::{calm, kill_in_the_middle};
+use plimsoll_results::Verdict;
 use plimsoll_runtime::{DiskFault, SimulatedDisk};
-use plimsoll_vopr::{Execution, Found, ReadRun, ResultsEnd, Scenario, check, run};
+use plimsoll_vopr::{
+    Disturbance, DisturbanceKind, Execution, Found, ReadRun, ResultsEnd, Scenario, check, run,
+};
 use std::time::Duration;
 
 /// A calm run that writes results to this disk.
@@ -60,7 +63,7 @@ fn results_are_whole_whatever_happens() {
         let execution = run(&scenario);
         check(&scenario, &execution).unwrap();
         let mut end = end(&execution).clone();
-        assert_eq!(end.log.written.is_none(), is_killed);
+        assert_eq!(end.log.is_published, !is_killed);
         assert_eq!(matches!(end.found, Found::Hidden(_)), is_killed);
         let (found, rows) = read(&mut end).as_ref().unwrap();
         let intervals = rows.iter().map(|row| row.interval);
@@ -116,6 +119,28 @@ fn a_killed_run_keeps_what_its_slow_disk_has() {
         rows.retain(|row| row.interval == 0);
     });
     assert_eq!(lost, "a killed run keeps the intervals that were written");
+}
+
+/// 100 ms for each call, of which publishing makes some ten: at two of them `run.json` is there, and has no other name.
+#[test]
+fn a_run_that_is_killed_while_it_publishes_its_results_has_them() {
+    let mut whole = 0;
+    for call in 0..20 {
+        let mut scenario = of_one_rank(SimulatedDisk {
+            latency: Duration::from_millis(100),
+            fault: None,
+        });
+        let end = run(&scenario).ranks[0].as_ref().unwrap().at;
+        let kind = DisturbanceKind::Kill { rank: 0 };
+        let at_us = end / 1000 - 50_000 - 100_000 * call;
+        scenario.disturbances = vec![Disturbance { at_us, kind }];
+        let execution = run(&scenario);
+        check(&scenario, &execution).unwrap();
+        if let Found::Hidden(Some(Ok((found, _)))) = &self::end(&execution).found {
+            whole += u32::from(found.validity.verdict == Verdict::Valid);
+        }
+    }
+    assert!((1..5).contains(&whole), "{whole}");
 }
 
 #[test]

@@ -40,7 +40,9 @@ fn run_as_root(
         }
     }
     runner.runs = curve.points.len() as u64;
-    runner.prepare(&mut writer).map_err(CommandError::failed)?;
+    if let Err(e) = runner.prepare(&mut writer) {
+        return Err(lost(runner, &writer, e, None));
+    }
     let points = Points::new(runner, &writer, jobs);
     let curve = writer.document();
     let headline = setup::headline(curve, runner.config, runner.communicator.working(), &points);
@@ -57,11 +59,14 @@ fn run_as_root(
             let error = runner.config.clean_up_after_refusal(error, runner.stop);
             return refused(writer, error);
         }
-        Err(CurveAbort::Refused(error)) => match fail(&mut writer, error.reason()) {
-            Ok(()) => clean(runner, &mut writer, false),
-            Err(e) => return Err(lost(runner, &writer, e)),
-        },
-        Err(CurveAbort::Lost(e)) => return Err(lost(runner, &writer, e)),
+        Err(CurveAbort::Refused(error)) => {
+            let reason = error.reason();
+            match fail(&mut writer, reason.clone()) {
+                Ok(()) => clean(runner, &mut writer, false),
+                Err(e) => return Err(lost(runner, &writer, e, Some(&reason))),
+            }
+        }
+        Err(CurveAbort::Lost(e)) => return Err(lost(runner, &writer, e, None)),
     };
     let (curve, dir) = (writer.document(), Some(writer.dir().path()));
     super::print_report(
@@ -73,9 +78,14 @@ fn run_as_root(
     cleaned.map(|is_clean| runner.output.exit(exit, is_clean))
 }
 
-/// The error of a curve that could not be written.
-fn lost(runner: &LoadRunner<'_>, writer: &CurveWriter, e: ResultsError) -> CommandError {
-    runner.end_without_results(e, "curve", writer.dir().path())
+/// The error of a curve that could not be written, after it had ended for a reason if there is one.
+fn lost(
+    runner: &LoadRunner<'_>,
+    writer: &CurveWriter,
+    e: ResultsError,
+    reason: Option<&Reason>,
+) -> CommandError {
+    runner.end_without_results(e, reason, ("curve", writer.dir().path()))
 }
 
 /// The line of a point that an earlier process measured.
@@ -206,9 +216,9 @@ fn clean(
     if failed.is_empty() {
         return Ok(true);
     }
-    writer
-        .change(|c| c.notes.extend(failed.into_iter().map(Note::from)))
-        .map_err(CommandError::failed)?;
+    let notes = failed.iter().cloned().map(Note::from);
+    let noted = writer.change(|c| c.notes.extend(notes));
+    noted.map_err(|e| CommandError::failed(e).with_warnings(failed))?;
     Ok(false)
 }
 

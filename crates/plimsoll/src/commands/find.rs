@@ -38,7 +38,9 @@ impl From<ResultsError> for SearchAbort {
 
 fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Exit, CommandError> {
     runner.runs = writer.document().runs.len() as u64;
-    runner.prepare(&mut writer).map_err(CommandError::failed)?;
+    if let Err(e) = runner.prepare(&mut writer) {
+        return Err(lost(runner, &writer, e, None));
+    }
     let search = writer.document();
     let headline = setup::headline(search, runner.config, runner.communicator.working());
     runner.output.print_message(&headline);
@@ -60,24 +62,24 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Ex
             return Err(runner.config.clean_up_after_refusal(error, runner.stop));
         }
         Err(SearchAbort::Refused(error)) => Some(error.reason()),
-        Err(SearchAbort::Lost(e)) => return Err(lost(runner, &writer, e)),
+        Err(SearchAbort::Lost(e)) => return Err(lost(runner, &writer, e, None)),
     };
     let change = |s: &mut LoadSearch| {
         let mut line = s.selection.search.load_line(&s.trials());
         if is_interrupted && line.termination == SearchEnd::Unfinished {
             line.termination = SearchEnd::Interrupted;
         }
-        (s.selection.load_line, s.selection.failure) = (line, failure);
+        (s.selection.load_line, s.selection.failure) = (line, failure.clone());
     };
     if let Err(e) = writer.change(change) {
-        return Err(lost(runner, &writer, e));
+        return Err(lost(runner, &writer, e, failure.as_ref()));
     }
     let failed = runner.clean(writer.document().can_resume(), runner.used);
     let is_clean = failed.is_empty();
     if !is_clean {
-        let notes = failed.into_iter().map(Note::from);
-        let add = |s: &mut LoadSearch| s.notes.extend(notes);
-        writer.change(add).map_err(CommandError::failed)?;
+        let notes = failed.iter().cloned().map(Note::from);
+        let noted = writer.change(|s| s.notes.extend(notes));
+        noted.map_err(|e| CommandError::failed(e).with_warnings(failed))?;
     }
     let (search, dir) = (writer.document(), Some(writer.dir().path()));
     super::print_report(
@@ -88,9 +90,14 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Ex
     Ok(runner.output.exit(exit_of(search), is_clean))
 }
 
-/// The error of a search that could not be written.
-fn lost(runner: &LoadRunner<'_>, writer: &FindWriter, e: ResultsError) -> CommandError {
-    runner.end_without_results(e, "find", writer.dir().path())
+/// The error of a search that could not be written, after it had ended for a reason if there is one.
+fn lost(
+    runner: &LoadRunner<'_>,
+    writer: &FindWriter,
+    e: ResultsError,
+    reason: Option<&Reason>,
+) -> CommandError {
+    runner.end_without_results(e, reason, ("find", writer.dir().path()))
 }
 
 /// Measures one load after the other, as the search selects them.

@@ -116,12 +116,12 @@ fn check_loads_on_full_disk(command: &str, more: &[&str]) {
 }
 
 #[test]
-fn a_curve_on_a_full_disk_leaves_no_files_and_goes_on() {
+fn a_curve_on_a_full_disk_leaves_no_files_and_is_resumed() {
     check_loads_on_full_disk("curve", &["--load=1,2"]);
 }
 
 #[test]
-fn a_search_on_a_full_disk_leaves_no_files_and_goes_on() {
+fn a_search_on_a_full_disk_leaves_no_files_and_is_resumed() {
     let search = ["--max-load=2", "--start-load=2", "--confirm-runs=1"];
     check_loads_on_full_disk("find", &search);
 }
