@@ -31,6 +31,7 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         execution.strays
     );
     let plan = curve.plan();
+    let mut was_killed = false;
     let (mut before, mut loads): (&[CurvePoint], MeasuredLoads) = (&[], MeasuredLoads::default());
     for (number, attempt) in execution.attempts.iter().enumerate() {
         check_points(curve, attempt, before, &mut loads)?;
@@ -38,6 +39,14 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         for measured in &attempt.measured {
             check_measured(curve, number, measured)?;
         }
+        // What a process that was killed has left stays until another one makes results beside it.
+        was_killed |= attempt.files_end.is_none();
+        must!(
+            "what cannot be published is removed",
+            attempt.unfinished.is_empty() || was_killed,
+            "{:?}",
+            attempt.unfinished
+        );
         before = &attempt.curve.results.points;
     }
     check_foreign(&plan, &execution.tree)?;
@@ -126,12 +135,6 @@ fn check_points(
         "{} errors, {:?}",
         attempt.disk_errors,
         attempt.errors
-    );
-    must!(
-        "what cannot be published is removed",
-        attempt.unfinished.is_empty() || was_killed,
-        "{:?}",
-        attempt.unfinished
     );
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Curves that are resumed.
 
 use crate::mix;
+use plimsoll_runtime::{DiskFault, SimulatedDisk};
 use plimsoll_vopr::{
     Attempt, AttemptScenario, CurveExecution, CurveScenario, Disturbance, DisturbanceKind,
     FilesSpec, Load, MixSpec, check_curve, run_curve,
@@ -124,4 +125,44 @@ fn what_a_curve_must_not_do_breaks_rules() {
     let smallest = unfinished.shrink(|c| run_curve(c).attempts.len() == 2);
     assert_eq!(smallest.attempts.len(), 1);
     assert_eq!((smallest.loads.len(), smallest.scenario.lanes), (2, 1));
+}
+
+/// Of each of 14 disks, which fail at some call in the first attempt, the curve can be resumed.
+#[test]
+fn a_curve_goes_on_after_its_disk_has_failed() {
+    let mut lost = 0;
+    for call in (10..80).step_by(5) {
+        let mut curve = killed_curve();
+        let fault = Some(DiskFault::BrokenFrom(call));
+        curve.attempts = vec![AttemptScenario {
+            disturbances: vec![],
+            disk: SimulatedDisk {
+                fault,
+                ..SimulatedDisk::default()
+            },
+        }];
+        let execution = run_curve(&curve);
+        check_curve(&curve, &execution).unwrap();
+        let [failed, last] = &execution.attempts[..] else {
+            panic!("{:?}", execution.attempts);
+        };
+        assert!(failed.disk_errors > 0 && !failed.errors.is_empty());
+        assert!(failed.unfinished.is_empty() && last.errors.is_empty());
+        lost += 3 - failed.curve.results.points.len();
+
+        let breaks = |change: &dyn Fn(&mut CurveExecution)| {
+            let mut broken = execution.clone();
+            change(&mut broken);
+            check_curve(&curve, &broken).unwrap_err().rule
+        };
+        assert_eq!(
+            breaks(&|e| e.attempts[0].disk_errors = 0),
+            "results are lost only to their disk, and no error of it is overlooked"
+        );
+        assert_eq!(
+            breaks(&|e| e.attempts[0].unfinished.push(".plimsoll-000000".into())),
+            "what cannot be published is removed"
+        );
+    }
+    assert!(lost > 14, "{lost}");
 }
