@@ -456,12 +456,19 @@ fn check_recovered(
         "{kept} of {}, at least {written}",
         log.passed.len()
     );
+    // The figures of a pattern are those of all its windows.
+    let is_shown = |window: u32| scenario.is_pattern() || window == run.window_number;
     for operation in &run.operations {
-        let sum = found.get(&(run.window_number, operation.name.as_str()));
+        let mut sum = (0, 0, 0);
+        for ((window, name), (ops, bytes, errors)) in &found {
+            if is_shown(*window) && *name == operation.name {
+                sum = (sum.0 + ops, sum.1 + bytes, sum.2 + errors);
+            }
+        }
         let figures = (operation.ops, operation.bytes, operation.errors);
         must!(
             "what a killed run has measured is in its results",
-            figures == sum.copied().unwrap_or_default(),
+            figures == sum,
             "{}: {figures:?}, not {sum:?}",
             operation.name
         );
