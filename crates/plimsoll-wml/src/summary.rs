@@ -266,4 +266,114 @@ mod tests {
         let w = read("set $dir=/tmp\nusage \"set \\$dir=<dir>, defaults to $dir and $y\"");
         assert_eq!(usage(&w), ["set $dir=<dir>, defaults to /tmp and $y"]);
     }
+
+    fn shown(text: &str) -> Vec<String> {
+        let parameters = parameters(&read(text));
+        let show = |p: &Parameter| format!("{}={} ({})", p.name, p.default, p.meaning);
+        parameters.iter().map(show).collect()
+    }
+
+    #[test]
+    fn a_title_describes_the_workload() {
+        for line in [
+            "All rights reserved",
+            "Copyright (c)",
+            "Created by X",
+            "ident \"x\"",
+            "Licensed under Y",
+            "Permission is hereby granted",
+            "SPDX-License-Identifier: Z",
+            "This program is free",
+            "Use is subject to",
+            "vim: set ts=4",
+            "$Id: f $",
+            "-*- mode: f -*-",
+            "=====",
+            "2007-2009",
+        ] {
+            let text = format!("# {line}\n# The title\nset $x=1\n");
+            assert_eq!(title(&read(&text)), "The title", "{line}");
+        }
+        assert_eq!(title(&read("# Licence of all\nset $x=1")), "Licence of all");
+        assert_eq!(title(&read("set $x=1\n# Late\n")), "");
+        assert_eq!(title(&read("# Only comments\n")), "Only comments");
+        assert_eq!(title(&read("")), "");
+        let twice =
+            "# CDDL HEADER START\n# a\n# CDDL HEADER END\n# HEADER START\n# b\n# HEADER END\n# T\n";
+        assert_eq!(title(&read(twice)), "T");
+    }
+
+    #[test]
+    fn a_meaning_belongs_to_the_set_that_it_stands_at() {
+        assert_eq!(
+            shown(
+                "set $a=1 # beside a\n# above b\nset $b=2\nset $c=3\n# below c\n\nset $d=4\n# after\n"
+            ),
+            ["a=1 (beside a)", "b=2 (above b)", "c=3 ()", "d=4 ()"]
+        );
+        // A comment beside another statement, or a blank line, ends what is above.
+        assert_eq!(
+            shown("set $z=0\nrun 1 # beside run\n# of a\nset $a=1\n# far\n\n# near\nset $b=2\n"),
+            ["z=0 ()", "a=1 (of a)", "b=2 (near)"]
+        );
+        // The block from the first line on belongs to the file.
+        assert_eq!(shown("# The file\n# and more\nset $a=1\n"), ["a=1 ()"]);
+        assert_eq!(shown("\n  # The file\nset $a=1\n"), ["a=1 ()"]);
+        // Rules are left out, and the comment beside wins.
+        assert_eq!(
+            shown("run 1\n# ----\n# of a\n# ----\nset $a=1\n# above\nset $b=1 # beside\n"),
+            ["a=1 (of a)", "b=1 (beside)"]
+        );
+        // Only the first set of a parameter is shown, and those in loops too.
+        assert_eq!(
+            shown(
+                "run 1\nset $a=1 # first\nset $a=2 # second\nforeach $i in 1 {\n set $c=5 # inner\n set $a=3\n}"
+            ),
+            ["a=1 (first)", "c=5 (inner)"]
+        );
+    }
+
+    #[test]
+    fn the_first_listed_meaning_wins_over_the_comment_above() {
+        assert_eq!(
+            shown(
+                "# $a - first\n# $a - second\n# $b_2:of b\n# $c d - no\n# $e\n\n# above\nset $a=1\nset $b_2=1\nset $c=1\nset $e=1\n"
+            ),
+            ["a=1 (first)", "b_2=1 (of b)", "c=1 ()", "e=1 ()"]
+        );
+    }
+
+    #[test]
+    fn defaults_are_shown_as_written_on_one_line() {
+        assert_eq!(
+            shown(
+                "set $a = \"x\"\nset $b=\"a # b\"\nset $c=1  +\t2\n\
+                 set $d=randvar(type=gamma, # not this\n   mean=5)\nset $e=cvar(type=\"x\", parameters=\"y\")\n"
+            ),
+            [
+                "a=x ()",
+                "b=a # b ()",
+                "c=1 + 2 ()",
+                "d=randvar(type=gamma, mean=5) ()",
+                "e=cvar(type=\"x\", parameters=\"y\") ()"
+            ]
+        );
+        assert_eq!(shown("set $q=\"a\\\"b\""), ["q=\"a\\\"b\" ()"]);
+    }
+
+    #[test]
+    fn usage_has_every_form_of_text() {
+        let w = read(
+            "set $a=5\nusage $a\nusage plain\nusage \"\"\nusage $b\nrun 1\nusage \"$a$b${a}\"",
+        );
+        assert_eq!(usage(&w), ["5", "plain", "", "$b", "5$b5"]);
+        assert_eq!(usage(&read("echo \"x\"")), [""; 0]);
+        // A short text with a long variable is cut.
+        let long = format!(
+            "set $a={}\nusage \"{}\"",
+            "x".repeat(10_000),
+            "$a".repeat(9)
+        );
+        assert_eq!(usage(&read(&long))[0].len(), 20_000);
+    }
 }

@@ -229,3 +229,129 @@ fn devices_are_refused_only_where_they_would_be_written() {
         "define file name=f,path=/dev/shm,size=1g{PROCESS}"
     ));
 }
+
+#[test]
+fn paths_are_cleaned_and_may_not_climb() {
+    let dir = |path: &str| {
+        let plan = filesets(&format!(
+            "define fileset name=x,path=\"{path}\",entries=1,dirwidth=5"
+        ));
+        plan.work_dir.dir
+    };
+    for (path, want) in [
+        ("/a/./b", "/a/b"),
+        ("//a//b/", "/a/b"),
+        ("/", "/"),
+        ("", "/home/user"),
+        (".", "/home/user"),
+        ("./a", "/home/user/a"),
+        ("a", "/home/user/a"),
+    ] {
+        assert_eq!(dir(path), PathBuf::from(want), "{path}");
+    }
+    assert_eq!(
+        messages(&format!(
+            "define fileset name=x,path=a/../b,entries=1,dirwidth=5{PROCESS}"
+        )),
+        ["`path`: `a/../b` would leave the work directory: `..` and `.` are not allowed in names"]
+    );
+}
+
+#[test]
+fn devices_are_recognised_by_their_directory() {
+    let refused = |path: &str| {
+        let text = format!("define file name=f,path={path},size=1g{PROCESS}");
+        lower_with(&text, &Overrides::default()).is_err()
+    };
+    for path in ["/dev", "/dev/sda", "/dev/disk/shm", "/./dev"] {
+        assert!(refused(path), "{path}");
+    }
+    for path in ["/dev/shm", "/dev/shm/x", "/device", "/x/dev", "dev"] {
+        assert!(!refused(path), "{path}");
+    }
+    let workload = parse(
+        &format!("define file name=f,path=/dev,size=1g{PROCESS}"),
+        "b",
+    )
+    .unwrap();
+    let builtin = context(SourceKind::Builtin);
+    assert!(lower(&workload, &Overrides::default(), &builtin).is_ok());
+}
+
+#[test]
+fn trees_that_lie_in_each_other_are_refused_at_the_later_one() {
+    let set = |name: &str, path: &str| {
+        format!("define fileset name={name},path={path},entries=1,dirwidth=5\n")
+    };
+    let text = format!("set $x=1\n{}{}{PROCESS}", set("a", "/d"), set("b", "/d/a"));
+    assert_eq!(
+        common::findings(&text),
+        ["3:1 filesets `a` and `b` lie in the same directory tree"]
+    );
+    let beside = format!("{}{}{PROCESS}", set("a", "/d"), set("ab", "/d"));
+    assert_eq!(common::findings(&beside), [""; 0]);
+    let twice = format!("{}{}{PROCESS}", set("a", "/d"), set("a", "/e"));
+    assert_eq!(
+        common::findings(&twice)[0],
+        "2:21 the fileset `a` is defined twice"
+    );
+}
+
+#[test]
+fn notes_name_what_an_old_file_leaves_out() {
+    let notes = |attributes: &str| {
+        let plan = filesets(&format!("define fileset name=f,path=/d{attributes}"));
+        let notes = plan.notes.iter().map(|n| n.text.clone());
+        (plan.filesets[0].entries, notes.collect::<Vec<String>>())
+    };
+    let width = "fileset `f` gives no `dirwidth`: 1024 entries per directory, as in Filebench 1.4";
+    let files = "fileset `f` gives no `entries`: 1024 files, as in Filebench 1.4";
+    let empty = "fileset `f` has no entries";
+    let texts = |t: &[&str]| t.iter().map(|t| (*t).to_string()).collect::<Vec<_>>();
+    assert_eq!(notes(""), (1024, texts(&[files, width])));
+    assert_eq!(notes(",entries=3"), (3, texts(&[width])));
+    assert_eq!(notes(",leafdirs=3"), (0, texts(&[width])));
+    assert_eq!(notes(",entries=0"), (0, texts(&[empty, width])));
+    assert_eq!(notes(",dirwidth=9"), (0, texts(&[empty])));
+    assert_eq!(
+        notes(",entries=0,leafdirs=0,dirwidth=9"),
+        (0, texts(&[empty]))
+    );
+    assert_eq!(notes(",entries=0,leafdirs=1,dirwidth=2"), (0, texts(&[])));
+}
+
+#[test]
+fn equal_distributions_of_sizes_are_one_variable() {
+    let set = |name: &str, gamma: u32| {
+        format!(
+            "define fileset name={name},path=/{name},entries=1,dirwidth=5,size=8k,sizegamma={gamma}\n"
+        )
+    };
+    let plan = plan(&format!(
+        "{}{}{PROCESS}run 2\n",
+        set("a", 500),
+        set("b", 4000)
+    ));
+    let shown: Vec<(String, Distribution)> = plan
+        .filesets
+        .iter()
+        .map(|f| match f.size {
+            Value::Draw(v) => (
+                plan.variable(v).name.clone(),
+                plan.variable(v).distribution.clone(),
+            ),
+            Value::Const(_) => panic!("not random"),
+        })
+        .collect();
+    let gamma = |shape: f64| Distribution::Gamma {
+        offset: 0.0,
+        shape,
+        scale: 8192.0 / shape,
+    };
+    assert_eq!(
+        shown,
+        [("a.size".into(), gamma(0.5)), ("b.size".into(), gamma(4.0))]
+    );
+    // A second run reads them again.
+    assert_eq!(plan.variables.len(), 2);
+}

@@ -341,3 +341,234 @@ fn nothing_to_run_is_an_error() {
         ["no process is defined: there is nothing to run"]
     );
 }
+
+/// The notes of a workload: line and text.
+fn notes(statements: &str) -> Vec<String> {
+    let plan = plan(&format!("{DEFS}{statements}"));
+    let shown = plan.notes.iter().map(|n| {
+        let place = n.location.as_ref().unwrap();
+        format!("{} {}", place.line - 3, n.text)
+    });
+    shown.collect()
+}
+
+#[test]
+fn statements_that_find_nothing_to_do_are_noted() {
+    for (statements, want) in [
+        (
+            "create processes\ncreate processes\nsleep 1",
+            "2 the processes run already; they are started once",
+        ),
+        (
+            "shutdown processes\nrun 1",
+            "1 `shutdown` has nothing to stop: no thread runs",
+        ),
+        (
+            "stats snap\nrun 1",
+            "1 `stats snap` has nothing to show: nothing was measured yet",
+        ),
+        (
+            "statsdump \"x\"\nrun 1",
+            "1 `statsdump` has nothing to show: nothing was measured yet",
+        ),
+        (
+            "stats clear\nrun 1",
+            "1 `stats clear` has nothing to clear: no thread runs yet",
+        ),
+        (
+            "stats command x\nrun 1",
+            "1 `stats command` has no effect here: results go to the results directory",
+        ),
+        (
+            "echo \"${stats.iops}\"\nrun 1",
+            "1 `${stats.iops}` is not known before the run; the text keeps it as written",
+        ),
+    ] {
+        assert_eq!(notes(statements), [want], "{statements}");
+    }
+    assert_eq!(
+        script("create processes\ncreate processes\nsleep 1"),
+        script("create processes\nsleep 1")
+    );
+    assert_eq!(
+        script("echo \"${stats.x}!\"")[0],
+        Phase::Echo {
+            text: "${stats.x}!".into()
+        }
+    );
+    // Results that were shown already may be shown again.
+    assert_eq!(notes("run 1\nstats snap\nstats snap"), [""; 0]);
+}
+
+#[test]
+fn a_run_after_a_shutdown_starts_and_one_before_it_measures_what_runs() {
+    let again = script("create processes\nsleep 2\nshutdown processes\nrun 3");
+    let first = [
+        Phase::Start,
+        Phase::OpenWindow,
+        wait(2),
+        Phase::CloseWindow,
+        Phase::Stop,
+    ];
+    assert_eq!(again[1..], [first.to_vec(), run(wait(3))].concat());
+    let within = script("create processes\nrun 3");
+    assert_eq!(
+        within[1..],
+        [
+            Phase::Start,
+            Phase::OpenWindow,
+            Phase::OpenWindow,
+            wait(3),
+            Phase::CloseWindow,
+            Phase::Stop
+        ]
+    );
+}
+
+#[test]
+fn filesets_defined_while_processes_run_are_made_by_the_run() {
+    let more = "create processes\ndefine fileset name=g,path=/d,entries=5,dirwidth=5\nrun 3";
+    let made: Vec<Phase> = script(more)
+        .into_iter()
+        .filter(|p| matches!(p, Phase::Populate { .. }))
+        .collect();
+    assert_eq!(made, [populate(&[0]), populate(&[1])]);
+}
+
+#[test]
+fn a_started_workload_without_a_wait_is_run() {
+    let started = script("create processes");
+    assert_eq!(
+        started[1..],
+        [
+            Phase::Start,
+            Phase::OpenWindow,
+            Phase::OpenWindow,
+            wait(60),
+            Phase::CloseWindow,
+            Phase::Stop
+        ]
+    );
+    // A wait before the start is not one of what was started.
+    let slept = script("sleep 4\ncreate processes");
+    assert_eq!((&slept[0], slept.last()), (&wait(4), Some(&Phase::Stop)));
+    assert_eq!(slept[slept.len() - 3], wait(60));
+}
+
+#[test]
+fn later_runs_may_differ_in_nothing_that_the_plan_has_once() {
+    assert_eq!(
+        messages(&format!("{DEFS}run 1\nset mode quit alldone\nrun 1")),
+        ["the quit mode would differ from an earlier run in this workload"]
+    );
+    let same = "eventgen rate=5\nset mode quit timeout\nrun 1\neventgen rate=5\nset mode quit timeout\nrun 1";
+    assert_eq!(script(same)[1..], [run(wait(1)), run(wait(1))].concat());
+    let random = "set $r=randvar(type=uniform,mean=$m)\n\
+        define process name=p { thread name=t { flowop testrandvar name=s,value=$r } }\n";
+    let text = format!("set $m=3\n{random}run 1\nset $m=3\nrun 1");
+    assert_eq!(plan(&text).variables.len(), 1);
+    assert_eq!(
+        messages(&text.replace("\nset $m=3\nrun", "\nset $m=4\nrun")),
+        ["the random variable `$r` would differ from an earlier run in this workload"]
+    );
+}
+
+#[test]
+fn nothing_after_quit_is_executed() {
+    for quit in ["quit", "abort"] {
+        let ended = format!("run 1\n{quit}\necho \"x\"\nrun 2");
+        assert_eq!(script(&ended)[1..], run(wait(1)));
+        let in_loop = format!("foreach $t in 1, 2 {{\n run $t\n {quit}\n}}\nrun 7");
+        assert_eq!(script(&in_loop)[1..], run(wait(1)));
+    }
+}
+
+#[test]
+fn the_plan_has_its_text_and_what_the_command_line_sets() {
+    let text = format!("# A title\n{DEFS}run 1");
+    let mut overrides = Overrides {
+        seed: Some(7),
+        ..Overrides::default()
+    };
+    overrides.options.allow_commands = true;
+    let plan = lower_with(&text, &overrides).unwrap();
+    assert_eq!(
+        (plan.title.as_str(), plan.name.as_str()),
+        ("A title", "test")
+    );
+    assert_eq!(
+        (plan.source.kind, plan.source.name.as_str()),
+        (plimsoll_plan::SourceKind::File, "test.f")
+    );
+    assert_eq!(plan.source.text, text);
+    assert_eq!((plan.seed, plan.options), (7, overrides.options));
+    let usual = common::plan(&text);
+    assert_eq!((usual.seed, usual.cpu_accounting), (1, true));
+    let place = |l: &Option<plimsoll_plan::SourcePosition>| {
+        let l = l.as_ref().unwrap();
+        (l.file.clone(), l.line, l.column)
+    };
+    assert_eq!(place(&plan.filesets[0].location), ("test.f".into(), 3, 1));
+    assert_eq!(
+        place(&plan.operations[0].location),
+        ("test.f".into(), 4, 48)
+    );
+    assert_eq!(place(&plan.groups[0].location), ("test.f".into(), 4, 25));
+}
+
+#[test]
+fn time_and_warm_up_reach_every_window() {
+    let both = || Overrides {
+        time: Some(Duration::from_secs(3)),
+        warmup: Some(Duration::from_secs(2)),
+        ..Overrides::default()
+    };
+    let window = |warm: u64| {
+        vec![
+            Phase::Start,
+            wait(warm),
+            Phase::OpenWindow,
+            wait(3),
+            Phase::CloseWindow,
+            Phase::Stop,
+        ]
+    };
+    let twice = with("warmup 4\nrun 10\nrun 20", both());
+    assert_eq!(twice.script[1..], [window(6), window(2)].concat());
+    // A window of several waits keeps one.
+    let several = with(
+        "create processes\nstats clear\nsleep 5\necho \"x\"\nsleep 6\nstats snap",
+        both(),
+    );
+    let echo = Phase::Echo { text: "x".into() };
+    assert_eq!(
+        several.script[2..],
+        [
+            Phase::OpenWindow,
+            wait(2),
+            Phase::OpenWindow,
+            wait(3),
+            echo,
+            Phase::CloseWindow,
+            Phase::Stop
+        ]
+    );
+    let none = Overrides {
+        warmup: Some(Duration::ZERO),
+        ..Overrides::default()
+    };
+    assert_eq!(with("run 5", none).script, script("run 5"));
+    // A wait that prints is not a warm-up.
+    let printed = with("psrun 5 20\nrun 6", both()).script;
+    assert_eq!(printed.iter().filter(|p| **p == wait(2)).count(), 2);
+}
+
+#[test]
+fn a_run_that_failed_is_not_compared_with_later_ones() {
+    let text = "set $n=none\ndefine process { thread instances=$n { flowop hog value=1 } }\n\
+                run 1\nset $n=5\nrun 1";
+    assert_eq!(
+        messages(text),
+        ["`instances` takes a whole number; `$n` is the text `none`"]
+    );
+}

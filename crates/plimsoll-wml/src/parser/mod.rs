@@ -178,9 +178,8 @@ impl Parser {
     }
 
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS {
-            self.problems.push(problem);
-        }
+        // Few are added once parsing ends at their maximum; `Diagnostics` keeps the first.
+        self.problems.push(problem);
         Reported
     }
 

@@ -42,3 +42,20 @@ pub fn messages(text: &str) -> Vec<String> {
     };
     e.findings().into_iter().map(|f| f.message).collect()
 }
+
+/// An error as tests compare it: location, message, and help in parentheses.
+pub fn shown(finding: plimsoll_wml::Finding) -> String {
+    let place = format!("{}:{}", finding.line, finding.column);
+    match finding.help {
+        Some(help) => format!("{place} {} ({help})", finding.message),
+        None => format!("{place} {}", finding.message),
+    }
+}
+
+/// The errors of a workload in their order; none if it is accepted.
+pub fn findings(text: &str) -> Vec<String> {
+    match lower_with(text, &Overrides::default()) {
+        Ok(_) => vec![],
+        Err(e) => e.findings().into_iter().map(shown).collect(),
+    }
+}
