@@ -316,6 +316,23 @@ run 1"
 }
 
 #[test]
+fn a_thread_without_its_brace_is_skipped_to_the_next() {
+    assert_eq!(
+        findings(
+            "define process {
+  thread name=t
+    flowop hog value=1
+  thread { flowop hog value=) }
+}"
+        ),
+        [
+            "3:5 expected `{` and the flowops of the thread, found `flowop`",
+            "4:29 expected a whole number or a variable for `value`, found `)`",
+        ]
+    );
+}
+
+#[test]
 fn empty_blocks_are_refused_where_nothing_else_is_wrong() {
     for (text, want) in [
         (

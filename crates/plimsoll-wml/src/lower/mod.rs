@@ -74,10 +74,9 @@ pub fn lower(
     context: &Context<'_>,
 ) -> Result<Plan, Diagnostics> {
     let mut lowerer = Lowerer::new(workload, overrides, context);
-    let plan = lowerer.run(workload);
-    match plan {
-        Ok(plan) if lowerer.problems.is_empty() => Ok(plan),
-        _ => Err(Diagnostics::new(lowerer.sources, lowerer.problems)),
+    match lowerer.run(workload) {
+        Ok(plan) => Ok(plan),
+        Err(Reported) => Err(Diagnostics::new(lowerer.sources, lowerer.problems)),
     }
 }
 
