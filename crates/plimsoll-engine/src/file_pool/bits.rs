@@ -276,4 +276,116 @@ mod tests {
         threads.into_iter().for_each(|t| t.join().unwrap());
         assert!((0..len).all(|i| bits.contains(i) && bits.next(i, i + 1) == Some(i)));
     }
+
+    /// In one thread a bit of a level is set if, and only if, its word of the level below is nonzero.
+    fn assert_summaries_are_exact(bits: &Bits) {
+        for l in 1..bits.levels.len() {
+            let (below, level) = (&bits.levels[l - 1], &bits.levels[l]);
+            assert!(
+                below.words() <= level.words() * 64,
+                "level {l} is too small"
+            );
+            for at in 0..below.words() {
+                let marked = level.word(at / 64).load(Relaxed) >> (at % 64) & 1 == 1;
+                let nonzero = below.word(at).load(Relaxed) != 0;
+                assert_eq!(marked, nonzero, "word {at} below level {l}");
+            }
+        }
+    }
+
+    /// The set of the numbers below `len` that are in `model`.
+    fn bits_of(len: u32, model: &BTreeSet<u32>) -> Bits {
+        let mut words = vec![0u64; len.div_ceil(64) as usize];
+        for i in model {
+            words[*i as usize / 64] |= 1 << (i % 64);
+        }
+        Bits::new(len, words.into_iter())
+    }
+
+    proptest! {
+        #[test]
+        fn summaries_follow_every_change(
+            len in 1u32..70_000,
+            initial in prop::collection::vec(any::<u32>(), 0..40),
+            steps in prop::collection::vec((0u8..3, any::<u32>(), any::<u32>()), 1..60),
+        ) {
+            let mut model: BTreeSet<u32> = initial.into_iter().map(|i| i % len).collect();
+            let bits = bits_of(len, &model);
+            assert_summaries_are_exact(&bits);
+            for (step, a, b) in steps {
+                let (a, to) = (a % len, b % (len + 1));
+                match step {
+                    0 if model.insert(a) => bits.insert(a),
+                    0 => {}
+                    1 => prop_assert_eq!(bits.take(a), model.remove(&a)),
+                    _ => {
+                        // Near is what is in the same word.
+                        let end = to.min((a / 64 + 1) * 64).max(a);
+                        let near = model.range(a..end).next().copied();
+                        prop_assert_eq!(bits.take_near(a, to), near);
+                        near.map(|i| model.remove(&i));
+                    }
+                }
+            }
+            assert_summaries_are_exact(&bits);
+            let word = |at: u32| model.range(at * 64..(at + 1) * 64).fold(0, |w, i| w | 1u64 << (i % 64));
+            prop_assert!((0..len.div_ceil(64)).all(|at| bits.word(at as usize) == word(at)));
+            for i in std::mem::take(&mut model) {
+                prop_assert!(bits.take(i));
+            }
+            assert_summaries_are_exact(&bits);
+            prop_assert_eq!((bits.len(), bits.next(0, len)), (len, None));
+        }
+    }
+
+    #[test]
+    fn a_set_has_as_many_levels_as_it_needs() {
+        // The top level is one cache line.
+        let top = u64::from(LINE_BITS);
+        for (len, levels) in [
+            (1, 1),
+            (top, 1),
+            (top + 1, 2),
+            (top * 64, 2),
+            (top * 64 + 1, 3),
+            (top * 64 * 64, 3),
+        ] {
+            let bits = Bits::new(u32::try_from(len).unwrap(), std::iter::empty());
+            assert_eq!(bits.levels.len(), levels, "{len}");
+            assert_eq!(bits.levels.last().unwrap().words(), LINE);
+            assert!(bits.levels[0].words() as u64 * 64 >= len);
+        }
+        assert_eq!(Bits::new(0, std::iter::empty()).next(0, 0), None);
+    }
+
+    #[test]
+    fn the_next_number_is_found_across_words_lines_and_levels() {
+        let len = 3_000_000;
+        let far = [
+            0,
+            63,
+            64,
+            511,
+            512,
+            32_767,
+            32_768,
+            2_097_151,
+            2_097_152,
+            len - 1,
+        ];
+        for from in far {
+            for to in far {
+                let model = BTreeSet::from([to]);
+                let bits = bits_of(len, &model);
+                let want = (from <= to).then_some(to);
+                assert_eq!(bits.next(from, len), want, "{to} from {from}");
+                assert_eq!(bits.next(from, to), None, "{to} is the end");
+                let same_word = from / 64 == to / 64;
+                let near = want.filter(|_| same_word);
+                assert_eq!(bits.take_near(from, to), None);
+                assert_eq!(bits.take_near(from, len), near);
+                assert_eq!(bits.contains(to), near.is_none());
+            }
+        }
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct MixProgram {
     pub(crate) prepare: u32,
     /// Whether data files are opened for writing too.
     pub(crate) writes_data: bool,
+    /// Whether data files are mapped for reading; an empty one is lengthened first.
+    pub(crate) maps_data: bool,
     /// Workers of the group.
     pub(crate) workers: u64,
     /// Wait after each operation, in nanoseconds.
@@ -37,6 +39,7 @@ impl MixProgram {
             table: table.collect(),
             prepare: mix.prepare.0,
             writes_data: mix.table.iter().any(|r| writes_data(r.op)),
+            maps_data: mix.table.iter().any(|r| r.op == MixOp::MmapRead),
             workers: group.workers(),
             delay: Nanos::try_from(mix.delay.as_nanos()).unwrap_or(Nanos::MAX),
             mix: mix.clone(),
@@ -62,5 +65,139 @@ impl MixProgram {
         let found = found.or(self.table.last());
         let (_, op, row) = found.expect("a Plan's check refuses a mix without operations");
         (*op, *row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{
+        FilesetId, MixFiles, MixFlags, MixRow, OperationId, Program, SizeTable, Stream, WorkingSet,
+    };
+    use std::time::Duration;
+
+    fn mix(table: &[(MixOp, f64)]) -> Mix {
+        let row = |(n, (op, percent)): (usize, &(MixOp, f64))| MixRow {
+            op: *op,
+            percent: *percent,
+            row: OperationId(10 + n as u32),
+        };
+        Mix {
+            table: table.iter().enumerate().map(row).collect(),
+            prepare: OperationId(3),
+            pacing: None,
+            delay: Duration::from_millis(7),
+            reads: SizeTable::fixed(1),
+            writes: SizeTable::fixed(1),
+            files: MixFiles {
+                data: FilesetId(0),
+                turnover: None,
+                empty: None,
+                shared: false,
+                parts: 4,
+            },
+            working_set: WorkingSet::default(),
+            flags: MixFlags::default(),
+        }
+    }
+
+    fn program(mix: &Mix) -> MixProgram {
+        let group = WorkerGroup::new("user", 4, "worker", Program::Mix(Box::new(mix.clone())));
+        MixProgram::new(mix, &group)
+    }
+
+    #[test]
+    fn percentages_add_up_and_rows_are_kept() {
+        let compiled = program(&mix(&[
+            (MixOp::Read, 25.0),
+            (MixOp::Stat, 60.0),
+            (MixOp::Lock, 15.0),
+        ]));
+        assert_eq!(
+            compiled.table,
+            [
+                (25.0, MixOp::Read, 10),
+                (85.0, MixOp::Stat, 11),
+                (100.0, MixOp::Lock, 12)
+            ]
+        );
+        assert_eq!((compiled.prepare, compiled.workers), (3, 4));
+        assert_eq!(compiled.delay, 7_000_000);
+        let forever = Mix {
+            delay: Duration::MAX,
+            ..mix(&[(MixOp::Read, 100.0)])
+        };
+        assert_eq!(program(&forever).delay, Nanos::MAX);
+    }
+
+    #[test]
+    fn draws_follow_the_percentages_and_the_last_takes_what_is_missing() {
+        let compiled = program(&mix(&[
+            (MixOp::Read, 25.0),
+            (MixOp::Stat, 0.0),
+            (MixOp::Lock, 50.0),
+        ]));
+        let mut rng = Stream::new(1).rng();
+        let mut seen = [0u32; 3];
+        for _ in 0..40_000 {
+            let (op, row) = compiled.draw(&mut rng);
+            let at = [MixOp::Read, MixOp::Stat, MixOp::Lock]
+                .iter()
+                .position(|o| *o == op)
+                .unwrap();
+            assert_eq!(row, 10 + at as u32);
+            seen[at] += 1;
+        }
+        assert_eq!(seen[1], 0);
+        // Six deviations of a binomial of 40 000 and a quarter are 520.
+        assert!(seen[0].abs_diff(10_000) < 520, "{seen:?}");
+    }
+
+    #[test]
+    fn data_files_are_opened_for_writing_if_an_operation_changes_them() {
+        use MixOp as O;
+        for (op, writes) in [
+            (O::Read, false),
+            (O::ReadRand, false),
+            (O::ReadFile, false),
+            (O::MmapRead, false),
+            (O::Stat, false),
+            (O::Write, true),
+            (O::WriteRand, true),
+            (O::Rmw, true),
+            (O::MmapWrite, true),
+            (O::Append, true),
+            (O::Truncate, true),
+            (O::Lock, true),
+            // These change other files.
+            (O::Create, false),
+            (O::Unlink, false),
+            (O::WriteFile, false),
+            (O::Mkdir, false),
+        ] {
+            let both = program(&mix(&[(O::Stat, 50.0), (op, 50.0)]));
+            assert_eq!(both.writes_data, writes, "{op}");
+        }
+    }
+
+    #[test]
+    fn slots_are_for_the_files_of_a_worker_up_to_a_maximum() {
+        let slots = |files: u64, shared: bool, keep_open: bool| {
+            let mut mix = mix(&[(MixOp::Read, 100.0)]);
+            mix.files.shared = shared;
+            mix.flags.keep_open = keep_open;
+            program(&mix).slots(files)
+        };
+        // Each of a worker's files twice, one more file for parts that differ by one, and two.
+        for (files, own) in [(4, 1), (8, 2), (20, 5), (56, 14)] {
+            assert_eq!(slots(files, false, true), 2 * (own + 1) + 2, "{files}");
+        }
+        assert_eq!(slots(60, false, true), 32 + 2);
+        assert_eq!(slots(1_000_000, false, true), 32 + 2);
+        assert_eq!(slots(8, true, true), 2 * (8 + 1) + 2);
+        assert_eq!(
+            (slots(8, false, false), slots(1_000_000, true, false)),
+            (1 + 2, 1 + 2)
+        );
     }
 }

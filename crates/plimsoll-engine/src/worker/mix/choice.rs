@@ -322,4 +322,249 @@ mod tests {
             prop_assert!(u128::from(both) <= u128::from(align) * u128::from(DIRECT_BLOCK));
         }
     }
+
+    /// The offsets that transfers of `len` bytes have, in order, and how often of 20 000.
+    fn offsets(room: &PlacementBounds, len: u64) -> Vec<(u64, u32)> {
+        let mut rng = Stream::new(9).rng();
+        let mut seen = std::collections::BTreeMap::new();
+        for _ in 0..20_000 {
+            let place = room.draw(len, &mut rng);
+            assert_eq!(place.len, len.min(room.size));
+            *seen.entry(place.offset).or_default() += 1;
+        }
+        seen.into_iter().collect()
+    }
+
+    fn room(size: u64, align: u64, part: Range<f64>) -> PlacementBounds {
+        let geometric = false;
+        PlacementBounds {
+            size,
+            align,
+            part,
+            geometric,
+        }
+    }
+
+    #[test]
+    fn every_aligned_position_in_the_part_is_as_likely() {
+        for (size, align, part, len, want) in [
+            (10, 2, 0.0..1.0, 3, &[0, 2, 4, 6][..]),
+            (10, 2, 0.0..1.0, 4, &[0, 2, 4, 6]),
+            (10, 2, 0.0..1.0, 10, &[0]),
+            (10, 2, 0.0..1.0, 99, &[0]),
+            (10, 0, 0.0..1.0, 8, &[0, 1, 2]),
+            (10, 1, 0.0..1.0, 0, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+            (10, 64, 0.0..1.0, 1, &[0]),
+            (0, 8, 0.0..1.0, 5, &[0]),
+            // Of eight positions, those of the part; any that it touches.
+            (8, 1, 0.5..0.75, 1, &[4, 5]),
+            (8, 1, 0.5..0.8, 1, &[4, 5, 6]),
+            (8, 1, 0.0..0.1, 1, &[0]),
+            (8, 1, 0.9..1.0, 1, &[7]),
+            (8, 1, 1.0..1.0, 1, &[7]),
+        ] {
+            let found = offsets(&room(size, align, part.clone()), len);
+            let at: Vec<u64> = found.iter().map(|(offset, _)| *offset).collect();
+            assert_eq!(at, want, "{len} of {size} at {align} in {part:?}");
+            let mean = 20_000.0 / want.len() as f64;
+            // Six deviations of a count.
+            let even = |n: u32| (f64::from(n) - mean).abs() <= 6.0 * mean.sqrt();
+            assert!(
+                found.iter().all(|(_, n)| want.len() == 1 || even(*n)),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn geometric_positions_prefer_the_beginning_of_the_part() {
+        let bounds = PlacementBounds {
+            geometric: true,
+            ..room(2000, 1, 0.5..1.0)
+        };
+        let found = offsets(&bounds, 1);
+        assert!(found[0].0 == 1000 && found.iter().all(|(at, _)| *at < 2000));
+        // The mean of the exponential distribution with a mean of a tenth, cut off at one.
+        let end = (-10.0f64).exp();
+        let exact = 1000.0 * (0.1 - end / (1.0 - end));
+        let sum: f64 = found
+            .iter()
+            .map(|(at, n)| (at - 1000) as f64 * f64::from(*n))
+            .sum();
+        let mean = sum / 20_000.0;
+        // Half a position lower, because positions are rounded down; five deviations of the mean are 3.5.
+        assert!((mean + 0.5 - exact).abs() < 3.5, "{mean} of {exact}");
+        let only = PlacementBounds {
+            geometric: true,
+            ..room(10, 1, 0.0..1.0)
+        };
+        assert_eq!(offsets(&only, 10), [(0, 20_000)]);
+    }
+
+    #[test]
+    fn a_single_member_is_not_drawn() {
+        let mut rng = Stream::new(1).rng();
+        let before = rng.clone().random::<u64>();
+        for choice in [
+            Choice::Uniform,
+            Choice::Geometric { percent: 100.0 },
+            Choice::Zipf { exponent: 1.0 },
+        ] {
+            for members in [5..6, 5..5] {
+                assert_eq!(FileChooser::new(members, choice).draw(&mut rng), 5);
+            }
+            let two = FileChooser::new(5..7, choice);
+            let mut seen: Vec<u64> = (0..200).map(|_| two.draw(&mut rng.clone())).collect();
+            seen.dedup();
+            assert_eq!(seen.len(), 1, "a draw follows from its random numbers");
+        }
+        assert_eq!(rng.random::<u64>(), before, "none was used");
+    }
+
+    #[test]
+    fn every_member_is_drawn_and_no_other() {
+        for choice in [
+            Choice::Uniform,
+            Choice::Geometric { percent: 100.0 },
+            Choice::Geometric { percent: 10.0 },
+            Choice::Zipf { exponent: 0.5 },
+        ] {
+            let chooser = FileChooser::new(7..12, choice);
+            let mut rng = Stream::new(4).rng();
+            let mut seen: Vec<u64> = (0..5000).map(|_| chooser.draw(&mut rng)).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen, [7, 8, 9, 10, 11], "{choice:?}");
+        }
+        let chooser = FileChooser::new(7..9, Choice::Uniform);
+        assert_eq!((chooser.after(7), chooser.after(8)), (8, 7));
+    }
+
+    #[test]
+    fn a_spot_takes_its_accesses_times_a_random_factor() {
+        let how = Spots {
+            percent: 30.0,
+            accesses: 4,
+            multiplier: 3,
+            affinity: 100.0,
+            geometric: true,
+        };
+        let chooser = FileChooser::new(0..1, Choice::Uniform);
+        let mut rng = Stream::new(8).rng();
+        let mut spot = Hotspot::new(how, &chooser, &mut rng);
+        assert!(spot.is_geometric());
+        let mut runs: Vec<(f64, f64, u32)> = Vec::new();
+        for _ in 0..30_000 {
+            let (member, part) = spot.draw(&chooser, &mut rng).unwrap();
+            assert_eq!(member, 0);
+            match runs.last_mut() {
+                Some((start, _, n)) if *start == part.start => *n += 1,
+                _ => runs.push((part.start, part.end, 1)),
+            }
+        }
+        runs.pop();
+        // Four parts, of which the last is cut off at the end of the file.
+        let parts: Vec<(f64, f64)> = runs[..5].iter().map(|(a, b, _)| (*a, *b)).collect();
+        let begin = parts.iter().position(|(start, _)| *start == 0.0).unwrap();
+        let width = 30.0 / 100.0;
+        let want: Vec<(f64, f64)> = (0..4)
+            .map(|n| f64::from(n) * width)
+            .map(|start| (start, (start + width).min(1.0)))
+            .collect();
+        assert_eq!(
+            runs[begin..begin + 4]
+                .iter()
+                .map(|(a, b, _)| (*a, *b))
+                .collect::<Vec<_>>(),
+            want
+        );
+        assert_eq!(want[3].1, 1.0);
+        // Once, twice or three times four accesses, each as often.
+        let times = |n: u32| runs.iter().filter(|(_, _, found)| *found == 4 * n).count();
+        let seen = [times(1), times(2), times(3)];
+        assert_eq!(seen.iter().sum::<usize>(), runs.len());
+        let mean = runs.len() as f64 / 3.0;
+        assert!(
+            seen.iter()
+                .all(|n| (*n as f64 - mean).abs() < 6.0 * mean.sqrt()),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn spots_begin_anywhere_and_may_be_left_alone() {
+        let how = Spots {
+            percent: 25.0,
+            accesses: 1,
+            multiplier: 0,
+            affinity: 100.0,
+            geometric: false,
+        };
+        let chooser = FileChooser::new(3..6, Choice::Uniform);
+        let mut rng = Stream::new(8).rng();
+        let mut begun = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            let spot = Hotspot::new(how, &chooser, &mut rng);
+            assert_eq!(spot.left, 1, "a multiplier of 0 is one of 1");
+            begun.insert((spot.member, spot.part));
+        }
+        let all = (3..6).flat_map(|member| (0..4).map(move |part| (member, part)));
+        assert_eq!(begun, all.collect());
+        let none = Spots {
+            affinity: 0.0,
+            ..how
+        };
+        let mut spot = Hotspot::new(none, &chooser, &mut rng);
+        assert!((0..1000).all(|_| spot.draw(&chooser, &mut rng).is_none()));
+        assert_eq!(
+            (
+                parts(&how),
+                parts(&Spots {
+                    percent: 100.0,
+                    ..how
+                })
+            ),
+            (4, 1)
+        );
+        assert_eq!(
+            parts(&Spots {
+                percent: 99.0,
+                ..how
+            }),
+            2
+        );
+        assert_eq!(
+            parts(&Spots {
+                percent: 1000.0,
+                ..how
+            }),
+            1
+        );
+    }
+
+    #[test]
+    fn blocks_of_direct_transfers_are_whole() {
+        let b = DIRECT_BLOCK;
+        for (len, want) in [
+            (0, b),
+            (1, b),
+            (b - 1, b),
+            (b, b),
+            (b + 1, 2 * b),
+            (3 * b, 3 * b),
+        ] {
+            assert_eq!(whole_blocks(len), want, "{len}");
+        }
+        for (align, want) in [
+            (0, b),
+            (1, b),
+            (2, b),
+            (b, b),
+            (2 * b, 2 * b),
+            (3, 3 * b),
+            (b + b / 2, 3 * b),
+        ] {
+            assert_eq!(block_alignment(align), want, "{align}");
+        }
+    }
 }

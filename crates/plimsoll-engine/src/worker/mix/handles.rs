@@ -78,4 +78,33 @@ mod tests {
         h.hold(1, 9, true);
         assert_eq!((h.find(9, true), h.find(7, false)), (Some(1), Some(0)));
     }
+
+    #[test]
+    fn a_file_is_found_by_its_number_and_way_of_opening() {
+        let mut h = Handles::new(4);
+        for (slot, (member, direct)) in [(0, false), (0, true), (1, false), (1, true)]
+            .into_iter()
+            .enumerate()
+        {
+            assert_eq!(h.make_room(), slot);
+            h.hold(slot, member, direct);
+        }
+        let found =
+            [(0, false), (0, true), (1, false), (1, true), (2, false)].map(|(m, d)| h.find(m, d));
+        assert_eq!(found, [Some(0), Some(1), Some(2), Some(3), None]);
+        // Used in this order: 2, 0, 3, 1.
+        for (member, direct) in [(1, false), (0, false), (1, true), (0, true)] {
+            h.find(member, direct);
+        }
+        let order: Vec<usize> = (10..14)
+            .map(|member| {
+                let slot = h.make_room();
+                h.hold(slot, member, false);
+                slot
+            })
+            .collect();
+        assert_eq!(order, [2, 0, 3, 1]);
+        let mut one = Handles::new(0);
+        assert_eq!(one.make_room(), 0, "there is at least one slot");
+    }
 }

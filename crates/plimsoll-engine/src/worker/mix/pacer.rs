@@ -183,4 +183,98 @@ mod tests {
         });
         assert!(slow.due() > first);
     }
+
+    #[test]
+    fn a_constant_schedule_begins_anywhere_in_its_first_gap() {
+        let gap = 1e9 / 50.0;
+        let firsts: Vec<f64> = (0..1000)
+            .map(|seed| {
+                let mut rng = Stream::new(seed).rng();
+                let pacer = Pacer::new(50.0, Arrivals::Constant, 7 * SECOND, &mut rng);
+                (pacer.due() - 7 * SECOND) as f64 / gap
+            })
+            .collect();
+        assert!(firsts.iter().all(|f| (0.0..=1.0).contains(f)));
+        // Uniform: five deviations of the mean of a thousand are 0.046.
+        let mean = firsts.iter().sum::<f64>() / 1000.0;
+        assert!((mean - 0.5).abs() < 0.046, "{mean}");
+        assert!(firsts.iter().any(|f| *f < 0.02) && firsts.iter().any(|f| *f > 0.98));
+    }
+
+    #[test]
+    fn a_random_schedule_begins_like_any_other_gap() {
+        let firsts: Vec<f64> = (0..4000)
+            .map(|seed| {
+                let mut rng = Stream::new(seed).rng();
+                let pacer = Pacer::new(50.0, Arrivals::Poisson, SECOND, &mut rng);
+                (pacer.due() - SECOND) as f64 / (1e9 / 50.0)
+            })
+            .collect();
+        // Exponential with a mean of one gap: five deviations of the mean are 0.08.
+        let mean = firsts.iter().sum::<f64>() / 4000.0;
+        assert!((mean - 1.0).abs() < 0.08, "{mean}");
+    }
+
+    #[test]
+    fn operations_until_an_end_are_counted_to_the_instant() {
+        let mut rng = Stream::new(2).rng();
+        let gap = SECOND / 100;
+        let constant = Pacer::new(100.0, Arrivals::Constant, 0, &mut rng);
+        let due = constant.due();
+        for (end, left) in [
+            (0, 0),
+            (due, 0),
+            (due + gap / 2, 1),
+            (due + gap - 1000, 1),
+            (due + gap + gap / 2, 2),
+            (due + 10 * gap - 1000, 10),
+            (due + 10 * gap + gap / 100, 11),
+        ] {
+            assert_eq!(constant.left_until(end), left, "{end} from {due}");
+        }
+        // Of random arrivals the next one and the mean number of others.
+        let random = Pacer::new(100.0, Arrivals::Poisson, 0, &mut rng);
+        let due = random.due();
+        for (end, left) in [
+            (0, 0),
+            (due, 0),
+            (due + gap / 4, 1),
+            (due + 3 * gap / 4, 2),
+            (due + 7 * gap + gap / 4, 8),
+            (due + 7 * gap + 3 * gap / 4, 9),
+        ] {
+            assert_eq!(random.left_until(end), left, "{end} from {due}");
+        }
+    }
+
+    #[test]
+    fn a_delay_of_the_whole_backlog_is_not_dropped() {
+        let schedule = || {
+            Pacer::new(
+                10.0,
+                Arrivals::Constant,
+                5 * SECOND,
+                &mut Stream::new(1).rng(),
+            )
+        };
+        let due = schedule().due();
+        let dropped = |now: Nanos| {
+            let (mut n, mut pacer) = (0, schedule());
+            pacer.catch_up(now, &mut Stream::new(1).rng(), |_| n += 1);
+            n
+        };
+        assert_eq!(dropped(0), 0);
+        assert_eq!(dropped(due + MAX_BACKLOG_NS), 0);
+        assert_eq!(dropped(due + MAX_BACKLOG_NS + 10), 1);
+        let gap = SECOND / 10;
+        assert_eq!(dropped(due + MAX_BACKLOG_NS + 5 * gap + 10), 6);
+    }
+
+    #[test]
+    fn rates_without_a_gap_are_refused() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let new = || Pacer::new(rate, Arrivals::Constant, 0, &mut Stream::new(1).rng());
+            assert!(std::panic::catch_unwind(new).is_err(), "{rate}");
+        }
+    }
 }

@@ -147,7 +147,8 @@ impl<S: Session> Worker<S> {
                 .timed(prepare, OpSubject::NO_SUBJECT, |()| 0, close)
                 .await?;
         }
-        let mode = match state.program.writes_data {
+        let lengthened = state.program.maps_data && state.size(member) == 0;
+        let mode = match state.program.writes_data || lengthened {
             true => OpenMode::ReadWrite,
             false => OpenMode::Read,
         };
