@@ -126,3 +126,95 @@ impl FilesetState {
         self.files.release(file.0, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{EntriesPerDir, Fileset, Plan, Value};
+
+    /// A tree of 60 files, about half of which exist, in directories of four entries.
+    fn layout() -> Arc<Layout> {
+        let fileset = Fileset {
+            prealloc_percent: 50,
+            leaf_dirs: 8,
+            width: EntriesPerDir {
+                mean: 4.0,
+                gamma_shape: None,
+            },
+            ..Fileset::new("f", 60, Value::Const(1))
+        };
+        let plan = Plan {
+            filesets: vec![fileset],
+            ..Plan::empty("test")
+        };
+        Arc::new(Layout::new(&plan, FilesetId(0)).unwrap())
+    }
+
+    fn exists(layout: &Layout, file: u32) -> bool {
+        layout.initial_files(file / 64) >> (file % 64) & 1 == 1
+    }
+
+    #[test]
+    fn existing_files_are_touched_in_their_order_by_every_rank() {
+        let layout = layout();
+        for (rank, ranks) in [(0, 1), (0, 2), (1, 2)] {
+            let part = RankPart { rank, ranks };
+            let state = FilesetState::part(FilesetId(0), layout.clone(), part);
+            let ours = (0..60).filter(|f| f % ranks == rank && exists(&layout, *f));
+            let ours: Vec<u32> = ours.collect();
+            assert_eq!(state.existing_count(), ours.len() as u64);
+            let mut cursor = BlockCursor::default();
+            for file in ours.iter().chain(&ours) {
+                assert_eq!(state.touch_next(&mut cursor), Some(FileId(*file)));
+            }
+            // A busy one is passed over, and a deleted one is not there.
+            assert_eq!(state.files.claim(ours[0]), Choice::Taken(ours[0]));
+            assert_eq!(state.touch_next(&mut cursor), Some(FileId(ours[1])));
+            state.files.set_existence(Existence::Missing);
+            state.release(FileId(ours[0]), Existence::Missing);
+            assert_eq!(state.existing_count(), ours.len() as u64 - 1);
+            assert_eq!(state.files.claim(ours[0]), Choice::None);
+            assert!(state.files.are_idle());
+        }
+        let whole = FilesetState::new(FilesetId(0), layout.clone());
+        let existing = (0..60).filter(|f| exists(&layout, *f)).count();
+        assert_eq!(whole.existing_count(), existing as u64);
+    }
+
+    #[test]
+    fn a_fileset_without_entries_has_only_its_tree() {
+        let state = FilesetState::without_entries(FilesetId(0), layout());
+        assert_eq!(state.existing_count(), 0);
+        assert_eq!(state.touch_next(&mut BlockCursor::default()), None);
+        assert_eq!((state.files.len(), state.leaf_dirs.len()), (0, 0));
+        assert_eq!(state.pick_dir(Some(1)), DirId(1));
+    }
+
+    #[test]
+    fn directories_are_listed_by_number_or_in_turn() {
+        let state = FilesetState::new(FilesetId(0), layout());
+        let dirs = state.layout.dirs();
+        assert!(dirs > 3, "{dirs}");
+        for number in [0, 1, 3, dirs - 1] {
+            assert_eq!(state.pick_dir(Some(number.into())), DirId(number));
+            let around = u64::from(dirs) * 1_000_000_007 + u64::from(number);
+            assert_eq!(state.pick_dir(Some(around)), DirId(number));
+        }
+        for round in 0..2 * dirs {
+            assert_eq!(state.pick_dir(None), DirId(round % dirs));
+        }
+        assert_eq!(state.leaf_dirs.len(), 8);
+    }
+
+    #[test]
+    fn files_are_counted_as_often_as_they_are_open() {
+        let state = FilesetState::new(FilesetId(0), layout());
+        for _ in 0..3 {
+            state.inc_open(FileId(7));
+        }
+        state.inc_open(FileId(59));
+        state.dec_open(FileId(7));
+        let open = [7, 59, 8].map(|f| state.open_count(FileId(f)));
+        assert_eq!(open, [2, 1, 0]);
+    }
+}
