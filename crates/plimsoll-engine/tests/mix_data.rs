@@ -6,10 +6,10 @@ mod common;
 mod mixes;
 
 use common::{row, run_ok, run_virtually};
-use mixes::{lasting, plan};
+use mixes::{lasting, paced, plan};
 use plimsoll_engine::Outcome;
 use plimsoll_plan::{
-    FilesetId, Layout, Mix, MixOp, OpsLimit, Plan, QuitMode, SizeSlot, SizeTable, Value,
+    Arrivals, FilesetId, Layout, Mix, MixOp, OpsLimit, Plan, QuitMode, SizeSlot, SizeTable, Value,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -420,5 +420,19 @@ fn operations_are_drawn_by_their_percentages() {
         let mean = total * percent / 100.0;
         // Five deviations of a count.
         assert!((n - mean).abs() <= 5.0 * mean.sqrt(), "{op}: {n} of {mean}");
+    }
+}
+
+#[test]
+fn operations_beyond_a_limit_are_not_scheduled() {
+    let limited = plan(Path::new("/unused"), 2, &[(MixOp::Stat, 100.0)], |_| ());
+    let mut limited = paced(limited, 10.0, Arrivals::Constant);
+    limited.options.ops = Some(OpsLimit::PerWorker(50));
+    limited.quit = QuitMode::AllDone;
+    let limited = lasting(limited, Duration::from_secs(60));
+    let outcome = run_virtually(&limited, "10ms");
+    // Of the 600 in the time, the limit leaves 50, and one more is begun and not done.
+    for p in &outcome.processes {
+        assert_eq!((p.completed, p.scheduled, p.dropped), (50, 51, 0), "{p:?}");
     }
 }
