@@ -131,15 +131,13 @@ fn shift(s: RankShift) -> String {
 
 fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
     let row = |id: OperationId| names::row(plan, id);
-    if let Some(id) = l.make_sets {
-        let between = if l.steps.is_empty() { "" } else { "; " };
-        write!(f, "{} for each set{between}", row(id))?;
-    }
     if l.steps.is_empty() {
-        return match l.remove_sets {
-            Some(id) => write!(f, "{} for each set", row(id)),
-            None => Ok(()),
-        };
+        let sets = l.make_sets.into_iter().chain(l.remove_sets);
+        let each: Vec<String> = sets.map(|id| format!("{} for each set", row(id))).collect();
+        return f.write_str(&each.join("; "));
+    }
+    if let Some(id) = l.make_sets {
+        write!(f, "{} for each set; ", row(id))?;
     }
     let rounds = match l.rounds {
         Rounds::Count(n) => counted(n, "round", "rounds"),

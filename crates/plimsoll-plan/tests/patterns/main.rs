@@ -1,0 +1,149 @@
+//! Patterns: their names, rows and needs, their checks, and how they are printed.
+
+mod checks;
+mod facts;
+mod needs;
+mod text;
+
+use plimsoll_plan::{
+    Cold, Content, Fileset, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind,
+    OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankShift, RelPath, RootHandling,
+    Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop, Until, WorkerGroup,
+};
+use std::time::Duration;
+
+const ROWS: [(&str, OpKind); 8] = [
+    ("mkdir", OpKind::MakeDir),
+    ("create", OpKind::ObjectCreate),
+    ("stat", OpKind::Stat),
+    ("read", OpKind::ObjectRead),
+    ("delete", OpKind::Delete),
+    ("rmdir", OpKind::RemoveDir),
+    ("transfer", OpKind::Write),
+    ("fsync", OpKind::Fsync),
+];
+
+fn row(name: &str) -> OperationId {
+    let index = ROWS.iter().position(|(n, _)| *n == name);
+    OperationId(index.expect("a row") as u32)
+}
+
+fn template(text: &str) -> NameTemplate {
+    NameTemplate::parse(text).unwrap()
+}
+
+/// Four ranks of three sets, without stages.
+fn pattern() -> Pattern {
+    Pattern {
+        root: RelPath::new("md").unwrap(),
+        root_is: RootHandling::New,
+        leaves_objects: false,
+        set_name: template("{rank}_{set}"),
+        object_name: template("file-{object}"),
+        ranks: 4,
+        sets: 3,
+        objects: 0,
+        object_size: 3901,
+        position: 100,
+        positions: vec![],
+        verify: false,
+        content: None,
+        direct: false,
+        samples: Samples::Off,
+        hold_memory: None,
+        stages: vec![],
+    }
+}
+
+fn stage(name: &str, work: StageWork) -> Stage {
+    Stage {
+        name: name.into(),
+        iteration: 0,
+        warm_up: false,
+        work,
+        on_error: OnError::Count,
+        waiting_factor: 0.0,
+        stonewall: None,
+        squeeze_memory: None,
+    }
+}
+
+fn step(op: ObjectOp) -> ObjectStep {
+    let name = match op {
+        ObjectOp::Create { .. } => "create",
+        ObjectOp::Stat => "stat",
+        ObjectOp::Read => "read",
+        ObjectOp::Delete => "delete",
+    };
+    ObjectStep {
+        row: row(name),
+        op,
+        owner: RankShift::default(),
+        offset: 0,
+        gates: false,
+    }
+}
+
+const CREATE: ObjectOp = ObjectOp::Create { sync: false };
+
+fn objects(rounds: Rounds, ops: &[ObjectOp]) -> Stage {
+    let steps = ops.iter().map(|op| step(*op)).collect();
+    stage(
+        "objects",
+        StageWork::Objects(ObjectLoop::new(rounds, steps)),
+    )
+}
+
+fn transfer_loop(rounds: Rounds, size: u64) -> TransferLoop {
+    TransferLoop {
+        owner: RankShift::default(),
+        write: true,
+        size,
+        rounds,
+        strided: false,
+        open: row("stat"),
+        transfer: row("transfer"),
+        sync: None,
+        close: row("delete"),
+    }
+}
+
+fn transfers(change: impl FnOnce(&mut TransferLoop)) -> Stage {
+    let mut work = transfer_loop(Rounds::Count(5), 1000);
+    change(&mut work);
+    stage("transfers", StageWork::Transfers(work))
+}
+
+fn stonewall(after_ms: u64, wear_out: bool) -> Option<Stonewall> {
+    let after = Duration::from_millis(after_ms);
+    Some(Stonewall { after, wear_out })
+}
+
+/// The phases of a stage that is measured.
+fn phases(stage: u32) -> [Phase; 5] {
+    [
+        Phase::StartStage { stage },
+        Phase::OpenWindow,
+        Phase::wait(Until::Done { at_most: None }),
+        Phase::CloseWindow,
+        Phase::Stop,
+    ]
+}
+
+fn plan(pattern: Pattern) -> Plan {
+    let mut plan = Plan::empty("ranks");
+    for (name, kind) in ROWS {
+        plan.add_row(name, kind, None);
+    }
+    plan.script = (0..pattern.stages.len() as u32).flat_map(phases).collect();
+    let (ranks, program) = (pattern.ranks, Program::Pattern(Box::new(pattern)));
+    plan.groups = vec![WorkerGroup::new("rank", ranks, "worker", program)];
+    plan
+}
+
+fn with_stages(stages: Vec<Stage>) -> Pattern {
+    Pattern {
+        stages,
+        ..pattern()
+    }
+}
