@@ -165,6 +165,48 @@ mod tests {
     }
 
     #[test]
+    fn a_latency_above_its_limit_is_described_with_both() {
+        let criteria = Criteria {
+            latency: Some(Duration::from_millis(20)),
+            ..Criteria::default()
+        };
+        let missed = criteria.missed(&[(10, 10)], Some(Duration::from_micros(20_001)));
+        let expected = FailedCriterion {
+            code: "latency",
+            text: "the mean response time was 20.001 ms, the limit is 20 ms".into(),
+        };
+        assert_eq!(missed, [expected]);
+        assert_eq!(criteria.missed(&[(10, 10)], None), []);
+    }
+
+    #[test]
+    fn the_slowest_process_is_that_with_the_smallest_percentage() {
+        let missed = Criteria::default().missed(&[(100, 40), (1000, 300), (10, 4), (0, 0)], None);
+        assert_eq!(
+            missed[0].text,
+            "3 of 4 processes did less than 75 % of their operations; the slowest 30.0 % (300 of \
+             1000)"
+        );
+    }
+
+    #[test]
+    fn a_result_is_scaled_unless_it_has_all_data_and_rates() {
+        let metric = |scale| BusinessMetric {
+            name: "streams".into(),
+            load: 1,
+            scale,
+            data: 1,
+            rate: None,
+            criteria: Criteria::default(),
+        };
+        assert!(!metric(1.0).is_scaled() && metric(0.5).is_scaled());
+        assert_eq!(
+            scaled(0.5),
+            "scaled: not comparable (data and rates are 0.5 of the full ones)"
+        );
+    }
+
+    #[test]
     fn failed_criteria_are_described_with_their_numbers() {
         let missed = Criteria::default().missed(&[(1000, 1000), (1000, 500), (1000, 600)], None);
         assert_eq!(

@@ -201,5 +201,47 @@ mod tests {
             assert_eq!(MixOp::named(op.name()), Some(op));
         }
         assert_eq!(MixOp::named("custom1"), None);
+        assert_eq!(format!("{:>6}|", MixOp::Read), "  read|");
+    }
+
+    /// The names of the operations that fit.
+    fn those(fits: impl Fn(MixOp) -> bool) -> String {
+        let names = MixOp::ALL.into_iter().filter(|op| fits(*op));
+        names.map(MixOp::name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn operations_work_on_the_files_of_their_pool() {
+        let of = |pool| those(|op| op.pool() == pool);
+        assert_eq!(of(Pool::Turnover), "write_file unlink copyfile rename");
+        assert_eq!(of(Pool::Empty), "unlink2 create");
+        assert_eq!(of(Pool::Dirs), "mkdir rmdir readdir readdirplus");
+        assert_eq!(of(Pool::None), "statfs pathconf");
+        assert_eq!(
+            of(Pool::Data),
+            "read read_file mmap_read read_rand write mmap_write write_rand rmw append lock access \
+             stat neg_stat chmod truncate fsync lookup readlink"
+        );
+    }
+
+    #[test]
+    fn operations_that_change_names_or_lengths_change_the_tree() {
+        assert_eq!(
+            those(MixOp::changes_tree),
+            "write write_file mmap_write write_rand rmw mkdir rmdir unlink unlink2 create append \
+             copyfile rename truncate"
+        );
+    }
+
+    #[test]
+    fn operations_with_sizes_draw_them_from_one_of_the_tables() {
+        assert_eq!(
+            those(MixOp::reads),
+            "read read_file mmap_read read_rand copyfile"
+        );
+        assert_eq!(
+            those(MixOp::writes),
+            "write write_file mmap_write write_rand rmw append lock"
+        );
     }
 }

@@ -159,6 +159,54 @@ mod tests {
     }
 
     #[test]
+    fn tables_may_be_at_the_ends_of_their_ranges() {
+        let full = vec![slot(1 << 30, 1 << 30, 100.0 / 16.0); 16];
+        assert_eq!(SizeTable(full).check(), Ok(()));
+        let nothing = SizeTable(vec![slot(0, 0, 0.0), slot(5, 5, 100.0)]);
+        assert_eq!(nothing.check(), Ok(()));
+        for (sum, refused) in [
+            (99.98, true),
+            (99.995, false),
+            (100.005, false),
+            (100.02, true),
+        ] {
+            let table = SizeTable(vec![slot(1, 1, 50.0), slot(2, 2, sum - 50.0)]);
+            assert_eq!(table.check().is_err(), refused, "{sum}");
+        }
+        let above = SizeTable::fixed((1 << 30) + 1).check();
+        assert_eq!(above, Err("has a slot above 1 GiB (1073741825)".into()));
+    }
+
+    #[test]
+    fn tables_are_shown_without_what_is_not_drawn() {
+        let shown = |slots: &[SizeSlot]| SizeTable(slots.to_vec()).to_string();
+        assert_eq!(shown(&[slot(4096, 4096, 100.0)]), "4 KiB");
+        assert_eq!(shown(&[slot(4096, 8192, 100.0)]), "4 KiB to 8 KiB");
+        assert_eq!(
+            shown(&[
+                slot(1, 1, 25.0),
+                slot(2, 2, 0.0),
+                slot(1024, 2048, 74.5),
+                slot(4, 4, 0.5)
+            ]),
+            "1 B 25 %, 1 KiB to 2 KiB 74.5 %, 4 B 0.5 %"
+        );
+        assert_eq!(shown(&[]), "");
+    }
+
+    #[test]
+    fn the_mean_and_the_maximum_are_those_of_the_slots_that_are_drawn() {
+        let table = SizeTable(vec![
+            slot(10, 30, 50.0),
+            slot(100, 100, 50.0),
+            slot(900, 900, 0.0),
+        ]);
+        assert_eq!((table.mean(), table.greatest()), (60.0, 100));
+        assert_eq!(SizeTable(vec![]).greatest(), 0);
+        assert_eq!(SizeTable::fixed(7).mean(), 7.0);
+    }
+
+    #[test]
     fn slots_come_as_often_as_they_say() {
         let table = SizeTable(vec![
             slot(1, 9, 25.0),
