@@ -296,8 +296,12 @@ fn content(content: Content) -> String {
             let block = crate::Bytes(block);
             let again = match dedupable_percent > 0.0 {
                 true => format!(
-                    " ({} that come again)",
-                    counted(groups.into(), "block", "blocks")
+                    " ({})",
+                    counted(
+                        groups.into(),
+                        "block that comes again",
+                        "blocks that come again"
+                    )
                 ),
                 false => String::new(),
             };

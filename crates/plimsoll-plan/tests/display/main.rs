@@ -1,10 +1,14 @@
 //! The Plan as it is printed.
 
+mod filesets;
+mod sections;
+mod steps;
+
 use plimsoll_plan::{
-    Cold, Content, Distribution, EntriesPerDir, FileRef, Fileset, FilesetId, Io, Layout, LimitKind,
-    Note, OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter, Phase, Plan, PlanView,
-    Program, QuitMode, RelPath, Row, Snapshots, SourcePosition, Step, Until, Value, Variable,
-    VariableId, WorkerGroup,
+    Access, Cold, Content, Distribution, EntriesPerDir, FileRef, Fileset, FilesetId, Io, Layout,
+    Letters, LimitKind, Note, OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter,
+    Phase, Plan, PlanView, Program, QuitMode, RelPath, Row, RunOptions, Snapshots, SourceKind,
+    SourcePosition, Step, Until, Value, Variable, VariableId, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -270,33 +274,6 @@ fn everything_a_plan_can_hold_is_printed() {
 }
 
 #[test]
-fn without_layouts_it_prints_what_is_requested() {
-    let text = plan().to_string();
-    assert!(text.contains("200 files of $filesize\n"), "{text}");
-    assert!(text.contains("3 files of 4 KiB\n    2 leaf directories\n"));
-}
-
-#[test]
-fn a_plan_of_several_places_names_them_all() {
-    let mut plan = plan();
-    plan.work_dir.dir = "/".into();
-    plan.work_dir.guards = ["mnt/a", "mnt/b"].map(|g| RelPath::new(g).unwrap()).into();
-    assert!(plan.to_string().contains("  place     /mnt/a, /mnt/b (new"));
-}
-
-#[test]
-fn a_plan_with_dangling_references_still_prints() {
-    let mut plan = plan();
-    plan.filesets.clear();
-    plan.variables.clear();
-    plan.operations.clear();
-    let text = plan.to_string();
-    for found in ["fileset 0", "variable 0", "operation 0"] {
-        assert!(text.contains(found), "{found}");
-    }
-}
-
-#[test]
 fn distributions_are_named_with_their_parameters() {
     let shown: Vec<String> = [
         Distribution::Uniform {
@@ -345,40 +322,4 @@ fn distributions_are_named_with_their_parameters() {
     .map(ToString::to_string)
     .collect();
     insta::assert_snapshot!(shown.join("\n"));
-}
-
-#[test]
-fn fractions_have_six_digits_and_whole_numbers_all_of_theirs() {
-    let row = Row {
-        percent: 100.0 / 3.0,
-        min: 0.1 + 0.2,
-        max: 3_481.600_000_000_000_4,
-    };
-    let table = Distribution::Table { rows: vec![row] };
-    assert_eq!(table.to_string(), "table: 33.3333 % 0.3 to 3481.6");
-    let whole = Distribution::Uniform {
-        lower: 0.0,
-        upper: 1_048_577.0,
-    };
-    assert_eq!(whole.to_string(), "uniform from 0 to 1048577");
-}
-
-#[test]
-fn one_of_a_kind_is_singular() {
-    let mut plan = Plan::empty("one");
-    plan.filesets = vec![Fileset {
-        leaf_dirs: 1,
-        ..fileset("set", 1, Value::Const(0))
-    }];
-    plan.script = vec![Phase::Start];
-    plan.options.ops = Some(OpsLimit::Total(1));
-    let text = plan.to_string();
-    for part in [
-        "    1 file of",
-        "    1 leaf directory\n",
-        "end after 1 operation;",
-    ] {
-        assert!(text.contains(part), "{part} in {text}");
-    }
-    assert!(text.contains("start 0 workers"), "{text}");
 }
