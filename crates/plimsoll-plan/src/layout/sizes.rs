@@ -209,3 +209,112 @@ impl Tally {
         s
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::variable::{Distribution, Variable};
+
+    fn draws() -> Sizes {
+        let distribution = Distribution::Exponential { mean: 10_000.0 };
+        Sizes::Formula(SizeDraws {
+            sampler: Variable::new("size", distribution).sampler().unwrap(),
+            stream: Stream::new(3),
+        })
+    }
+
+    #[test]
+    fn buckets_end_at_powers_of_two() {
+        let sizes = [0, 1, 2, 3, 4, 5, 8, 9, 1 << 63, (1 << 63) + 1, u64::MAX];
+        let all = Sizes::Table(sizes.into()).summary(0..11, None);
+        let expected = [
+            (0, 1),
+            (1, 1),
+            (2, 1),
+            (4, 2),
+            (8, 2),
+            (16, 1),
+            (1 << 63, 1),
+            (u64::MAX, 2),
+        ];
+        assert_eq!(all.buckets, expected);
+        assert_eq!((all.files, all.min, all.max), (11, 0, u64::MAX));
+        assert_eq!(all.total, u64::MAX, "the sum saturates");
+    }
+
+    #[test]
+    fn a_summary_is_that_of_the_files_in_the_part() {
+        let sizes = Sizes::Table([7, 10, 2, 30, 1].into());
+        let summary = sizes.summary(1..4, None);
+        assert_eq!((summary.files, summary.total), (3, 42));
+        assert_eq!((summary.min, summary.max), (2, 30));
+        assert_eq!(summary.mean, 14.0);
+        assert_eq!(summary.buckets, [(2, 1), (16, 1), (32, 1)]);
+        assert_eq!(summary.sum(), ByteSum::exact(42));
+        let none = sizes.summary(2..2, None);
+        let figures = (none.files, none.total, none.min, none.max, none.mean);
+        assert_eq!(figures, (0, 0, 0, 0, 0.0));
+        assert!(none.buckets.is_empty() && !none.estimated);
+        let same = Sizes::Same(5).summary(3..10, None);
+        assert_eq!((same.files, same.total, same.min, same.max), (7, 35, 5, 5));
+        assert_eq!(same.buckets, [(8, 7)]);
+        assert_eq!(Sizes::Same(5).summary(3..3, None), none);
+    }
+
+    #[test]
+    fn a_sample_has_files_at_equal_distances() {
+        let sizes = draws();
+        let part = 1000..4000;
+        let estimate = sizes.estimate(part, None, 50);
+        let sample: Vec<u64> = (0..50).map(|i| sizes.of(1000 + i * 60)).collect();
+        let mean = sample.iter().sum::<u64>() as f64 / 50.0;
+        assert!((estimate.mean - mean).abs() < 1e-6);
+        assert_eq!(estimate.files, 3000);
+        assert_eq!(estimate.total, (mean * 3000.0) as u64);
+        assert_eq!(Some(&estimate.min), sample.iter().min());
+        assert_eq!(Some(&estimate.max), sample.iter().max());
+        let in_buckets: u64 = estimate.buckets.iter().map(|b| b.1).sum();
+        assert_eq!(in_buckets, 3000, "60 files for each of the sample");
+        assert!(estimate.buckets.iter().all(|b| b.1 % 60 == 0));
+        assert_eq!(
+            estimate.sum().to_string(),
+            ByteSum {
+                bytes: estimate.total,
+                estimated: true,
+            }
+            .to_string()
+        );
+    }
+
+    /// Only the initial files of the sample count, and all initial files of the part.
+    #[test]
+    fn a_sample_of_initial_files_stands_for_all_of_them() {
+        let sizes = draws();
+        let initial = InitialEntries::new(4000, 40, Stream::new(9));
+        let estimate = sizes.estimate(1000..4000, Some(&initial), 50);
+        let sample = (0..50).map(|i| 1000 + i * 60);
+        let sample: Vec<u64> = sample
+            .filter(|file| initial.contains(*file))
+            .map(|file| sizes.of(file))
+            .collect();
+        assert!((10..30).contains(&sample.len()), "{}", sample.len());
+        let mean = sample.iter().sum::<u64>() as f64 / sample.len() as f64;
+        assert!((estimate.mean - mean).abs() < 1e-6);
+        let files = (1000..4000).filter(|file| initial.contains(*file)).count();
+        assert_eq!(estimate.files, files as u64);
+        let none = InitialEntries::new(4000, 0, Stream::new(9));
+        let nothing = sizes.estimate(1000..4000, Some(&none), 50);
+        assert_eq!((nothing.files, nothing.total, nothing.mean), (0, 0, 0.0));
+    }
+
+    #[test]
+    fn sizes_are_sampled_only_if_there_are_more_than_a_table_may_have() {
+        let sizes = draws();
+        let all = sizes.summary(5..5 + MAX_SIZES_DRAWN, None);
+        assert!(!all.estimated);
+        assert_eq!(all.files, 1 << 20);
+        let more = sizes.summary(4..5 + MAX_SIZES_DRAWN, None);
+        assert!(more.estimated);
+        assert_eq!(more.files, (1 << 20) + 1);
+    }
+}
