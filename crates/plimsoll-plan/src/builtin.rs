@@ -30,3 +30,30 @@ impl Builtin {
         table.iter().map(builtin).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_are_those_of_the_table_in_its_order() {
+        let title = |text: &'static str| text.to_uppercase();
+        let found = Builtin::of_table(&[("a", "first"), ("b", "second")], title);
+        let builtin = |name, title: &str, text| Builtin {
+            name,
+            title: title.into(),
+            text,
+        };
+        let expected = [
+            builtin("a", "FIRST", "first"),
+            builtin("b", "SECOND", "second"),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "names in order")]
+    fn a_workload_is_listed_once() {
+        let _ = Builtin::of_table(&[("a", "first"), ("a", "second")], str::to_owned);
+    }
+}

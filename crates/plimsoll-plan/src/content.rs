@@ -233,6 +233,12 @@ mod tests {
             blocks(75.0, 12.5, 8192, 1)
         );
         assert_eq!(read("compressible:2,block:512"), blocks(50.0, 0.0, 512, 64));
+        assert_eq!(read("compressible:2,groups:3"), blocks(50.0, 0.0, 4096, 3));
+        assert_eq!(read("compressible:1"), Content::Compressible { ratio: 1.0 });
+        assert_eq!(
+            read("compressible:100%,duplicate:100,block:64k,groups:64"),
+            blocks(100.0, 100.0, 65_536, 64)
+        );
     }
 
     #[test]
@@ -252,6 +258,14 @@ mod tests {
             ),
             ("duplicate:nan", "is `nan`"),
             ("duplicate:3,dedupable:4", "`dedupable` is given twice"),
+            (
+                "compressible:2,compressible:3%",
+                "`compressible` is given twice",
+            ),
+            ("duplicate:3,block:4k,block:8k", "`block` is given twice"),
+            ("groups:1,groups:1", "`groups` is given twice"),
+            ("zero,duplicate:3", "`zero` stands alone"),
+            ("duplicate:3,block:256", "is `256`"),
             (
                 "duplicate:3,block:3k",
                 "a power of two from 512 to 64k, is `3k`",

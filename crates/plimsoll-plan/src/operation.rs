@@ -176,3 +176,66 @@ impl fmt::Display for OpKind {
         self.serialize(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of all kinds by class.
+    const IO: &str = "read write open create object_create object_read close read_whole write_whole \
+                      append delete stat fsync fsync_set make_dir remove_dir list_dir mmap_read \
+                      mmap_write rmw lock access neg_stat chmod copy_file rename stat_fs path_conf \
+                      truncate lookup read_link list_dir_plus";
+    const AIO: &str = "aio_write aio_wait";
+    const SYNC: &str = "sem_block sem_post block wakeup limit";
+    const OTHER: &str = "aio_complete hog delay finish print test_variable prepare start rpc \
+                         completion_delay";
+
+    fn kinds(names: &str) -> Vec<OpKind> {
+        let kind = |name: &str| serde_json::from_value(name.into()).unwrap();
+        names.split_whitespace().map(kind).collect()
+    }
+
+    fn all() -> Vec<OpKind> {
+        [IO, AIO, SYNC, OTHER].into_iter().flat_map(kinds).collect()
+    }
+
+    fn those(fits: fn(OpKind) -> bool) -> Vec<OpKind> {
+        all().into_iter().filter(|kind| fits(*kind)).collect()
+    }
+
+    #[test]
+    fn every_kind_has_its_class() {
+        for (class, names) in [
+            (OpClass::Io, IO),
+            (OpClass::Aio, AIO),
+            (OpClass::Sync, SYNC),
+            (OpClass::Other, OTHER),
+        ] {
+            let of_class: Vec<OpKind> = all().into_iter().filter(|k| k.class() == class).collect();
+            assert_eq!(of_class, kinds(names), "{class:?}");
+        }
+        assert_eq!(those(OpKind::counts), [kinds(IO), kinds(AIO)].concat());
+    }
+
+    #[test]
+    fn what_a_target_does_for_an_operation_is_not_of_the_workload() {
+        let others = those(|kind| !kind.is_of_workload());
+        assert_eq!(others, [OpKind::Rpc, OpKind::CompletionDelay]);
+    }
+
+    #[test]
+    fn kinds_that_move_data_have_a_direction() {
+        let reads = "read object_read read_whole mmap_read rmw copy_file";
+        assert_eq!(those(OpKind::reads), kinds(reads));
+        let writes = "write object_create write_whole append mmap_write rmw copy_file aio_write";
+        assert_eq!(those(OpKind::writes), kinds(writes));
+    }
+
+    #[test]
+    fn kinds_are_shown_by_their_names_in_json() {
+        let shown: Vec<String> = all().iter().map(ToString::to_string).collect();
+        let names = [IO, AIO, SYNC, OTHER].join(" ");
+        assert_eq!(shown, names.split_whitespace().collect::<Vec<_>>());
+    }
+}

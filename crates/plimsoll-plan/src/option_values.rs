@@ -129,8 +129,14 @@ mod tests {
     fn operations_are_of_all_or_of_each_worker() {
         assert_eq!(ops_limit("10"), Ok(OpsLimit::Total(10)));
         assert_eq!(ops_limit("10/worker"), Ok(OpsLimit::PerWorker(10)));
-        for bad in ["0", "-1", "1k", "10/thread", "/worker", ""] {
-            assert!(ops_limit(bad).is_err(), "{bad}");
+        let none = Err("a run needs at least one operation".to_owned());
+        assert_eq!(
+            (ops_limit("0"), ops_limit("0/worker")),
+            (none.clone(), none)
+        );
+        for bad in ["-1", "1k", "10/thread", "/worker", ""] {
+            let expected = "expected a whole number, such as 100000, or 1000/worker";
+            assert_eq!(ops_limit(bad), Err(expected.into()), "{bad}");
         }
     }
 
@@ -143,5 +149,14 @@ mod tests {
         let again_and_again = "0-65535,".repeat(1000) + "1";
         assert!(cpu_list(&again_and_again).is_err_and(|e| e.contains("at most 65536")));
         assert_eq!(cpu_list("0-65535").map(|cpus| cpus.len()), Ok(65_536));
+        assert_eq!(cpu_list("3-3, 5 - 6 ,65535"), Ok(vec![3, 5, 6, 65_535]));
+        assert_eq!(
+            cpu_list("1,65536"),
+            Err("expected processor numbers, such as 0-3,8, not `1,65536`".into())
+        );
+        assert!(
+            cpu_list("0-65535,0").is_err(),
+            "one more than a list may have"
+        );
     }
 }

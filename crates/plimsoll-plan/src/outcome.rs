@@ -244,6 +244,89 @@ mod tests {
     }
 
     #[test]
+    fn failures_are_described_as_far_as_they_are_known() {
+        let place = SourcePosition {
+            file: "x.f".into(),
+            line: 3,
+            column: 9,
+        };
+        let whole = Failure::of("run", "no space".into());
+        let activity = Failure::of("populate", "no space".into());
+        let operation = Failure {
+            kind: Some(OpKind::ReadWhole),
+            ..Failure::of("read1", "no space".into())
+        };
+        let on_path = |f: &Failure| Failure {
+            path: Some("/w/a".into()),
+            ..f.clone()
+        };
+        let worker = Some("p-0.1".to_owned());
+        let by_worker = Failure {
+            worker: worker.clone(),
+            ..operation.clone()
+        };
+        let at_place = Failure {
+            location: Some(place),
+            ..operation.clone()
+        };
+        let by_both = Failure {
+            worker,
+            ..at_place.clone()
+        };
+        for (failure, expected) in [
+            (whole.clone(), "no space"),
+            (on_path(&whole), "on /w/a: no space"),
+            (activity.clone(), "populate: no space"),
+            (on_path(&activity), "populate on /w/a: no space"),
+            (operation.clone(), "read1 (read_whole): no space"),
+            (on_path(&operation), "read1 (read_whole) on /w/a: no space"),
+            (by_worker, "read1 (read_whole): no space (worker p-0.1)"),
+            (at_place, "read1 (read_whole): no space (x.f:3:9)"),
+            (
+                by_both,
+                "read1 (read_whole): no space (worker p-0.1, x.f:3:9)",
+            ),
+            (whole.clone().at_rank(0), "no space"),
+            (whole.at_rank(3), "rank 3: no space"),
+            (activity.at_rank(1), "populate: rank 1: no space"),
+        ] {
+            assert_eq!(failure.to_string(), expected);
+        }
+        let reason = Reason::new("errors", "3 operations failed");
+        assert_eq!(
+            [reason.code, reason.text],
+            ["errors", "3 operations failed"]
+        );
+    }
+
+    #[test]
+    fn a_populated_fileset_has_a_sum_that_may_be_an_estimate() {
+        let mut set = PopulatedFileset {
+            fileset: "set".into(),
+            files: 3,
+            dirs: 2,
+            bytes: 4096,
+            bytes_estimated: false,
+            seconds: 0.5,
+            reused: false,
+        };
+        assert_eq!(set.sum(), ByteSum::exact(4096));
+        let json = serde_json::to_value(&set).unwrap();
+        assert!(json.get("bytes_estimated").is_none());
+        assert_eq!(
+            serde_json::from_value::<PopulatedFileset>(json).unwrap(),
+            set
+        );
+        set.bytes_estimated = true;
+        assert_eq!(set.sum().to_string(), "about 4 KiB");
+        let json = serde_json::to_value(&set).unwrap();
+        assert_eq!(
+            serde_json::from_value::<PopulatedFileset>(json).unwrap(),
+            set
+        );
+    }
+
+    #[test]
     fn a_verification_is_good_without_any_loss() {
         let good = Verification {
             reads: 5,

@@ -129,6 +129,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_path_in_json_may_be_null() {
+        #[derive(Debug, PartialEq, serde::Serialize, Deserialize)]
+        struct Paths {
+            #[serde(with = "super")]
+            one: PathBuf,
+            #[serde(with = "super::option")]
+            other: Option<PathBuf>,
+        }
+        for (other, json) in [
+            (Some(path(b"/\xff")), r#"{"one":"a\\\\b","other":"/\\xFF"}"#),
+            (None, r#"{"one":"a\\\\b","other":null}"#),
+        ] {
+            let one = path(br"a\b");
+            let paths = Paths { one, other };
+            assert_eq!(serde_json::to_string(&paths).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Paths>(json).unwrap(), paths);
+        }
+        let number = r#"{"one":"a","other":7}"#;
+        assert!(serde_json::from_str::<Paths>(number).is_err());
+    }
+
     proptest! {
         #[test]
         fn every_path_comes_back(bytes in prop::collection::vec(any::<u8>(), 0..40)) {

@@ -52,6 +52,21 @@ mod tests {
     use super::*;
     use rand::Rng as _;
 
+    /// Results can be compared only if a seed means the same choices in every version.
+    #[test]
+    fn nodes_follow_from_the_seed_and_the_names_by_their_definition() {
+        assert_eq!(Stream::new(0).fingerprint(), 0);
+        let root = Stream::new(5);
+        assert_eq!(root.fingerprint(), mix64(5));
+        let branch = |node: u64, number: u64| mix64(node ^ split_mix64(number));
+        assert_eq!(root.branch(9).fingerprint(), branch(mix64(5), 9));
+        let (a, b) = (u64::from(b'a'), u64::from(b'b'));
+        let expected = branch(branch(branch(mix64(5), 2), a), b);
+        assert_eq!(root.named("ab").fingerprint(), expected);
+        let first = Rng::seed_from_u64(expected).next_u64();
+        assert_eq!(root.named("ab").rng().next_u64(), first);
+    }
+
     #[test]
     fn branches_differ_and_repeat() {
         let s = Stream::new(1);

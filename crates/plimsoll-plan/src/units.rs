@@ -289,11 +289,135 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_rounded_to_three_digits() {
+        let shown = |n: u64| Bytes(n).to_string();
+        // 9.995, 99.95 and 999.5 KiB are where the number of digits, or the unit, changes.
+        assert_eq!([shown(10_234), shown(10_235)], ["9.99 KiB", "10 KiB"]);
+        assert_eq!([shown(102_348), shown(102_349)], ["99.9 KiB", "100 KiB"]);
+        assert_eq!(
+            [shown(1_023_487), shown(1_023_488)],
+            ["999 KiB", "0.98 MiB"]
+        );
+        assert_eq!(
+            [shown(20 << 20), shown(20 << 30 | 1 << 29)],
+            ["20 MiB", "20.5 GiB"]
+        );
+        assert_eq!([shown(1 << 40), shown(200 << 50)], ["1 TiB", "200 PiB"]);
+    }
+
+    #[test]
+    fn sums_of_bytes_saturate() {
+        let mut sum = ByteSum::exact(u64::MAX - 1);
+        sum += ByteSum::exact(2);
+        assert_eq!(sum, ByteSum::exact(u64::MAX));
+    }
+
+    #[test]
     fn sizes_that_overflow_are_refused() {
-        assert_eq!(parse_size("16k"), Ok(16384));
-        assert_eq!(parse_size("2G"), Ok(2 << 30));
-        assert!(parse_size("99999999999t").is_err());
-        assert!(parse_size("k").is_err());
+        let sizes = ["0", "16k", "3M", "2G", "5t", "16777215t"];
+        let expected = [0, 16_384, 3 << 20, 2 << 30, 5 << 40, 16_777_215 << 40];
+        assert_eq!(sizes.map(parse_size), expected.map(Ok));
+        for bad in [
+            "16777216t",
+            "99999999999t",
+            "k",
+            "",
+            "-1",
+            "1.5k",
+            "1kk",
+            "16kb",
+        ] {
+            let expected = format!(
+                "`{bad}` is not a size: expected a whole number with k, m, g or t, such as 16k"
+            );
+            assert_eq!(parse_size(bad), Err(expected));
+        }
+    }
+
+    #[test]
+    fn every_unit_of_time_is_read() {
+        let nanos = |t: &str| parse_duration(t).map(|d| d.as_nanos());
+        assert_eq!(nanos("250us"), Ok(250_000));
+        assert_eq!(nanos("3ms"), Ok(3_000_000));
+        assert_eq!(nanos("3min"), nanos("3m"));
+        assert_eq!(nanos("2 h"), Ok(7_200_000_000_000));
+        assert_eq!(nanos(".5"), Ok(500_000_000));
+        let wrong = "`1.2.3s` is not a duration: expected a number and ms, s, m or h, such as 500ms or \
+                     10s";
+        assert_eq!(nanos("1.2.3s"), Err(wrong.into()));
+    }
+
+    #[test]
+    fn durations_are_shown_in_readable_units() {
+        let shown = |nanos| show_duration(Duration::from_nanos(nanos));
+        let (ms, s, h) = (1_000_000, 1_000_000_000, 3_600_000_000_000);
+        let below_a_minute = [
+            0,
+            1500,
+            350_000,
+            ms,
+            3 * ms / 2,
+            999 * ms,
+            s,
+            3 * s / 2,
+            59 * s,
+        ];
+        assert_eq!(
+            below_a_minute.map(shown),
+            [
+                "0s", "1.5us", "350us", "1ms", "1.5ms", "999ms", "1s", "1.5s", "59s"
+            ]
+        );
+        let above = [
+            60 * s,
+            90 * s,
+            3 * h / 2,
+            h + s,
+            25 * h + 61 * s,
+            60 * s + 700 * ms,
+        ];
+        assert_eq!(
+            above.map(shown),
+            ["1m", "1m30s", "1h30m", "1h1s", "25h1m1s", "1m1s"]
+        );
+    }
+
+    #[test]
+    fn exact_durations_change_their_unit_at_one_of_the_next() {
+        let shown = |nanos| show_exactly(Duration::from_nanos(nanos));
+        assert_eq!(
+            [999_999, 1_000_000, 999_999_999, 1_000_000_000, 1].map(shown),
+            ["999.999us", "1ms", "999.999999ms", "1s", "0.001us"]
+        );
+    }
+
+    #[test]
+    fn seconds_in_json_are_numbers_of_at_least_0() {
+        use crate::{Snapshots, Until};
+        let snapshots = Snapshots {
+            every: Duration::from_millis(2500),
+            cleared: true,
+        };
+        let json = serde_json::to_value(snapshots).unwrap();
+        assert_eq!(json, serde_json::json!({ "every_s": 2.5, "cleared": true }));
+        assert_eq!(
+            serde_json::from_value::<Snapshots>(json).unwrap(),
+            snapshots
+        );
+        let read = |text: &str| serde_json::from_str::<Until>(text).map_err(|e| e.to_string());
+        for at_most in [None, Some(Duration::from_millis(1500))] {
+            let until = Until::Done { at_most };
+            let text = serde_json::to_string(&until).unwrap();
+            assert_eq!(read(&text), Ok(until));
+        }
+        let null = r#"{"done":{"seconds":null}}"#;
+        assert_eq!(read(null), Ok(Until::Done { at_most: None }));
+        for bad in [
+            r#"{"elapsed":{"seconds":-1}}"#,
+            r#"{"done":{"seconds":-1}}"#,
+        ] {
+            assert!(read(bad).is_err_and(|e| e.contains("negative")), "{bad}");
+        }
     }
 
     proptest! {
