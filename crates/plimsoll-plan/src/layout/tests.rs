@@ -573,3 +573,30 @@ fn the_depth_of_a_table_may_be_a_number() {
     assert_eq!(layout.parent(DirId(0)), None);
     assert_eq!(layout.level(DirId(0)), 1);
 }
+
+/// Positions alone do not tell a tree from another: the second of two directories may be beside the
+/// first one's parent or below it.
+#[test]
+fn every_number_of_a_table_is_in_its_fingerprint() {
+    let set = fileset(300, 20, 5.0, Some(1.5));
+    let layout = Layout::new(&plan(set, 6), FilesetId(0)).unwrap();
+    let changed = |change: fn(&mut TableTree)| {
+        let mut layout = layout.clone();
+        match &mut layout.tree {
+            Tree::Table(tree) => change(tree),
+            Tree::Formula(_) => unreachable!("widths are random"),
+        }
+        layout.hash()
+    };
+    let changes: [fn(&mut TableTree); 6] = [
+        |_| (),
+        |tree| tree.dirs[5].parent += 1,
+        |tree| tree.dirs[5].position += 1,
+        |tree| tree.dirs[5].first_file += 1,
+        |tree| tree.leaf_dirs[5].0 += 1,
+        |tree| tree.leaf_dirs[5].1 += 1,
+    ];
+    let prints: BTreeSet<u64> = changes.into_iter().map(changed).collect();
+    assert_eq!(prints.len(), 6);
+    assert!(prints.contains(&layout.fingerprint()));
+}
