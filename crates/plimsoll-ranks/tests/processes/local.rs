@@ -30,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
         trial("local::resources", resources),
         trial("local::refusals", refusals),
         trial("local::no_copy_by_accident", no_copy_by_accident),
+        trial("local::roles", roles),
     ]);
     trials
 }
@@ -204,4 +205,31 @@ fn no_copy_by_accident() {
     assert_eq!(ended.out, ["this is rank 0", "ok"]);
     let this = Pid::from_raw(std::process::id() as i32).unwrap();
     assert!(kill_process(this, Signal::CONT).is_ok());
+}
+
+/// What a process knows of its part before it joins the others.
+fn roles() {
+    let shown = |processes: &str, variables: &[(&str, &str)]| {
+        let mut command = command(processes, "roles");
+        command.envs(variables.iter().copied());
+        let ended = start(command).end();
+        let lines = ended.told().into_iter().map(str::to_owned);
+        lines.collect::<Vec<_>>()
+    };
+    let with_mpi = cfg!(feature = "mpi");
+    let role = |reports: bool, launched: bool, forwarded: bool| {
+        format!(
+            "reports {reports}, launched {launched}, forwarded {forwarded}, assigned false, with MPI \
+             {with_mpi}"
+        )
+    };
+    assert_eq!(shown("-", &[]), [role(true, false, false)]);
+    let copies = [role(false, false, false), role(true, false, false)];
+    assert_eq!(shown("2", &[]), copies);
+    let alone = [("PMI_SIZE", "1"), ("PMI_RANK", "0")];
+    assert_eq!(shown("-", &alone), [role(true, false, true)]);
+    if cfg!(not(feature = "mpi")) {
+        let other = shown("7", &[("PMI_SIZE", "4"), ("PMI_RANK", "3")]);
+        assert_eq!(other, [role(false, true, true)], "rank 0 reports the error");
+    }
 }

@@ -1,8 +1,10 @@
-//! Ranks that are real processes: copies that the program starts. Those of `mpiexec` are tests of `plimsoll-mpi`.
+//! Ranks that are real processes: copies that the program starts, and those of hosts. Those of `mpiexec` are tests of
+//! `plimsoll-mpi`.
 //!
-//! Started with `as-rank`, this program is what each rank runs (`program`); otherwise it runs the
-//! tests, which start it.
+//! Started with `as-rank` or `rank`, this program is what each rank runs (`program`); otherwise it runs
+//! the tests, which start it.
 
+mod hosts;
 mod local;
 mod program;
 mod run;
@@ -13,16 +15,24 @@ use std::process::ExitCode;
 
 /// First argument of a rank.
 pub const AS_RANK: &str = "as-rank";
+/// First argument of a rank that gets its part from the one that started it.
+pub const ASSIGNED: &str = plimsoll_ranks::RANK_COMMAND;
+/// First argument of a process that tries to connect to hosts.
+pub const TRY_HOSTS: &str = "try-hosts";
 
 /// Ranks are joined without MPI.
 pub const JOIN_MPI: Option<JoinMpi> = None;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some((AS_RANK, scenario)) = arguments.split_first().map(|(a, b)| (a.as_str(), b)) {
-        return program::run(scenario);
+    match arguments.split_first().map(|(a, b)| (a.as_str(), b)) {
+        Some((AS_RANK, scenario)) => return program::run(scenario),
+        Some((ASSIGNED, _)) => return program::run_assigned(),
+        Some((TRY_HOSTS, _)) => return program::try_hosts(),
+        _ => {}
     }
-    libtest_mimic::run(&Arguments::from_args(), local::trials()).exit_code()
+    let trials = [local::trials(), hosts::trials()].into_iter().flatten();
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
 /// A test that fails by panicking.

@@ -1,9 +1,15 @@
 //! What each rank runs: `PROCESSES SCENARIO [NUMBER...]`, where `PROCESSES` is `-` for none given.
 
-use plimsoll_ranks::{GroupStatus, RankError, Ranks, connect};
+use plimsoll_ranks::{
+    GroupStatus, HostGroup, RankError, Ranks, accept_assignment, connect, connect_hosts,
+    is_assigned_rank, is_launched, is_output_forwarded, is_reporting_rank, mpi_library,
+};
 use std::io::Write;
 use std::process::{ExitCode, exit};
 use std::time::Duration;
+
+/// Version of this program for ranks of hosts.
+pub const VERSION: &str = "1.0";
 
 /// Runs one rank. Ends with 0 and `ok` at rank 0 if all is well; with 1 if the ranks failed; with
 /// 101 if something is wrong, as after a panic.
@@ -12,7 +18,71 @@ pub fn run(arguments: &[String]) -> ExitCode {
         panic!("PROCESSES SCENARIO [NUMBER...]");
     };
     let numbers: Vec<u32> = numbers.iter().map(|n| n.parse().unwrap()).collect();
-    let ranks = match connect(processes.parse().ok(), crate::JOIN_MPI) {
+    if scenario == "roles" {
+        tell(&roles());
+    }
+    run_scenario(processes.parse().ok(), scenario, &numbers)
+}
+
+/// Runs one rank that another one has started, whose payload is the scenario.
+pub fn run_assigned() -> ExitCode {
+    assert!(!is_assigned_rank());
+    let payload = match accept_assignment(VERSION, None) {
+        Ok(payload) => String::from_utf8(payload).unwrap(),
+        Err(error) => {
+            tell(&error.to_string());
+            return ExitCode::from(if error.is_usage() { 2 } else { 1 });
+        }
+    };
+    assert!(is_assigned_rank() && !is_reporting_rank());
+    let (scenario, numbers) = payload.split_once(' ').unwrap_or((&payload, ""));
+    let numbers = numbers.split_whitespace().map(|n| n.parse().unwrap());
+    run_scenario(None, scenario, &numbers.collect::<Vec<u32>>())
+}
+
+/// Tries to connect to no host by a command that is not found.
+pub fn try_hosts() -> ExitCode {
+    let group = HostGroup {
+        ssh: "no-such-command-2".into(),
+        hosts: vec![],
+        processes: 1,
+        root_works: true,
+        version: VERSION.into(),
+        payload: vec![],
+        copy: None,
+    };
+    let error = connect_hosts(&group).err().unwrap();
+    tell(&error.to_string());
+    ExitCode::from(if error.is_usage() { 2 } else { 1 })
+}
+
+/// What this process knows of its part before it joins the others.
+fn roles() -> String {
+    format!(
+        "reports {}, launched {}, forwarded {}, assigned {}",
+        is_reporting_rank(),
+        is_launched(),
+        is_output_forwarded(),
+        is_assigned_rank()
+    )
+}
+
+/// The place of each rank, at rank 0.
+pub fn places(ranks: &dyn Ranks) -> Result<Vec<String>, RankError> {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    let mine = format!(
+        "{rank} of {size} on {:?}, {}",
+        ranks.host(),
+        ranks.root_works()
+    );
+    let mut all = Vec::new();
+    let mut take = |_, bytes| all.push(String::from_utf8(bytes).unwrap());
+    ranks.collect(mine.into_bytes(), &mut take)?;
+    Ok(all)
+}
+
+fn run_scenario(processes: Option<u32>, scenario: &str, numbers: &[u32]) -> ExitCode {
+    let ranks = match connect(processes, crate::JOIN_MPI) {
         Ok(ranks) => ranks,
         Err(error) => {
             if !error.is_reported_elsewhere() {
@@ -22,7 +92,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
         }
     };
     let rank = ranks.rank();
-    let outcome = play(ranks.as_ref(), scenario, &numbers);
+    assert!(!is_assigned_rank());
+    let outcome = play(ranks.as_ref(), scenario, numbers);
     if let Err(error) = &outcome {
         tell(&format!("{rank}: {error}"));
     }
@@ -45,7 +116,8 @@ fn tell(what: &str) {
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
-fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankError> {
+/// What each rank does in a scenario.
+pub fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankError> {
     let number = |i: usize| numbers[i];
     let me = |i: usize| numbers[i] == ranks.rank();
     match scenario {
@@ -90,6 +162,14 @@ fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankEr
             }
             ranks.barrier()
         }
+        "freeze" => {
+            ranks.barrier()?;
+            if me(0) {
+                let this = rustix::process::getpid();
+                rustix::process::kill_process(this, rustix::process::Signal::STOP).unwrap();
+            }
+            ranks.barrier()
+        }
         "panic" => {
             let _ = ranks.barrier();
             assert!(!me(0), "this panic is wanted");
@@ -116,6 +196,8 @@ fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankEr
             }
         }
         "describe" => describe(ranks),
+        "roles" => ranks.barrier(),
+        "places" => places(ranks).map(drop),
         _ => panic!("no scenario {scenario}"),
     }
 }
