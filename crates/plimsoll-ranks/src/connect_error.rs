@@ -56,3 +56,24 @@ impl fmt::Display for ConnectError {
 }
 
 impl std::error::Error for ConnectError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_of_the_user_or_of_the_system() {
+        let (usage, failed) = (
+            ConnectError::usage("no such option".into()),
+            ConnectError::failed("no socket".into()),
+        );
+        assert!(usage.is_usage() && !failed.is_usage());
+        assert_eq!(usage.to_string(), "no such option");
+        assert_eq!(failed.to_string(), "no socket");
+        assert!(!usage.is_reported_elsewhere() && !failed.is_reported_elsewhere());
+        let elsewhere = usage.clone().reported_elsewhere();
+        assert!(elsewhere.is_usage() && elsewhere.is_reported_elsewhere());
+        assert_eq!(elsewhere.to_string(), usage.to_string());
+        assert!(!failed.reported_elsewhere().is_usage());
+    }
+}

@@ -199,6 +199,65 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn frames_of_other_lengths_are_refused() {
+        let id = CallId {
+            call: Call::Sum,
+            number: 3,
+        };
+        let longest = encode_part(id, true, &vec![1; MAX_PAYLOAD]);
+        assert_eq!(longest.len(), MAX_FRAME);
+        let mut too_long = longest.clone();
+        too_long.push(1);
+        assert!(Frame::decode(longest).is_some());
+        assert_eq!(Frame::decode(too_long), None);
+        let part = encode_part(id, true, &[]);
+        assert!(Frame::decode(part.clone()).is_some());
+        assert_eq!(Frame::decode(part[..6].to_vec()), None);
+        let changed = |at: usize, byte: u8| {
+            let mut bytes = part.clone();
+            bytes[at] = byte;
+            Frame::decode(bytes)
+        };
+        // The call, and whether it is the last part.
+        assert_eq!(
+            (changed(1, 0), changed(1, 11), changed(2, 2)),
+            (None, None, None)
+        );
+        let failure = |bytes: &[u8]| Frame::decode([&[3], bytes].concat());
+        let error = |reason| Some(Frame::Fail(RankError::new(258, reason)));
+        assert_eq!(failure(&[2, 1, 0, 0]), error(""));
+        assert_eq!(failure(&[2, 1, 0, 0, b'x']), error("x"));
+        assert_eq!(
+            (failure(&[2, 1, 0]), failure(&[2, 1, 0, 0, 0xff])),
+            (None, None)
+        );
+        for tag in [2, 4, 5] {
+            assert!(Frame::decode(vec![tag]).is_some());
+            assert_eq!(Frame::decode(vec![tag, 0]), None);
+        }
+        assert_eq!(
+            (Frame::decode(vec![]), Frame::decode(vec![6])),
+            (None, None)
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "a payload of 1048577 bytes exceeds a frame")]
+    fn a_longer_payload_is_not_encoded() {
+        let (call, number) = (Call::Sum, 0);
+        let _ = encode_part(CallId { call, number }, true, &vec![0; MAX_PAYLOAD + 1]);
+    }
+
+    #[test]
+    fn calls_have_the_names_of_their_methods() {
+        let names: Vec<String> = Call::ALL.iter().map(|call| call.name()).collect();
+        let expected = "barrier broadcast reduce collect max min sum start started survivors";
+        assert_eq!(names.join(" "), expected);
+        let numbers: Vec<u8> = Call::ALL.iter().map(|call| *call as u8).collect();
+        assert_eq!(numbers, (1..=10).collect::<Vec<u8>>());
+    }
+
     proptest! {
         #[test]
         fn frames_survive_a_round_trip(frame in frame()) {

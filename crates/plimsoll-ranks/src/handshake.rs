@@ -156,6 +156,47 @@ mod tests {
     }
 
     #[test]
+    fn assignments_of_impossible_ranks_are_refused() {
+        let bytes = |[start, end, size, parent]: [u32; 4]| {
+            let assignment = Assignment {
+                ranks: start..end,
+                size,
+                parent,
+                root_works: false,
+                host: "h".into(),
+                payload: vec![7],
+            };
+            assignment.encode()
+        };
+        let decoded = |numbers| Assignment::decode(&bytes(numbers));
+        assert_eq!(decoded([2, 3, 3, 1]).map(|a| a.ranks), Some(2..3));
+        assert_eq!(decoded([1, 9, 9, 0]).map(|a| a.size), Some(9));
+        // Parent, subtree and group are in this order, and none of them is empty.
+        for numbers in [
+            [2, 3, 3, 2],
+            [2, 3, 9, 5],
+            [2, 2, 3, 1],
+            [3, 2, 9, 1],
+            [2, 4, 3, 1],
+        ] {
+            assert_eq!(decoded(numbers), None, "{numbers:?}");
+        }
+        let good = bytes([2, 3, 3, 1]);
+        let changed = |at: usize, byte: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            Assignment::decode(&bytes)
+        };
+        // Whether rank 0 works, the length of the name, and the name.
+        assert_eq!(changed(16, 1).map(|a| a.root_works), Some(true));
+        assert_eq!(changed(16, 2), None);
+        assert_eq!(changed(17, 2).map(|a| a.host), Some("h\u{7}".into()));
+        assert_eq!(changed(17, 3), None);
+        assert_eq!(changed(21, 0xff), None);
+        assert_eq!(Assignment::decode(&good[..20]), None);
+    }
+
+    #[test]
     fn other_lines_are_no_hello() {
         for text in [
             "Welcome to a",

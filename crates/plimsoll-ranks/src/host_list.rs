@@ -345,6 +345,119 @@ mod tests {
     }
 
     #[test]
+    fn ranges_may_be_at_the_ends_of_their_limits() {
+        let eight = "[1]".repeat(8);
+        assert_eq!(names(&format!("c{eight}")), ["c11111111*1"]);
+        assert_eq!(
+            parse(&format!("c{eight}[1]")),
+            Err(format!("`c{eight}[1]` has more than 8 ranges"))
+        );
+        assert_eq!(names("c[1-512]").len(), 512);
+        assert_eq!(names("c[1-256][1-2]").len(), 512);
+        assert_eq!(names("c[0-255,1000-1255]").len(), 512);
+        for text in ["c[1-513]", "c[1-257][1-2]", "c[1-512,600]"] {
+            assert_eq!(parse(text), Err(format!("`{text}`: more than 512 hosts")));
+        }
+        let zeros = "0".repeat(62);
+        assert_eq!(names(&format!("c[{zeros}1]")), [format!("c{zeros}1*1")]);
+        assert!(parse(&format!("c[0{zeros}1]")).is_err());
+        assert_eq!(names("c[7-7]"), ["c7*1"]);
+        assert_eq!(names("c[4294967295]"), ["c4294967295*1"]);
+        assert_eq!(names("c[099-100]"), ["c099*1", "c100*1"]);
+        assert_eq!(names("a:65535*4294967295"), ["a:65535*4294967295"]);
+    }
+
+    #[test]
+    fn errors_of_hosts_name_the_host_and_the_form() {
+        const FORM: &str = "expected [USER@]HOST[:PORT][*RANKS]";
+        let is_not = |text: &str| format!("`{text}` is not a host: {FORM}");
+        for (text, expected) in [
+            ("", format!("a host is empty: {FORM}")),
+            (
+                "a*-1",
+                format!("`a*-1`: `-1` is not a number of ranks above 0: {FORM}"),
+            ),
+            ("a:x", format!("`a:x`: `x` is not a port: {FORM}")),
+            (
+                "c[2-1]x",
+                "`c[2-1]x`: `2-1`: the range ends before it begins".into(),
+            ),
+            (
+                "c[1,]",
+                "`c[1,]`: ``: expected a range of numbers, such as 01-16".into(),
+            ),
+            (
+                "c[1-4294967296]",
+                "`c[1-4294967296]`: `1-4294967296`: expected a range of numbers, such as 01-16"
+                    .into(),
+            ),
+            ("c[1]d[2", "`c[1]d[2`: `]` is missing".into()),
+            ("a]", is_not("a]")),
+            ("-a", is_not("-a")),
+            ("u@@h", is_not("u@@h")),
+            ("*2", is_not("*2")),
+        ] {
+            assert_eq!(parse(text), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_not_ranges() {
+        let of = |text: &str| {
+            let hosts = parse(text).unwrap();
+            (hosts[0].destination.clone(), hosts[0].port)
+        };
+        assert_eq!(of("[::1]"), ("::1".into(), None));
+        assert_eq!(of("u@[fe80::1]:22"), ("u@fe80::1".into(), Some(22)));
+        assert_eq!(of("fe80::1:22"), ("fe80::1:22".into(), None));
+        assert_eq!(of("10.0.0.1:22"), ("10.0.0.1".into(), Some(22)));
+        assert_eq!(names(" a , [::2]*3 "), ["a*1", "::2*3"]);
+        assert_eq!(names("c[1, 3-4]"), ["c1*1", "c3*1", "c4*1"]);
+    }
+
+    #[test]
+    fn words_of_a_file_may_be_quoted() {
+        let found = |line: &str| words(line).unwrap();
+        assert_eq!(found("  a\tb  "), ["a", "b"]);
+        assert_eq!(found("a#b c # d"), ["a#b", "c"]);
+        assert_eq!(found("\"a # b\" c"), ["a # b", "c"]);
+        assert_eq!(found("a\" \"b \"\""), ["a b", ""]);
+        assert_eq!(found("# a"), [] as [&str; 0]);
+        assert_eq!(words("a \"b c"), Err("a quotation mark is missing".into()));
+    }
+
+    #[test]
+    fn settings_of_a_line_are_those_of_its_hosts() {
+        let hosts = parse_file("a[1-2] dir=/x\n\n b program=p=q target=t # c\n").unwrap();
+        let of = |at: usize| {
+            let HostEntry {
+                dir,
+                target,
+                program,
+                ..
+            } = hosts[at].clone();
+            (dir, target, program)
+        };
+        assert_eq!(of(0), (Some("/x".into()), None, None));
+        assert_eq!(of(1), of(0));
+        assert_eq!(of(2), (None, Some("t".into()), Some("p=q".into())));
+        for (text, line, expected) in [
+            (
+                "a x",
+                1,
+                "`x`: expected dir=DIR, target=URL or program=PATH",
+            ),
+            ("a\nb dir=", 2, "`dir=` has no value"),
+            ("\n\na dir=x", 3, "`dir=x`: expected an absolute path"),
+            ("a target=x target=y", 1, "`target` is given twice"),
+            ("a program=x program=y", 1, "`program` is given twice"),
+            ("a\nb[", 2, "`b[`: `]` is missing"),
+        ] {
+            assert_eq!(parse_file(text), Err((line, expected.into())), "{text}");
+        }
+    }
+
+    #[test]
     fn a_host_of_a_file_may_have_its_own_places() {
         let text = "# clients\n\
                     a dir=/mnt/a target=nfs3://s/x\n\

@@ -395,6 +395,44 @@ mod tests {
         assert_eq!(left.loss(), Some(Loss::Closed));
     }
 
+    /// The other side reads them as they are, and replies with frames among heartbeats of its own.
+    #[test]
+    fn heartbeats_are_sent_while_nothing_else_is() {
+        let (a, mut b) = UnixStream::pair().unwrap();
+        let (side, mut socket) = Keepalive::start(wire(&a), |_| ()).unwrap();
+        drop(a);
+        let patience = Some(SILENCE_TIMEOUT * 5);
+        b.set_read_timeout(patience).unwrap();
+        socket.set_read_timeout(patience).unwrap();
+        let mut beats = [1; 3 * LENGTH_PREFIX_BYTES];
+        b.read_exact(&mut beats).unwrap();
+        assert_eq!(beats, [0; 3 * LENGTH_PREFIX_BYTES]);
+        let frame = encoded(&[vec![5, 6]]);
+        b.write_all(&[&HEARTBEAT[..], &frame, &HEARTBEAT].concat())
+            .unwrap();
+        let mut received = vec![0; frame.len()];
+        socket.read_exact(&mut received).unwrap();
+        assert_eq!((received, side.loss()), (frame, None));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_end_is_passed_on() {
+        let (a, mut b) = UnixStream::pair().unwrap();
+        let (lost, is_lost) = sync_channel(1);
+        let on_loss = move |loss| lost.send(loss).unwrap();
+        let (_side, mut socket) = Keepalive::start(wire(&a), on_loss).unwrap();
+        drop(a);
+        let frames = encoded(&[vec![1; 5000], vec![2]]);
+        b.write_all(&frames).unwrap();
+        drop(b);
+        let patience = SILENCE_TIMEOUT * 5;
+        socket.set_read_timeout(Some(patience)).unwrap();
+        let mut received = Vec::new();
+        socket.read_to_end(&mut received).unwrap();
+        assert_eq!(received, frames);
+        assert_eq!(is_lost.recv_timeout(patience), Ok(Loss::Closed));
+    }
+
     #[test]
     fn a_side_that_says_nothing_is_lost() {
         let (a, b) = UnixStream::pair().unwrap();

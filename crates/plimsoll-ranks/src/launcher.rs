@@ -123,6 +123,37 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_launchers_are_decimal() {
+        let mvapich = [
+            ("MV2_COMM_WORLD_SIZE", " 4\n"),
+            ("MV2_COMM_WORLD_RANK", "three"),
+        ];
+        assert_eq!(
+            find_in(&mvapich),
+            Some(("mpiexec of MVAPICH", Some(4), None))
+        );
+        assert_eq!(find_in(&[("PMI_RANK", "x"), ("PMIX_RANK", "-1")]), None);
+        assert_eq!(
+            find_in(&[("OMPI_COMM_WORLD_RANK", "2")]),
+            Some(("mpiexec of Open MPI", None, Some(2)))
+        );
+    }
+
+    #[test]
+    fn processes_of_srun_alone_cannot_reach_each_other() {
+        let mpi = |name: &str| find(|n| (n == name).then(|| "2".into())).map(|launch| launch.mpi);
+        assert_eq!(mpi("SLURM_STEP_NUM_TASKS"), Some(false));
+        for name in [
+            "OMPI_COMM_WORLD_SIZE",
+            "MV2_COMM_WORLD_RANK",
+            "PMI_SIZE",
+            "PMIX_RANK",
+        ] {
+            assert_eq!(mpi(name), Some(true), "{name}");
+        }
+    }
+
+    #[test]
     fn output_is_forwarded_but_below_srun_with_a_terminal() {
         let forwards = |environment: &[(&str, &str)]| {
             forwards_output(|name| {

@@ -181,6 +181,34 @@ fn reap(children: &mut [Child], in_order: bool) {
 mod tests {
     use super::*;
 
+    fn shell(script: &str) -> Child {
+        let mut command = Command::new("/bin/sh");
+        let started = command.args(["-c", script]).spawn();
+        started.unwrap()
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_described() {
+        for (script, expected) in [
+            ("exit 0", "ended with exit code 0 before the others"),
+            ("exit 7", "ended with exit code 7 before the others"),
+            ("kill -9 $$", "died (signal 9)"),
+        ] {
+            assert_eq!(exit_description(&mut shell(script)), expected);
+        }
+    }
+
+    #[test]
+    fn a_process_is_waited_for_until_the_limit() {
+        let mut child = shell("exec sleep 1000");
+        assert_eq!(wait_for(&mut child, Duration::ZERO), None);
+        assert_eq!(wait_for(&mut child, Duration::from_millis(3)), None);
+        child.kill().unwrap();
+        let status = wait_for(&mut child, Duration::from_secs(60)).unwrap();
+        assert_eq!(describe(status), "died (signal 9)");
+        assert_eq!(wait_for(&mut child, Duration::ZERO), Some(status));
+    }
+
     #[test]
     fn only_ranks_that_exist_are_parsed() {
         assert_eq!(parse("3/8"), Some((3, 8)));

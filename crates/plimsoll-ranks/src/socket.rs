@@ -229,3 +229,203 @@ impl Peer {
         self.open.then(|| PollFd::new(&self.socket, flags))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::rc::Rc;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    /// A link to one neighbour, and the other end of its socket.
+    fn link() -> (SocketLink, UnixStream) {
+        let (mine, theirs) = UnixStream::pair().unwrap();
+        let gone = Box::new(|from| Incoming::Gone(format!("{from} is gone")));
+        let link = SocketLink::new(vec![mine], gone, Box::new(|_| ())).unwrap();
+        (link, theirs)
+    }
+
+    fn encoded(frame: &[u8]) -> Vec<u8> {
+        [&(frame.len() as u32).to_le_bytes(), frame].concat()
+    }
+
+    /// What is received next, in a form that can be compared.
+    fn next(link: &SocketLink) -> Option<Result<Vec<u8>, String>> {
+        let (from, incoming) = link.receive()?;
+        assert_eq!(from, 0);
+        Some(match incoming {
+            Incoming::Frame(frame) => Ok(frame),
+            Incoming::Gone(reason) => Err(reason),
+            Incoming::Lost(reason) => panic!("{reason}"),
+        })
+    }
+
+    /// The same, once it has come.
+    fn wait_for_next(link: &SocketLink) -> Result<Vec<u8>, String> {
+        loop {
+            if let Some(found) = next(link) {
+                return found;
+            }
+            link.wait(Instant::now(), PollRate::Fast);
+        }
+    }
+
+    #[test]
+    fn a_frame_is_received_when_all_of_it_has_come() {
+        let (link, mut theirs) = link();
+        assert_eq!(next(&link), None);
+        for piece in [&[3, 0][..], &[0, 0], &[7], &[8]] {
+            theirs.write_all(piece).unwrap();
+            assert_eq!(next(&link), None);
+        }
+        theirs.write_all(&[9, 0, 0, 0, 0, 1, 0, 0, 0, 5]).unwrap();
+        assert_eq!(next(&link), Some(Ok(vec![7, 8, 9])));
+        assert_eq!(next(&link), Some(Ok(vec![])));
+        assert_eq!(next(&link), Some(Ok(vec![5])));
+        assert_eq!(next(&link), None);
+    }
+
+    #[test]
+    fn what_a_neighbour_sent_is_received_before_its_end() {
+        let (link, mut theirs) = link();
+        theirs.write_all(&encoded(b"last")).unwrap();
+        theirs.write_all(&[4, 0, 0, 0, 1]).unwrap();
+        drop(theirs);
+        assert_eq!(next(&link), Some(Ok(b"last".to_vec())));
+        // The other frame is not complete.
+        assert_eq!(next(&link), Some(Err("0 is gone".into())));
+        assert_eq!(next(&link), None, "it is gone once");
+        link.post(0, vec![1]);
+        assert!(link.flushed(), "frames to it are dropped");
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_is_cut() {
+        let (link, mut theirs) = link();
+        let writer = thread::spawn(move || {
+            theirs.write_all(&u32::MAX.to_le_bytes()).unwrap();
+            theirs.write_all(&vec![1; MAX_FRAME + 1]).unwrap();
+        });
+        let frame = wait_for_next(&link).unwrap();
+        assert!(frame == vec![1; MAX_FRAME + 1], "{} bytes", frame.len());
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn long_frames_are_received_one_after_the_other() {
+        let (link, mut theirs) = link();
+        let lengths = [400_000, MAX_FRAME, 1, 700_000, 0, MAX_FRAME - 1, 300_000, 2];
+        let frame =
+            move |n: usize| -> Vec<u8> { (0..lengths[n]).map(|i| (i % 251 + n) as u8).collect() };
+        let writer = thread::spawn(move || {
+            let all: Vec<Vec<u8>> = (0..8).map(|n| encoded(&frame(n))).collect();
+            theirs.write_all(&all.concat()).unwrap();
+        });
+        for n in 0..8 {
+            let found = wait_for_next(&link).unwrap();
+            assert!(found == frame(n), "frame {n} of {} bytes", found.len());
+        }
+        assert_eq!(wait_for_next(&link), Err("0 is gone".into()));
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_rank_receives_while_it_sends() {
+        let (link, mut theirs) = link();
+        let frame: Vec<u8> = (0..MAX_FRAME).map(|i| (i % 253) as u8).collect();
+        let expected = encoded(&frame);
+        let (begin, may_begin) = channel();
+        let reader = thread::spawn(move || {
+            // Nothing is read before the rank has looked for what others send.
+            may_begin.recv().unwrap();
+            let mut found = vec![0; expected.len() + 5];
+            theirs.read_exact(&mut found).unwrap();
+            assert!(found[..expected.len()] == expected);
+            found.split_off(expected.len())
+        });
+        link.send(0, frame, &mut || {
+            let _ = begin.send(());
+            assert_eq!(next(&link), None);
+        });
+        assert!(link.flushed());
+        link.post(0, vec![6]);
+        assert_eq!(reader.join().unwrap(), [1, 0, 0, 0, 6]);
+    }
+
+    #[test]
+    fn posted_frames_that_are_not_taken_yet_are_kept() {
+        let (link, mut theirs) = link();
+        // The socket takes nothing more.
+        let mut before = Vec::new();
+        let mut mine = link.peers.borrow()[0].socket.try_clone().unwrap();
+        while let Ok(written) = mine.write(&[9; 4096]) {
+            before.extend(vec![9; written]);
+        }
+        let full = vec![1; MAX_FRAME];
+        link.peers.borrow_mut()[0].push(&full);
+        assert!(!link.flushed());
+        for n in 0..MAX_POSTS as u8 {
+            link.post(0, vec![n; MAX_SHORT_FRAME]);
+        }
+        assert!(!link.flushed());
+        let reader = thread::spawn(move || {
+            let posted = (0..MAX_POSTS as u8).map(|n| encoded(&vec![n; MAX_SHORT_FRAME]));
+            let posted: Vec<Vec<u8>> = posted.collect();
+            let expected = [before, encoded(&full), posted.concat()].concat();
+            let mut found = vec![0; expected.len()];
+            theirs.read_exact(&mut found).unwrap();
+            assert!(found == expected);
+            theirs
+        });
+        while !link.flushed() {
+            assert_eq!(next(&link), None);
+            link.wait(Instant::now(), PollRate::Slow);
+        }
+        reader.join().unwrap();
+    }
+
+    #[test]
+    fn the_end_of_a_link_is_in_order_or_not() {
+        let ends = Rc::new(RefCell::new(Vec::new()));
+        let noted = ends.clone();
+        let on_end = Box::new(move |in_order| noted.borrow_mut().push(in_order));
+        let gone = Box::new(|_| Incoming::Gone(String::new()));
+        let link = SocketLink::new(vec![], gone, on_end).unwrap();
+        link.close(true);
+        link.close(false);
+        assert_eq!(*ends.borrow(), [true, false]);
+        assert!(link.flushed() && link.receive().is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "only short frames are posted")]
+    fn long_frames_are_not_posted() {
+        link().0.post(0, vec![0; MAX_SHORT_FRAME + 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a frame of 1048584 bytes is too long")]
+    fn frames_have_a_maximum_length() {
+        link().0.send(0, vec![0; MAX_FRAME + 1], &mut || ());
+    }
+
+    #[test]
+    fn a_wait_ends_when_something_comes() {
+        let (link, mut theirs) = link();
+        let (begin, may_begin) = channel();
+        let writer = thread::spawn(move || {
+            may_begin.recv().unwrap();
+            thread::sleep(Duration::from_millis(5));
+            theirs.write_all(&encoded(b"x")).unwrap();
+            theirs
+        });
+        begin.send(()).unwrap();
+        assert_eq!(wait_for_next(&link), Ok(b"x".to_vec()));
+        drop(writer.join().unwrap());
+        assert_eq!(wait_for_next(&link), Err("0 is gone".into()));
+        // Nothing is left to wait for: it returns after its maximum time.
+        link.wait(Instant::now(), PollRate::Fast);
+    }
+}

@@ -135,6 +135,29 @@ mod tests {
     }
 
     #[test]
+    fn one_rank_starts_when_it_wants_and_waits_for_no_other() {
+        let solo = Solo::new();
+        let before = Instant::now();
+        let start = solo.agree_on_start().unwrap();
+        assert!(before <= start && start <= Instant::now());
+        let (spread, round_trip) = (Duration::ZERO, Duration::ZERO);
+        let expected = StartSpread { spread, round_trip };
+        assert_eq!(solo.report_start(start), Ok(Some(expected)));
+        assert!(solo.root_works() && !solo.others_wait());
+        assert_eq!(solo.host(), None);
+        solo.fail("no space left");
+        let error = RankError::new(0, "no space left");
+        assert_eq!(solo.agree_on_start(), Err(error.clone()));
+        assert_eq!(solo.report_start(start), Err(error.clone()));
+        assert_eq!(solo.broadcast(vec![1]), Err(error.clone()));
+        assert_eq!(solo.sum(1), Err(error));
+        let limit = Duration::ZERO;
+        let left = solo.reduce_survivors(vec![1], &mut |_, _| unreachable!(), limit);
+        assert_eq!(left, None);
+        assert!(solo.wait_for_ends(limit), "all others have ended");
+    }
+
+    #[test]
     fn status_and_failures_stay() {
         let solo = Solo::new();
         assert_eq!(solo.poll(), GroupStatus::Nothing);

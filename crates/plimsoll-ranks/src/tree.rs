@@ -181,6 +181,39 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_range_differ_by_at_most_one() {
+        assert_eq!(split(3..10, 3), [3..5, 5..7, 7..10]);
+        assert_eq!(split(3..5, 3), [3..4, 4..5]);
+        assert!(split(3..3, 3).is_empty());
+        assert_eq!(split(0..9, 1), std::slice::from_ref(&(0..9)));
+        let large = split(1..u32::MAX, 2);
+        assert_eq!(large, [1..1 << 31, 1 << 31..u32::MAX]);
+    }
+
+    #[test]
+    fn a_subtree_without_others_has_no_children() {
+        let leaf = TreePosition::of_subtree(4..5, 5, 3, 16);
+        assert_eq!((leaf.parent, leaf.subtree_len()), (Some(3), 1));
+        assert_eq!(leaf.neighbours(), [3]);
+        let alone = TreePosition::of_root(1, &[], 16);
+        assert_eq!((alone.size, alone.neighbours()), (1, vec![]));
+    }
+
+    #[test]
+    fn impossible_places_are_refused() {
+        let refused = |place: fn() -> TreePosition| std::panic::catch_unwind(place).is_err();
+        assert!(refused(|| TreePosition::new(5, 5, 2)));
+        assert!(refused(|| TreePosition::new(0, 5, 0)));
+        // Below itself, empty, and beyond the ranks.
+        assert!(refused(|| TreePosition::of_subtree(4..6, 9, 4, 2)));
+        assert!(refused(|| TreePosition::of_subtree(4..4, 9, 3, 2)));
+        assert!(refused(|| TreePosition::of_subtree(4..10, 9, 3, 2)));
+        assert!(refused(|| TreePosition::of_root(0, &[1], 2)));
+        assert!(refused(|| TreePosition::of_root(1, &[1, 0], 2)));
+        assert!(!refused(|| TreePosition::of_subtree(4..9, 9, 3, 2)));
+    }
+
+    #[test]
     fn a_star_has_one_level() {
         let leader = TreePosition::new(0, 5, 4);
         assert_eq!(leader.neighbours(), [1, 2, 3, 4]);
