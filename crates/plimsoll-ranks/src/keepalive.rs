@@ -362,6 +362,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_heartbeat_fits_only_between_frames() {
+        let mut scanner = FrameScanner::default();
+        assert!(scanner.at_boundary());
+        let mut boundary = |byte: u8| {
+            scanner.strip(&[byte], &mut Vec::new());
+            scanner.at_boundary()
+        };
+        // A frame of two bytes, and an empty one.
+        let found = [2, 0, 0, 0, 7, 8, 0, 0, 0, 0].map(&mut boundary);
+        let expected = [5, 9];
+        for (at, is_boundary) in found.into_iter().enumerate() {
+            assert_eq!(is_boundary, expected.contains(&at), "after byte {at}");
+        }
+    }
+
     fn wire(socket: &UnixStream) -> Wire {
         Wire {
             input: socket.try_clone().unwrap().into(),

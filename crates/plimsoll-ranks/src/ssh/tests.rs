@@ -316,3 +316,18 @@ fn lines_of_standard_error_are_kept_from_the_end() {
     assert_eq!(tail.last_lines(99), all.join("; "));
     assert_eq!(tail.last_lines(0), "");
 }
+
+/// It reads to the end of its input, and is not killed.
+#[test]
+fn the_ssh_of_a_host_that_is_refused_ends_in_order() {
+    let dir = empty_dir("end");
+    let ended = dir.join("ended");
+    let script = format!(
+        "echo plimsoll-rank 0.9 1 -; cat >/dev/null; mkdir {}",
+        quoted(ended.to_str().unwrap())
+    );
+    assert!(refused(&script).contains("there is version 0.9"));
+    // It has ended before the error is returned.
+    std::fs::remove_dir(&ended).unwrap();
+    std::fs::remove_dir(&dir).unwrap();
+}
