@@ -331,3 +331,18 @@ fn the_ssh_of_a_host_that_is_refused_ends_in_order() {
     std::fs::remove_dir(&ended).unwrap();
     std::fs::remove_dir(&dir).unwrap();
 }
+
+/// Its standard error stays open; with ControlPersist `ssh` leaves such a process.
+#[test]
+fn a_process_that_ssh_leaves_behind_is_not_waited_for() {
+    let dir = empty_dir("behind");
+    let go = dir.join("go");
+    let script = format!(
+        "{{ while [ ! -e {} ]; do sleep 0.05; done; rm -r {}; }} >/dev/null & echo last >&2; exit 255",
+        quoted(go.to_str().unwrap()),
+        quoted(dir.to_str().unwrap())
+    );
+    assert_eq!(refused(&script), "host h: cannot be reached by ssh: last");
+    // Only now does it end, and removes the directory.
+    std::fs::create_dir(&go).unwrap();
+}
