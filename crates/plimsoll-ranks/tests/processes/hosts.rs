@@ -1,7 +1,8 @@
 //! Ranks on other machines, which are this one here: the command that connects to a host executes what
 //! `ssh` would execute there.
 
-use crate::program::{VERSION, places, play};
+use crate::assigned::VERSION;
+use crate::program::{places, play};
 use crate::run::start;
 use crate::{ASSIGNED, TRY_HOSTS, trial};
 use libtest_mimic::Trial;

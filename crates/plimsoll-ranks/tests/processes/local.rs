@@ -216,20 +216,14 @@ fn roles() {
         let lines = ended.told().into_iter().map(str::to_owned);
         lines.collect::<Vec<_>>()
     };
-    let with_mpi = cfg!(feature = "mpi");
     let role = |reports: bool, launched: bool, forwarded: bool| {
-        format!(
-            "reports {reports}, launched {launched}, forwarded {forwarded}, assigned false, with MPI \
-             {with_mpi}"
-        )
+        format!("reports {reports}, launched {launched}, forwarded {forwarded}, assigned false")
     };
     assert_eq!(shown("-", &[]), [role(true, false, false)]);
     let copies = [role(false, false, false), role(true, false, false)];
     assert_eq!(shown("2", &[]), copies);
     let alone = [("PMI_SIZE", "1"), ("PMI_RANK", "0")];
     assert_eq!(shown("-", &alone), [role(true, false, true)]);
-    if cfg!(not(feature = "mpi")) {
-        let other = shown("7", &[("PMI_SIZE", "4"), ("PMI_RANK", "3")]);
-        assert_eq!(other, [role(false, true, true)], "rank 0 reports the error");
-    }
+    let other = shown("7", &[("PMI_SIZE", "4"), ("PMI_RANK", "3")]);
+    assert_eq!(other, [role(false, true, true)], "rank 0 reports the error");
 }

@@ -4,6 +4,7 @@
 //! Started with `as-rank` or `rank`, this program is what each rank runs (`program`); otherwise it runs
 //! the tests, which start it.
 
+mod assigned;
 mod hosts;
 mod local;
 mod program;
@@ -27,8 +28,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first().map(|(a, b)| (a.as_str(), b)) {
         Some((AS_RANK, scenario)) => return program::run(scenario),
-        Some((ASSIGNED, _)) => return program::run_assigned(),
-        Some((TRY_HOSTS, _)) => return program::try_hosts(),
+        Some((ASSIGNED, _)) => return assigned::run_assigned(),
+        Some((TRY_HOSTS, _)) => return assigned::try_hosts(),
         _ => {}
     }
     let trials = [local::trials(), hosts::trials()].into_iter().flatten();

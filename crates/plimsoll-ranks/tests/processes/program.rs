@@ -1,15 +1,12 @@
 //! What each rank runs: `PROCESSES SCENARIO [NUMBER...]`, where `PROCESSES` is `-` for none given.
 
 use plimsoll_ranks::{
-    GroupStatus, HostGroup, RankError, Ranks, accept_assignment, connect, connect_hosts,
-    is_assigned_rank, is_launched, is_output_forwarded, is_reporting_rank, mpi_library,
+    GroupStatus, RankError, Ranks, connect, is_assigned_rank, is_launched, is_output_forwarded,
+    is_reporting_rank,
 };
 use std::io::Write;
 use std::process::{ExitCode, exit};
 use std::time::Duration;
-
-/// Version of this program for ranks of hosts.
-pub const VERSION: &str = "1.0";
 
 /// Runs one rank. Ends with 0 and `ok` at rank 0 if all is well; with 1 if the ranks failed; with
 /// 101 if something is wrong, as after a panic.
@@ -22,38 +19,6 @@ pub fn run(arguments: &[String]) -> ExitCode {
         tell(&roles());
     }
     run_scenario(processes.parse().ok(), scenario, &numbers)
-}
-
-/// Runs one rank that another one has started, whose payload is the scenario.
-pub fn run_assigned() -> ExitCode {
-    assert!(!is_assigned_rank());
-    let payload = match accept_assignment(VERSION, None) {
-        Ok(payload) => String::from_utf8(payload).unwrap(),
-        Err(error) => {
-            tell(&error.to_string());
-            return ExitCode::from(if error.is_usage() { 2 } else { 1 });
-        }
-    };
-    assert!(is_assigned_rank() && !is_reporting_rank());
-    let (scenario, numbers) = payload.split_once(' ').unwrap_or((&payload, ""));
-    let numbers = numbers.split_whitespace().map(|n| n.parse().unwrap());
-    run_scenario(None, scenario, &numbers.collect::<Vec<u32>>())
-}
-
-/// Tries to connect to no host by a command that is not found.
-pub fn try_hosts() -> ExitCode {
-    let group = HostGroup {
-        ssh: "no-such-command-2".into(),
-        hosts: vec![],
-        processes: 1,
-        root_works: true,
-        version: VERSION.into(),
-        payload: vec![],
-        copy: None,
-    };
-    let error = connect_hosts(&group).err().unwrap();
-    tell(&error.to_string());
-    ExitCode::from(if error.is_usage() { 2 } else { 1 })
 }
 
 /// What this process knows of its part before it joins the others.
@@ -81,7 +46,7 @@ pub fn places(ranks: &dyn Ranks) -> Result<Vec<String>, RankError> {
     Ok(all)
 }
 
-fn run_scenario(processes: Option<u32>, scenario: &str, numbers: &[u32]) -> ExitCode {
+pub fn run_scenario(processes: Option<u32>, scenario: &str, numbers: &[u32]) -> ExitCode {
     let ranks = match connect(processes, crate::JOIN_MPI) {
         Ok(ranks) => ranks,
         Err(error) => {
@@ -111,7 +76,7 @@ fn run_scenario(processes: Option<u32>, scenario: &str, numbers: &[u32]) -> Exit
 }
 
 /// One line to standard error, in one piece.
-fn tell(what: &str) {
+pub fn tell(what: &str) {
     let line = format!("told: {what}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
