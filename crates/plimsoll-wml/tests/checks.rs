@@ -315,15 +315,15 @@ fn targets_are_named_by_what_they_are() {
     for (flowop, want) in [
         (
             "sempost value=1,target=blk",
-            "6:31 `blk` is not a semblock, but a block",
+            "6:31 `blk` is not a semblock, but an operation of the kind `block`",
         ),
         (
             "wakeup target=sem",
-            "6:22 `sem` is not a block, but a sem_block",
+            "6:22 `sem` is not a block, but an operation of the kind `sem_block`",
         ),
         (
             "opslimit target=blk",
-            "6:24 `blk` is not a flowop that does I/O, but a block",
+            "6:24 `blk` is not a flowop that does I/O, but an operation of the kind `block`",
         ),
         (
             "sempost value=1,target=smm",

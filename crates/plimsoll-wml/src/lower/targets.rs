@@ -112,7 +112,10 @@ impl Lowerer<'_> {
         let PendingTarget { name, span, wants } = target;
         let label = format!("expected the name of {}", wants.show());
         if let Some(kind) = other {
-            let message = format!("`{name}` is not {}, but a {kind}", wants.show());
+            let message = format!(
+                "`{name}` is not {}, but an operation of the kind `{kind}`",
+                wants.show()
+            );
             return self.problem(Problem::new(*span, message, label));
         }
         let known = (0..)
