@@ -13,6 +13,7 @@ use plimsoll_plan::{
     SizeSlot, SizeTable, Spots, WorkingSet,
 };
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -373,6 +374,8 @@ fn constant_arrivals_are_exactly_as_many() {
     );
     let outcome = run_virtually(&plan, "10ms");
     assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
+    let numbers: BTreeSet<u32> = outcome.processes.iter().map(|p| p.number).collect();
+    assert_eq!(numbers, (0..20).collect());
     assert_eq!(outcome.processes.len(), 20);
     for p in &outcome.processes {
         assert_eq!(p.scheduled, 2500, "{p:?}");
