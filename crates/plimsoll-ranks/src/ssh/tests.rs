@@ -332,13 +332,15 @@ fn the_ssh_of_a_host_that_is_refused_ends_in_order() {
     std::fs::remove_dir(&dir).unwrap();
 }
 
-/// Its standard error stays open; with ControlPersist `ssh` leaves such a process.
+/// Its standard error stays open; with ControlPersist `ssh` leaves such a process. This one ends after half a minute at
+/// the latest.
 #[test]
 fn a_process_that_ssh_leaves_behind_is_not_waited_for() {
     let dir = empty_dir("behind");
     let go = dir.join("go");
     let script = format!(
-        "{{ while [ ! -e {} ]; do sleep 0.05; done; rm -r {}; }} >/dev/null & echo last >&2; exit 255",
+        "{{ for n in $(seq 600); do [ -e {} ] && break; sleep 0.05; done; rm -r {}; }} >/dev/null & \
+         echo last >&2; exit 255",
         quoted(go.to_str().unwrap()),
         quoted(dir.to_str().unwrap())
     );
