@@ -4,7 +4,7 @@ use crate::execution::Execution;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, MixSpec, Step};
-use crate::{ends, files, pattern, results, sessions};
+use crate::{concurrent, ends, files, pattern, results, sessions};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
@@ -26,6 +26,13 @@ pub(crate) const DELAY_NS: u64 = 3_000_000;
 /// The first rule that it breaks.
 pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     check_simulation(&execution.end, &execution.panics)?;
+    concurrent::check(scenario, execution)?;
+    if concurrent::refuses_ranks(execution) {
+        return Ok(());
+    }
+    if let Some(of_ranks) = concurrent::of_ranks(execution) {
+        return check(scenario, &of_ranks);
+    }
     ends::check_ranks(scenario, execution)?;
     if let Some(end) = &execution.results {
         results::check(scenario, execution, end)?;

@@ -1,5 +1,6 @@
 //! A scenario, executed.
 
+use crate::concurrent::{ConcurrentEnd, ConcurrentRun};
 use crate::files::{FilesEnd, WORK_DIR, foreign};
 use crate::pattern::PatternSpec;
 use crate::results::{ResultsEnd, ResultsPlace, ResultsRoot, RunResults};
@@ -54,6 +55,8 @@ pub struct Execution {
     pub files: Option<FilesEnd>,
     /// What became of the results, if any were written.
     pub results: Option<ResultsEnd>,
+    /// How another run in the same directory ended, if there was one.
+    pub concurrent: Option<ConcurrentEnd>,
     /// Calls of rank 0 to the disk of the results that failed.
     pub disk_errors: u64,
     /// When each disturbance was applied, in nanoseconds; `None` if its process had ended before.
@@ -167,6 +170,21 @@ pub fn run(scenario: &Scenario) -> Execution {
             });
         });
     }
+    let concurrent_end: Shared<Option<ConcurrentEnd>> = Shared::default();
+    let concurrent = scenario.concurrent_at_us.map(|at_us| {
+        let run = ConcurrentRun {
+            at_us,
+            plan: plan.clone(),
+            settings: Settings {
+                target: target.clone(),
+                lanes: Some(scenario.lanes),
+                ..Settings::default()
+            },
+            handle: handle.clone(),
+            end: concurrent_end.clone(),
+        };
+        handle.spawn_process("concurrent", move || run.run())
+    });
     let files_end: Shared<Option<FilesEnd>> = Shared::default();
     if let Some(files) = &files {
         let after = AfterRun {
@@ -179,6 +197,7 @@ pub fn run(scenario: &Scenario) -> Execution {
             guard: marked_dir(&plan),
             second: second_plan(scenario, &plan),
             group,
+            concurrent,
             end: files_end.clone(),
         };
         handle.spawn_process("after", move || after.run());
@@ -192,6 +211,7 @@ pub fn run(scenario: &Scenario) -> Execution {
         ranks: with(&ends, std::mem::take),
         files: with(&files_end, Option::take),
         results: results.map(ResultsRoot::end),
+        concurrent: with(&concurrent_end, Option::take),
         disk_errors: handle.disk_errors(root),
         applied: with(&applied, std::mem::take),
     }
@@ -208,12 +228,20 @@ struct AfterRun {
     /// The Plan of a second run.
     second: Option<Plan>,
     group: RankProcesses,
+    /// Another run in the same directory.
+    concurrent: Option<ProcessId>,
     end: Shared<Option<FilesEnd>>,
 }
 
 impl AfterRun {
     fn run(self) {
         let orphans = self.group.await_ends();
+        while self
+            .concurrent
+            .is_some_and(|run| self.group.handle.is_alive(run))
+        {
+            plimsoll_runtime::sleep(Duration::from_millis(50));
+        }
         let (after_run, calls) = (self.files.tree(), self.files.calls());
         self.files.set_faults(FileFaults::none(self.latency_ns));
         let settings = Settings {
@@ -311,6 +339,9 @@ impl Execution {
             });
             text.push_str(&format!("\n{} {windows:?} {:?}", end.at, end.intervals));
         }
+        if let Some(other) = &self.concurrent {
+            text.push_str(&format!("\n{} {}", other.ended, other.outcome.is_ok()));
+        }
         if let Some(results) = &self.results {
             text.push_str(&results.digest());
         }
@@ -358,7 +389,8 @@ impl RankMain {
         };
         let mut observer = IntervalObserver::new(results, &self.stop);
         let ran = run_ranks(&self.plan, &settings, &self.stop, &mut observer, ranks);
-        if let Err(e) = &ran {
+        // All ranks have agreed on a refusal.
+        if let Err(e @ (EngineError::Failed(_) | EngineError::Interrupted)) = &ran {
             ranks.fail(&e.to_string());
         }
         if let Some(results) = observer.results {

@@ -12,6 +12,7 @@
 
 mod case;
 mod check;
+mod concurrent;
 mod curve;
 mod ends;
 mod execution;
@@ -26,6 +27,7 @@ mod workload;
 
 pub use case::Case;
 pub use check::check;
+pub use concurrent::ConcurrentEnd;
 pub use curve::{
     Attempt, AttemptScenario, CurveExecution, CurveFilesEnd, CurveScenario, MeasuredPoint,
     check_curve, run_curve,

@@ -140,6 +140,8 @@ pub struct Scenario {
     pub results: Option<SimulatedDisk>,
     /// Millionths by which the clocks of ranks of even numbers run fast, and those of the others slow.
     pub drift_ppm: i64,
+    /// When another run begins in the same directory, in microseconds since the processes began.
+    pub concurrent_at_us: Option<u64>,
     /// What happens, in any order.
     pub disturbances: Vec<Disturbance>,
 }
@@ -180,6 +182,7 @@ impl Scenario {
             workload,
             results: None,
             drift_ppm: 0,
+            concurrent_at_us: None,
             disturbances: vec![],
         };
         if let Load::Threads(threads) = &mut scenario.workload.load {
@@ -232,6 +235,12 @@ impl Scenario {
             if scenario.ranks == 1 && rng.random_bool(0.5) {
                 scenario.kill_while_intervals_are_written(&mut rng);
             }
+        }
+        if scenario.allows_concurrent_run() && rng.random_bool(0.8) {
+            // Two runs that claim a directory in the same millisecond may both get it (docs/testing.md).
+            let begin_us = 2 * PREPARATION_US;
+            let end_us = begin_us + scenario.planned_us() * 5 / 4;
+            scenario.concurrent_at_us = Some(rng.random_range(begin_us..end_us));
         }
         if rng.random_bool(0.2) {
             scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
@@ -348,6 +357,16 @@ impl Scenario {
             0 => self.drift_ppm,
             _ => -self.drift_ppm,
         }
+    }
+
+    /// Whether another run can begin in the same directory: nothing fails that would make it fail too, no rank that is
+    /// lost may go on beside it, and the ranks have the directory before.
+    fn allows_concurrent_run(&self) -> bool {
+        self.files.as_ref().is_some_and(FilesSpec::is_calm)
+            && self.keeps_ranks()
+            && !self.is_pattern()
+            && self.delay_us.0 < 1_000
+            && self.results.is_none_or(|disk| disk.latency.is_zero())
     }
 
     /// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out

@@ -107,6 +107,7 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
         let latency = Duration::ZERO;
         add(&|s| s.results = Some(SimulatedDisk { latency, ..disk }));
     }
+    add(&|s| s.concurrent_at_us = None);
     add(&|s| s.drift_ppm = 0);
     add(&|s| s.lanes = 1);
     add(&|s| s.workload.warmup_ms = 0);

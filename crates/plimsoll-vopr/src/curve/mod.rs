@@ -85,6 +85,7 @@ impl CurveScenario {
                 interval_ms: [50, 100, 300][rng.random_range(0..3)],
                 results: None,
                 drift_ppm: 0,
+                concurrent_at_us: None,
                 disturbances: vec![],
             },
             loads,

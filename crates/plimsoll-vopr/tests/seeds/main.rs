@@ -1,5 +1,6 @@
 //! Seeds, and scenarios that once failed.
 
+mod concurrent;
 mod curves;
 mod results;
 mod workers;
@@ -82,6 +83,7 @@ fn calm() -> Scenario {
         interval_ms: 100,
         results: None,
         drift_ppm: 0,
+        concurrent_at_us: None,
         disturbances: vec![],
     }
 }
