@@ -237,10 +237,13 @@ impl Scenario {
             }
         }
         if scenario.allows_concurrent_run() && rng.random_bool(0.8) {
-            // Two runs that claim a directory in the same millisecond may both get it (docs/testing.md).
-            let begin_us = 2 * PREPARATION_US;
-            let end_us = begin_us + scenario.planned_us() * 5 / 4;
-            scenario.concurrent_at_us = Some(rng.random_range(begin_us..end_us));
+            // Ranks claim it in the first milliseconds.
+            let end_us = match rng.random_range(0..3) {
+                0 => 2_000,
+                1 => PREPARATION_US,
+                _ => scenario.planned_us() * 5 / 4,
+            };
+            scenario.concurrent_at_us = Some(rng.random_range(0..end_us));
         }
         if rng.random_bool(0.2) {
             scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
@@ -359,14 +362,12 @@ impl Scenario {
         }
     }
 
-    /// Whether another run can begin in the same directory: nothing fails that would make it fail too, no rank that is
-    /// lost may go on beside it, and the ranks have the directory before.
+    /// Whether another run can begin in the same directory: nothing fails that would make it fail too, and no rank that
+    /// is lost may go on beside it.
     fn allows_concurrent_run(&self) -> bool {
         self.files.as_ref().is_some_and(FilesSpec::is_calm)
             && self.keeps_ranks()
             && !self.is_pattern()
-            && self.delay_us.0 < 1_000
-            && self.results.is_none_or(|disk| disk.latency.is_zero())
     }
 
     /// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out

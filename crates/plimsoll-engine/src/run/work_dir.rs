@@ -1,6 +1,8 @@
 //! The work directory of a run: guarded, populated, cleaned.
 
-use super::marker::{self, GuardState, Marker, OwnerProcess, RemoteOwner, Tree, TreeState};
+use super::marker::{
+    self, GuardError, GuardState, Marker, OwnerProcess, RemoteOwner, Tree, TreeState,
+};
 use super::removal::{self, Leftovers, RetryWindow};
 use super::setup_pool::{SetupError, SetupPool};
 use super::{EngineError, Settings, path_in, setup_error};
@@ -8,6 +10,10 @@ use crate::outcome::Cleanup;
 use plimsoll_plan::{FilesetId, Layout, Plan, RelPath, shell_word};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
+use std::time::Duration;
+
+/// Maximum time after which a claim is confirmed: where looking and writing take long, others are not as much slower.
+const MAX_CONFIRM_DELAY: Duration = Duration::from_secs(1);
 
 /// A guarded directory and its marker.
 pub(super) struct GuardedDir {
@@ -52,7 +58,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         !self.of_another
     }
 
-    /// Checks the guarded directories and puts markers into them.
+    /// Checks the guarded directories and puts markers into them. Of two processes that do so at once one is refused.
     pub(crate) fn claim(
         pool: &'a SetupPool<T>,
         plan: &'a Plan,
@@ -62,6 +68,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         if !pool.target.keeps_files() {
             return Ok(place);
         }
+        let begun = plimsoll_runtime::now();
         // All are checked before the first is changed.
         let mut found = Vec::new();
         for guard in &plan.work_dir.guards {
@@ -78,7 +85,33 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 return Err(place.failed(e));
             }
         }
+        plimsoll_runtime::sleep((2 * plimsoll_runtime::elapsed(begun)).min(MAX_CONFIRM_DELAY));
+        place.confirm(others)?;
         Ok(place)
+    }
+
+    /// Refuses what another process has claimed since, which had looked before this one wrote: the one that writes last
+    /// has the directory. This is Fischer's algorithm (Lamport, *A Fast Mutual Exclusion Algorithm*, 1987), which needs
+    /// a time that the others do not take from looking to writing: twice what this one took.
+    fn confirm(&mut self, others: RemoteOwner) -> Result<(), EngineError> {
+        let look = |guard: &RelPath| marker::look(self.setup_pool, self.plan, guard, others);
+        let lost = self
+            .guarded
+            .iter()
+            .find_map(|guarded| match look(&guarded.guard) {
+                Err(e @ (GuardError::InUse(..) | GuardError::Elsewhere(..))) => {
+                    Some((guarded.guard.clone(), e))
+                }
+                _ => None,
+            });
+        let Some((guard, error)) = lost else {
+            return Ok(());
+        };
+        // Nothing in it is this run's any more, and what else it has claimed is not needed.
+        self.guarded.retain(|guarded| guarded.guard != guard);
+        self.marked.retain(|marked| *marked != guard);
+        self.clean();
+        Err(EngineError::refused(error))
     }
 
     fn take(&mut self, guard: &RelPath, found: GuardState) -> Result<(), SetupError> {
