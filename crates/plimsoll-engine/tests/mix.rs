@@ -6,13 +6,12 @@ mod common;
 mod mixes;
 
 use common::{row, run_ok, run_virtually, try_run};
-use mixes::{lasting, paced, plan};
+use mixes::{lasting, paced, plan, tree};
 use plimsoll_engine::Outcome;
 use plimsoll_plan::{
     Arrivals, BusinessMetric, Choice, Criteria, Layout, MixOp, OnError, OpsLimit, Plan, QuitMode,
     SizeSlot, SizeTable, Spots, WorkingSet,
 };
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,25 +20,6 @@ const MS: f64 = 1e6;
 
 fn ops(plan: &Plan, outcome: &Outcome, name: &str) -> u64 {
     row(plan, outcome, name).ops
-}
-
-/// Files below a directory, by their path, and their bytes.
-fn tree(dir: &Path) -> BTreeMap<PathBuf, u64> {
-    let mut all = BTreeMap::new();
-    let mut left = vec![dir.to_path_buf()];
-    while let Some(dir) = left.pop() {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => left.push(path),
-                false => {
-                    let len = path.metadata().unwrap().len();
-                    all.insert(path, len);
-                }
-            }
-        }
-    }
-    all
 }
 
 fn kept(mut plan: Plan) -> Plan {

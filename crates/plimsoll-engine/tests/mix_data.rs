@@ -6,32 +6,15 @@ mod common;
 mod mixes;
 
 use common::{row, run_ok, run_virtually};
-use mixes::{lasting, paced, plan};
+use mixes::{lasting, paced, plan, tree};
 use plimsoll_engine::Outcome;
 use plimsoll_plan::{
     Arrivals, FilesetId, Layout, Mix, MixOp, OpsLimit, Plan, QuitMode, SizeSlot, SizeTable, Value,
 };
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 const KIB: u64 = 1 << 10;
-
-/// The files below a directory and their bytes.
-fn tree(dir: &Path) -> BTreeMap<PathBuf, u64> {
-    let mut all = BTreeMap::new();
-    let mut left = vec![dir.to_path_buf()];
-    while let Some(dir) = left.pop() {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => left.push(path),
-                false => drop(all.insert(path.clone(), path.metadata().unwrap().len())),
-            }
-        }
-    }
-    all
-}
 
 fn tmpfs() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()

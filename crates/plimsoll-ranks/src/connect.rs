@@ -23,7 +23,7 @@ pub type JoinMpi = fn(&LaunchInfo, &str) -> Result<Box<dyn Ranks>, ConnectError>
 ///
 /// # Errors
 /// `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started
-/// several processes that MPI cannot join, or there is no MPI; the system cannot start processes.
+/// several processes that MPI cannot join, or this is built without MPI; the system cannot start processes.
 pub fn connect(
     processes: Option<u32>,
     join_mpi: Option<JoinMpi>,

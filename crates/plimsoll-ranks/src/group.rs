@@ -12,7 +12,6 @@
 
 use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
 use crate::link::{Incoming, Link, PollRate};
-use crate::panic_message;
 use crate::tree::TreePosition;
 use crate::{FAILURE_DRAIN_TIMEOUT, GroupStatus, RankError, Ranks, StartSpread};
 use std::cell::RefCell;
@@ -594,29 +593,7 @@ impl<L: Link> Ranks for TreeGroup<L> {
     }
 }
 
-impl<L: Link> Drop for TreeGroup<L> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let reason = match panic_message::first() {
-                Some(message) => format!("the program panicked: {message}"),
-                None => "the program panicked".into(),
-            };
-            self.broadcast_failure(self.own_failure(&reason));
-        }
-        if self.check().is_ok() {
-            self.post_to_all(&Frame::End);
-            self.state.borrow_mut().has_ended = true;
-        }
-        let in_order = self.drain(PollRate::Slow);
-        match L::CLOSE_IS_COLLECTIVE {
-            true if in_order => self.drain_all_ranks(),
-            true => {}
-            false => self.report_ends_below(),
-        }
-        self.link.close(in_order);
-    }
-}
-
+mod end;
 mod start;
 mod survivors;
 #[cfg(test)]

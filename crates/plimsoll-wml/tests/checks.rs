@@ -2,17 +2,9 @@
 
 mod common;
 
-use common::{findings, plan};
+use common::{fileset_findings as fileset, findings, plan};
 
 const SET: &str = "define fileset name=set,path=/data,entries=10,dirwidth=5\n";
-
-/// The findings of a workload with this attribute list of a fileset.
-fn fileset(attributes: &str) -> Vec<String> {
-    findings(&format!(
-        "define fileset name=f,path=/d,entries=5,dirwidth=5,{attributes}\n\
-         define process {{ thread {{ flowop hog value=1 }} }}"
-    ))
-}
 
 /// The findings of a thread with these flowops, the first of which is in line 3.
 fn thread(flowops: &str) -> Vec<String> {

@@ -2,18 +2,10 @@
 
 mod common;
 
-use common::{findings, lower_with, plan};
+use common::{fileset_findings as fileset, findings, lower_with, plan};
 use plimsoll_plan::{Overrides, Value};
 
 const SET: &str = "define fileset name=set,path=/data,entries=10,dirwidth=5\n";
-
-/// The findings of a workload with this attribute list of a fileset.
-fn fileset(attributes: &str) -> Vec<String> {
-    findings(&format!(
-        "define fileset name=f,path=/d,entries=5,dirwidth=5,{attributes}\n\
-         define process {{ thread {{ flowop hog value=1 }} }}"
-    ))
-}
 
 /// What a workload with this `set` of `$x` in line 1 reports.
 fn set(value: &str) -> Vec<String> {

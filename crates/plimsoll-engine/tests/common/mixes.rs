@@ -5,7 +5,8 @@ use plimsoll_plan::{
     Arrivals, Fileset, FilesetId, Mix, MixFiles, MixFlags, MixOp, MixRow, OpKind, Pacing, Phase,
     Plan, Program, SizeTable, Value, WorkerGroup, WorkingSet,
 };
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const DATA: FilesetId = FilesetId(0);
@@ -94,4 +95,23 @@ pub fn mix(plan: &mut Plan) -> &mut Mix {
         Program::Mix(mix) => mix,
         other => panic!("{other:?}"),
     }
+}
+
+/// Files below a directory, by their path, and their bytes.
+pub fn tree(dir: &Path) -> BTreeMap<PathBuf, u64> {
+    let mut all = BTreeMap::new();
+    let mut left = vec![dir.to_path_buf()];
+    while let Some(dir) = left.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => left.push(path),
+                false => {
+                    let len = path.metadata().unwrap().len();
+                    all.insert(path, len);
+                }
+            }
+        }
+    }
+    all
 }

@@ -19,19 +19,22 @@ fn a_command_reaches_the_program_through_any_quotes() {
     assert!(!command.contains('\\'), "{command}");
 }
 
-#[test]
-fn a_line_without_an_end_takes_bounded_memory() {
+/// What is kept of the standard error of a shell script.
+fn tail_of(script: &str) -> StderrTail {
     let mut child = Command::new("/bin/sh")
-        .args([
-            "-c",
-            "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2",
-        ])
+        .args(["-c", script])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut tail = StderrTail::read(child.stderr.take().unwrap());
     tail.reader.take().unwrap().join().unwrap();
     assert!(child.wait().unwrap().success());
+    tail
+}
+
+#[test]
+fn a_line_without_an_end_takes_bounded_memory() {
+    let tail = tail_of("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2");
     let lines = lock(&tail.lines);
     assert_eq!(lines.len(), KEPT_LINES);
     assert!(lines.iter().all(|line| line.len() as u64 <= MAX_LINE_BYTES));
@@ -300,17 +303,7 @@ fn a_host_that_is_not_ready_gets_no_program() {
 
 #[test]
 fn lines_of_standard_error_are_kept_from_the_end() {
-    let mut child = Command::new("/bin/sh")
-        .args([
-            "-c",
-            "for n in $(seq 30); do echo \" line $n \" >&2; echo >&2; done",
-        ])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut tail = StderrTail::read(child.stderr.take().unwrap());
-    tail.reader.take().unwrap().join().unwrap();
-    assert!(child.wait().unwrap().success());
+    let tail = tail_of("for n in $(seq 30); do echo \" line $n \" >&2; echo >&2; done");
     assert_eq!(tail.last_lines(2), "line 29; line 30");
     let all: Vec<String> = (11..=30).map(|n| format!("line {n}")).collect();
     assert_eq!(tail.last_lines(99), all.join("; "));

@@ -59,3 +59,11 @@ pub fn findings(text: &str) -> Vec<String> {
         Err(e) => e.findings().into_iter().map(shown).collect(),
     }
 }
+
+/// The findings of a workload with this attribute list of a fileset.
+pub fn fileset_findings(attributes: &str) -> Vec<String> {
+    findings(&format!(
+        "define fileset name=f,path=/d,entries=5,dirwidth=5,{attributes}\n\
+         define process {{ thread {{ flowop hog value=1 }} }}"
+    ))
+}

@@ -222,7 +222,7 @@ fn entries_are_counted_while_they_are_busy() {
     e.put(129, Existence::Missing);
     assert!(e.are_idle() && e.is_idle_missing(129));
     assert_eq!(e.claim(129), Choice::None);
-    // One of each word, so that the word of the last busy one is no hint.
+    // One of each word, so that the word of the last busy one does not help.
     for i in [129, 0, 64, 128, 1] {
         let kind = match e.is_idle_existing(i) {
             true => Existence::Existing,
