@@ -4,23 +4,19 @@ use crate::scratch::Scratch;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderName, HeaderValue, Method, Request, Uri, header, response};
+use plimsoll_plan::Plan;
+use plimsoll_results::{ClockKind, MeasuredRun, Repeats, RepeatsWriter, Run, RunWriter, Target};
 use plimsoll_serve::{Settings, routes};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::SystemTime;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
 /// Port of the server for which is answered.
 const PORT: u16 = 8080;
-/// Directories of the samples, and the names of their results in the browser.
-const SAMPLES: [(&str, &str); 4] = [
-    ("mix", "mix"),
-    ("curve", "curve"),
-    ("find", "find"),
-    ("repeats", "repeats"),
-];
 /// Maximum number of parts that are read of a body: those of live events have no end.
 const MAX_PARTS: usize = 1000;
 
@@ -120,25 +116,28 @@ async fn beginning(mut body: Body) -> Vec<u8> {
     bytes
 }
 
-/// Makes the results what the samples are.
+/// Writes the samples: a run, and repeated runs.
 fn restore(root: &Path) {
-    let samples =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/plimsoll/tests/samples/older");
-    for (sample, name) in SAMPLES {
-        copy(&samples.join(sample), &root.join(name));
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    let copied = std::fs::create_dir_all(to).and_then(|()| {
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => copy(&entry.path(), &to.join(entry.file_name())),
-                false => _ = std::fs::copy(entry.path(), to.join(entry.file_name()))?,
+    let plan = Plan::empty("sample");
+    let target = Target {
+        url: "null".into(),
+        description: "a target that does nothing".into(),
+        system: None,
+        testbed: None,
+    };
+    let measured = MeasuredRun::new(plan.clone(), target, SystemTime::UNIX_EPOCH);
+    let run = Run::assemble(measured);
+    let (started, clock) = (SystemTime::UNIX_EPOCH, ClockKind::Virtual);
+    let written = RunWriter::create_as("run", root, &plan, started, clock)
+        .and_then(|writer| writer.finish(&run))
+        .and_then(|_| {
+            let document = Repeats::new(&plan.name, 2);
+            let mut repeats = RepeatsWriter::create_as("repeats", root, document)?;
+            for _ in 0..2 {
+                let writer = repeats.next(&plan, started, clock)?;
+                repeats.add(&writer.finish(&run)?)?;
             }
-        }
-        std::io::Result::Ok(())
-    });
-    copied.unwrap_or_else(|e| panic!("the samples cannot be copied from {}: {e}", from.display()));
+            Ok(())
+        });
+    written.unwrap_or_else(|e| panic!("the samples cannot be written: {e}"));
 }

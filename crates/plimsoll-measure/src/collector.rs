@@ -32,10 +32,8 @@ pub struct WindowTotals {
     /// When it stalled for the workers of single ranks, where there are several.
     pub rank_stalls: Vec<RankStall>,
     /// Operations in flight when the window ended that were abandoned, because they did not return.
-    #[serde(default)]
     pub abandoned: u64,
     /// The last reply of the server of lost operations, in nanoseconds of the run's clock.
-    #[serde(default)]
     pub unanswered_since: Option<Nanos>,
     /// When the workers finished, if each of them did by itself.
     pub done: Option<WorkersDone>,

@@ -45,7 +45,6 @@ pub struct SystemUse {
     /// Network interfaces that were used, by name.
     pub networks: Option<BTreeMap<String, NetworkUse>>,
     /// NFS file systems mounted by the kernel that were used, by mount point.
-    #[serde(default)]
     pub nfs_mounts: Option<BTreeMap<String, NfsMountUse>>,
 }
 
@@ -69,7 +68,6 @@ pub struct ProcessUse {
     /// Bytes read from block devices for the process, including read-ahead and metadata, without
     /// those that the page cache served, from `/proc/self/io`; null if the kernel does not count
     /// them.
-    #[serde(default)]
     pub storage_read_bytes: Option<u64>,
 }
 

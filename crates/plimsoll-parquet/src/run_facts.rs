@@ -21,7 +21,7 @@ pub struct RunFacts {
     pub source: RunSource,
     /// When it began, in microseconds since 1970; `None` if its results do not say.
     pub started_us: Option<i64>,
-    /// When its clock began, in microseconds since 1970; in results of earlier versions the same as `started_us`.
+    /// When its clock began, in microseconds since 1970.
     pub clock_started_us: Option<i64>,
     /// Name of the workload.
     pub workload: String,

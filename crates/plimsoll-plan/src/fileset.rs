@@ -34,14 +34,12 @@ pub struct Fileset {
     pub trust_tree: bool,
     /// Only the files that the Plan's workers work on are created. An existing tree of the same
     /// layout is repaired and extended.
-    #[serde(default)]
     pub grows: bool,
     /// Access mode of openfile.
     pub access: Access,
     /// `Some(false)`: dropped from the page cache before the run.
     pub cached: Option<bool>,
     /// Letters around the numbers that are the names of its files; `None`: only the numbers.
-    #[serde(default)]
     pub letters: Option<Letters>,
     /// Source location of the definition.
     pub location: Option<SourcePosition>,

@@ -84,4 +84,4 @@ pub use units::{
 pub use variable::{Distribution, Row, Sampler, Value, Variable};
 
 /// Version of the Plan's JSON form; raised when a field changes its meaning or is removed.
-pub const PLAN_SCHEMA: u32 = 2;
+pub const PLAN_SCHEMA: u32 = 1;

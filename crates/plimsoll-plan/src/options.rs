@@ -57,7 +57,6 @@ pub struct RunOptions {
     pub keep: bool,
     /// Whether contents follow from file and offset, reads are checked, and all files are read again after
     /// the run.
-    #[serde(default)]
     pub verify: bool,
 }
 

@@ -50,7 +50,6 @@ pub struct Plan {
     /// Whether CPU use is measured.
     pub cpu_accounting: bool,
     /// The unit of load and its criteria, for workloads that have one.
-    #[serde(default)]
     pub metric: Option<BusinessMetric>,
     /// Options of the run.
     pub options: RunOptions,

@@ -20,16 +20,14 @@ pub struct Annotations {
     /// Schema version of the document.
     pub schema_version: u32,
     /// Tags, in the order of their letters.
-    #[serde(default)]
     pub tags: BTreeSet<Tag>,
     /// A text for people; empty if there is none.
-    #[serde(default)]
     pub note: String,
 }
 
 impl Document for Annotations {
     const FILE: &str = ANNOTATIONS_FILE;
-    const SCHEMA: u32 = 2;
+    const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "`plimsoll tag`";
 }
 

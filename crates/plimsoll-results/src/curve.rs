@@ -3,7 +3,6 @@
 use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
 use crate::load_test::{LoadPoints, LoadTest};
-use crate::renames::{self, Rename};
 use crate::whole_file::write_new;
 use crate::{
     CURVE_FILE, ClockKind, CurvePoint, Reason, ResultsError, RunDir, RunWriter, SUT_FILE, Verdict,
@@ -60,7 +59,7 @@ pub struct CurveResults {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveSettings {
     /// Program that is informed of the phases of each point.
-    #[serde(default, with = "plimsoll_plan::path_text::option")]
+    #[serde(with = "plimsoll_plan::path_text::option")]
     #[schemars(with = "Option<String>")]
     pub monitor: Option<PathBuf>,
     /// Whether the files are kept at the end.
@@ -189,9 +188,8 @@ impl Collection for LoadCurve {
 
 impl Document for LoadCurve {
     const FILE: &str = CURVE_FILE;
-    const SCHEMA: u32 = 3;
+    const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "curve";
-    const RENAMES: &[&[Rename]] = &[renames::POINT, renames::CURVE, renames::PLAN];
 }
 
 /// A curve directory: `curve.json`, and the results directories of its points.

@@ -5,13 +5,12 @@ use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
 use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
-use crate::renames::{self, Rename};
 use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, replace, sync_dir, sync_if_there, write_new};
 use crate::{
     COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveEvent,
-    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, recompute, upgrade,
+    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, recompute,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -296,16 +295,6 @@ impl Directory<Run> {
 
 impl Document for Run {
     const FILE: &str = RUN_FILE;
-    const SCHEMA: u32 = 3;
+    const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "run";
-
-    const RENAMES: &[&[Rename]] = &[renames::RUN, renames::PLAN];
-
-    fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
-        let is_read = from == 2 || upgrade::run(value, from, dir);
-        if is_read {
-            renames::upgrade(value, Self::RENAMES, Self::SCHEMA);
-        }
-        is_read
-    }
 }

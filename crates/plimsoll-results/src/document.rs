@@ -1,6 +1,5 @@
 //! JSON documents with a schema version, and their directories.
 
-use crate::renames::{self, Rename};
 use crate::{ResultsError, Run, read_regular};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,25 +16,11 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema + Clone {
     /// Kind of the document, for errors.
     const KIND_NAME: &str;
 
-    /// Fields that have another name in the previous version.
-    const RENAMES: &[&[Rename]] = &[];
-
     /// The document as its file holds it: pretty-printed, with a newline at the end.
     #[must_use]
     fn to_json(&self) -> String {
         // Every field has a JSON form; only a map with keys that are not text could fail.
         serde_json::to_string_pretty(self).expect("results always have a JSON form") + "\n"
-    }
-
-    /// Converts a document of an older version to this one; `false` if that version is not read. `dir`
-    /// is its directory.
-    fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
-        let _ = dir;
-        let is_read = from + 1 == u64::from(Self::SCHEMA);
-        if is_read {
-            renames::upgrade(value, Self::RENAMES, Self::SCHEMA);
-        }
-        is_read
     }
 }
 
@@ -110,58 +95,35 @@ impl<D: Document> Directory<D> {
     }
 }
 
-/// Reads a file of this version, or of an older one that is still read.
+/// Reads a document.
 pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
-    let text = read_regular(path).map_err(ResultsError::reading(path))?;
-    let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
-    let value = current::<D>(value, path)?;
-    serde_json::from_value(value).map_err(not_json::<D>(path))
+    read_as::<D, D>(path)
 }
 
 /// Reads a part of a document, which is faster than all of it; errors as [`Directory::read`].
 pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
+    read_as::<D, T>(&dir.join(D::FILE))
+}
+
+fn read_as<D: Document, T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
+    /// The version of a document, which is read first: another version need not have the same fields.
     #[derive(serde::Deserialize)]
     struct Version {
         schema_version: Option<serde_json::Value>,
     }
-    let path = &dir.join(D::FILE);
-    let text = read_regular(path).map_err(ResultsError::reading(path))?;
-    let version: Version = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
-    if version.schema_version.is_some_and(|n| n == D::SCHEMA) {
-        return serde_json::from_str(&text).map_err(not_json::<D>(path));
-    }
-    let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
-    serde_json::from_value(current::<D>(value, path)?).map_err(not_json::<D>(path))
-}
-
-fn not_json<D: Document>(path: &Path) -> impl Fn(serde_json::Error) -> ResultsError {
-    |source| ResultsError::Json {
+    let not_json = |source| ResultsError::Json {
         what: D::KIND_NAME,
         path: path.to_owned(),
         source,
-    }
-}
-
-/// A document in the form of this version.
-fn current<D: Document>(
-    mut value: serde_json::Value,
-    path: &Path,
-) -> Result<serde_json::Value, ResultsError> {
-    // Its name before it had the present one.
-    let found = value.get("schema_version").or(value.get("schema"));
-    let found = found.cloned();
-    if found.as_ref().is_some_and(|n| *n == D::SCHEMA) {
-        return Ok(value);
-    }
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let older = found.as_ref().and_then(serde_json::Value::as_u64);
-    let older = older.filter(|n| *n < u64::from(D::SCHEMA));
-    match older {
-        Some(from) if D::upgrade(&mut value, from, dir) => Ok(value),
-        _ => Err(ResultsError::Schema {
+    };
+    let text = read_regular(path).map_err(ResultsError::reading(path))?;
+    let Version { schema_version } = serde_json::from_str(&text).map_err(not_json)?;
+    if schema_version.as_ref().is_none_or(|n| *n != D::SCHEMA) {
+        return Err(ResultsError::Schema {
             path: path.to_owned(),
-            found: found.map(|n| n.to_string()),
+            found: schema_version.map(|n| n.to_string()),
             reads: D::SCHEMA,
-        }),
+        });
     }
+    serde_json::from_str(&text).map_err(not_json)
 }

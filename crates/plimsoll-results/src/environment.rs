@@ -26,7 +26,6 @@ pub struct Environment {
     /// The work directory and its file system; null for a target that is not a directory here.
     pub work_dir: Option<WorkDir>,
     /// Counters that tell which data a run reads from the storage; null if there are none.
-    #[serde(default)]
     pub read_source: Option<ReadSource>,
 }
 
@@ -42,7 +41,7 @@ pub struct WorkDir {
     /// The mounted device, or the name of a remote file system.
     pub device: Option<String>,
     /// Mount point.
-    #[serde(default, with = "plimsoll_plan::path_text::option")]
+    #[serde(with = "plimsoll_plan::path_text::option")]
     #[schemars(with = "Option<String>")]
     pub mount_point: Option<PathBuf>,
     /// Options of the mount and of the file system, sorted.

@@ -20,39 +20,28 @@ pub struct RunEvent {
     pub state: EventState,
     /// When it began, in seconds since the run's clock began, as for `window_start_s`; null if it
     /// did not.
-    #[serde(default)]
     pub start_s: Option<f64>,
     /// How much later than `at_s` it began, in seconds; null if it did not, and in a simulated
     /// system, where nothing is late.
-    #[serde(default)]
     pub lateness_s: Option<f64>,
     /// Number of the window in which it began; null if it began in none, such as in the warm-up.
-    #[serde(default)]
     pub window: Option<u32>,
     /// When it began, in seconds since that window opened; without one, since the measured window
     /// did, below 0 in the warm-up. Null if it did not begin.
-    #[serde(default)]
     pub window_s: Option<f64>,
     /// How long its command ran, in seconds; null if it has none, or did not begin.
-    #[serde(default)]
     pub seconds: Option<f64>,
     /// Exit status of its command; null if it has none, or if a signal ended it.
-    #[serde(default)]
     pub exit_status: Option<i32>,
     /// The signal that ended its command.
-    #[serde(default)]
     pub signal: Option<i32>,
     /// Its command was ended, because the run was over or interrupted.
-    #[serde(default)]
     pub timed_out: bool,
     /// Error that kept it from happening; null if it happened.
-    #[serde(default)]
     pub error: Option<String>,
     /// The last line that its command printed; null if it printed none.
-    #[serde(default)]
     pub last_line: Option<String>,
     /// What it did; null if it did not begin in a window.
-    #[serde(default)]
     pub effect: Option<EventFigures>,
 }
 

@@ -3,7 +3,6 @@
 use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
 use crate::load_test::{LoadPoints, LoadTest};
-use crate::renames::{self, Rename};
 use crate::{
     ClockKind, CurvePoint, FIND_FILE, Reason, ResultsError, Run, RunDir, RunWriter, Verdict,
 };
@@ -142,9 +141,8 @@ impl Collection for LoadSearch {
 
 impl Document for LoadSearch {
     const FILE: &str = FIND_FILE;
-    const SCHEMA: u32 = 3;
+    const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "search";
-    const RENAMES: &[&[Rename]] = &[renames::POINT, renames::FIND, renames::PLAN];
 }
 
 /// The directory of a search: `find.json`, and the results directories of its runs.

@@ -36,23 +36,17 @@ pub struct IntervalRow {
     pub max_ms: f64,
     /// Operations that had an intended start. Files of before version 2 of `run.json` end before
     /// this column, and all their latencies are service times.
-    #[serde(default)]
     pub paced_ops: u64,
     /// Mean service time in milliseconds.
-    #[serde(default)]
     pub service_mean_ms: Option<f64>,
     /// Median of the service time in milliseconds.
-    #[serde(default)]
     pub service_p50_ms: Option<f64>,
     /// 99th percentile of the service time in milliseconds.
-    #[serde(default)]
     pub service_p99_ms: Option<f64>,
     /// Greatest service time in milliseconds.
-    #[serde(default)]
     pub service_max_ms: Option<f64>,
     /// Actions of the events that began in the interval, the same in each of its lines, with `; `
-    /// between them; empty if none did, and in older files.
-    #[serde(default)]
+    /// between them; empty if none did.
     pub events: String,
 }
 

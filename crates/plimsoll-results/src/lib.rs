@@ -15,7 +15,7 @@
 //!
 //! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and
 //! directories), `staging` (hidden directories of results being written), `document` (JSON with a
-//! version, `renames` and `upgrade` for older ones); `run` and its parts (`latency`, `percentile`,
+//! version); `run` and its parts (`latency`, `percentile`,
 //! `mix`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `series` and
 //! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
 //! `collection` (several runs) with `curve`, `find`, `repeats`, `profile` and
@@ -55,7 +55,6 @@ mod recompute;
 mod recover;
 mod regular_file;
 mod removal;
-mod renames;
 mod repeats;
 mod run;
 mod series;
@@ -64,7 +63,6 @@ mod sparse;
 mod staging;
 mod standstill;
 mod study;
-mod upgrade;
 mod whole_file;
 
 pub use annotations::{Annotations, Tag};

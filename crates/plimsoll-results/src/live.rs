@@ -37,7 +37,6 @@ pub struct LiveRun {
     /// Process that writes the results.
     pub pid: u32,
     /// The name will say so if the run is interrupted or fails.
-    #[serde(default)]
     pub tells_verdict: bool,
     /// Events that have begun, in the order of the times at which they were to happen; those of an interval
     /// are here before its rows are in the series.
@@ -67,7 +66,7 @@ pub struct LiveEvent {
 
 impl Document for LiveRun {
     const FILE: &str = LIVE_FILE;
-    const SCHEMA: u32 = 2;
+    const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "run in progress";
 }
 

@@ -42,10 +42,8 @@ pub struct CurvePoint {
     /// Maximum response time in milliseconds; null without pacing, and where the median is.
     pub max_ms: Option<f64>,
     /// Whether the maximum is only a lower bound, from an operation in flight at the end.
-    #[serde(default)]
     pub max_at_least: bool,
     /// More percentiles of the response time, in increasing order.
-    #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
     /// Mean service time in milliseconds: from call to return; null if no operation completed.
     pub service_mean_ms: Option<f64>,

@@ -48,7 +48,6 @@ pub struct LoadTest<L, R, S> {
     #[serde(flatten)]
     pub results: R,
     /// Requested percentiles in tables; null if only the usual ones are shown.
-    #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
     /// Program that measured it.
     pub program: Program,

@@ -57,7 +57,6 @@ pub struct ScheduledFigures {
     pub response: Option<LatencyFigures>,
     /// Figures of the response time that are so great, in milliseconds, are known only as lower bounds,
     /// from operations in flight at the end; null if none is.
-    #[serde(default)]
     pub response_at_least_ms: Option<f64>,
     /// Start delay of operations whose process was free: the client's own fault; null without a
     /// schedule.

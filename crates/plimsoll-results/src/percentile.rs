@@ -281,10 +281,8 @@ pub struct PercentileFigure {
     pub enough_samples: bool,
     /// Whether the latency is only a lower bound: operations in flight at the end have waited that
     /// long, and no completed one took longer.
-    #[serde(default)]
     pub at_least: bool,
-    /// Whether the service time is only a lower bound; null if nothing was paced, and in older results.
-    #[serde(default)]
+    /// Whether the service time is only a lower bound; null if nothing was paced.
     pub service_at_least: Option<bool>,
 }
 

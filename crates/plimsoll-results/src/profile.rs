@@ -2,7 +2,6 @@
 
 use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
-use crate::renames::{self, Rename};
 use crate::repeats::{Repeats, RepeatsWriter, read_runs};
 use crate::{
     ClockKind, Environment, Hooks, PROFILE_FILE, Percentiles, Program, ResultsError, Run, RunDir,
@@ -36,7 +35,6 @@ pub struct ProfileResults {
     /// The runs in their order.
     pub cases: Vec<ProfileCase>,
     /// Configurations that cannot be run, which the others are run without.
-    #[serde(default)]
     pub not_run: Vec<ProfileNotRun>,
     /// Program that ran them.
     pub program: Program,
@@ -49,7 +47,6 @@ pub struct ProfileResults {
     /// Processes that make each run together.
     pub ranks: u32,
     /// The list of `--percentiles`, for tables; null without it.
-    #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
     /// Commands of the user around the phases of each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,9 +125,8 @@ impl ProfileResults {
 
 impl Document for ProfileResults {
     const FILE: &str = PROFILE_FILE;
-    const SCHEMA: u32 = 2;
+    const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "profile";
-    const RENAMES: &[&[Rename]] = &[renames::PLAN];
 }
 
 /// The directory of a profile's results.

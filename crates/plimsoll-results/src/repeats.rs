@@ -2,7 +2,6 @@
 
 use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
-use crate::renames::{self, Rename};
 use crate::{ClockKind, Percentiles, REPEATS_FILE, ResultsError, Run, RunDir, RunWriter};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -38,9 +37,8 @@ impl Repeats {
 
 impl Document for Repeats {
     const FILE: &str = REPEATS_FILE;
-    const SCHEMA: u32 = 2;
+    const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "repeated runs";
-    const RENAMES: &[&[Rename]] = &[renames::REPEATS];
 }
 
 /// A directory of repeated runs.

@@ -39,7 +39,6 @@ pub struct Run {
     pub operations: Vec<OperationFigures>,
     /// Procedures that the target called on a server, where it does: a file's opening is one
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
-    #[serde(default)]
     pub procedures: Vec<OperationFigures>,
     /// With io_uring: times between the completion of an operation and its being seen by its worker, which
     /// shows how busy the lanes were; null otherwise. They are upper bounds: an operation that had
@@ -47,7 +46,6 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_delay: Option<OperationFigures>,
     /// Percentiles that tables show; null if no others were requested than the usual ones.
-    #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
     /// Program that ran it.
     pub program: Program,
@@ -70,16 +68,13 @@ pub struct Run {
     pub window_number: u32,
     /// When the first worker finished its work; null unless there are several workers
     /// and each ended by itself, and for a pattern, whose stages say it.
-    #[serde(default)]
     pub first_done: Option<CompletedFigures>,
     /// When the last worker did; null if `first_done` is.
-    #[serde(default)]
     pub last_done: Option<CompletedFigures>,
     /// Use of the machine during the measured window.
     pub system: SystemUse,
     /// Data read, and the part that came from the client's own cache; null if nothing was read, or if
     /// it is not known.
-    #[serde(default)]
     pub client_cache: Option<ClientCache>,
     /// Windows measured before the last one, in order; empty for a pattern.
     pub earlier_windows: Vec<Window>,
@@ -99,7 +94,6 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<SimulationFigures>,
     /// The part of the load that was sustained; null unless the workload is an operation mix.
-    #[serde(default)]
     pub mix: Option<MixFigures>,
     /// Filesets created or found before the run.
     pub filesets: Vec<PopulatedFileset>,
@@ -184,7 +178,6 @@ pub struct Summary {
     /// Service time of all operations; null if none was paced, and it is the latency.
     pub service: Option<SummaryLatency>,
     /// More percentiles, in increasing order: those that every run keeps and the requested ones.
-    #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
     /// Failed operations, of every class.
     pub errors: u64,
@@ -199,22 +192,18 @@ pub struct Summary {
     /// observations, and in no other figure.
     pub in_flight: u64,
     /// Age of the oldest of them in milliseconds; null if there was none.
-    #[serde(default)]
     pub oldest_in_flight_ms: Option<f64>,
     /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
     /// where it is not known.
-    #[serde(default)]
     pub max_gap_ms: Option<f64>,
     /// Longest such time that is likely at the mean rate, if operations complete independently of
     /// each other, in milliseconds; null if `max_gap_ms` is.
-    #[serde(default)]
     pub expected_max_gap_ms: Option<f64>,
     /// Times in which the target stalled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<StallFigure>,
     /// Operations abandoned at the end of the run, because they did not return: calls without a reply,
     /// and operations of workers that hung in a system call.
-    #[serde(default)]
     pub abandoned: u64,
 }
 
@@ -244,7 +233,6 @@ pub struct OperationFigures {
     /// latency.
     pub service: Option<LatencyFigures>,
     /// More percentiles, in increasing order: those that every run keeps and the requested ones.
-    #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
     /// Processor time of an operation in microseconds; null if it was not measured.
     pub cpu_us_per_op: Option<f64>,
@@ -254,21 +242,17 @@ pub struct OperationFigures {
     pub error_codes: BTreeMap<String, u64>,
     /// Operations in flight when the window ended; the maximum and the percentiles have them as
     /// censored observations, which take at least that long.
-    #[serde(default)]
     pub in_flight: u64,
     /// Age of the oldest of them in milliseconds; null if there was none.
-    #[serde(default)]
     pub oldest_in_flight_ms: Option<f64>,
     /// Ages of all of them, in increasing order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_flight_ages: Vec<AgeFigure>,
     /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
     /// where it is not known.
-    #[serde(default)]
     pub max_gap_ms: Option<f64>,
     /// Longest such time that is likely at the mean rate, if operations complete independently of
     /// each other, in milliseconds; null if `max_gap_ms` is.
-    #[serde(default)]
     pub expected_max_gap_ms: Option<f64>,
 }
 
@@ -439,7 +423,6 @@ pub struct TestBedNode {
     /// Its address in the bed's network; null for one that has none.
     pub address: Option<String>,
     /// Its state when the command began, such as `running`, `cut` or the round-trip time of a line.
-    #[serde(default)]
     pub state: String,
 }
 
@@ -458,7 +441,6 @@ pub struct Window {
     pub operations: Vec<OperationFigures>,
     /// Procedures that the target called on a server, where it does: a file's opening is one
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
-    #[serde(default)]
     pub procedures: Vec<OperationFigures>,
     /// With io_uring: times between the completion of an operation and its being seen by its worker, which
     /// shows how busy the lanes were; null otherwise. They are upper bounds: an operation that had
@@ -467,16 +449,13 @@ pub struct Window {
     pub completion_delay: Option<OperationFigures>,
     /// When the first worker finished its work; null unless there are several workers
     /// and each ended by itself.
-    #[serde(default)]
     pub first_done: Option<CompletedFigures>,
     /// When the last worker did; null if `first_done` is.
-    #[serde(default)]
     pub last_done: Option<CompletedFigures>,
     /// Use of the machine.
     pub system: SystemUse,
     /// Data read, and the part that came from the client's own cache; null if nothing was read, or if
     /// it is not known.
-    #[serde(default)]
     pub client_cache: Option<ClientCache>,
     /// What the simulated system did; null if the target is real.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,6 @@ pub use connect::{Purpose, TargetError, Visitor};
 pub use content::ContentPool;
 pub use error::OpError;
 pub use long_replies::LongReplies;
-pub use nfs::present_option_name;
 pub use posix::is_on_block_device;
 pub use registry::{
     DEFAULT_TARGET, absolute, can_use_uring, check_url, connect, is_local, is_remote, is_virtual,

@@ -137,7 +137,7 @@ pub fn is_remote(url: &str) -> bool {
 pub fn with_silence_limit(url: &str, limit: Duration) -> String {
     let options = url.split_once('?').map_or("", |(_, options)| options);
     let has = |name: &str| options.split('&').any(|o| o.starts_with(name));
-    if !is_remote(url) || has("timeo=") || has("added_rtt=") || has("rtt=") {
+    if !is_remote(url) || has("timeo=") || has("added_rtt=") {
         return url.to_owned();
     }
     let separator = match (url.contains('?'), options.is_empty()) {

@@ -122,10 +122,10 @@ fn opens_of_one_owner_and_locks() {
     for minor in [0, 1] {
         let dir = format!("/work{minor}");
         std::fs::create_dir(server.seen().join(&dir[1..])).unwrap();
-        let url = server.nfs4_url(&format!("minor={minor}&open_owner=shared"));
+        let url = server.nfs4_url(&format!("minorversion={minor}&open_owner=shared"));
         run(&url, &dir, 2, Twice);
         for owners in ["one", "worker"] {
-            let url = server.nfs4_url(&format!("minor={minor}&open_owner={owners}"));
+            let url = server.nfs4_url(&format!("minorversion={minor}&open_owner={owners}"));
             let done = run(&url, &dir, 4, Locks);
             let released = done.get("RELEASE_LOCKOWNER").copied();
             assert_eq!(released, (minor == 0).then_some(4));
@@ -168,7 +168,7 @@ fn a_restarted_server() {
     for minor in [0, 1] {
         let dir = format!("work{minor}");
         std::fs::create_dir_all(server.seen().join(&dir).join("d")).unwrap();
-        let url = server.nfs4_url(&format!("minor={minor}&timeo=5s"));
+        let url = server.nfs4_url(&format!("minorversion={minor}&timeo=5s"));
         run(&url, &format!("/{dir}"), 1, Restart(&mut server));
         let file = server.seen().join(&dir).join("d/f");
         assert_eq!(std::fs::read(file).unwrap(), b"before and after");
@@ -347,7 +347,7 @@ fn delegations_of_the_kernels_server() {
     );
     server.sh(&make).unwrap();
     for minor in [1, 0] {
-        let url = |deleg| server.nfs4_url(&format!("minor={minor}&delegations={deleg}"));
+        let url = |deleg| server.nfs4_url(&format!("minorversion={minor}&delegations={deleg}"));
         OTHER.with(|other| *other.borrow_mut() = url("off"));
         run(&url("on"), "/", 1, Delegated { minor });
     }
@@ -396,7 +396,7 @@ fn work_directories() {
     let server = ganesha();
     let there = |name: &str| server.seen().join(name).exists();
     for minor in [0, 1] {
-        let url = server.nfs4_url(&format!("minor={minor}&rsize=64k&wsize=32k"));
+        let url = server.nfs4_url(&format!("minorversion={minor}&rsize=64k&wsize=32k"));
         let ask = |dir: &str, purpose| connect(&url, &place(dir), purpose, Said);
         let (exists, made, _) = ask("/work", Purpose::Inspect).unwrap();
         assert!(!exists && !made && !there("work"));
@@ -487,7 +487,7 @@ fn a_server_that_is_silent() {
     for minor in [0, 1] {
         let dir = format!("work{minor}");
         std::fs::create_dir(server.seen().join(&dir)).unwrap();
-        let url = server.nfs4_url(&format!("minor={minor}&timeo=500ms&retrans=100"));
+        let url = server.nfs4_url(&format!("minorversion={minor}&timeo=500ms&retrans=100"));
         let done = run(
             &url,
             &format!("/{dir}"),
@@ -538,7 +538,7 @@ fn errors_are_named() {
     std::fs::create_dir(server.seen().join("work")).unwrap();
     for minor in [0, 1] {
         std::fs::create_dir(server.seen().join(format!("work/{minor}"))).unwrap();
-        let url = server.nfs4_url(&format!("minor={minor}"));
+        let url = server.nfs4_url(&format!("minorversion={minor}"));
         run(&url, &format!("/work/{minor}"), 1, Errors);
     }
 }

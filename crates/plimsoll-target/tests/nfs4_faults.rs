@@ -19,7 +19,7 @@ const ALWAYS: u32 = u32::MAX;
 
 /// Nothing is sent again because a busy machine is slow.
 fn minor(minor: u32) -> String {
-    format!("minor={minor}&timeo=30s")
+    format!("minorversion={minor}&timeo=30s")
 }
 
 /// Operations that have a seqid on 4.0 are refused before the server counts them.
@@ -382,7 +382,7 @@ fn what_is_done_and_not_answered_is_done_once() {
             .collect();
         let silent = [Do::Write, Do::Remove].map(|what| (what, Fault::swallow(what.is().0)));
         all.extend(silent);
-        let options = format!("minor={m}&timeo=400ms&retrans=50");
+        let options = format!("minorversion={m}&timeo=400ms&retrans=50");
         bed.run(&options, 1, Answers(&bed, all, m));
     }
 }

@@ -11,7 +11,6 @@ mod load_points;
 mod nfs;
 mod profile;
 mod ranks;
-mod renamed;
 mod results;
 mod results_management;
 mod resume;
@@ -33,7 +32,6 @@ pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MeasurePointArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use ranks::{HostArgs, RankArgs, RankCommandArgs, SshArgs};
-pub use renamed::notes as notes_of_former_names;
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, StudyArgs};
@@ -60,9 +58,9 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// The command line, with the conflicts of `--resume` and the former names of options.
+/// The command line, with the conflicts of `--resume`.
 pub fn definition() -> clap::Command {
-    renamed::with_aliases(resume::with_conflicts(Cli::command()))
+    resume::with_conflicts(Cli::command())
 }
 
 /// A benchmark for file systems and NFS servers: finds the highest load they sustain, and proves it.

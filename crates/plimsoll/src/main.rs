@@ -133,11 +133,6 @@ fn lost_output() -> ExitCode {
 fn arguments(given: Vec<OsString>) -> Result<Cli, Error> {
     let mut definition = cli::definition().term_width(Stream::Out.help_width());
     let mut matches = definition.try_get_matches_from_mut(&given)?;
-    if plimsoll_ranks::is_reporting_rank() {
-        for note in cli::notes_of_former_names(&given) {
-            console::err(&note);
-        }
-    }
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 

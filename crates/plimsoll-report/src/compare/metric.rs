@@ -76,10 +76,6 @@ impl Metric {
         if let Some((metric, ..)) = named {
             return Some(*metric);
         }
-        // Its former name.
-        if name == "peak" {
-            return Some(Self::Peak);
-        }
         match name.strip_prefix("service ") {
             Some(rest) => percentile(rest.trim()).map(Self::ServicePercentileMs),
             None => percentile(name).map(Self::PercentileMs),

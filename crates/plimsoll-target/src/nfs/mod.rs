@@ -16,5 +16,3 @@ pub(crate) mod target;
 pub(crate) mod transfer;
 pub(crate) mod url;
 pub(crate) mod work_dir;
-
-pub use url::present_option_name;

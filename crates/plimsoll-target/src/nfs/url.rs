@@ -55,21 +55,6 @@ pub(crate) const OPTIONS: [&str; 12] = [
     "wsize",
 ];
 
-/// Former names of options, and the present ones.
-const FORMER_NAMES: [(&str, &str); 4] = [
-    ("deleg", "delegations"),
-    ("minor", "minorversion"),
-    ("owners", "open_owner"),
-    ("rtt", "added_rtt"),
-];
-
-/// The present name of an option of the targets `nfs3` and `nfs4`, which may have a former one.
-#[must_use]
-pub fn present_option_name(name: &str) -> &str {
-    let former = FORMER_NAMES.iter().find(|(former, _)| *former == name);
-    former.map_or(name, |(_, present)| present)
-}
-
 /// Modes of creating files (RFC 1813, 3.3.8 and RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CreateMode {
@@ -256,12 +241,11 @@ impl ServerUrl {
             let Some((name, value)) = pair.split_once('=') else {
                 return Err(text.wrong(pair, format!("`{pair}` is not name=value")));
             };
-            let present = present_option_name(name);
-            if seen.contains(&present) {
-                return Err(text.wrong(name, format!("option `{present}` is given twice")));
+            if seen.contains(&name) {
+                return Err(text.wrong(name, format!("option `{name}` is given twice")));
             }
-            seen.push(present);
-            if !parsed.set(text, present, value)? && !other(present, value)? {
+            seen.push(name);
+            if !parsed.set(text, name, value)? && !other(name, value)? {
                 return Err(text.unknown_option(name, &options));
             }
         }

@@ -47,8 +47,6 @@ impl Url {
         let server = ServerUrl::parse(&text, "path", &OWN_OPTIONS, |name, value| {
             match (name, value) {
                 ("minorversion", _) => minor = text.word(name, value, &[("0", 0), ("1", 1)])?,
-                // A former name of `shared`.
-                ("open_owner", "one") => owners = Owners::One,
                 ("open_owner", _) => {
                     let known = [
                         ("worker", Owners::Worker),
@@ -86,8 +84,9 @@ mod tests {
 
     #[test]
     fn every_option_is_parsed() {
-        let url =
-            Url::parse("nfs4://h:12049/a/b?minor=0&owners=process&uid=7&nconnect=2&rsize=64k");
+        let url = Url::parse(
+            "nfs4://h:12049/a/b?minorversion=0&open_owner=process&uid=7&nconnect=2&rsize=64k",
+        );
         let url = url.unwrap();
         assert_eq!((url.minor, url.owners, url.slots), (0, Owners::Process, 64));
         let server = url.server;
@@ -103,15 +102,6 @@ mod tests {
             .unwrap();
         assert!(more.delegations && !plain.delegations);
         assert_eq!((more.minor, more.owners, more.slots), (1, Owners::One, 3));
-    }
-
-    #[test]
-    fn former_names_are_read() {
-        let former = "nfs4://h/?minor=0&owners=one&deleg=on&rtt=5ms";
-        let present = "nfs4://h/?minorversion=0&open_owner=shared&delegations=on&added_rtt=5ms";
-        assert_eq!(Url::parse(former).unwrap(), Url::parse(present).unwrap());
-        let both = Url::parse("nfs4://h/?minor=0&minorversion=0").unwrap_err();
-        assert!(both.to_string().contains("given twice"), "{both}");
     }
 
     #[test]

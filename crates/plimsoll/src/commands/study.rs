@@ -81,7 +81,6 @@ fn check(option: &str, url: Option<&str>, scheme: &str) -> Result<(), CommandErr
     let query = url.split_once('?').map_or("", |(_, query)| query);
     for pair in query.split('&') {
         let name = pair.split('=').next().unwrap_or_default();
-        let name = plimsoll_target::present_option_name(name);
         if let Some((name, why)) = OWN_OPTIONS.iter().find(|(own, _)| *own == name) {
             return wrong(&format!("`{name}` cannot be given: {why}"));
         }

@@ -45,7 +45,6 @@ mod nfs4;
 mod nfs_servers;
 mod nfs_table;
 mod old_profiles;
-mod older_results;
 mod open_loop;
 mod outages;
 mod output;

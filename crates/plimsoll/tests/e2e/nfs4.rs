@@ -35,7 +35,7 @@ fn workloads_over_both_minor_versions() {
     let server = Ganesha::start().unwrap_or_else(|e| panic!("{e}"));
     for minor in ["0", "1"] {
         let bench = Bench::new();
-        let url = server.nfs4_url(&format!("minor={minor}"));
+        let url = server.nfs4_url(&format!("minorversion={minor}"));
         fileserver(&bench, &url);
         everything(&url);
         md(&url);

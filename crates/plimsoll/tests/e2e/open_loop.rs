@@ -5,9 +5,8 @@ use crate::common::{Bench, Ended, row, signal, started};
 use crate::serve::serve;
 use plimsoll_results::{LatencyKind, Run, RunDir};
 use rustix::process::Signal;
-use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -301,57 +300,4 @@ fn a_server_that_is_stopped_for_a_second_is_the_headline() {
     // One call of each process was under way when the server stopped.
     assert!(service.p99_ms < s.p99_ms / 2.0, "{s:?}");
     assert_eq!(s.paced_ops, s.ops);
-}
-
-/// Results that a program of version 1 of `run.json` wrote.
-fn stored() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.join("../plimsoll-results/tests/fixtures/schema-1")
-}
-
-#[test]
-fn older_results_are_reported_compared_and_listed() {
-    let bench = Bench::on_tmpfs();
-    let dir = |name: &str| stored().join(name);
-    for format in ["text", "json", "csv", "markdown", "html"] {
-        for name in ["free", "limited", "steady", "steady-curve"] {
-            let mut command = bench.plimsoll(["report", "--format", format]);
-            command.arg(dir(name));
-            let out = Ended::of(command).expect_code(0).stdout;
-            assert!(out.len() > 300, "{name} {format}: {out}");
-        }
-    }
-    let text = |name: &str| {
-        let mut command = bench.plimsoll(["report"]);
-        command.arg(dir(name));
-        Ended::of(command).expect_code(0).stdout
-    };
-    let flat = text("steady")
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    assert!(
-        flat.contains("latency (91 of the ops paced) mean 149 ms"),
-        "{flat}"
-    );
-    assert!(flat.contains("service time mean 10.0 ms"), "{flat}");
-    assert!(!text("free").contains("service time"));
-
-    let mut command = bench.plimsoll(["compare", "--format=json"]);
-    command.args([dir("free"), dir("limited")]);
-    let out = Ended::of(command).expect_code(0).stdout;
-    let compared: Value = serde_json::from_str(&out).unwrap();
-    let warnings = compared["warnings"].to_string();
-    assert!(warnings.contains("the kind of latency differs: service time, but response time of"));
-
-    let browser = serve(&bench, &["--root", stored().to_str().unwrap()]);
-    let listed = browser.get("/api/v1/results").json();
-    assert_eq!(listed["total"], 4);
-    let entry = browser.get("/api/v1/results/steady").json();
-    assert_eq!(entry["service_p99_ms"], 10.0);
-    assert!(entry["p99_ms"].as_f64().unwrap() > 500.0, "{entry}");
-    assert_eq!(browser.get("/results/steady").status, 200);
-    let compared = browser.get("/compare?with=limited&with=steady");
-    assert_eq!(compared.status, 200);
-    assert!(compared.text.contains("p99 service time"));
 }

@@ -9,11 +9,6 @@ use plimsoll_results::{
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Results that are stored with the tests.
-fn samples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/older")
-}
-
 /// The command that makes the tables of results in `DIR/tables`.
 fn tables(bench: &Bench, results: &[&Path]) -> Command {
     let mut command = bench.plimsoll(["report", "--format=parquet", "--output=tables"]);
@@ -54,17 +49,58 @@ fn queried(bench: &Bench, query: &str) -> Vec<String> {
     printed(duckdb).lines().map(str::to_owned).collect()
 }
 
+/// Results of a kind, measured in virtual time, and the directory that holds them.
+fn made(kind: &str) -> (Bench, PathBuf) {
+    let profile = "DEFAULTS { function = generic; personality = randomread; runtime = 1; }
+        CONFIG a { iosize = 4k; }
+        CONFIG b { iosize = 16k; }";
+    let slow = "--target=null:?latency=2ms";
+    let stalled = "--target=null:?latency=2ms&stall=1500ms&stall_after=1s";
+    let (args, code): (&[&str], i32) = match kind {
+        "mix" => (&["run", "vda", "--warmup=0s", "--time=2s", slow], 0),
+        "md" => (
+            &[
+                "md",
+                "-P=10",
+                "-D=1",
+                "-I=5",
+                "-R=1",
+                "-i=null:?latency=2ms",
+            ],
+            0,
+        ),
+        "stalled" => (&["run", "randomread", "--time=4s", stalled], 3),
+        "repeats" => (&["run", "randomread", "--time=1s", "--repeat=2", slow], 0),
+        "profile" => (
+            &[
+                "profile",
+                "study.prof",
+                "--filesystem=local=null:?latency=2ms",
+            ],
+            0,
+        ),
+        _ => panic!("{kind} is no kind of results"),
+    };
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("study.prof"), profile).unwrap();
+    let mut command = bench.plimsoll(args);
+    command.args(["--clock=virtual", "--quiet", "--results=results"]);
+    Ended::of(command).expect_code(code);
+    let results = load_tests::only_results(&bench);
+    (bench, results)
+}
+
 #[test]
-fn tables_of_stored_runs_hold_what_the_results_say() {
-    for (name, runs) in [
+fn tables_of_every_kind_of_results_hold_what_they_say() {
+    for (kind, runs) in [
         ("mix", 1),
         ("md", 1),
         ("stalled", 1),
         ("repeats", 2),
         ("profile", 2),
     ] {
-        let (found, _) = checked(&samples().join(name));
-        assert_eq!(found, runs, "{name}");
+        let (_bench, results) = made(kind);
+        assert_eq!(checked(&results).0, runs, "{kind}");
     }
 }
 
@@ -211,7 +247,7 @@ fn curves_and_searches_have_a_load_in_every_row() {
     }
 }
 
-/// A study whose only results are copies of a stored run.
+/// A study whose only results are copies of a run and of repeated runs.
 pub fn study(bench: &Bench) -> PathBuf {
     let dir = bench.path("some-study");
     std::fs::create_dir(&dir).unwrap();
@@ -233,9 +269,10 @@ pub fn study(bench: &Bench) -> PathBuf {
         step("many", Some("many")),
     ];
     for (from, to) in [("mix", "one"), ("repeats", "many")] {
+        let (_made, results) = made(from);
         let copied = Command::new("cp")
             .arg("-r")
-            .args([samples().join(from), dir.join(to)])
+            .args([results, dir.join(to)])
             .status();
         assert!(copied.unwrap().success());
     }
@@ -264,20 +301,20 @@ pub fn study(bench: &Bench) -> PathBuf {
 fn runs_of_studies_and_profiles_say_which_they_are() {
     let bench = Bench::on_tmpfs();
     let study = study(&bench);
-    let profile = samples().join("profile");
+    let (_made, profile) = made("profile");
     printed(tables(&bench, &[&study, &profile]));
     let rows = queried(
         &bench,
-        "SELECT results, results_kind, run_path, study_bed, study_group, study_column, \
+        "SELECT results_kind, run_path, study_bed, study_group, study_column, \
          profile_filesystem, profile_case \
          FROM 'tables/operations.parquet' WHERE part = 'run' AND level = 'summary'",
     );
     let expected = [
-        "some-study,study,one,nfs-1,reads,one,,",
-        "some-study,study,many/run-01,nfs-1,reads,many,,",
-        "some-study,study,many/run-02,nfs-1,reads,many,,",
-        "profile,profile,local/a,,,,local,a",
-        "profile,profile,local/b,,,,local,b",
+        "study,one,nfs-1,reads,one,,",
+        "study,many/run-01,nfs-1,reads,many,,",
+        "study,many/run-02,nfs-1,reads,many,,",
+        "profile,local/a,,,,local,a",
+        "profile,local/b,,,,local,b",
     ];
     assert_eq!(rows, expected);
 }
@@ -286,19 +323,17 @@ fn runs_of_studies_and_profiles_say_which_they_are() {
 fn the_same_results_are_the_same_bytes_and_the_same_run_wherever_they_are() {
     let (here, there) = (Bench::on_tmpfs(), Bench::on_tmpfs());
     let copy = there.path("copy");
-    let copied = Command::new("cp")
-        .arg("-r")
-        .args([samples().join("md"), copy.clone()])
-        .status();
+    let (_made, md) = made("md");
+    let copied = Command::new("cp").arg("-r").args([&md, &copy]).status();
     assert!(copied.unwrap().success());
-    printed(tables(&here, &[&samples().join("md")]));
-    printed(tables(&there, &[&samples().join("md")]));
+    printed(tables(&here, &[&md]));
+    printed(tables(&there, &[&md]));
     for file in FILES {
         let bytes = |b: &Bench| std::fs::read(b.path("tables").join(file)).unwrap();
         assert!(bytes(&here) == bytes(&there), "{file}");
     }
     std::fs::remove_dir_all(there.path("tables")).unwrap();
-    printed(tables(&there, &[&copy, &samples().join("md")]));
+    printed(tables(&there, &[&copy, &md]));
     let ids =
         "SELECT count(DISTINCT run_id), count(DISTINCT results) FROM 'tables/intervals.parquet'";
     assert_eq!(queried(&there, ids), ["1,2"]);
@@ -307,7 +342,7 @@ fn the_same_results_are_the_same_bytes_and_the_same_run_wherever_they_are() {
 #[test]
 fn what_tables_cannot_be_made_of_is_refused_and_nothing_is_left() {
     let bench = Bench::on_tmpfs();
-    let mix = samples().join("mix");
+    let (_made, mix) = made("mix");
     let mix = mix.to_str().unwrap();
     let refused = |args: &[&str]| {
         let first = ["report", "--format=parquet"];

@@ -150,7 +150,7 @@ fn a_server_of_version_4_that_loses_something_is_told_from_one_that_does_not() {
     needs_root!();
     let server = Ganesha::start().unwrap_or_else(|e| panic!("{e}"));
     let bench = Bench::new();
-    let target = format!("--target={}", server.nfs4_url("minor=1"));
+    let target = format!("--target={}", server.nfs4_url("minorversion=1"));
     let mix = mix(&bench, false);
     let more = ["--verify", "--time=1s", "--warmup=0s", &target];
     good(bench.run(&mix, &more));
