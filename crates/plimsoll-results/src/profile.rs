@@ -336,15 +336,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_before_not_run_is_read() {
-        let text = profile().to_json();
-        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        json.as_object_mut().unwrap().remove("not_run").unwrap();
-        let read: ProfileResults = serde_json::from_value(json).unwrap();
-        assert_eq!(read, profile());
-    }
-
-    #[test]
     fn names_that_lead_out_of_the_directory_are_not_followed() {
         let dir = ProfileDir::at(Path::new("/r"));
         for name in ["../x", "/etc", "a/../../b", ""] {
