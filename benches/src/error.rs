@@ -38,7 +38,7 @@ pub(crate) enum BenchError {
     Results(#[from] plimsoll_results::ResultsError),
     /// A workload of the suite is wrong.
     #[error("{0}")]
-    Workload(#[from] plimsoll_wml::Diagnostics),
+    Workload(#[from] plimsoll_workload::wml::Diagnostics),
     /// A file of /proc cannot be read.
     #[error("cannot read what the kernel reports about this process or machine: {0}")]
     Proc(#[from] procfs::ProcError),

@@ -85,8 +85,8 @@ impl BenchConditions<'_> {
 /// The Plan of a workload's text with its files below `dir`.
 pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<Plan, BenchError> {
     overrides.dir = Some(dir.into());
-    let workload = plimsoll_wml::parse(text, "benchmark.f")?;
-    let context = plimsoll_wml::Context {
+    let workload = plimsoll_workload::wml::parse(text, "benchmark.f")?;
+    let context = plimsoll_workload::wml::Context {
         kind: SourceKind::File,
         temp_dir: dir.into(),
         current_dir: dir.into(),
@@ -94,7 +94,9 @@ pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<P
         date: "2026-01-01".into(),
         hostname: "client".into(),
     };
-    Ok(plimsoll_wml::lower(&workload, &overrides, &context)?)
+    Ok(plimsoll_workload::wml::lower(
+        &workload, &overrides, &context,
+    )?)
 }
 
 /// Runs a workload's text; fails if an operation fails or none completes.

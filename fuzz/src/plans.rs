@@ -1,9 +1,9 @@
 //! What must hold of Plans, and what they are made with.
 
 use crate::refusals::check_refusal;
-use plimsoll_mix::{Workload, lower};
 use plimsoll_plan::{Overrides, Plan, SourceKind};
-use plimsoll_wml::{Context, Loaded, library};
+use plimsoll_workload::mix::{Workload, lower};
+use plimsoll_workload::wml::{Context, Loaded, library};
 use std::hint::black_box;
 
 /// Maximum length of the JSON form that is read again, in bytes: reading takes most of the time.
@@ -23,7 +23,7 @@ pub(crate) fn check_plan(plan: &Plan) {
 /// Checks what a mix is lowered to, as it is and at another load and scale.
 pub(crate) fn check_mix(workload: &Workload, sets: Vec<(String, String)>) {
     black_box((workload.title(), workload.parameters()));
-    let context = plimsoll_mix::Context {
+    let context = plimsoll_workload::mix::Context {
         kind: SourceKind::File,
         temp_dir: "/tmp/fuzz".into(),
     };

@@ -12,7 +12,7 @@ use crate::table::{Goal, Row, Unit};
 use crate::usage::peak_memory;
 use clap::Parser;
 use plimsoll_engine::{Outcome, Settings, Stop};
-use plimsoll_md::{Arguments, Options};
+use plimsoll_workload::md::{Arguments, Options};
 use std::path::Path;
 
 /// Name of the job of a rank on the null target; its count is the rounds of an iteration.
@@ -39,7 +39,7 @@ fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
     let parsed = CommandLine::try_parse_from(all).map_err(|e| wrong(e.to_string()))?;
     let options = Options::new(&parsed.arguments).map_err(wrong)?;
     let joined = plimsoll_ranks::connect(Some(ranks), None).map_err(|e| wrong(e.to_string()))?;
-    let plan = plimsoll_md::lower(&options, ranks, None).map_err(wrong)?;
+    let plan = plimsoll_workload::md::lower(&options, ranks, None).map_err(wrong)?;
     let settings = Settings {
         target: options.target.clone(),
         ..Settings::default()

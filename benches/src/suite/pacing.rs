@@ -45,12 +45,14 @@ fn plan(rate: u64, workers: u64, arrivals: &str, time: Duration) -> Result<Plan,
         warmup: Some(time / 5),
         ..Overrides::default()
     };
-    let context = plimsoll_mix::Context {
+    let context = plimsoll_workload::mix::Context {
         kind: SourceKind::File,
         temp_dir: Path::new("/").into(),
     };
-    let workload = plimsoll_mix::parse(&text, "benchmark.toml")?;
-    Ok(plimsoll_mix::lower(&workload, &overrides, &context)?)
+    let workload = plimsoll_workload::mix::parse(&text, "benchmark.toml")?;
+    Ok(plimsoll_workload::mix::lower(
+        &workload, &overrides, &context,
+    )?)
 }
 
 fn run(

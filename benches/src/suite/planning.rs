@@ -102,7 +102,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 /// Plans an operation mix of this load, and runs it for a moment of virtual time.
 pub(crate) fn formulas_in_child(load: u64) -> Result<serde_json::Value, BenchError> {
     let (name, _) = FORMULA_MIX;
-    let text = plimsoll_mix::library::find(name).expect("the mix is built in");
+    let text = plimsoll_workload::mix::library::find(name).expect("the mix is built in");
     let begin = Instant::now();
     let overrides = Overrides {
         dir: Some("/".into()),
@@ -111,12 +111,12 @@ pub(crate) fn formulas_in_child(load: u64) -> Result<serde_json::Value, BenchErr
         warmup: Some(Duration::ZERO),
         ..Overrides::default()
     };
-    let context = plimsoll_mix::Context {
+    let context = plimsoll_workload::mix::Context {
         kind: SourceKind::Builtin,
         temp_dir: Path::new("/").into(),
     };
-    let workload = plimsoll_mix::parse(text.text, name)?;
-    let plan = plimsoll_mix::lower(&workload, &overrides, &context)?;
+    let workload = plimsoll_workload::mix::parse(text.text, name)?;
+    let plan = plimsoll_workload::mix::lower(&workload, &overrides, &context)?;
     let settings = Settings {
         target: "null:?latency=1ms".into(),
         clock: ClockKind::Virtual,

@@ -97,12 +97,14 @@ fn open_loop(processes: u64, time: Duration) -> Result<Plan, BenchError> {
         warmup: Some(time / 5),
         ..Overrides::default()
     };
-    let context = plimsoll_mix::Context {
+    let context = plimsoll_workload::mix::Context {
         kind: SourceKind::File,
         temp_dir: Path::new("/").into(),
     };
-    let workload = plimsoll_mix::parse(&text, "benchmark.toml")?;
-    Ok(plimsoll_mix::lower(&workload, &overrides, &context)?)
+    let workload = plimsoll_workload::mix::parse(&text, "benchmark.toml")?;
+    Ok(plimsoll_workload::mix::lower(
+        &workload, &overrides, &context,
+    )?)
 }
 
 /// Operations per second of processor time, that of all threads in the measured window. `due` operations

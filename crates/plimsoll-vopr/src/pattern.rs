@@ -4,9 +4,9 @@ use crate::execution::Execution;
 use crate::scenario::Scenario;
 use crate::violation::{Violation, must};
 use plimsoll_engine::{Outcome, StageOutcome};
-use plimsoll_md::{Arguments, Options, PatternName};
 use plimsoll_measure::OpTotals;
 use plimsoll_plan::Plan;
+use plimsoll_workload::md::{Arguments, Options, PatternName};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
@@ -104,7 +104,8 @@ impl PatternSpec {
             ..Arguments::default()
         };
         let options = Options::new(&arguments).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
-        plimsoll_md::lower(&options, self.ranks, None).unwrap_or_else(|e| panic!("{e}\n{self:?}"))
+        plimsoll_workload::md::lower(&options, self.ranks, None)
+            .unwrap_or_else(|e| panic!("{e}\n{self:?}"))
     }
 
     /// Operations of all ranks by the names of their rows.

@@ -111,9 +111,9 @@ impl MixSpec {
 
     fn plan(&self, overrides: Overrides) -> Plan {
         let text = self.text();
-        let workload = plimsoll_mix::parse(&text, "drawn.toml");
+        let workload = plimsoll_workload::mix::parse(&text, "drawn.toml");
         let workload = workload.unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let context = plimsoll_mix::Context {
+        let context = plimsoll_workload::mix::Context {
             kind: SourceKind::File,
             temp_dir: WORK_DIR.into(),
         };
@@ -122,7 +122,7 @@ impl MixSpec {
             quit: None,
             ..overrides
         };
-        plimsoll_mix::lower(&workload, &overrides, &context)
+        plimsoll_workload::mix::lower(&workload, &overrides, &context)
             .unwrap_or_else(|e| panic!("{e}\n{text}"))
     }
 }
@@ -337,7 +337,7 @@ impl ThreadsSpec {
 
     fn plan(&self, overrides: &Overrides) -> Plan {
         let dir = Path::new(WORK_DIR);
-        let context = plimsoll_wml::Context {
+        let context = plimsoll_workload::wml::Context {
             kind: SourceKind::File,
             temp_dir: dir.into(),
             current_dir: dir.into(),
@@ -346,9 +346,9 @@ impl ThreadsSpec {
             hostname: "here".into(),
         };
         let text = self.text();
-        let workload = plimsoll_wml::parse(&text, "drawn.f");
+        let workload = plimsoll_workload::wml::parse(&text, "drawn.f");
         let workload = workload.unwrap_or_else(|e| panic!("{e}\n{text}"));
-        plimsoll_wml::lower(&workload, overrides, &context)
+        plimsoll_workload::wml::lower(&workload, overrides, &context)
             .unwrap_or_else(|e| panic!("{e}\n{text}"))
     }
 }

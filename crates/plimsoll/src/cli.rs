@@ -311,7 +311,7 @@ Examples:
 #[derive(Debug, Args)]
 pub struct MdArgs {
     #[command(flatten)]
-    pub md: plimsoll_md::Arguments,
+    pub md: plimsoll_workload::md::Arguments,
     #[command(flatten)]
     pub root: ResultsRoot,
     /// Output format; json prints run.json alone, and the lines of the phases go to standard error

@@ -4,7 +4,7 @@
 use crate::plans::check_plan;
 use crate::scratch::Scratch;
 use clap::{Args, Command, FromArgMatches};
-use plimsoll_md::{Arguments, Options, Position, RunInfo, lower};
+use plimsoll_workload::md::{Arguments, Options, Position, RunInfo, lower};
 use std::sync::LazyLock;
 
 static COMMAND: LazyLock<Command> =

@@ -3,7 +3,7 @@
 
 use crate::plans::check_mix;
 use crate::refusals::check_refusal;
-use plimsoll_mix::{netmist, parse, to_toml};
+use plimsoll_workload::mix::{netmist, parse, to_toml};
 
 /// Parses, converts and lowers a text.
 pub fn run(data: &[u8]) {

@@ -3,7 +3,7 @@
 
 use crate::refusals::check_refusal;
 use plimsoll_plan::Parameter;
-use plimsoll_profile::{Library, MAX_CASES, NamedText, ProfileOverrides, Unavailable, parse};
+use plimsoll_workload::profile::{Library, MAX_CASES, NamedText, ProfileOverrides, Unavailable, parse};
 
 /// A library whose workloads all have the same parameters.
 struct FewParameters<'a> {

@@ -23,16 +23,16 @@ pub fn run(data: &[u8]) {
         let again = setting(&format!("{name}={value}"));
         assert_eq!(again, Ok((name.clone(), value.clone())));
     }
-    if let Some(found) = plimsoll_mix::library::find(name) {
-        let workload = plimsoll_mix::parse(found.text, name).expect("it is built in");
+    if let Some(found) = plimsoll_workload::mix::library::find(name) {
+        let workload = plimsoll_workload::mix::parse(found.text, name).expect("it is built in");
         check_mix(&workload, sets);
-    } else if let Some(found) = plimsoll_wml::library::find(name) {
-        let workload = plimsoll_wml::parse(found.text, name).expect("it is built in");
+    } else if let Some(found) = plimsoll_workload::wml::library::find(name) {
+        let workload = plimsoll_workload::wml::parse(found.text, name).expect("it is built in");
         let overrides = Overrides {
             sets,
             ..Overrides::default()
         };
-        match plimsoll_wml::lower(&workload, &overrides, &WmlContext::default().get()) {
+        match plimsoll_workload::wml::lower(&workload, &overrides, &WmlContext::default().get()) {
             Ok(plan) => check_plan(&plan),
             Err(errors) => check_refusal(&errors),
         }

@@ -4,7 +4,7 @@
 use crate::plans::{WmlContext, check_plan};
 use crate::refusals::check_refusal;
 use plimsoll_plan::Overrides;
-use plimsoll_wml::{lower, parameters, parse, title, usage};
+use plimsoll_workload::wml::{lower, parameters, parse, title, usage};
 use std::hint::black_box;
 
 /// Parses and lowers a text.

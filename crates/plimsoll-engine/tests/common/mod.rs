@@ -31,8 +31,8 @@ pub fn plan(text: &str, dir: &Path, change: impl FnOnce(&mut Overrides)) -> Plan
         ..Overrides::default()
     };
     change(&mut overrides);
-    let workload = plimsoll_wml::parse(text, "test.f").unwrap_or_else(|e| panic!("{e}"));
-    let context = plimsoll_wml::Context {
+    let workload = plimsoll_workload::wml::parse(text, "test.f").unwrap_or_else(|e| panic!("{e}"));
+    let context = plimsoll_workload::wml::Context {
         kind: plimsoll_plan::SourceKind::File,
         temp_dir: dir.into(),
         current_dir: dir.into(),
@@ -40,7 +40,7 @@ pub fn plan(text: &str, dir: &Path, change: impl FnOnce(&mut Overrides)) -> Plan
         date: "today".into(),
         hostname: "here".into(),
     };
-    plimsoll_wml::lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{e}"))
+    plimsoll_workload::wml::lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{e}"))
 }
 
 pub fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, RecordingObserver), EngineError> {

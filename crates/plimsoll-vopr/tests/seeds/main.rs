@@ -5,11 +5,11 @@ mod curves;
 mod results;
 mod workers;
 
-use plimsoll_md::PatternName;
 use plimsoll_vopr::{
     Case, Disturbance, DisturbanceKind, Execution, FilesSpec, Load, MixSpec, PatternSpec, Scenario,
     Step, ThreadsSpec, WorkloadSpec, check, run, shrink,
 };
+use plimsoll_workload::md::PatternName;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

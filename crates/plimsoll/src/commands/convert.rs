@@ -4,8 +4,8 @@ use super::print;
 use crate::cli::{ConvertArgs, ConvertTo};
 use crate::exit::{CommandError, Exit};
 use crate::{new_file, workload};
-use plimsoll_mix::netmist;
 use plimsoll_plan::SourceKind;
+use plimsoll_workload::mix::netmist;
 
 /// First lines of a converted file.
 const HEAD: &str = "\
@@ -26,7 +26,8 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
     let workload = netmist::parse(&found.text, &found.name).map_err(workload::diagnosed)?;
     let text = match args.format {
         ConvertTo::Toml => {
-            let toml = plimsoll_mix::to_toml(workload.file()).map_err(CommandError::usage)?;
+            let toml =
+                plimsoll_workload::mix::to_toml(workload.file()).map_err(CommandError::usage)?;
             format!("{HEAD}{toml}")
         }
     };

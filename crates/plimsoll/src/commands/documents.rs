@@ -33,7 +33,7 @@ pub fn schema_text(form: SchemaForm) -> String {
         SchemaForm::Study => results::schema::<StudyResults>(),
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
-        SchemaForm::Mix => plimsoll_mix::schema(),
+        SchemaForm::Mix => plimsoll_workload::mix::schema(),
         SchemaForm::System => plimsoll_sim::schema(),
     }
 }

@@ -17,11 +17,11 @@ use crate::run_context::{
     results_path_error, stop_on_interrupt,
 };
 use plimsoll_engine::{ClockKind, Event, Observer, Outcome, PhaseInfo, Settings, Stop};
-use plimsoll_md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
 use plimsoll_measure::RankStage;
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_report::terminal;
 use plimsoll_results::{Run, RunDir, RunWriter, Verdict};
+use plimsoll_workload::md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
@@ -147,8 +147,8 @@ fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandErr
         }
         _ => None,
     };
-    let mut plan =
-        plimsoll_md::lower(options, ranks, position.as_ref()).map_err(CommandError::usage)?;
+    let mut plan = plimsoll_workload::md::lower(options, ranks, position.as_ref())
+        .map_err(CommandError::usage)?;
     io_choice::choose(args.io.io, &options.target, &mut plan)?;
     plan.add_procedures(plimsoll_target::procedures(&options.target));
     let dir = &mut plan.work_dir.dir;
@@ -282,7 +282,7 @@ fn keep_position(
         return Ok(());
     }
     let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
-    match plimsoll_md::position_after(plan, done).filter(|_| ended) {
+    match plimsoll_workload::md::position_after(plan, done).filter(|_| ended) {
         Some(position) => {
             let info = RunInfo::at(&w.run_info_file);
             info.write(&position).map_err(CommandError::failed)

@@ -2,8 +2,8 @@
 
 use super::{FrontEnd, ParsedWorkload, WorkloadSource, diagnosed, fresh_dir};
 use crate::exit::CommandError;
-use plimsoll_mix::{Context, Workload, library};
 use plimsoll_plan::{Overrides, Parameter, Plan};
+use plimsoll_workload::mix::{Context, Workload, library};
 
 /// Reads files that end in `.toml`, and texts that have the tables of a mix.
 pub(super) const FRONT_END: FrontEnd = FrontEnd {
@@ -12,7 +12,8 @@ pub(super) const FRONT_END: FrontEnd = FrontEnd {
         found.name.ends_with(".toml") || has("[metric]") || has("[[component]]")
     },
     read: |found| {
-        let workload = plimsoll_mix::parse(&found.text, &found.name).map_err(diagnosed)?;
+        let workload =
+            plimsoll_workload::mix::parse(&found.text, &found.name).map_err(diagnosed)?;
         Ok(Box::new(workload))
     },
     builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
@@ -36,6 +37,6 @@ impl ParsedWorkload for Workload {
             kind: found.kind,
             temp_dir: fresh_dir(&found.name),
         };
-        plimsoll_mix::lower(self, overrides, &context).map_err(diagnosed)
+        plimsoll_workload::mix::lower(self, overrides, &context).map_err(diagnosed)
     }
 }

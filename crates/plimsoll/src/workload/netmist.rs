@@ -1,7 +1,7 @@
 //! Front end of netmist's custom workload files.
 
 use super::{FrontEnd, diagnosed};
-use plimsoll_mix::netmist;
+use plimsoll_workload::mix::netmist;
 
 /// Reads texts that begin as such files do; what comes of them is an operation mix.
 pub(super) const FRONT_END: FrontEnd = FrontEnd {

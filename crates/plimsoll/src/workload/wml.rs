@@ -3,14 +3,15 @@
 use super::{FrontEnd, ParsedWorkload, WorkloadSource, diagnosed, fresh_dir, read};
 use crate::exit::CommandError;
 use plimsoll_plan::{Overrides, Parameter, Plan, SourceKind};
-use plimsoll_wml::{Context, Loaded, Workload, library};
+use plimsoll_workload::wml::{Context, Loaded, Workload, library};
 use std::path::{Path, PathBuf};
 
 /// Reads whatever no other front end does.
 pub(super) const FRONT_END: FrontEnd = FrontEnd {
     claims: |_| true,
     read: |found| {
-        let workload = plimsoll_wml::parse(&found.text, &found.name).map_err(diagnosed)?;
+        let workload =
+            plimsoll_workload::wml::parse(&found.text, &found.name).map_err(diagnosed)?;
         Ok(Box::new(workload))
     },
     builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
@@ -18,15 +19,15 @@ pub(super) const FRONT_END: FrontEnd = FrontEnd {
 
 impl ParsedWorkload for Workload {
     fn title(&self) -> String {
-        plimsoll_wml::title(self)
+        plimsoll_workload::wml::title(self)
     }
 
     fn parameters(&self) -> Vec<Parameter> {
-        plimsoll_wml::parameters(self)
+        plimsoll_workload::wml::parameters(self)
     }
 
     fn usage(&self) -> Vec<String> {
-        plimsoll_wml::usage(self)
+        plimsoll_workload::wml::usage(self)
     }
 
     fn lower(&self, found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError> {
@@ -58,7 +59,7 @@ impl ParsedWorkload for Workload {
             date: jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string(),
             hostname: uname.nodename().to_string_lossy().into_owned(),
         };
-        plimsoll_wml::lower(self, overrides, &context).map_err(diagnosed)
+        plimsoll_workload::wml::lower(self, overrides, &context).map_err(diagnosed)
     }
 }
 

@@ -302,7 +302,7 @@ fn options_of_other_workloads_are_refused() {
     }
 }
 
-const CUSTOM: &str = include_str!("../../../plimsoll-mix/tests/samples/custom.txt");
+const CUSTOM: &str = include_str!("../../../plimsoll-workload/tests/mix/samples/custom.txt");
 
 #[test]
 fn custom_workload_files_run_and_are_converted() {

@@ -6,8 +6,8 @@ use crate::io_choice;
 use crate::workload::{self, ParsedWorkload, WorkloadSource};
 use plimsoll_diagnostics::nearest;
 use plimsoll_plan::{OpKind, Parameter};
-use plimsoll_profile::{Case, Library, NamedText, Unavailable, directory_name};
 use plimsoll_results::ProfileCase;
+use plimsoll_workload::profile::{Case, Library, NamedText, Unavailable, directory_name};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -113,8 +113,8 @@ impl WorkloadCatalog {
             let path = Path::new(".").join(path);
             return workload::find(&path).map_err(LookupError::Unreadable);
         }
-        if let Some((new, found)) =
-            plimsoll_profile::renamed_personality(name).and_then(|new| Some((new, builtin(new)?)))
+        if let Some((new, found)) = plimsoll_workload::profile::renamed_personality(name)
+            .and_then(|new| Some((new, builtin(new)?)))
         {
             let note = format!("the workload {name} has been renamed {new}");
             self.notes.borrow_mut().push(note);

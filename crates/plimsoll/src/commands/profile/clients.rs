@@ -4,9 +4,9 @@ use super::setup;
 use crate::cli::ProfileArgs;
 use crate::exit::CommandError;
 use crate::workload;
-use plimsoll_profile::Profile;
 use plimsoll_ranks::host_list;
 use plimsoll_results::ProfileDir;
+use plimsoll_workload::profile::Profile;
 use std::path::Path;
 
 /// Gives the command the hosts of the profile, unless it has its own or a launcher started the ranks. Without
@@ -48,7 +48,7 @@ fn read(args: &ProfileArgs) -> Result<Profile, CommandError> {
         }
         None => (setup::text(args)?, setup::file(args).display().to_string()),
     };
-    plimsoll_profile::parse(&text, &name).map_err(workload::diagnosed)
+    plimsoll_workload::profile::parse(&text, &name).map_err(workload::diagnosed)
 }
 
 /// What a user of Filebench has to know about the clients of a profile.

@@ -1,9 +1,9 @@
 //! Checks that the file systems to compare are different.
 
 use crate::exit::CommandError;
-use plimsoll_profile::directory_name;
 use plimsoll_results::ProfileCase;
 use plimsoll_target::is_remote;
+use plimsoll_workload::profile::directory_name;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 

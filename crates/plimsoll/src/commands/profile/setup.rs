@@ -14,12 +14,12 @@ use crate::{system_text, workload};
 use plimsoll_diagnostics::nearest;
 use plimsoll_engine::{Preflight, Settings};
 use plimsoll_plan::{counted, show_duration};
-use plimsoll_profile::{
-    CaseFilesystem, CaseList, Profile, ProfileOverrides, SkippedConfiguration, library,
-};
 use plimsoll_results::{
     ClockKind, Document, Environment, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
     ProfileWriter, Program,
+};
+use plimsoll_workload::profile::{
+    CaseFilesystem, CaseList, Profile, ProfileOverrides, SkippedConfiguration, library,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -141,7 +141,8 @@ impl PreparedProfile {
         let file = file(args);
         let text = text(args)?;
         let name = file.display().to_string();
-        let profile = plimsoll_profile::parse(&text, &name).map_err(workload::diagnosed)?;
+        let profile =
+            plimsoll_workload::profile::parse(&text, &name).map_err(workload::diagnosed)?;
         check_only(args, &profile)?;
         let shelf = WorkloadCatalog::beside(file);
         let listed = profile.cases(&shelf, &changes(args));

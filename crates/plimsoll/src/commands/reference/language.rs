@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::markdown::{code, inline, table};
-use plimsoll_wml::reference::{flowops, statements};
+use plimsoll_workload::wml::reference::{flowops, statements};
 
 fn codes(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|n| code(n)).collect();

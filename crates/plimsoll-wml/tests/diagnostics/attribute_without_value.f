@@ -1,1 +1,0 @@
-define fileset name=files,path=/data,entries,dirwidth=5

@@ -1,7 +1,0 @@
-set $s=cvar(type=cvar-gamma,parameters=mean:16k;gamma:1.5)
-define fileset name=files,path=/data,entries=10,dirwidth=5,prealloc
-define process name=p {
-  thread name=t {
-    flowop read name=r,filesetname=files,iosize=4k
-  }
-}

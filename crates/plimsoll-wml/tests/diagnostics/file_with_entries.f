@@ -1,1 +1,0 @@
-define file name=f,path=/data,entries=10

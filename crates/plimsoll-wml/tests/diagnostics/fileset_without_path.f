@@ -1,1 +1,0 @@
-define fileset name=files,entries=10,dirwidth=5

@@ -1,3 +1,0 @@
-foreach $x 1,2 {
-  run 10
-}

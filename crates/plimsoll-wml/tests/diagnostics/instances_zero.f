@@ -1,8 +1,0 @@
-# --set nthreads=0
-set $nthreads=4
-define fileset name=files,path=/data,entries=10,dirwidth=5,prealloc
-define process name=p {
-  thread name=t,instances=$nthreads {
-    flowop read name=r,filesetname=files,iosize=4k
-  }
-}

@@ -1,2 +1,0 @@
-load fileservr
-run 10

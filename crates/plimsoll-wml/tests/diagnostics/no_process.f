@@ -1,2 +1,0 @@
-define fileset name=files,path=/data,entries=10,dirwidth=5,prealloc
-run 10

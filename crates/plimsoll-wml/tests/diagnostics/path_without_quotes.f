@@ -1,7 +1,0 @@
-set $dir=/mnt
-define fileset name=files,path=$dir/sub,entries=10,dirwidth=5
-define process name=p {
-  thread name=t {
-    flowop read name=r,filesetname=files,iosize=4k
-  }
-}

@@ -1,0 +1,182 @@
+//! Files with the time of every operation.
+
+use crate::md::lower::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE, row};
+use crate::md::numbers::{exponential, seconds};
+use crate::md::options::{Options, PatternOptions, Workbench};
+use crate::md::run_info::check_parent;
+use plimsoll_measure::Nanos;
+use plimsoll_plan::{Operation, Plan, Stage};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// First line of each file.
+const HEADER: &str = "time,runtime";
+
+/// Writes `PREFIX-FACTOR-ITERATION-OPERATION.csv` files in MD-Workbench's format: one for each stage
+/// and kind of operation, with a line for every operation.
+#[derive(Debug)]
+pub struct LatencyFiles {
+    /// Files of each stage, by row.
+    names: Vec<BTreeMap<u32, PathBuf>>,
+    /// Open files, by stage and row.
+    open: BTreeMap<(u32, u32), BufWriter<File>>,
+}
+
+/// Reason why the times of operations cannot be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum LatencyError {
+    /// A file of this name exists.
+    #[error(
+        "{} exists and is not overwritten: move it away, or choose another prefix with -L",
+        .0.display()
+    )]
+    Exists(PathBuf),
+    /// A file cannot be created or written.
+    #[error("cannot write {}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+}
+
+impl LatencyFiles {
+    /// Files for a run of `plan`, which was lowered from `options`; `None` if no times are requested.
+    ///
+    /// # Errors
+    /// If a file exists, or its directory does not. Nothing is written then.
+    pub fn new(options: &Options, plan: &Plan) -> Result<Option<Self>, LatencyError> {
+        let pattern = plan.groups.first().and_then(|g| g.program.pattern());
+        let (Some(prefix), Some(pattern)) = (&options.latency, pattern) else {
+            return Ok(None);
+        };
+        let all = if options.latency_all { "-all" } else { "" };
+        let files_of = |stage: &Stage| {
+            let mut rows = BTreeMap::new();
+            stage.work.for_each_row(&mut |id| {
+                if let Some(name) = name(options, stage, plan.operation(id)) {
+                    let mut path = prefix.clone();
+                    path.push(format!("-{name}{all}.csv"));
+                    rows.insert(id.0, PathBuf::from(path));
+                }
+            });
+            rows
+        };
+        let names = pattern.stages.iter().map(|stage| match stage.warm_up {
+            true => BTreeMap::new(),
+            false => files_of(stage),
+        });
+        let names: Vec<BTreeMap<u32, PathBuf>> = names.collect();
+        for path in names.iter().flat_map(BTreeMap::values) {
+            check(path)?;
+        }
+        Ok(Some(Self {
+            names,
+            open: BTreeMap::new(),
+        }))
+    }
+
+    /// Paths of all files of the run.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let paths = self.names.iter().flat_map(BTreeMap::values);
+        paths.map(PathBuf::as_path)
+    }
+
+    /// Appends operations of a row of a stage in their order: the start since the start of the stage
+    /// and the service time, in nanoseconds. Ranks are appended one after the other.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn add(
+        &mut self,
+        stage: u32,
+        row: u32,
+        samples: &[(Nanos, Nanos)],
+    ) -> Result<(), LatencyError> {
+        let Some(path) = self.names[stage as usize].get(&row) else {
+            return Ok(());
+        };
+        let failed = |error| LatencyError::Write {
+            path: path.clone(),
+            error,
+        };
+        let file = match self.open.entry((stage, row)) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(missing) => missing.insert(begin(path).map_err(failed)?),
+        };
+        for (start, duration) in samples {
+            let (start, duration) = (seconds(*start), exponential(seconds(*duration)));
+            writeln!(file, "{start:.7},{duration}").map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the files of a stage; those without an operation contain only the header.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn end_stage(&mut self, stage: u32) -> Result<(), LatencyError> {
+        let files = self.names[stage as usize].clone();
+        for (row, path) in files {
+            self.add(stage, row, &[])?;
+            let file = self.open.remove(&(stage, row));
+            let mut file = file.expect("`add` opens the file");
+            file.flush()
+                .map_err(|error| LatencyError::Write { path, error })?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks that a file can be created.
+fn check(path: &Path) -> Result<(), LatencyError> {
+    if std::fs::symlink_metadata(path).is_ok() {
+        return Err(LatencyError::Exists(path.into()));
+    }
+    check_parent(path).map_err(|error| LatencyError::Write {
+        path: path.into(),
+        error,
+    })
+}
+
+fn begin(path: &Path) -> io::Result<BufWriter<File>> {
+    let mut file = BufWriter::new(File::create_new(path)?);
+    writeln!(file, "{HEADER}")?;
+    Ok(file)
+}
+
+/// The part of a file's name that names stage and operation; `None` for operations without a file.
+fn name(options: &Options, stage: &Stage, operation: &Operation) -> Option<String> {
+    match &options.pattern {
+        PatternOptions::Workbench(w) => workbench_name(w, stage, &operation.name),
+        _ => {
+            let operation = operation.name.replace(' ', "-");
+            let stage = stage.name.replace(' ', "-");
+            Some(format!("0.00-0-{stage}-{operation}"))
+        }
+    }
+}
+
+/// The name as MD-Workbench composes it: with the waiting factor and the iteration that are set when a
+/// phase ends, which outside of the benchmark phase are those before or after it.
+fn workbench_name(w: &Workbench, stage: &Stage, operation: &str) -> Option<String> {
+    let measured = w.phases.benchmark && w.iterations > 0;
+    let (factor, iteration, operation) = match (stage.name.as_str(), operation) {
+        (PRECREATE, row::CREATE) => (w.waiting, 0, "precreate"),
+        (CLEANUP, row::DELETE) => {
+            let factor = match w.adaptive && measured {
+                true => 2.0 * ADAPTIVE[ADAPTIVE.len() - 1],
+                false => w.waiting,
+            };
+            let iteration = if measured { w.iterations } else { 0 };
+            (factor, iteration, "cleanup")
+        }
+        (BENCHMARK, operation) => (stage.waiting_factor, stage.iteration, operation),
+        _ => return None,
+    };
+    Some(format!("{factor:.2}-{iteration}-{operation}"))
+}

@@ -1,0 +1,376 @@
+//! The lines that are printed, in the formats of MD-Workbench and IO500.
+//!
+//! The formats are interfaces: scripts parse them with regular expressions.
+
+use crate::md::lower::{BENCHMARK, CLEANUP, PRECREATE};
+use crate::md::numbers::{MIB, exponential, mean_and_deviation, ratio, seconds};
+use crate::md::options::{Options, PatternOptions, Workbench};
+use crate::md::results::{Count, Counts, stonewall_rounds};
+use plimsoll_measure::{OpTotals, RankStage};
+use plimsoll_plan::{Cold, Plan, Stage};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Columns of `--print-detailed-stats`.
+const DETAILED_HEADER: &str = "phase\t\td name\tcreate\tdelete\tob nam\tcreate\tread\tstat\
+                               \tdelete\tt_inc_b\tt_no_bar\tthp\tmax_t";
+
+/// Makes the lines of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    options: &'a Options,
+    plan: &'a Plan,
+}
+
+impl<'a> Report<'a> {
+    /// Report of a run of `plan`, which was lowered from `options`.
+    #[must_use]
+    pub fn new(options: &'a Options, plan: &'a Plan) -> Self {
+        Self { options, plan }
+    }
+
+    /// The lines before the first stage: the arguments, the number of objects and the options; empty
+    /// for a quiet run. `time` is the local time as `YYYY-MM-DD HH:MM:SS`.
+    #[must_use]
+    pub fn begin(&self, arguments: &[String], version: &str, time: &str) -> String {
+        if self.options.quiet {
+            return String::new();
+        }
+        let mut out = String::from("Args:");
+        for (i, argument) in arguments.iter().enumerate() {
+            let _ = match i {
+                0 => write!(out, " {argument}"),
+                _ => write!(out, " \"{argument}\""),
+            };
+        }
+        out.push('\n');
+        if let PatternOptions::Workbench(w) = &self.options.pattern {
+            self.begin_workbench(&mut out, w, version, time);
+        }
+        out
+    }
+
+    fn begin_workbench(&self, out: &mut String, w: &Workbench, version: &str, time: &str) {
+        if let Some(item) = w.start_item.filter(|n| *n > 0) {
+            let _ = writeln!(out, "Using start position {item}");
+        }
+        let ranks = self.plan.workers();
+        let iterations = u128::from(w.iterations) + u128::from(w.warmup);
+        let per_set = u128::from(w.rounds) * iterations + u128::from(w.precreate);
+        let objects = u128::from(w.sets) * per_set * u128::from(ranks);
+        let sets = ranks as f64 * f64::from(w.sets);
+        let working_set = sets * w.precreate as f64 * w.object_size as f64 / MIB;
+        let _ = writeln!(
+            out,
+            "MD-Workbench total objects: {objects} workingset size: {working_set:.3} MiB \
+             (version: {version}) time: {time}"
+        );
+        if w.rounds > w.precreate {
+            out.push_str(
+                "WARNING: num > precreate, this may cause the situation that no objects are \
+                 available to read\n",
+            );
+        }
+        option_values(out, self.options, w);
+        let _ = writeln!(out, "\n\troot-dir={}\n", self.options.place.asked);
+        if self.options.detailed {
+            let _ = writeln!(out, "{DETAILED_HEADER}");
+        }
+    }
+
+    /// The lines of a completed stage: `ranks` in their order, `rows` merged over all ranks. Empty for
+    /// a warm-up, and for a stage that is not a phase of the benchmark.
+    #[must_use]
+    pub fn stage(&self, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String {
+        let pattern = self.plan.pattern().expect("the Plan has a pattern");
+        let stage = &pattern.stages[stage as usize];
+        if stage.warm_up {
+            return String::new();
+        }
+        let all = Counts::of_all(self.plan, ranks, rows);
+        let mut out = match &self.options.pattern {
+            PatternOptions::Workbench(w) => self.phase(w, stage, &all, ranks),
+            PatternOptions::Mdtest(m) => io500(stage, &all, m.stonewall, true),
+            PatternOptions::Ior(i) => io500(stage, &all, i.stonewall, false),
+        };
+        if self.options.verbose {
+            self.errors(&mut out, stage, rows);
+        }
+        out
+    }
+
+    fn phase(&self, w: &Workbench, stage: &Stage, all: &Counts, ranks: &[RankStage]) -> String {
+        let line = PhaseLine {
+            options: self.options,
+            w,
+            stage,
+            stonewall_rounds: match stage.name.as_str() {
+                BENCHMARK => stonewall_rounds(w, ranks),
+                _ => 0,
+            },
+        };
+        let times: Vec<f64> = ranks.iter().map(|r| seconds(r.time_ns)).collect();
+        let mut out = String::new();
+        if w.wear_out
+            && let Some(RankStage {
+                stonewall_ns: Some(ns),
+                rounds,
+                ..
+            }) = ranks.first()
+        {
+            // Rank 0 prints the time of its own stonewall.
+            let after = seconds(*ns);
+            let _ = writeln!(out, "stonewall wear out {after:.6}s ({rounds} iter)");
+        }
+        out.push_str(&line.of(all, Some(&times)));
+        out.push('\n');
+        if self.options.process_reports {
+            for rank in ranks {
+                let counts = Counts::of_rank(self.plan, rank);
+                let _ = writeln!(out, "{}: {}", rank.rank, line.of(&counts, None));
+            }
+        }
+        out
+    }
+
+    /// Appends the failed operations and their errors.
+    fn errors(&self, out: &mut String, stage: &Stage, rows: &[OpTotals]) {
+        let failed = self.plan.operations.iter().zip(rows).flat_map(|(op, row)| {
+            let codes = row.errors.iter();
+            codes.map(move |(code, n)| format!("{} {code} {n}", op.name))
+        });
+        let failed: Vec<String> = failed.collect();
+        if !failed.is_empty() {
+            let _ = writeln!(out, "{} errors: {}", stage.name, failed.join(", "));
+        }
+    }
+
+    /// The last line: the run time and the local time as `YYYY-MM-DD HH:MM:SS`; empty for a quiet run.
+    #[must_use]
+    pub fn end(&self, runtime: Duration, time: &str) -> String {
+        match &self.options.pattern {
+            PatternOptions::Workbench(_) if !self.options.quiet => {
+                let seconds = runtime.as_secs_f64();
+                format!("Total runtime: {seconds:.0}s time: {time}\n")
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// Appends every option on a line of its own: first those with a value, then the flags that are set.
+fn option_values(out: &mut String, options: &Options, w: &Workbench) {
+    let latency = options.latency.as_deref().unwrap_or_default();
+    let stonewall = w.stonewall.unwrap_or_default().as_secs_f64();
+    let values = [
+        ("offset", options.offset.to_string()),
+        ("interface", options.interface.clone()),
+        ("obj-per-proc", w.rounds.to_string()),
+        ("latency", latency.display().to_string()),
+        ("precreate-per-set", w.precreate.to_string()),
+        ("data-sets", w.sets.to_string()),
+        ("lim-free-mem", options.hold_memory_mib.to_string()),
+        ("lim-free-mem-phase", options.squeeze_memory_mib.to_string()),
+        ("object-size", w.object_size.to_string()),
+        ("iterations", w.iterations.to_string()),
+        ("waiting-time", format!("{:.6}", w.waiting)),
+        ("stonewall-timer", stonewall.to_string()),
+        ("start-item", w.start_item.unwrap_or(0).to_string()),
+        ("run-info-file", w.run_info_file.display().to_string()),
+    ];
+    for (name, value) in values {
+        let _ = writeln!(out, "\t{name}={value}");
+    }
+    // Options that MD-Workbench does not have are printed only if they are given.
+    if w.warmup > 0 {
+        let _ = writeln!(out, "\twarmup={}", w.warmup);
+    }
+    match options.cold {
+        Cold::No => {}
+        Cold::Files => out.push_str("\tcold=files\n"),
+        Cold::System => out.push_str("\tcold=system\n"),
+    }
+    let flags = [
+        ("latency-all", options.latency_all),
+        ("adaptive-waiting", w.adaptive),
+        ("run-precreate", w.phases.precreate),
+        ("run-benchmark", w.phases.benchmark),
+        ("run-cleanup", w.phases.cleanup),
+        ("stonewall-wear-out", w.wear_out),
+        ("verify-read", options.verify),
+        ("print-detailed-stats", options.detailed),
+        ("read-only", w.read_only),
+        ("ignore-precreate-errors", w.ignore_precreate_errors),
+        ("process-reports", options.process_reports),
+        ("verbose", options.verbose),
+        ("direct", options.direct),
+    ];
+    for (name, _) in flags.iter().filter(|(_, set)| *set) {
+        let _ = writeln!(out, "\t{name}");
+    }
+}
+
+/// Makes the line of a phase of MD-Workbench.
+struct PhaseLine<'a> {
+    options: &'a Options,
+    w: &'a Workbench,
+    stage: &'a Stage,
+    stonewall_rounds: u64,
+}
+
+impl PhaseLine<'_> {
+    /// The line of all ranks, whose times in seconds are given, or of one rank.
+    fn of(&self, c: &Counts, times: Option<&[f64]>) -> String {
+        if self.options.detailed {
+            return self.detailed(c);
+        }
+        let mut out = format!("{} process max:{:.2}s ", self.stage.name, seconds(c.time));
+        if let Some(times) = times {
+            spread(&mut out, times);
+        }
+        self.rates(&mut out, c);
+        self.errors(&mut out, c);
+        let vectors = [
+            ("read", c.read),
+            ("stat", c.stat),
+            ("create", c.create),
+            ("delete", c.delete),
+        ];
+        for (name, count) in vectors {
+            vector(&mut out, name, &count);
+        }
+        out
+    }
+
+    fn rates(&self, out: &mut String, c: &Counts) {
+        let t = seconds(c.time);
+        let rate = |n: u64| ratio(n as f64, t);
+        let tp = c.throughput(self.w.object_size);
+        let slowest = exponential(seconds(c.slowest()));
+        let (sets, created) = (c.make_set.ops, c.create.ops);
+        let (removed, deleted) = (c.remove_set.ops, c.delete.ops);
+        let _ = match self.stage.name.as_str() {
+            PRECREATE => write!(
+                out,
+                "rate:{:.1} iops/s dsets: {sets} objects:{created} rate:{:.3} dset/s \
+                 rate:{:.1} obj/s tp:{tp:.1} MiB/s op-max:{slowest}s",
+                rate(sets + created),
+                rate(sets),
+                rate(created),
+            ),
+            CLEANUP => write!(
+                out,
+                "rate:{:.1} iops/s objects:{deleted} dsets: {removed} rate:{:.1} obj/s \
+                 rate:{:.3} dset/s op-max:{slowest}s",
+                rate(deleted + removed),
+                rate(deleted),
+                rate(removed),
+            ),
+            _ => self.benchmark_rates(out, c),
+        };
+    }
+
+    fn benchmark_rates(&self, out: &mut String, c: &Counts) -> std::fmt::Result {
+        // Stat and read, and delete and create.
+        let per_object = if self.w.read_only { 2.0 } else { 4.0 };
+        let rate = ratio(c.read.ops as f64, seconds(c.time));
+        write!(
+            out,
+            "rate:{:.1} iops/s objects:{} rate:{rate:.1} obj/s tp:{:.1} MiB/s op-max:{}s",
+            per_object * rate,
+            c.read.ops,
+            c.throughput(self.w.object_size),
+            exponential(seconds(c.slowest())),
+        )?;
+        if self.stage.waiting_factor > 0.0 {
+            write!(out, " waiting_factor:{:.2}", self.stage.waiting_factor)?;
+        }
+        Ok(())
+    }
+
+    fn errors(&self, out: &mut String, c: &Counts) {
+        let quiet = self.options.quiet;
+        let _ = match c.errors() {
+            0 if quiet => Ok(()),
+            0 => write!(out, " (0 errs)"),
+            n => write!(out, " ({n} errs!!!)"),
+        };
+        if !quiet && self.stonewall_rounds > 0 {
+            let _ = write!(out, " stonewall-iter:{}", self.stonewall_rounds);
+        }
+    }
+
+    fn detailed(&self, c: &Counts) -> String {
+        let name = &self.stage.name;
+        if c.errors() > 0 {
+            return format!(
+                "{name} err\t0\t{}\t{}\t0\t{}\t{}\t{}\t{}",
+                c.make_set.errors,
+                c.remove_set.errors,
+                c.create.errors,
+                c.read.errors,
+                c.stat.errors,
+                c.delete.errors,
+            );
+        }
+        // MD-Workbench counts names of data sets where it makes them, and none of objects.
+        let names = c.make_set.ops;
+        format!(
+            "{name} \t{names}\t{}\t{}\t0\t{}\t{}\t{}\t{}\t{:.3}s\t{:.3}s\t{:.2} MiB/s {}",
+            c.make_set.ops,
+            c.remove_set.ops,
+            c.create.ops,
+            c.read.ops,
+            c.stat.ops,
+            c.delete.ops,
+            seconds(c.time_with_barrier),
+            seconds(c.time),
+            c.throughput(self.w.object_size),
+            exponential(seconds(c.slowest())),
+        )
+    }
+}
+
+/// Appends the distribution of the times of the ranks.
+fn spread(out: &mut String, times: &[f64]) {
+    let least = times.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let most = times.iter().copied().reduce(f64::max).unwrap_or(0.0);
+    let balance = match most > 0.0 {
+        true => least / most * 100.0,
+        false => 100.0,
+    };
+    let (mean, deviation) = mean_and_deviation(times);
+    let _ = write!(
+        out,
+        "min:{least:.1}s mean: {mean:.1}s balance:{balance:.1} stddev:{deviation:.1} "
+    );
+}
+
+/// Appends the seven numbers of one kind of operation, if there was any.
+fn vector(out: &mut String, name: &str, count: &Count) {
+    if count.quantiles[6] > 0 {
+        let numbers = count.quantiles.map(|q| exponential(seconds(q)) + "s");
+        let _ = write!(out, " {name}({})", numbers.join(", "));
+    }
+}
+
+/// IO500's line of a phase: thousands of files a second, or GiB a second.
+fn io500(stage: &Stage, c: &Counts, stonewall: Option<Duration>, files: bool) -> String {
+    if stage.name.ends_with("directories") {
+        return String::new();
+    }
+    let t = seconds(c.time);
+    let (score, unit) = if files {
+        let done = [c.create, c.stat, c.read, c.delete];
+        let done: u64 = done.iter().map(|c| c.ops).sum();
+        (ratio(done as f64, t) / 1e3, "kIOPS")
+    } else {
+        (ratio(c.bytes as f64, t) / (MIB * 1024.0), "GiB/s")
+    };
+    // A phase that writes must last at least as long as the stonewall.
+    let writes = stage.stonewall.is_some();
+    let short = writes && stonewall.is_some_and(|wall| t < wall.as_secs_f64());
+    let mark = if short { " [INVALID]" } else { "" };
+    let (name, score) = (&stage.name, format!("{score:.6}"));
+    format!("[RESULT] {name:>20} {score:>15} {unit} : time {t:.3} seconds{mark}\n")
+}

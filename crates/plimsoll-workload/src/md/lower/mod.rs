@@ -1,0 +1,267 @@
+//! From options to a Plan.
+
+mod ior;
+mod mdtest;
+mod workbench;
+
+pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
+
+use crate::md::options::{Options, PatternOptions};
+use crate::md::run_info::Position;
+use plimsoll_plan::{
+    NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId, Parameter,
+    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Samples, Source, SourceKind,
+    Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
+};
+use std::time::Duration;
+
+/// Names of the rows of the results.
+pub(crate) mod row {
+    pub(crate) const MAKE_SET: &str = "make set";
+    pub(crate) const CREATE: &str = "create";
+    pub(crate) const STAT: &str = "stat";
+    pub(crate) const READ: &str = "read";
+    pub(crate) const DELETE: &str = "delete";
+    pub(crate) const REMOVE_SET: &str = "remove set";
+    pub(crate) const WRITE: &str = "write";
+    pub(crate) const OPEN: &str = "open";
+    pub(crate) const SYNC: &str = "sync";
+    pub(crate) const CLOSE: &str = "close";
+}
+
+/// Maximum number of an object, and maximum of bytes and objects of a run.
+const MAX_OBJECT_NUMBER: u128 = i64::MAX as u128;
+
+/// A pattern, and what the Plan says about it.
+struct LoweredPattern {
+    title: &'static str,
+    notes: Vec<&'static str>,
+    pattern: Pattern,
+    parameters: Vec<Parameter>,
+}
+
+/// Makes the Plan of a pattern for a number of ranks, which has passed [`Plan::check`].
+///
+/// `position` has the numbers of the next objects from the run-info file of an earlier run; it is
+/// used if the options require it.
+///
+/// # Errors
+/// One sentence that states why this number of ranks is not possible.
+pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Result<Plan, String> {
+    if ranks == 0 {
+        return Err("a pattern needs at least one process".into());
+    }
+    let mut rows = RowTable::default();
+    let lowered = match &options.pattern {
+        PatternOptions::Workbench(w) => workbench::lower(options, w, ranks, position, &mut rows)?,
+        PatternOptions::Mdtest(m) => mdtest::lower(options, m, ranks, &mut rows)?,
+        PatternOptions::Ior(i) => ior::lower(options, i, ranks, &mut rows)?,
+    };
+    let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
+    let text = as_text(&parameters);
+    if let Some(content) = options.content {
+        parameters.push(parameter("content", content, "", "contents of writes"));
+    }
+    let note = |text: &str| Note {
+        text: text.into(),
+        location: None,
+    };
+    let name = options.name().as_str();
+    let mut plan = Plan {
+        title: lowered.title.into(),
+        source: Source {
+            kind: SourceKind::Builtin,
+            name: name.into(),
+            text,
+        },
+        seed: options.seed,
+        work_dir: WorkDirSpec {
+            dir: options.place.dir.clone(),
+            guards: vec![pattern.root.clone()],
+            temporary: false,
+        },
+        parameters,
+        operations: rows.0,
+        script: script(&pattern.stages),
+        quit: QuitMode::AllDone,
+        notes: lowered.notes.into_iter().map(note).collect(),
+        ..Plan::empty(name)
+    };
+    plan.options.keep = pattern.leaves_objects;
+    plan.options.drop_caches = options.cold;
+    plan.options.content = options.content.unwrap_or_default();
+    let program = Program::Pattern(Box::new(pattern));
+    plan.groups = vec![WorkerGroup::new("rank", ranks, "rank", program)];
+    plan.check().map_err(|e| e.to_string())?;
+    Ok(plan)
+}
+
+/// A pattern of empty objects in the root, which is created and removed by the run.
+fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
+    Pattern {
+        root: options.place.root.clone(),
+        root_is: RootHandling::New,
+        leaves_objects: false,
+        set_name: NameTemplate::default(),
+        object_name: NameTemplate::default(),
+        ranks,
+        sets: 1,
+        objects: 0,
+        object_size: 0,
+        position: 0,
+        positions: vec![],
+        verify: options.verify,
+        content: options.content,
+        direct: options.direct,
+        samples: match (&options.latency, options.latency_all) {
+            (None, _) => Samples::Off,
+            (Some(_), false) => Samples::First,
+            (Some(_), true) => Samples::All,
+        },
+        hold_memory: memory(options.hold_memory_mib),
+        stages,
+    }
+}
+
+/// The options in the form of a command line.
+fn as_text(parameters: &[Parameter]) -> String {
+    let line = |p: &Parameter| format!("--{}={}\n", p.name, p.value);
+    parameters.iter().map(line).collect()
+}
+
+/// Each stage is started and ends by itself, in a measured window unless it is a warm-up.
+fn script(stages: &[Stage]) -> Vec<Phase> {
+    let phases = |(stage, s): (u32, &Stage)| {
+        let start = Phase::StartStage { stage };
+        let wait = Phase::wait(Until::Done { at_most: None });
+        match s.warm_up {
+            true => vec![start, wait, Phase::Stop],
+            false => vec![
+                start,
+                Phase::OpenWindow,
+                wait,
+                Phase::CloseWindow,
+                Phase::Stop,
+            ],
+        }
+    };
+    (0..).zip(stages).flat_map(phases).collect()
+}
+
+/// Rows of the results, each added at its first use.
+#[derive(Default)]
+struct RowTable(Vec<Operation>);
+
+impl RowTable {
+    fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
+        let found = self.0.iter().position(|o| o.name == name && o.kind == kind);
+        let at = found.unwrap_or_else(|| {
+            self.0.push(Operation {
+                name: name.into(),
+                kind,
+                location: None,
+            });
+            self.0.len() - 1
+        });
+        OperationId(at as u32)
+    }
+}
+
+fn parameter(name: &str, value: impl ToString, default: impl ToString, meaning: &str) -> Parameter {
+    Parameter {
+        name: name.into(),
+        value: value.to_string(),
+        default: default.to_string(),
+        meaning: meaning.into(),
+    }
+}
+
+/// Stonewall of IO500's patterns, with which all ranks wear out.
+fn worn_out(stonewall: Option<Duration>) -> Option<Stonewall> {
+    stonewall.map(|after| Stonewall {
+        after,
+        wear_out: true,
+    })
+}
+
+/// The parameter for the stonewall of IO500's patterns.
+fn stonewall_parameter(stonewall: Option<Duration>) -> Parameter {
+    let seconds = stonewall.unwrap_or_default().as_secs_f64();
+    let meaning = "time limit of writing in seconds; 0 for none";
+    parameter("stonewall-timer", seconds, 300, meaning)
+}
+
+/// Converts MiB that stay free to bytes; `None` for 0.
+fn memory(mib: u64) -> Option<u64> {
+    (mib > 0).then_some(mib << 20)
+}
+
+fn template(text: &str) -> NameTemplate {
+    NameTemplate::parse(text).expect("a constant of `pattern_names` is a template")
+}
+
+/// A step of one operation on the object of a round.
+fn object_step(op: ObjectOp, rows: &mut RowTable, owner: RankShift) -> ObjectStep {
+    let (name, kind) = match op {
+        ObjectOp::Create { .. } => (row::CREATE, OpKind::ObjectCreate),
+        ObjectOp::Stat => (row::STAT, OpKind::Stat),
+        ObjectOp::Read => (row::READ, OpKind::ObjectRead),
+        ObjectOp::Delete => (row::DELETE, OpKind::Delete),
+    };
+    ObjectStep {
+        row: rows.id(name, kind),
+        op,
+        owner,
+        offset: 0,
+        gates: false,
+    }
+}
+
+/// A shift of `ranks` ranks for every set.
+fn by_set(ranks: i64) -> RankShift {
+    RankShift {
+        constant: 0,
+        per_set: ranks,
+    }
+}
+
+/// A shift of `ranks` ranks for all sets together.
+fn by(ranks: i64) -> RankShift {
+    RankShift {
+        constant: ranks,
+        per_set: 0,
+    }
+}
+
+/// A measured stage without waiting and stonewall.
+fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
+    Stage {
+        name: name.into(),
+        iteration: 0,
+        warm_up: false,
+        work,
+        on_error,
+        waiting_factor: 0.0,
+        stonewall: None,
+        squeeze_memory: None,
+    }
+}
+
+/// Refuses a number that is too large; `what` names it.
+fn countable(what: &str, number: u128) -> Result<(), String> {
+    match number {
+        0..=MAX_OBJECT_NUMBER => Ok(()),
+        _ => Err(format!(
+            "{what} would be {number}, more than can be counted"
+        )),
+    }
+}
+
+/// Lets memory be allocated and freed before every stage but the first; before the first too, if it
+/// follows stages of an earlier run.
+fn squeeze(stages: &mut [Stage], options: &Options, first_too: bool) {
+    let squeeze = memory(options.squeeze_memory_mib);
+    for stage in stages.iter_mut().skip(usize::from(!first_too)) {
+        stage.squeeze_memory = squeeze;
+    }
+}

@@ -1,0 +1,554 @@
+//! The options of a pattern: arguments with defaults filled in and contradictions refused.
+
+use crate::md::arguments::{Arguments, ColdKind, PatternName};
+use plimsoll_plan::{Cold, Content, RelPath};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// Stonewall of IO500.
+const IO500_STONEWALL: Duration = Duration::from_secs(300);
+
+/// Bytes of an ior-hard transfer and of an mdtest-hard file in IO500.
+const IOR_HARD_SIZE: u64 = 47_008;
+const MDTEST_HARD_SIZE: u64 = 3_901;
+
+/// Files of each rank in IO500's mdtest.
+const IO500_FILES: u64 = 1_000_000;
+
+/// Size of each rank's file in IO500's ior-easy, and number of its segments in ior-hard.
+const IO500_EASY_BYTES: u64 = 9_920_000 << 20;
+const IO500_SEGMENTS: u64 = 10_000_000;
+
+/// The options of `plimsoll md`, complete and without contradictions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The pattern.
+    pub pattern: PatternOptions,
+    /// From an object's writer to its reader, in ranks.
+    pub offset: i64,
+    /// Contents depend on the object, and data read are compared with them.
+    pub verify: bool,
+    /// Contents of writes; `None`: the pattern's own.
+    pub content: Option<Content>,
+    /// Seed of the contents.
+    pub seed: u64,
+    /// Directories of the files.
+    pub place: Place,
+    /// Interface on the command line: MD-Workbench's name, or a target's URL.
+    pub interface: String,
+    /// The target's URL.
+    pub target: String,
+    /// MiB of memory that stay free during the run, as the rest is allocated; 0: no allocation.
+    pub hold_memory_mib: u64,
+    /// MiB of memory that stay free when the rest is allocated between phases; 0: no allocation.
+    pub squeeze_memory_mib: u64,
+    /// Caches that are dropped before each phase.
+    pub cold: Cold,
+    /// Files are opened past the page cache.
+    pub direct: bool,
+    /// Prefix of the files with the time of every operation.
+    pub latency: Option<OsString>,
+    /// Those files contain the operations of all ranks.
+    pub latency_all: bool,
+    /// Only the line of each phase is printed.
+    pub quiet: bool,
+    /// Failed operations are listed below the line of a phase.
+    pub verbose: bool,
+    /// Counts are printed instead of the line of a phase.
+    pub detailed: bool,
+    /// A line is also printed for each rank.
+    pub process_reports: bool,
+}
+
+/// Directories of a pattern's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Parent of the root.
+    pub dir: PathBuf,
+    /// The root: one name below `dir`.
+    pub root: RelPath,
+    /// The root as it was given.
+    pub asked: String,
+}
+
+/// A pattern and its own numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PatternOptions {
+    /// MD-Workbench's.
+    Workbench(Workbench),
+    /// mdtest's.
+    Mdtest(Mdtest),
+    /// IOR's.
+    Ior(Ior),
+}
+
+/// Numbers of MD-Workbench's pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workbench {
+    /// Rounds of an iteration, each over every data set.
+    pub rounds: u64,
+    /// Objects of a data set.
+    pub precreate: u64,
+    /// Data sets of a rank, at least 1.
+    pub sets: u32,
+    /// Bytes of an object.
+    pub object_size: u64,
+    /// Iterations of the benchmark phase that are measured.
+    pub iterations: u32,
+    /// Iterations before those.
+    pub warmup: u32,
+    /// Wait after each operation, as a multiple of its service time.
+    pub waiting: f64,
+    /// Each iteration is run with eight waiting factors.
+    pub adaptive: bool,
+    /// The benchmark phase creates and removes nothing.
+    pub read_only: bool,
+    /// First object, if it was given.
+    pub start_item: Option<u64>,
+    /// Phases that are run.
+    pub phases: Phases,
+    /// Time limit of an iteration.
+    pub stonewall: Option<Duration>,
+    /// Ranks then complete as many rounds as the fastest.
+    pub wear_out: bool,
+    /// Errors of the precreate phase are only counted.
+    pub ignore_precreate_errors: bool,
+    /// File that stores the position between runs.
+    pub run_info_file: PathBuf,
+}
+
+/// Phases of MD-Workbench that a run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Phases {
+    /// Creates the objects.
+    pub precreate: bool,
+    /// Measures.
+    pub benchmark: bool,
+    /// Removes the objects.
+    pub cleanup: bool,
+}
+
+/// Numbers of mdtest's patterns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mdtest {
+    /// Small files in one directory for all, instead of empty ones in a directory for each rank.
+    pub hard: bool,
+    /// Files of each rank.
+    pub files: u64,
+    /// Bytes of a file.
+    pub size: u64,
+    /// Time limit of the writing phase; all ranks then create as many files as the fastest.
+    pub stonewall: Option<Duration>,
+}
+
+/// Numbers of IOR's patterns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ior {
+    /// Transfers strided over one file, instead of a file for each rank.
+    pub hard: bool,
+    /// Transfers of each rank.
+    pub transfers: u64,
+    /// Bytes of a transfer.
+    pub size: u64,
+    /// Time limit of the writing phase; all ranks then complete as many transfers as the fastest.
+    pub stonewall: Option<Duration>,
+}
+
+impl Options {
+    /// Checks arguments and fills in defaults.
+    ///
+    /// # Errors
+    /// One sentence that states the contradiction, and a way to correct it.
+    pub fn new(args: &Arguments) -> Result<Self, String> {
+        refuse_unsupported(args)?;
+        refuse_of_other_patterns(args)?;
+        let pattern = match args.pattern {
+            PatternName::MdWorkbench => PatternOptions::Workbench(workbench(args)?),
+            PatternName::MdtestEasy | PatternName::MdtestHard => {
+                PatternOptions::Mdtest(mdtest(args))
+            }
+            PatternName::IorEasy | PatternName::IorHard => PatternOptions::Ior(ior(args)?),
+        };
+        let interface = args.interface.as_deref().or(args.target.as_deref());
+        let interface = interface.unwrap_or("posix").to_owned();
+        let target = target(&interface, args.target.is_some())?;
+        check_direct(args, &pattern, &target)?;
+        Ok(Self {
+            cold: cold(args, &target)?,
+            direct: args.direct,
+            pattern,
+            offset: args.offset.unwrap_or(1),
+            verify: args.verify_read,
+            content: args.content,
+            seed: args.seed,
+            place: place(args)?,
+            target,
+            interface,
+            hold_memory_mib: args.lim_free_mem.unwrap_or(0),
+            squeeze_memory_mib: args.lim_free_mem_phase.unwrap_or(0),
+            latency: args.latency.clone(),
+            latency_all: args.latency_all,
+            quiet: args.quiet,
+            verbose: args.verbose > 0,
+            detailed: args.print_detailed_stats,
+            process_reports: args.process_reports,
+        })
+    }
+
+    /// The pattern's name.
+    #[must_use]
+    pub fn name(&self) -> PatternName {
+        match &self.pattern {
+            PatternOptions::Workbench(_) => PatternName::MdWorkbench,
+            PatternOptions::Mdtest(m) if m.hard => PatternName::MdtestHard,
+            PatternOptions::Mdtest(_) => PatternName::MdtestEasy,
+            PatternOptions::Ior(i) if i.hard => PatternName::IorHard,
+            PatternOptions::Ior(_) => PatternName::IorEasy,
+        }
+    }
+}
+
+impl Workbench {
+    /// Whether the position comes from the run-info file.
+    #[must_use]
+    pub fn reads_position(&self) -> bool {
+        !self.phases.precreate && self.start_item.is_none()
+    }
+
+    /// Whether the position is written to the run-info file at the end.
+    #[must_use]
+    pub fn writes_position(&self) -> bool {
+        !self.phases.cleanup
+    }
+}
+
+/// Refuses options of other versions of the benchmarks, and values without a counterpart.
+fn refuse_unsupported(args: &Arguments) -> Result<(), String> {
+    let refused = [
+        (
+            args.data_offset.is_some(),
+            "-G is not supported: contents follow from the object, or with -X from --seed",
+        ),
+        (
+            args.incompressible_data,
+            "--incompressible-data is not supported: the contents of -X are incompressible, and those \
+             of --content random",
+        ),
+        (
+            args.gpu_buffers.is_some(),
+            "--allocateBufferOnGPU is not supported: buffers are in the memory of the host",
+        ),
+        (
+            args.verbose > 1,
+            "-v is supported once: it names the operations that failed; MD-Workbench's second \
+             -v prints every operation, whose times -L keeps",
+        ),
+    ];
+    match refused.into_iter().find(|(given, _)| *given) {
+        Some((_, why)) => Err(why.into()),
+        None => Ok(()),
+    }
+}
+
+/// Refuses options of other patterns.
+fn refuse_of_other_patterns(args: &Arguments) -> Result<(), String> {
+    use PatternName::{IorEasy, IorHard, MdWorkbench, MdtestEasy, MdtestHard};
+    let workbench: &[PatternName] = &[MdWorkbench];
+    let given: [(&str, bool, &[PatternName]); 24] = [
+        ("-I", args.obj_per_proc.is_some(), workbench),
+        ("-P", args.precreate_per_set.is_some(), workbench),
+        ("-D", args.data_sets.is_some(), workbench),
+        ("-S", args.object_size.is_some(), workbench),
+        ("-R", args.iterations.is_some(), workbench),
+        ("-t", args.waiting_time.is_some(), workbench),
+        ("-T", args.adaptive_waiting, workbench),
+        ("--read-only", args.read_only, workbench),
+        ("--start-item", args.start_item.is_some(), workbench),
+        ("-1", args.run_precreate, workbench),
+        ("-2", args.run_benchmark, workbench),
+        ("-3", args.run_cleanup, workbench),
+        ("-W", args.stonewall_wear_out, workbench),
+        ("--run-info-file", args.run_info_file.is_some(), workbench),
+        ("--warmup", args.warmup.is_some(), workbench),
+        (
+            "--ignore-precreate-errors",
+            args.ignore_precreate_errors,
+            workbench,
+        ),
+        (
+            "--print-detailed-stats",
+            args.print_detailed_stats,
+            workbench,
+        ),
+        ("--process-reports", args.process_reports, workbench),
+        ("what follows --", !args.plugin.is_empty(), workbench),
+        ("-X", args.verify_read, &[MdWorkbench, MdtestHard]),
+        // mdtest-easy writes nothing.
+        (
+            "--content",
+            args.content.is_some(),
+            &[MdWorkbench, MdtestHard, IorEasy, IorHard],
+        ),
+        ("-n", args.files.is_some(), &[MdtestEasy, MdtestHard]),
+        ("--transfers", args.transfers.is_some(), &[IorEasy, IorHard]),
+        ("--transfer-size", args.transfer_size.is_some(), &[IorEasy]),
+    ];
+    let strange = given
+        .iter()
+        .find(|(_, is, of)| *is && !of.contains(&args.pattern));
+    let Some((option, _, of)) = strange else {
+        return Ok(());
+    };
+    let of: Vec<&str> = of.iter().map(|p| p.as_str()).collect();
+    let own = match args.pattern {
+        MdWorkbench => "-I, -P, -D, -S and -R",
+        MdtestEasy => "-n, -w and -O",
+        MdtestHard => "-n, -w, -O and -X",
+        IorEasy => "--transfers, --transfer-size, -w and -O",
+        IorHard => "--transfers, -w and -O",
+    };
+    Err(format!(
+        "{option} belongs to the pattern {}; {} takes {own}",
+        of.join(" or "),
+        args.pattern.as_str(),
+    ))
+}
+
+fn workbench(args: &Arguments) -> Result<Workbench, String> {
+    let all = !(args.run_precreate || args.run_benchmark || args.run_cleanup);
+    let phases = Phases {
+        precreate: args.run_precreate || all,
+        benchmark: args.run_benchmark || all,
+        cleanup: args.run_cleanup || all,
+    };
+    let stonewall = args.stonewall_timer.filter(|t| !t.is_zero());
+    let wear_out = args.stonewall_wear_out && stonewall.is_some();
+    let precreate = args.precreate_per_set.unwrap_or(3000);
+    let rounds = args.obj_per_proc.unwrap_or(1000);
+    let sets = args.data_sets.unwrap_or(10);
+    if sets == 0 {
+        return Err("-D 0 leaves nothing to do: a rank needs at least one data set".into());
+    }
+    if precreate == 0 && phases.benchmark && rounds > 0 {
+        let why = "it needs objects that were created before";
+        return Err(format!(
+            "-P 0 leaves the benchmark phase nothing to read: {why}"
+        ));
+    }
+    let iterations = args.iterations.unwrap_or(3);
+    let only_benchmark = !phases.precreate && !phases.cleanup;
+    if only_benchmark && (iterations == 0 || rounds == 0) {
+        let needs = "at least one iteration (-R) of at least one round (-I)";
+        return Err(format!("the benchmark phase alone (-2) needs {needs}"));
+    }
+    let warmup = args.warmup.unwrap_or(0);
+    if warmup > 0 && (!phases.benchmark || iterations == 0) {
+        let why = "of which this run has no iteration";
+        return Err(format!("--warmup prepares the benchmark phase, {why}"));
+    }
+    if args.stonewall_wear_out && args.stonewall_timer.is_none() {
+        return Err("-W takes effect after the stonewall; set one with -w SECONDS".into());
+    }
+    if args.adaptive_waiting && args.waiting_time.is_some() {
+        return Err("-T chooses the waiting times itself; leave out -t".into());
+    }
+    let run_info_file = args.run_info_file.clone();
+    Ok(Workbench {
+        rounds,
+        precreate,
+        sets,
+        object_size: args.object_size.unwrap_or(3901),
+        iterations,
+        warmup,
+        waiting: args.waiting_time.unwrap_or(0.0),
+        adaptive: args.adaptive_waiting,
+        read_only: args.read_only,
+        start_item: args.start_item,
+        phases,
+        stonewall,
+        wear_out,
+        ignore_precreate_errors: args.ignore_precreate_errors,
+        run_info_file: run_info_file.unwrap_or_else(|| "mdtest.status".into()),
+    })
+}
+
+/// Bytes that every disk's blocks are a multiple of.
+const SECTOR_BYTES: u64 = 512;
+
+/// Whether a target is this machine's file system, and so behind its page cache.
+fn has_page_cache(target: &str) -> bool {
+    target.split(':').next() == Some("posix")
+}
+
+/// Caches to drop.
+fn cold(args: &Arguments, target: &str) -> Result<Cold, String> {
+    match args.drop_caches {
+        Some(_) if !has_page_cache(target) => Err(format!(
+            "--drop-caches is for this machine's page cache, which the target `{target}` does not use"
+        )),
+        None => Ok(Cold::No),
+        Some(ColdKind::Files) => Ok(Cold::Files),
+        Some(ColdKind::System) => Ok(Cold::System),
+    }
+}
+
+/// Refuses direct I/O without a file system, or with sizes that none supports.
+fn check_direct(args: &Arguments, pattern: &PatternOptions, target: &str) -> Result<(), String> {
+    if !args.direct {
+        return Ok(());
+    }
+    if !has_page_cache(target) {
+        return Err(format!(
+            "--direct bypasses this machine's page cache, which the target `{target}` does not use"
+        ));
+    }
+    let (size, instead) = match pattern {
+        PatternOptions::Workbench(w) => (w.object_size, "; -S 4096 would do"),
+        PatternOptions::Mdtest(m) => (m.size, ""),
+        PatternOptions::Ior(i) if i.hard => (i.size, ""),
+        PatternOptions::Ior(i) => (i.size, "; --transfer-size 2m would do"),
+    };
+    if size == 0 {
+        return Err("--direct is for reads and writes, and these files are empty".into());
+    }
+    if size % SECTOR_BYTES != 0 {
+        return Err(format!(
+            "--direct takes sizes that are multiples of a disk's blocks, of at least {SECTOR_BYTES} \
+             bytes, which {size} is not{instead}"
+        ));
+    }
+    Ok(())
+}
+
+fn io500_stonewall(args: &Arguments) -> Option<Duration> {
+    let after = args.stonewall_timer.unwrap_or(IO500_STONEWALL);
+    Some(after).filter(|t| !t.is_zero())
+}
+
+fn mdtest(args: &Arguments) -> Mdtest {
+    let hard = args.pattern == PatternName::MdtestHard;
+    Mdtest {
+        hard,
+        files: args.files.unwrap_or(IO500_FILES),
+        size: if hard { MDTEST_HARD_SIZE } else { 0 },
+        stonewall: io500_stonewall(args),
+    }
+}
+
+fn ior(args: &Arguments) -> Result<Ior, String> {
+    let hard = args.pattern == PatternName::IorHard;
+    let size = match (hard, args.transfer_size) {
+        (true, _) => IOR_HARD_SIZE,
+        (false, Some(0)) => return Err("--transfer-size must be at least 1 byte".into()),
+        (false, size) => size.unwrap_or(2 << 20),
+    };
+    let most = if hard {
+        IO500_SEGMENTS
+    } else {
+        IO500_EASY_BYTES / size
+    };
+    Ok(Ior {
+        hard,
+        transfers: args.transfers.unwrap_or(most),
+        size,
+        stonewall: io500_stonewall(args),
+    })
+}
+
+/// Interfaces of MD-Workbench and of IOR that are not supported.
+const UNSUPPORTED_INTERFACES: &[&str] = &[
+    "mpi", "mpiio", "mpi-io", "s3", "s3-libs3", "s3-plus", "s3-emc", "postgres", "mongo", "hdf5",
+    "hdfs", "ncmpi", "mmap", "rados", "cephfs", "dfs", "ime", "gfarm", "pmdk", "aio", "libnfs",
+];
+
+/// The target's URL for an interface; `url`: it was given as a URL.
+fn target(interface: &str, url: bool) -> Result<String, String> {
+    let lower = interface.to_ascii_lowercase();
+    match lower.as_str() {
+        _ if url => Ok(interface.into()),
+        "posix" => Ok("posix".into()),
+        "dummy" | "null" => Ok("null".into()),
+        name if UNSUPPORTED_INTERFACES.contains(&name) => Err(format!(
+            "the interface `{interface}` is not in Plimsoll; `-i list` names those that are"
+        )),
+        _ => Ok(interface.into()),
+    }
+}
+
+/// The directories: the root is below `--dir`, unless it is an absolute path.
+fn place(args: &Arguments) -> Result<Place, String> {
+    let default = match args.pattern {
+        PatternName::MdWorkbench => "out",
+        other => other.as_str(),
+    };
+    let plugin = plugin_root(&args.plugin)?;
+    let root = match (&args.root_dir, plugin) {
+        (Some(_), Some(_)) => {
+            return Err("the root directory is given twice: by -o and after --".into());
+        }
+        (Some(root), None) => root.clone(),
+        (None, Some(root)) => root,
+        (None, None) => default.into(),
+    };
+    if root.is_absolute() && args.dir.is_some() {
+        return Err(format!(
+            "the root directory {} is an absolute path, so --dir would have no effect",
+            root.display()
+        ));
+    }
+    let dir = args.dir.clone().unwrap_or_default();
+    let (above, name) = split(&root)?;
+    let dir: PathBuf = dir.join(above).components().collect();
+    Ok(Place {
+        dir: match dir.as_os_str().is_empty() {
+            true => ".".into(),
+            false => dir,
+        },
+        root: name,
+        asked: root.display().to_string(),
+    })
+}
+
+/// The directory above a root, and the root's own name.
+fn split(root: &Path) -> Result<(&Path, RelPath), String> {
+    let wrong = || {
+        format!(
+            "the root directory `{}` does not end in a name of its own, such as `out`",
+            root.display()
+        )
+    };
+    let last = match root.components().next_back() {
+        Some(Component::Normal(name)) => name.to_str(),
+        _ => None,
+    };
+    let name = RelPath::new(last.ok_or_else(wrong)?).map_err(|_| wrong())?;
+    Ok((root.parent().unwrap_or(Path::new("")), name))
+}
+
+/// The root directory among the options after `--`.
+fn plugin_root(options: &[OsString]) -> Result<Option<PathBuf>, String> {
+    let mut root = None;
+    let mut rest = options.iter().map(|o| o.as_bytes());
+    while let Some(option) = rest.next() {
+        let (name, value) = match option.iter().position(|b| *b == b'=') {
+            Some(at) => (&option[..at], Some(&option[at + 1..])),
+            None => (option, None),
+        };
+        let shown = |bytes| OsStr::from_bytes(bytes).display();
+        if name != b"-D" && name != b"--root-dir" {
+            return Err(format!(
+                "unknown plug-in option `{}`: expected -D=DIR or --root-dir=DIR after --",
+                shown(option)
+            ));
+        }
+        let value = value.or_else(|| rest.next());
+        let Some(value) = value.filter(|v| !v.is_empty()) else {
+            let name = shown(name);
+            return Err(format!("`{name}` after -- needs a directory: {name}=DIR"));
+        };
+        root = Some(OsStr::from_bytes(value).into());
+    }
+    Ok(root)
+}

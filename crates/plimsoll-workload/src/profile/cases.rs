@@ -1,0 +1,562 @@
+//! From the blocks of a profile to its runs.
+
+mod keys;
+mod sweeps;
+
+use crate::profile::filesystems::{self, at_system, directory_name};
+use crate::profile::functions::{Step, WORKING_SET, size};
+use crate::profile::names::{OF_PROFILE, PASSED_APART};
+use crate::profile::overrides::{CaseFilesystem, ProfileOverrides};
+use crate::profile::parse::{Config, Entry, Keys, Profile, Value, parse_keys};
+use crate::profile::values::ChosenValue;
+use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
+use plimsoll_plan::Parameter;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use sweeps::Function;
+
+/// Maximum number of runs of one profile: at a minute each, a week.
+pub const MAX_CASES: usize = 10_000;
+
+/// The workloads that a profile may name.
+pub trait Library {
+    /// Returns the parameters of a personality: those that it sets, and those that it only reads.
+    ///
+    /// # Errors
+    /// If there is no such workload, or it cannot be read.
+    fn parameters(&self, personality: &str) -> Result<Vec<Parameter>, Unavailable>;
+
+    /// Returns the names of the parameters of all known workloads. A profile may set one of them for a
+    /// workload without it, because profiles outlive workloads.
+    fn parameters_of_all(&self) -> Vec<String>;
+
+    /// Returns the file with the keys of a configuration that a profile lists by its name: `name.conf`;
+    /// `None` if there is none.
+    ///
+    /// # Errors
+    /// A sentence if it cannot be read.
+    fn configuration(&self, name: &str) -> Result<Option<NamedText>, String> {
+        let _ = name;
+        Ok(None)
+    }
+}
+
+/// Why a workload is not available, in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unavailable {
+    /// There is none of that name; the rest of the profile can be run without it.
+    Nowhere(String),
+    /// It is there, and cannot be read.
+    Unreadable(String),
+}
+
+/// A text and what it is called in messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedText {
+    /// A path.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// One run of a profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The configuration, and the values that differ between its runs: `read,nthreads=4`.
+    pub name: String,
+    /// The configuration.
+    pub config: String,
+    /// File system of the load.
+    pub place: CaseFilesystem,
+    /// Built-in name or path of the workload.
+    pub personality: String,
+    /// Parameters of the workload and their values, in the order of the profile.
+    pub sets: Vec<(String, String)>,
+    /// Length of the measured window; `None`: the workload's own.
+    pub runtime: Option<Duration>,
+    /// Time that passes before the measured window begins; `None`: the workload's own.
+    pub warmup: Option<Duration>,
+    /// Events per second for the limiters, if the workload has no parameter for it.
+    pub event_rate: Option<f64>,
+    /// Line of the configuration in the profile.
+    pub line: u32,
+}
+
+/// A configuration that cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedConfiguration {
+    /// As [`Case::name`].
+    pub name: String,
+    /// The reason, in one sentence.
+    pub reason: String,
+}
+
+/// The runs of a profile.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CaseList {
+    /// In the order they are run in: configuration by configuration, each on every file system.
+    pub cases: Vec<Case>,
+    /// Configurations without a workload or a function, which the others are run without.
+    pub not_run: Vec<SkippedConfiguration>,
+    /// The profile's own description; may be empty.
+    pub description: String,
+    /// Directory that results go to, if the profile names one.
+    pub stats: Option<String>,
+    /// Sentences about parts of the profile that were left out or reinterpreted.
+    pub notes: Vec<String>,
+    /// Names of [`ProfileOverrides::sets`] that no run takes.
+    pub unused_sets: Vec<String>,
+}
+
+impl Profile {
+    /// The runs that the profile asks for.
+    ///
+    /// # Errors
+    /// Every error found, at most ten, each with its place in the profile, or in the file of a
+    /// configuration. A profile of which no configuration can be run is refused too.
+    pub fn cases(
+        &self,
+        library: &dyn Library,
+        changes: &ProfileOverrides,
+    ) -> Result<CaseList, Diagnostics> {
+        let mut read = Configs::read(self, library);
+        let configs = std::mem::take(&mut read.configs);
+        let mut lister = CaseLister {
+            profile: self,
+            library,
+            changes,
+            parameters: HashMap::new(),
+            all: None,
+            used: HashSet::new(),
+            used_sets: HashSet::new(),
+            taken: HashSet::new(),
+            not_run: Vec::new(),
+            reasons: Vec::new(),
+            problems: read.problems,
+            notes: read.notes,
+        };
+        let listed = lister.list(&configs);
+        match lister.problems.is_empty() {
+            true => Ok(listed),
+            false => Err(Diagnostics::new(read.sources, lister.problems)),
+        }
+    }
+}
+
+/// The configurations of a profile, with the keys of those that have a file.
+struct Configs {
+    configs: Vec<Config>,
+    sources: Vec<Arc<Source>>,
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+}
+
+impl Configs {
+    fn read(profile: &Profile, library: &dyn Library) -> Self {
+        let mut read = Self {
+            configs: profile.configs.clone(),
+            sources: vec![profile.source.clone()],
+            problems: vec![],
+            notes: profile.notes.clone(),
+        };
+        for number in 0..read.configs.len() {
+            if read.configs[number].is_listed {
+                read.fill(number, library);
+            }
+        }
+        read
+    }
+
+    /// Adds the keys of a configuration's own file, and the personality that its name says.
+    fn fill(&mut self, number: usize, library: &dyn Library) {
+        let config = &self.configs[number];
+        let (name, span) = (config.name.clone(), config.span);
+        match library.configuration(&name) {
+            Ok(Some(text)) => {
+                if let Some(keys) = self.keys(&text, span) {
+                    self.notes.extend(keys.notes);
+                    self.configs[number].entries = keys.entries;
+                }
+            }
+            Ok(None) => {}
+            Err(message) => self.problems.push(Problem::new(span, message, "its keys")),
+        }
+        let entries = &mut self.configs[number].entries;
+        if !entries.iter().any(|e| e.key == "personality") {
+            entries.push(Entry {
+                key: "personality".into(),
+                span,
+                values: vec![Value { text: name, span }],
+            });
+        }
+    }
+
+    fn keys(&mut self, text: &NamedText, span: Span) -> Option<Keys> {
+        let Ok(file) = u16::try_from(self.sources.len()) else {
+            let message = "the profile has more than 65 535 files of configurations";
+            self.problems.push(Problem::new(span, message, "this one"));
+            return None;
+        };
+        let source = Source::new(&text.name, &text.text);
+        self.sources.push(source.clone());
+        match parse_keys(&source, file) {
+            Ok(keys) => Some(keys),
+            Err(problems) => {
+                self.problems.extend(problems);
+                None
+            }
+        }
+    }
+}
+
+/// The parameters of a workload, once looked up.
+type LookupResult = Result<Rc<Vec<Parameter>>, Unavailable>;
+
+struct CaseLister<'a> {
+    profile: &'a Profile,
+    library: &'a dyn Library,
+    changes: &'a ProfileOverrides,
+    /// Parameters by personality.
+    parameters: HashMap<String, LookupResult>,
+    /// Parameters of all workloads, once looked up.
+    all: Option<Vec<String>>,
+    /// Keys of the defaults that some configuration takes.
+    used: HashSet<String>,
+    /// Settings of the command line that some run takes.
+    used_sets: HashSet<String>,
+    /// Names of runs with those of their file systems.
+    taken: HashSet<(String, String)>,
+    not_run: Vec<SkippedConfiguration>,
+    /// Problems with [`CaseLister::not_run`], reported if nothing is left to run.
+    reasons: Vec<Problem>,
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+}
+
+/// The input of one run.
+struct CaseInput<'c, 'a> {
+    config: &'c Config,
+    function: &'c Function,
+    place: &'c CaseFilesystem,
+    chosen: ChosenValue<'a>,
+}
+
+impl<'a> CaseLister<'a> {
+    fn list(&mut self, configs: &[Config]) -> CaseList {
+        let mut listed = CaseList {
+            description: self.joined("description"),
+            stats: self.stats(),
+            ..CaseList::default()
+        };
+        for config in configs {
+            self.check_entries(config);
+            if self.is_wanted(&config.name) {
+                let cases = self.cases_of(config);
+                listed.cases.extend(cases);
+            }
+        }
+        self.check_defaults();
+        if listed.cases.is_empty() && self.problems.is_empty() {
+            self.problems = std::mem::take(&mut self.reasons);
+        }
+        let unused = self.changes.sets.iter().map(|(name, _)| name);
+        listed.unused_sets = unused
+            .filter(|n| !self.used_sets.contains(*n))
+            .cloned()
+            .collect();
+        listed.not_run = std::mem::take(&mut self.not_run);
+        listed.notes = std::mem::take(&mut self.notes);
+        listed
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        if self.problems.len() < MAX_ERRORS && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    /// Leaves out what cannot be run, with the reason.
+    fn leave(&mut self, name: String, reason: String, at: Span, label: &str) {
+        if self.not_run.iter().any(|n| n.name == name) {
+            return;
+        }
+        if self.reasons.len() < MAX_ERRORS {
+            self.reasons
+                .push(Problem::new(at, reason.clone(), label.to_owned()));
+        }
+        self.not_run.push(SkippedConfiguration { name, reason });
+    }
+
+    fn is_wanted(&self, config: &str) -> bool {
+        self.changes.only.is_empty() || self.changes.only.iter().any(|o| o == config)
+    }
+
+    fn default_of(&self, key: &str) -> Option<&'a Entry> {
+        self.profile.defaults.iter().find(|e| e.key == key)
+    }
+
+    /// A text of the defaults, in which commas do not separate values.
+    fn joined(&self, key: &str) -> String {
+        let values = self.default_of(key).map(|e| e.values.iter());
+        let texts: Vec<&str> = values
+            .into_iter()
+            .flatten()
+            .map(|v| v.text.as_str())
+            .collect();
+        texts.join(", ")
+    }
+
+    /// The directory for results: one, with the variables of the defaults.
+    fn stats(&mut self) -> Option<String> {
+        let entry = self.default_of("stats")?;
+        if let [_, second, ..] = &entry.values[..] {
+            let problem = Problem::new(
+                second.span,
+                "a profile has one directory for results",
+                "a second one",
+            );
+            self.problem(problem);
+            return None;
+        }
+        let chosen = ChosenValue::new(self.profile.defaults.iter().map(|e| (e, 0)).collect());
+        match chosen.resolve(&entry.values[0]) {
+            Ok(stats) => Some(stats),
+            Err(problem) => {
+                self.problem(problem);
+                None
+            }
+        }
+    }
+
+    /// Keys of a configuration that only the defaults have.
+    fn check_entries(&mut self, config: &Config) {
+        for entry in &config.entries {
+            match entry.key.as_str() {
+                "filesystem" => {
+                    let message = "`filesystem` is one for the whole profile";
+                    let problem = Problem::new(entry.span, message, "not of one configuration");
+                    self.problem(problem.help("move it to DEFAULTS"));
+                }
+                key if OF_PROFILE.contains(&key) => self.note(format!(
+                    "{}: `{key}` has no effect here: it is one for the whole profile, in DEFAULTS",
+                    config.name
+                )),
+                _ => {}
+            }
+        }
+    }
+
+    /// Entries of a configuration: the defaults that it does not override, and its own.
+    fn entries<'c>(&self, config: &'c Config) -> Vec<&'c Entry>
+    where
+        'a: 'c,
+    {
+        let own = |key: &str| config.entries.iter().any(|e| e.key == key);
+        let defaults = self.profile.defaults.iter().filter(|e| !own(&e.key));
+        let all = defaults.chain(&config.entries);
+        let set = |key: &str| self.changes.sets.iter().any(|(k, _)| k == key);
+        all.filter(|e| !PASSED_APART.contains(&e.key.as_str()) && !set(&e.key))
+            .collect()
+    }
+
+    fn cases_of(&mut self, config: &Config) -> Vec<Case> {
+        let entries = self.entries(config);
+        let function = match self.function(config, &entries) {
+            Ok(Some(function)) => function,
+            Ok(None) => return vec![],
+            Err(problem) => {
+                self.problem(problem);
+                return vec![];
+            }
+        };
+        let found = match filesystems::places(&entries, config.span, self.changes) {
+            Ok(found) => found,
+            Err(problem) => {
+                self.problem(problem);
+                return vec![];
+            }
+        };
+        if function.personality.is_none() && !entries.iter().any(|e| e.key == "personality") {
+            let message = format!("the configuration `{}` has no personality", config.name);
+            let problem = Problem::new(config.span, message, "which workload?");
+            self.problem(problem.help("add `personality = fileserver;`, in DEFAULTS or here"));
+            return vec![];
+        }
+        let most = found.len().saturating_mul(function.most_steps());
+        let Some(combinations) = self.combinations(&entries, most) else {
+            return vec![];
+        };
+        let mut cases = Vec::new();
+        for numbers in &combinations {
+            // The runs of each file system; all of them have the same steps.
+            let mut rows: Vec<std::vec::IntoIter<Case>> = Vec::new();
+            for (i, place) in found.iter().enumerate() {
+                let chosen = entries.iter().zip(numbers);
+                let chosen = chosen.map(|(e, n)| (*e, at_system(e, i).unwrap_or(*n)));
+                let before = self.problems.len();
+                let ground = CaseInput {
+                    config,
+                    function: &function,
+                    place,
+                    chosen: ChosenValue::new(chosen.collect()),
+                };
+                match self.steps_of(ground) {
+                    Ok(steps) => rows.push(steps.into_iter()),
+                    Err(problem) => self.problem(problem),
+                }
+                // The others would most likely fail in the same way.
+                if self.problems.len() > before {
+                    return cases;
+                }
+            }
+            let steps = rows.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+            for _ in 0..steps {
+                cases.extend(rows.iter_mut().filter_map(Iterator::next));
+            }
+        }
+        cases
+    }
+
+    /// Numbers of the values of each run, the first list changing slowest; each has `most` runs.
+    fn combinations(&mut self, entries: &[&Entry], most: usize) -> Option<Vec<Vec<usize>>> {
+        let mut all: Vec<Vec<usize>> = vec![vec![]];
+        for entry in entries {
+            let number = match at_system(entry, 0) {
+                Some(_) => 1,
+                None => entry.values.len(),
+            };
+            if all.len().saturating_mul(number).saturating_mul(most) > MAX_CASES {
+                let message = format!("the profile has more than {MAX_CASES} runs");
+                let problem = Problem::new(entry.span, message, "with this list");
+                self.problem(problem);
+                return None;
+            }
+            let with = |numbers: &Vec<usize>| -> Vec<Vec<usize>> {
+                let with_one = |n: usize| numbers.iter().copied().chain([n]).collect();
+                (0..number).map(with_one).collect()
+            };
+            all = all.iter().flat_map(with).collect();
+        }
+        Some(all)
+    }
+
+    /// The runs of one combination of values on one file system: one, or those of a sweep.
+    fn steps_of(&mut self, mut ground: CaseInput<'_, '_>) -> Result<Vec<Case>, Problem> {
+        let config = ground.config;
+        let place = match self.changes.places.is_empty() {
+            true => filesystems::place(&mut ground.chosen, self.changes)?,
+            false => {
+                let label = ground.place.label.clone();
+                ground.chosen.fix("filesystem", label);
+                ground.place.clone()
+            }
+        };
+        let name = case_name(config, &ground.chosen)?;
+        let (personality, at) = match ground.chosen.get("personality") {
+            Some(v) => (ground.chosen.resolve(v)?, v.span),
+            None => (
+                ground
+                    .function
+                    .personality
+                    .clone()
+                    .expect("cases_of refuses a configuration without one"),
+                ground.function.span,
+            ),
+        };
+        let known = match self.known(&personality) {
+            Ok(known) => known,
+            Err(Unavailable::Nowhere(reason)) => {
+                self.leave(name, reason, at, "no workload");
+                return Ok(vec![]);
+            }
+            Err(Unavailable::Unreadable(message)) => {
+                return Err(Problem::new(at, message, "no workload"));
+            }
+        };
+        let mut case = Case {
+            name,
+            config: config.name.clone(),
+            place,
+            personality,
+            sets: vec![],
+            runtime: None,
+            warmup: None,
+            event_rate: None,
+            line: self.profile.source.position(config.span.start as usize).0,
+        };
+        self.take_keys(&mut case, &ground, &known)?;
+        self.take_sets(&mut case, config, &known)?;
+        let steps = self.steps(&ground, &case, &known)?;
+        let cases = match steps {
+            None => vec![case],
+            Some(steps) => {
+                let at_step = |s| at_step(&case, s, &known);
+                steps.into_iter().map(at_step).collect()
+            }
+        };
+        Ok(cases.into_iter().map(|c| self.with_free_name(c)).collect())
+    }
+
+    /// The run under a name that no other one on its file system has.
+    fn with_free_name(&mut self, mut case: Case) -> Case {
+        let name = directory_name(&case.name);
+        let label = &case.place.label;
+        let names = (1..).map(|n| match n {
+            1 => name.clone(),
+            n => format!("{name}-{n}"),
+        });
+        let mut free = names.filter(|n| self.taken.insert((n.clone(), label.clone())));
+        case.name = free.next().expect("there are fewer runs than numbers");
+        case
+    }
+
+    /// Parameters of a personality.
+    fn known(&mut self, personality: &str) -> LookupResult {
+        let library = self.library;
+        let known = self
+            .parameters
+            .entry(personality.to_owned())
+            .or_insert_with(|| library.parameters(personality).map(Rc::new));
+        known.clone()
+    }
+}
+
+/// The name of a run: its configuration, and the values of lists.
+fn case_name(config: &Config, chosen: &ChosenValue<'_>) -> Result<String, Problem> {
+    let mut name = config.name.clone();
+    for (entry, value) in chosen.iter() {
+        if entry.values.len() > 1 && at_system(entry, 0).is_none() {
+            let text = chosen.resolve(value)?;
+            name.push_str(&format!(",{}={text}", entry.key));
+        }
+    }
+    Ok(name)
+}
+
+/// One run of a sweep.
+fn at_step(case: &Case, step: Step, known: &[Parameter]) -> Case {
+    let mut case = case.clone();
+    case.name = format!("{},{}", case.name, step.label());
+    match step {
+        Step::EventRate(rate) => case.event_rate = Some(rate),
+        Step::WorkingSet(bytes) => {
+            let name = WORKING_SET;
+            case.sets.retain(|(n, _)| n != name);
+            if known.iter().any(|k| k.name == name) {
+                case.sets.push((name.into(), size(bytes)));
+            }
+        }
+    }
+    case
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The function of a configuration, and the runs that it makes.
+
+use super::keys::{found, has};
+use super::{Case, CaseInput, CaseLister};
+use crate::profile::functions::{self, GENERIC, RequiredValue, Step, Sweep, WORKING_SET};
+use crate::profile::names::parameter;
+use crate::profile::parse::{Config, Entry};
+use crate::profile::values::ChosenValue;
+use plimsoll_diagnostics::{Problem, Span};
+use plimsoll_plan::Parameter;
+
+/// The function of a configuration.
+pub(super) struct Function {
+    pub(super) name: String,
+    /// Where it was named, or else the start of the configuration.
+    pub(super) span: Span,
+    pub(super) sweep: Sweep,
+    /// The workload of a configuration that names none: that of the function's name.
+    pub(super) personality: Option<String>,
+}
+
+impl Function {
+    /// Maximum number of runs of one combination of values.
+    pub(super) fn most_steps(&self) -> usize {
+        match self.sweep {
+            Sweep::None => 1,
+            Sweep::EventRate | Sweep::WorkingSet => 10,
+            Sweep::FixedWorkingSet => functions::fixed_working_sets().len(),
+        }
+    }
+}
+
+impl<'a> CaseLister<'a> {
+    /// The function of a configuration; none if it is not known, so that the configuration is left
+    /// out.
+    pub(super) fn function(
+        &mut self,
+        config: &Config,
+        entries: &[&Entry],
+    ) -> Result<Option<Function>, Problem> {
+        let own = config.entries.iter().find(|e| e.key == "function");
+        let entry = own.or_else(|| self.default_of("function"));
+        let Some(entry) = entry else {
+            return Ok(Some(Function {
+                name: GENERIC.into(),
+                span: config.span,
+                sweep: Sweep::None,
+                personality: None,
+            }));
+        };
+        if let [_, second, ..] = &entry.values[..] {
+            let message = "a configuration has one function";
+            return Err(Problem::new(second.span, message, "a second one"));
+        }
+        let value = &entry.values[0];
+        let chosen = ChosenValue::new(entries.iter().map(|e| (*e, 0)).collect());
+        let name = chosen.resolve(value)?;
+        let named = entries.iter().find(|e| e.key == "personality");
+        let named: Vec<&str> = named
+            .into_iter()
+            .flat_map(|e| &e.values)
+            .map(|v| v.text.as_str())
+            .collect();
+        let function = |sweep, personality: Option<&String>| Function {
+            name: name.clone(),
+            span: value.span,
+            sweep,
+            personality: personality.cloned(),
+        };
+        if let Some(known) = functions::find(&name) {
+            let own = Some(&name).filter(|_| known.is_workload);
+            return Ok(Some(function(known.sweep, own)));
+        }
+        let is_workload = named.contains(&name.as_str()) || self.known(&name).is_ok();
+        if is_workload {
+            self.note(format!(
+                "{}: the function `{name}` is taken to be one run of the workload, as generic is",
+                config.name
+            ));
+            return Ok(Some(function(Sweep::None, Some(&name))));
+        }
+        let reason = functions::unknown(&name);
+        self.leave(config.name.clone(), reason, value.span, "not known");
+        Ok(None)
+    }
+
+    /// The runs that a function makes of one; none if it makes just that.
+    pub(super) fn steps(
+        &mut self,
+        ground: &CaseInput<'_, '_>,
+        case: &Case,
+        known: &[Parameter],
+    ) -> Result<Option<Vec<Step>>, Problem> {
+        let sweep = ground.function.sweep;
+        let ended_by = match sweep {
+            Sweep::None => return Ok(None),
+            Sweep::EventRate => "eventrate",
+            Sweep::WorkingSet | Sweep::FixedWorkingSet => WORKING_SET,
+        };
+        // A setting of the command line ends a sweep, as it ends a list.
+        if self.changes.sets.iter().any(|(key, _)| key == ended_by) {
+            return Ok(None);
+        }
+        if sweep == Sweep::EventRate {
+            return self.event_rates(ground).map(Some);
+        }
+        if !has(known, WORKING_SET) {
+            self.note(format!(
+                "{}: the workload {} has no parameter `{WORKING_SET}`, so that the runs of the function `{}` \
+                 do not differ",
+                case.config, case.personality, ground.function.name
+            ));
+        }
+        match sweep {
+            Sweep::WorkingSet => self.working_sets(ground, known).map(Some),
+            _ => Ok(Some(functions::fixed_working_sets())),
+        }
+    }
+
+    /// A sweep over event rates, which needs times: each of its runs is warmed up.
+    fn event_rates(&mut self, ground: &CaseInput<'_, '_>) -> Result<Vec<Step>, Problem> {
+        let rates = self.needed(ground, "maxrate", &[])?.rate()?;
+        let (changes, chosen) = (self.changes, &ground.chosen);
+        let given = |key: &str| chosen.get(key).is_some();
+        let why = "as each of its runs is that long";
+        if !changes.has_time && !given("runtime") && !given("duration") {
+            let needed = self.needed(ground, "runtime", &[])?;
+            return Err(needed.missing("runtime", why, "60"));
+        }
+        if !changes.has_warmup && !given("warmuptime") {
+            let why = "which passes before each of its runs";
+            let needed = self.needed(ground, "warmuptime", &[])?;
+            return Err(needed.missing("warmuptime", why, "30"));
+        }
+        Ok(functions::event_rates(rates))
+    }
+
+    /// A sweep over working sets within files of a size: the profile's, or the workload's own.
+    fn working_sets(
+        &mut self,
+        ground: &CaseInput<'_, '_>,
+        known: &[Parameter],
+    ) -> Result<Vec<Step>, Problem> {
+        let bytes = self.needed(ground, "filesize", known)?.bytes()?;
+        Ok(functions::working_sets(bytes))
+    }
+
+    /// The value of a key that a function needs: of the command line, of the profile, or of the
+    /// workload.
+    fn needed<'g>(
+        &mut self,
+        ground: &'g CaseInput<'_, '_>,
+        key: &str,
+        known: &[Parameter],
+    ) -> Result<RequiredValue<'g>, Problem> {
+        let function = ground.function.name.as_str();
+        let mut sets = self.changes.sets.iter().rev();
+        if let Some((_, value)) = sets.find(|(name, _)| name == key) {
+            self.used_sets.insert(key.to_owned());
+            return Ok(RequiredValue {
+                function,
+                value: Some(value.clone()),
+                span: ground.function.span,
+            });
+        }
+        if let Some((_, value)) = found(&ground.chosen, key) {
+            return Ok(RequiredValue {
+                function,
+                value: Some(ground.chosen.resolve(value)?),
+                span: value.span,
+            });
+        }
+        let names: Vec<&str> = known.iter().map(|k| k.name.as_str()).collect();
+        let own = parameter(key, &names).and_then(|n| known.iter().find(|k| k.name == n));
+        Ok(RequiredValue {
+            function,
+            value: own.map(|k| k.default.clone()).filter(|d| !d.is_empty()),
+            span: ground.function.span,
+        })
+    }
+}

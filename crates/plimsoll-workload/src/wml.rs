@@ -1,0 +1,110 @@
+//! Filebench's Workload Model Language (WML): parsed, checked, and lowered to a Plan.
+//!
+//! [`parse`] turns a text into a [`Workload`], a syntax tree in which every part has its source
+//! location; [`lower`] turns that into a [`plimsoll_plan::Plan`] with the changes of a command line.
+//! Both collect errors in [`Diagnostics`] and never panic on any input. The three dialects of the
+//! language (1.0, 1.4 and 1.5) are one grammar; `docs/wml.md` describes it. [`library`] contains the
+//! built-in workloads.
+//!
+//! | modules | contents |
+//! | --- | --- |
+//! | `attributes` | the tables of attributes and flowops |
+//! | `reference` | the same tables for readers |
+//! | `lexer`, `parser`, `ast` | tokens, recursive descent, syntax tree |
+//! | `summary`, `variable_reads` | title, parameters and usage of a workload that is not lowered |
+//! | `lower` | the state of lowering; its errors and the finished Plan |
+//! | `lower::statements`, `script` | execution of statements; phases of the run |
+//! | `lower::filesets`, `paths`, `processes` | filesets, the work directory, threads |
+//! | `lower::flowops`, `operands`, `targets` | flowops, their operands and targets, by `thread_state` |
+//! | `lower::values`, `random` | expressions and attributes; random variables |
+//!
+//! ```
+//! use plimsoll_plan::{Overrides, SourceKind};
+//! use plimsoll_workload::wml::{Context, library, lower, parse};
+//!
+//! let builtin = library::find("webserver").expect("built in");
+//! let workload = parse(builtin.text, builtin.name)?;
+//! let context = Context {
+//!     kind: SourceKind::Builtin,
+//!     temp_dir: "/tmp/plimsoll-1234".into(),
+//!     current_dir: "/home/user".into(),
+//!     load: &|_| None,
+//!     date: "2026-01-02".into(),
+//!     hostname: "client".into(),
+//! };
+//! let overrides = Overrides {
+//!     sets: vec![("nthreads".into(), "8".into())],
+//!     ..Overrides::default()
+//! };
+//! let plan = lower(&workload, &overrides, &context)?;
+//! assert_eq!(plan.workers(), 8);
+//! # Ok::<(), plimsoll_workload::wml::Diagnostics>(())
+//! ```
+
+mod ast;
+mod attributes;
+mod lexer;
+pub mod library;
+mod lower;
+mod parser;
+pub mod reference;
+mod summary;
+mod variable_reads;
+
+pub use lower::{Context, Loaded, lower};
+pub use plimsoll_diagnostics::{Diagnostics, Finding};
+pub use summary::{parameters, title, usage};
+
+use ast::Statement;
+use diagnostics::{Problem, Source};
+use lexer::Comment;
+use parser::Tree;
+pub(crate) use plimsoll_diagnostics as diagnostics;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The syntax tree of a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    source: Arc<Source>,
+    statements: Vec<Statement>,
+    comments: Vec<Comment>,
+    /// Meanings of parameters from lists in comments.
+    listed: HashMap<String, String>,
+}
+
+impl Workload {
+    fn of(source: Arc<Source>, tree: Tree) -> Result<Self, Vec<Problem>> {
+        if !tree.problems.is_empty() {
+            return Err(tree.problems);
+        }
+        Ok(Self {
+            source,
+            statements: tree.statements,
+            listed: summary::listed(&tree.comments),
+            comments: tree.comments,
+        })
+    }
+
+    /// Name of the text: a path, or the name of a built-in workload.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+}
+
+/// Parses a workload. `name` is the name of the text in messages.
+///
+/// # Errors
+/// All errors, at most ten; after each, parsing continues at the next statement.
+pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
+    let source = Source::new(name, text);
+    let tree = parser::parse_text(text, 0);
+    Workload::of(source.clone(), tree).map_err(|problems| Diagnostics::new(vec![source], problems))
+}

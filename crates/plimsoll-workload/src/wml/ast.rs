@@ -1,0 +1,200 @@
+//! The syntax tree, with the source location of every part.
+
+use crate::wml::attributes::Key;
+use crate::wml::diagnostics::Span;
+use crate::wml::lexer::Piece;
+use std::time::Duration;
+
+/// A value and its span.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spanned<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expr {
+    pub(crate) kind: ExprKind,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ExprKind {
+    Int(i64),
+    /// A number with `m`, before it is multiplied.
+    Mega(i64),
+    /// A number with a unit of time.
+    Time(Duration),
+    Bool(bool),
+    Word(String),
+    Text(Vec<Piece>),
+    Var(String),
+    /// `first (sign operand)*`, evaluated from left to right.
+    Chain(Box<Expr>, Vec<(Spanned<char>, Expr)>),
+    /// `randvar(…)` or `cvar(…)`.
+    Random(Random),
+}
+
+/// A random variable's definition.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Random {
+    pub(crate) family: Family,
+    pub(crate) attrs: Attrs,
+}
+
+/// The two kinds of definition of a random variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// `randvar`: uniform, gamma or tabular.
+    Randvar,
+    /// `cvar`: the distributions that Filebench loads as libraries.
+    Cvar,
+}
+
+/// An attribute of a statement, a flowop, or a random variable.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Attr {
+    pub(crate) key: Key,
+    /// Span of the name.
+    pub(crate) name_span: Span,
+    pub(crate) value: Option<AttrValue>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum AttrValue {
+    Expr(Expr),
+    /// `{{percent, min, max}, …}`
+    Table(Spanned<Vec<[Expr; 3]>>),
+}
+
+/// `$name` or `$name=value` among the attributes: a local of a composite flowop.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Local {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) value: Option<Expr>,
+}
+
+/// A list of attributes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Attrs {
+    pub(crate) list: Vec<Attr>,
+    pub(crate) locals: Vec<Local>,
+    /// Span of the statement: keyword to last attribute.
+    pub(crate) span: Span,
+}
+
+impl Attrs {
+    pub(crate) fn get(&self, key: Key) -> Option<&Attr> {
+        self.list.iter().find(|a| a.key == key)
+    }
+}
+
+/// A use of a flowop.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Flowop {
+    pub(crate) kind: Spanned<String>,
+    pub(crate) attrs: Attrs,
+}
+
+/// `thread … { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Thread {
+    pub(crate) attrs: Attrs,
+    pub(crate) flowops: Vec<Flowop>,
+}
+
+/// `define process … { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Process {
+    pub(crate) attrs: Attrs,
+    pub(crate) threads: Vec<Thread>,
+}
+
+/// `define flowop … { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Composite {
+    pub(crate) attrs: Attrs,
+    pub(crate) flowops: Vec<Flowop>,
+}
+
+/// `define file` or `define fileset`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FilesetDef {
+    /// `define file`: one file.
+    pub(crate) single: bool,
+    pub(crate) attrs: Attrs,
+}
+
+/// The mode of `set mode quit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quit {
+    Timeout,
+    AllDone,
+    FirstDone,
+}
+
+/// The kinds of `create`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Create {
+    Filesets,
+    Processes,
+}
+
+/// The effects of `stats`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Stats {
+    Clear,
+    /// `snap`, `dump`, `multidump`, `xmldump`, and `statsdump`: the end of the period.
+    Snap,
+    /// `directory`, `command`: settings without an effect.
+    Setting,
+}
+
+/// A statement and its span.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Statement {
+    pub(crate) kind: StatementKind,
+    /// Span of the statement, for blocks up to the opening brace.
+    pub(crate) span: Span,
+    /// Its first words, for messages: `stats directory`.
+    pub(crate) title: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum StatementKind {
+    Set {
+        name: Spanned<String>,
+        value: Expr,
+    },
+    Fileset(FilesetDef),
+    Process(Process),
+    Composite(Composite),
+    Mode(Quit),
+    NoUsageStats,
+    EventGen(Attrs),
+    Create(Create),
+    Run(Option<Expr>),
+    PsRun {
+        /// Negative: statistics are cleared at each period.
+        period: Expr,
+        time: Option<Expr>,
+    },
+    Sleep(Expr),
+    Warmup(Expr),
+    Echo(Expr),
+    Usage(Expr),
+    System(Expr),
+    Stats(Stats),
+    Load(Expr),
+    Foreach {
+        name: Spanned<String>,
+        values: Vec<Expr>,
+        body: Vec<Statement>,
+    },
+    Shutdown,
+    Quit,
+    /// Accepted without an effect; the reason.
+    Nothing(&'static str),
+}

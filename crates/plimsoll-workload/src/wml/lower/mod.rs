@@ -1,0 +1,342 @@
+//! From the syntax tree to a Plan: statements are executed in order, as in Filebench.
+//!
+//! Variables are looked up late: those of a fileset when it is created, those of a thread when it is
+//! started. `load x`, `set $n=5`, `run` therefore works as in Filebench.
+
+pub(crate) mod filesets;
+mod flowops;
+mod operands;
+mod paths;
+pub(crate) mod processes;
+pub(crate) mod random;
+mod script;
+mod statements;
+mod targets;
+mod thread_state;
+mod values;
+
+use crate::wml::Workload;
+use crate::wml::ast::{Composite, FilesetDef, Process, Random};
+use crate::wml::diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
+use crate::wml::parser::Reported;
+use plimsoll_plan::{
+    Note, Operation, OperationId, Overrides, Parameter, Plan, PlanError, QuitMode, SourceKind,
+    SourcePosition, Stream, Variable, VariableId, WorkerGroup,
+};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+pub(crate) use values::MAX_TEXT_BYTES;
+use values::{Locals, LoweredValue};
+
+/// Maximum number of filesets and steps that are lowered for one workload; every run lowers them
+/// again, to check that they are the same.
+const MAX_LOWERING_WORK: usize = 1_000_000;
+
+type LowerResult<T> = Result<T, Reported>;
+
+/// Maximum number of statements that one workload executes, including those of all loops.
+const MAX_STATEMENTS: usize = 20_000;
+
+/// Environment of lowering.
+pub struct Context<'a> {
+    /// Whether the workload is built in or a file.
+    pub kind: SourceKind,
+    /// New directory for the files of a built-in workload, if no directory is given.
+    pub temp_dir: PathBuf,
+    /// Directory that relative paths of a workload file are relative to.
+    pub current_dir: PathBuf,
+    /// Finds the text of the workload that a `load` statement names.
+    pub load: &'a dyn Fn(&str) -> Option<Loaded>,
+    /// Value of `$(date)`.
+    pub date: String,
+    /// Value of `$(hostname)`.
+    pub hostname: String,
+}
+
+/// A workload for a `load` statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// Name for messages: a path, or the name of a built-in.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Lowers a workload with the changes of a command line to a Plan, which has passed [`Plan::check`].
+///
+/// # Errors
+/// All errors, at most ten, each with its source location in the workload or in a setting (`--set`).
+pub fn lower(
+    workload: &Workload,
+    overrides: &Overrides,
+    context: &Context<'_>,
+) -> Result<Plan, Diagnostics> {
+    let mut lowerer = Lowerer::new(workload, overrides, context);
+    match lowerer.run(workload) {
+        Ok(plan) => Ok(plan),
+        Err(Reported) => Err(Diagnostics::new(lowerer.sources, lowerer.problems)),
+    }
+}
+
+/// A fileset's definition, and the fileset once it is created.
+struct FilesetSlot {
+    def: Rc<FilesetDef>,
+    span: Span,
+    made: Option<filesets::PendingFileset>,
+}
+
+/// A random variable's definition.
+struct RandomDef {
+    name: String,
+    ast: Rc<Random>,
+    /// Its index in the Plan once a value draws from it.
+    id: Option<VariableId>,
+    /// Invalid, and reported.
+    bad: bool,
+}
+
+/// The state that all workers depend on, when they were first started.
+struct StartState {
+    groups: Vec<WorkerGroup>,
+    event_rate: Option<f64>,
+    quit: QuitMode,
+}
+
+struct Lowerer<'a> {
+    context: &'a Context<'a>,
+    overrides: &'a Overrides,
+    sources: Vec<Arc<Source>>,
+    problems: Vec<Problem>,
+    notes: Vec<Note>,
+    noted: HashSet<String>,
+    seed: u64,
+    /// Number of the last draw that is taken only once.
+    once: u64,
+    vars: HashMap<String, LoweredValue>,
+    /// Locals of the composite flowop that is being expanded.
+    locals: Locals,
+    /// Values of the command line's settings once they are read; `None` for an invalid one.
+    override_values: HashMap<String, Option<LoweredValue>>,
+    /// Settings of the command line being read, outermost first.
+    reading: Vec<String>,
+    /// Variables that have been reported as never set.
+    missing: HashSet<String>,
+    /// Variables whose values have been reported as invalid, and the error.
+    blamed: HashSet<(String, String)>,
+    parameters: Vec<Parameter>,
+    /// Parameters by name.
+    parameter_index: HashMap<String, usize>,
+    randoms: Vec<RandomDef>,
+    /// Random variables by the text that defines them.
+    random_spans: HashMap<Span, usize>,
+    variables: Vec<Variable>,
+    filesets: Vec<FilesetSlot>,
+    processes: Vec<Rc<Process>>,
+    composites: HashMap<String, Rc<Composite>>,
+    /// Names of flowops in the workload; generated names differ from them.
+    given_names: HashSet<String>,
+    /// Generated names of flowops without one.
+    made_up: HashMap<Span, String>,
+    /// The last number in a generated name, by flowop.
+    made_up_numbers: HashMap<String, u32>,
+    /// Invalid flowops.
+    failed: HashSet<Span>,
+    operations: Vec<Operation>,
+    /// Rows by name.
+    rows: HashMap<String, Vec<OperationId>>,
+    /// Rows of flowops, without those of implicit opens and of completions.
+    counted: HashSet<OperationId>,
+    rate: Option<Rc<crate::wml::ast::Attrs>>,
+    quit: QuitMode,
+    cpu_accounting: bool,
+    started: Option<StartState>,
+    script: script::Script,
+    /// Names of the texts being loaded, innermost last.
+    loading: Vec<String>,
+    statements_left: usize,
+    /// Filesets and steps that may still be lowered, over all runs of the script.
+    work_left: usize,
+    /// A limit was exceeded, so that lowering ends.
+    too_many: bool,
+}
+
+impl<'a> Lowerer<'a> {
+    fn new(workload: &Workload, overrides: &'a Overrides, context: &'a Context<'a>) -> Self {
+        Self {
+            context,
+            overrides,
+            sources: vec![workload.source.clone()],
+            problems: Vec::new(),
+            notes: Vec::new(),
+            noted: HashSet::new(),
+            seed: overrides.seed.unwrap_or(1),
+            once: 0,
+            vars: HashMap::new(),
+            locals: Locals::new(),
+            override_values: HashMap::new(),
+            reading: Vec::new(),
+            missing: HashSet::new(),
+            blamed: HashSet::new(),
+            parameters: Vec::new(),
+            parameter_index: HashMap::new(),
+            randoms: Vec::new(),
+            random_spans: HashMap::new(),
+            variables: Vec::new(),
+            filesets: Vec::new(),
+            processes: Vec::new(),
+            composites: HashMap::new(),
+            given_names: HashSet::new(),
+            made_up: HashMap::new(),
+            made_up_numbers: HashMap::new(),
+            failed: HashSet::new(),
+            operations: Vec::new(),
+            rows: HashMap::new(),
+            counted: HashSet::new(),
+            rate: None,
+            quit: QuitMode::default(),
+            cpu_accounting: true,
+            started: None,
+            script: script::Script::default(),
+            loading: Vec::new(),
+            statements_left: MAX_STATEMENTS,
+            work_left: MAX_LOWERING_WORK,
+            too_many: false,
+        }
+    }
+
+    fn run(&mut self, workload: &Workload) -> LowerResult<Plan> {
+        self.execute(workload)?;
+        self.finish_script(workload)?;
+        self.check_overrides(workload);
+        self.check_unused_randoms();
+        if !self.problems.is_empty() {
+            return Err(Reported);
+        }
+        let plan = self.plan(workload)?;
+        plan.check().map_err(|e| self.plan_problem(&e, workload))?;
+        Ok(plan)
+    }
+
+    fn plan(&mut self, workload: &Workload) -> LowerResult<Plan> {
+        let (work_dir, filesets) = self.work_dir()?;
+        let name = workload.name();
+        let stem = std::path::Path::new(name).file_stem();
+        let short = stem.map_or(name.into(), |s| s.to_string_lossy());
+        let plan_name = match self.context.kind {
+            SourceKind::Builtin => name,
+            SourceKind::File => &short,
+        };
+        let started = self.started.take().expect("the script starts the workers");
+        Ok(Plan {
+            title: crate::wml::title(workload),
+            source: plimsoll_plan::Source {
+                kind: self.context.kind,
+                name: name.into(),
+                text: workload.text().into(),
+            },
+            seed: self.seed,
+            work_dir,
+            parameters: std::mem::take(&mut self.parameters),
+            variables: std::mem::take(&mut self.variables),
+            filesets,
+            operations: std::mem::take(&mut self.operations),
+            groups: started.groups,
+            event_rate: started.event_rate,
+            quit: started.quit,
+            script: std::mem::take(&mut self.script).into_phases(self.overrides),
+            cpu_accounting: self.cpu_accounting,
+            options: self.overrides.options.clone(),
+            notes: std::mem::take(&mut self.notes),
+            ..Plan::empty(plan_name)
+        })
+    }
+
+    /// Reports an error of [`Plan::check`] at the fileset that it names, or at the first statement.
+    fn plan_problem(&mut self, error: &PlanError, workload: &Workload) -> Reported {
+        let fileset = match error {
+            PlanError::Overlap(_, second) => self.fileset_position(second),
+            _ => None,
+        };
+        let span = match fileset {
+            Some(at) => self.filesets[at].span,
+            None => workload
+                .statements
+                .first()
+                .map(|s| s.span)
+                .unwrap_or_default(),
+        };
+        self.problem(Problem::new(span, error.to_string(), "here"))
+    }
+
+    fn problem(&mut self, problem: Problem) -> Reported {
+        if self.problems.len() < MAX_ERRORS && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+        Reported
+    }
+
+    /// Reports an error.
+    pub(super) fn fail<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> LowerResult<T> {
+        Err(self.problem(Problem::new(span, message, label)))
+    }
+
+    /// Reports an error with help.
+    pub(super) fn fail_with<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) -> LowerResult<T> {
+        Err(self.problem(Problem::new(span, message, label).help(help)))
+    }
+
+    /// Counts a fileset or step that is lowered.
+    fn spend(&mut self, span: Span) -> LowerResult<()> {
+        if self.work_left > 0 {
+            self.work_left -= 1;
+            return Ok(());
+        }
+        self.too_many = true;
+        let message = "the workload has too many runs, filesets and steps";
+        self.fail(span, message, "too many with this one")
+    }
+
+    /// Adds a remark, once for each text.
+    fn note(&mut self, span: Span, text: impl Into<String>) {
+        let text = text.into();
+        if self.noted.insert(text.clone()) {
+            let location = Some(self.place(span));
+            self.notes.push(Note { text, location });
+        }
+    }
+
+    fn place(&self, span: Span) -> SourcePosition {
+        let source = &self.sources[usize::from(span.file)];
+        let (line, column) = source.position(span.start as usize);
+        SourcePosition {
+            file: source.name.clone(),
+            line,
+            column,
+        }
+    }
+
+    /// The text of a span as it was written.
+    fn snippet(&self, span: Span) -> String {
+        let source = &self.sources[usize::from(span.file)];
+        crate::wml::summary::written(&source.text, span)
+    }
+
+    /// The stream of the next draw that is taken only once.
+    fn once_stream(&mut self) -> Stream {
+        self.once += 1;
+        Stream::new(self.seed).named("once").branch(self.once)
+    }
+}

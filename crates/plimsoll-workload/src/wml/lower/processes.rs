@@ -1,0 +1,164 @@
+//! Processes and threads.
+
+use super::thread_state::ThreadState;
+use super::{LowerResult, Lowerer, StartState};
+use crate::wml::ast::{Attrs, ExprKind, Flowop, Process, Thread};
+use crate::wml::attributes::Key;
+use crate::wml::diagnostics::{Problem, Span};
+use crate::wml::lexer::Piece;
+use crate::wml::parser::Reported;
+use plimsoll_plan::{Phase, Program, WorkerGroup};
+
+/// Minimum buffer in bytes of a thread without `memsize`.
+pub(crate) const DEFAULT_MEMORY: u64 = 1 << 20;
+
+impl Lowerer<'_> {
+    /// Starts all threads. A later start must start the same threads as the first.
+    pub(super) fn start(&mut self, span: Span) -> LowerResult<()> {
+        self.populate();
+        let before = self.problems.len();
+        let groups = self.groups();
+        let event_rate = self.event_rate()?;
+        let quit = self.overrides.quit.unwrap_or(self.quit);
+        if groups.is_empty() && self.problems.is_empty() {
+            return self.fail_with(
+                span,
+                "no process is defined: there is nothing to run",
+                "would start here",
+                "write define process … { thread … { flowop … } } before it",
+            );
+        }
+        if self.problems.len() > before {
+            return Err(Reported);
+        }
+        let now = StartState {
+            groups,
+            event_rate,
+            quit,
+        };
+        let changed = match &self.started {
+            Some(s) if s.groups != now.groups => Some("what the threads do"),
+            Some(s) if s.event_rate != now.event_rate => Some("the event rate"),
+            Some(s) if s.quit != now.quit => Some("the quit mode"),
+            _ => None,
+        };
+        if let Some(what) = changed {
+            return Err(self.changed(span, what));
+        }
+        self.started.get_or_insert(now);
+        self.script.push(Phase::Start);
+        Ok(())
+    }
+
+    /// Reports that something differs from an earlier run of the same workload.
+    pub(super) fn changed(&mut self, span: Span, what: &str) -> Reported {
+        let problem = Problem::new(
+            span,
+            format!("{what} would differ from an earlier run in this workload"),
+            "one Plan has one set of filesets and threads",
+        );
+        self.problem(problem.help("run the workload once for each value: --set name=value"))
+    }
+
+    fn event_rate(&mut self) -> LowerResult<Option<f64>> {
+        let attrs = self.rate.clone().unwrap_or_default();
+        let written = self.count(&attrs, Key::Rate)?;
+        let rate = self.overrides.rate.or(written.map(|r| r as f64));
+        Ok(rate.filter(|r| *r != 0.0))
+    }
+
+    fn groups(&mut self) -> Vec<WorkerGroup> {
+        self.once = 1 << 60;
+        self.collect_names();
+        let mut pending = Vec::new();
+        let mut groups = Vec::new();
+        let mut steps_left = super::flowops::MAX_STEPS;
+        for process in self.processes.clone() {
+            for thread in &process.threads {
+                let mut state = ThreadState::new(steps_left);
+                let group = self.group(&process, thread, &mut state);
+                steps_left = state.steps_left;
+                pending.append(&mut state.pending);
+                if let Ok(group) = group {
+                    groups.push(group);
+                }
+            }
+        }
+        if self.problems.is_empty() {
+            self.resolve_targets(&mut groups, pending);
+        }
+        groups
+    }
+
+    /// Collects the names of flowops in the workload, from which generated names must differ.
+    fn collect_names(&mut self) {
+        let threads = self.processes.iter().flat_map(|p| &p.threads);
+        let in_threads = threads.flat_map(|t| &t.flowops);
+        let in_composites = self.composites.values().flat_map(|c| &c.flowops);
+        let name = |f: &Flowop| match self.written(&f.attrs, Key::Name)?.1.kind {
+            ExprKind::Word(ref word) => Some(word.clone()),
+            ExprKind::Text(ref pieces) => match pieces.as_slice() {
+                [Piece::Plain(text)] => Some(text.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let names: Vec<String> = in_threads.chain(in_composites).filter_map(name).collect();
+        self.given_names.extend(names);
+    }
+
+    fn group(
+        &mut self,
+        process: &Process,
+        thread: &Thread,
+        state: &mut ThreadState,
+    ) -> LowerResult<WorkerGroup> {
+        let (p, t) = (&process.attrs, &thread.attrs);
+        // First, so that errors in the thread's header do not hide those in its body.
+        let steps = self.steps(&thread.flowops, state);
+        self.probe(p).and(self.probe(t))?;
+        let process = self.text(p, Key::Name)?;
+        let thread = self.text(t, Key::Name)?;
+        let process_instances = self.instances(p)?;
+        let thread_instances = self.instances(t)?;
+        let nice = self.ranged(p, Key::Nice, -20..=19)?.unwrap_or(0);
+        let io_priority = self.ranged(t, Key::IoPrio, 0..=7)?;
+        if self.is_set(t, Key::UseIsm)? {
+            let text = "`useism` has no effect here: buffers are ordinary memory of each thread";
+            self.note(self.value_span(t, Key::UseIsm), text);
+        }
+        self.check_slots(state)?;
+        let memory = self.memory(t, state)?;
+        Ok(WorkerGroup {
+            process: process.unwrap_or_else(|| "process".into()),
+            process_instances,
+            thread: thread.unwrap_or_else(|| "thread".into()),
+            thread_instances,
+            memory,
+            nice: nice as i8,
+            io_priority: io_priority.map(|p| p as u8),
+            program: Program::Sequence(steps),
+            location: Some(self.place(t.span)),
+        })
+    }
+
+    fn instances(&mut self, attrs: &Attrs) -> LowerResult<u32> {
+        let range = 1..=i64::from(u32::MAX);
+        let n = self.ranged(attrs, Key::Instances, range)?;
+        Ok(n.unwrap_or(1) as u32)
+    }
+
+    /// Bytes of buffer: those requested, but at least the largest constant transfer.
+    fn memory(&mut self, attrs: &Attrs, state: &ThreadState) -> LowerResult<u64> {
+        let largest = state.largest_io;
+        let requested = self.count(attrs, Key::MemSize)?.filter(|m| *m > 0);
+        if let Some(bytes) = requested.filter(|m| *m < largest) {
+            let text = format!(
+                "memsize is {bytes} bytes, below the largest iosize of the thread; the buffer has \
+                 {largest} bytes"
+            );
+            self.note(self.value_span(attrs, Key::MemSize), text);
+        }
+        Ok(requested.unwrap_or(DEFAULT_MEMORY).max(largest))
+    }
+}

@@ -1,0 +1,315 @@
+//! The controller's script: start of workers, measured windows, stop.
+
+use super::{LowerResult, Lowerer};
+use crate::wml::Workload;
+use crate::wml::ast::{Expr, Statement, Stats};
+use crate::wml::diagnostics::Span;
+use plimsoll_plan::{Overrides, Phase, QuitMode, Snapshots, Until};
+use std::time::Duration;
+
+/// Default length of a run in timeout mode.
+const DEFAULT_RUN: Duration = Duration::from_secs(60);
+
+/// Maximum time of one statement in seconds, about 30 years.
+const MAX_SECONDS: i64 = 1_000_000_000;
+
+/// Phases while they are collected.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    phases: Vec<Phase>,
+    /// Workers are running.
+    running: bool,
+    /// A window is open.
+    open: bool,
+    /// A window has been closed: there is a result.
+    measured: bool,
+    /// Warm-up of the next run.
+    warmup: Duration,
+}
+
+impl Script {
+    pub(super) fn push(&mut self, phase: Phase) {
+        match phase {
+            Phase::Start => self.running = true,
+            Phase::OpenWindow => self.open = true,
+            Phase::CloseWindow => {
+                self.open = false;
+                self.measured = true;
+            }
+            Phase::Stop => self.running = false,
+            _ => {}
+        }
+        self.phases.push(phase);
+    }
+
+    fn wait(&mut self, until: Until, snapshots: Option<Snapshots>) {
+        self.push(Phase::Wait { until, snapshots });
+    }
+
+    /// The phases with the command line's changes of time and warm-up.
+    pub(super) fn into_phases(self, overrides: &Overrides) -> Vec<Phase> {
+        let mut phases = self.phases;
+        if let Some(time) = overrides.time {
+            set_time(&mut phases, time);
+        }
+        if let Some(warmup) = overrides.warmup.filter(|w| !w.is_zero()) {
+            add_warmup(&mut phases, warmup);
+        }
+        phases
+    }
+}
+
+/// The windows that have results: from the last opening before each closing to that closing.
+fn windows(phases: &[Phase]) -> Vec<std::ops::Range<usize>> {
+    let mut out = Vec::new();
+    let mut opened = None;
+    for (i, phase) in phases.iter().enumerate() {
+        match phase {
+            Phase::OpenWindow => opened = Some(i),
+            Phase::CloseWindow => out.extend(opened.take().map(|o| o..i)),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Sets the length of every measured window. A window of several waits keeps the first.
+fn set_time(phases: &mut Vec<Phase>, time: Duration) {
+    for window in windows(phases).into_iter().rev() {
+        let mut first = true;
+        for i in window.rev() {
+            if matches!(phases[i], Phase::Wait { .. }) && count_waits(phases, i) > 0 {
+                phases.remove(i);
+                continue;
+            }
+            if let Phase::Wait { until, .. } = &mut phases[i]
+                && std::mem::take(&mut first)
+            {
+                *until = match until {
+                    Until::Elapsed { .. } => Until::Elapsed { time },
+                    Until::Done { .. } => Until::Done {
+                        at_most: Some(time),
+                    },
+                };
+            }
+        }
+    }
+}
+
+/// Waits between the opening of the window that holds phase `at` and that phase.
+fn count_waits(phases: &[Phase], at: usize) -> usize {
+    phases[..at]
+        .iter()
+        .rev()
+        .take_while(|p| !matches!(p, Phase::OpenWindow))
+        .filter(|p| matches!(p, Phase::Wait { .. }))
+        .count()
+}
+
+/// Adds a warm-up before every measured window.
+fn add_warmup(phases: &mut Vec<Phase>, warmup: Duration) {
+    for window in windows(phases).into_iter().rev() {
+        let before = window.start.checked_sub(1).map(|i| &mut phases[i]);
+        if let Some(Phase::Wait {
+            until: Until::Elapsed { time },
+            snapshots: None,
+        }) = before
+        {
+            *time = time.saturating_add(warmup);
+            continue;
+        }
+        phases.insert(window.start, Phase::wait_for(warmup));
+    }
+}
+
+impl Lowerer<'_> {
+    /// The seconds of a statement.
+    pub(super) fn seconds(&mut self, what: &str, expr: &Expr) -> LowerResult<Duration> {
+        let n = self.count_of(what, expr)?;
+        if n > MAX_SECONDS as u64 {
+            return self.fail(
+                expr.span,
+                format!("`{what}` of {n} seconds"),
+                format!("at most {MAX_SECONDS} seconds"),
+            );
+        }
+        Ok(Duration::from_secs(n))
+    }
+
+    /// `run` and `psrun`.
+    pub(super) fn run_statement(
+        &mut self,
+        span: Span,
+        time: Option<&Expr>,
+        snapshots: Option<Snapshots>,
+    ) -> LowerResult<()> {
+        let time = time.map(|e| self.seconds("run", e)).transpose()?;
+        if !self.script.running {
+            self.start(span)?;
+        } else {
+            self.populate();
+        }
+        let quit = self.started.as_ref().map_or(QuitMode::Timeout, |s| s.quit);
+        let until = match (time, quit) {
+            (Some(time), _) => Until::Elapsed { time },
+            (None, QuitMode::Timeout) => Until::Elapsed { time: DEFAULT_RUN },
+            (None, _) => Until::Done { at_most: None },
+        };
+        let warmup = std::mem::take(&mut self.script.warmup);
+        if !warmup.is_zero() {
+            self.script.wait(Until::Elapsed { time: warmup }, None);
+        }
+        self.script.push(Phase::OpenWindow);
+        self.script.wait(until, snapshots);
+        self.script.push(Phase::CloseWindow);
+        self.script.push(Phase::Stop);
+        Ok(())
+    }
+
+    pub(super) fn psrun(
+        &mut self,
+        span: Span,
+        period: &Expr,
+        time: Option<&Expr>,
+    ) -> LowerResult<()> {
+        let value = self.eval(period)?;
+        let n = self.signed("psrun", period.span, &value)?;
+        if n == 0 || n.unsigned_abs() > MAX_SECONDS as u64 {
+            return self.fail(
+                period.span,
+                format!("the period of `psrun` is {n} seconds"),
+                format!("expected 1 to {MAX_SECONDS} seconds, negative to clear each period"),
+            );
+        }
+        let snapshots = Snapshots {
+            every: Duration::from_secs(n.unsigned_abs()),
+            cleared: n < 0,
+        };
+        self.run_statement(span, time, Some(snapshots))
+    }
+
+    pub(super) fn sleep(&mut self, time: &Expr) -> LowerResult<()> {
+        let time = self.seconds("sleep", time)?;
+        self.script.wait(Until::Elapsed { time }, None);
+        Ok(())
+    }
+
+    pub(super) fn warmup(&mut self, time: &Expr) -> LowerResult<()> {
+        let time = self.seconds("warmup", time)?;
+        self.script.warmup = self.script.warmup.saturating_add(time);
+        Ok(())
+    }
+
+    /// `create processes`, which also opens a window; a `stats clear` opens another.
+    pub(super) fn create_processes(&mut self, span: Span) -> LowerResult<()> {
+        if self.script.running {
+            self.note(span, "the processes run already; they are started once");
+            return Ok(());
+        }
+        self.start(span)?;
+        self.script.push(Phase::OpenWindow);
+        Ok(())
+    }
+
+    pub(super) fn stats(&mut self, statement: &Statement, stats: &Stats) {
+        let (span, title) = (statement.span, &statement.title);
+        match stats {
+            Stats::Clear if self.script.running => self.script.push(Phase::OpenWindow),
+            Stats::Clear => {
+                self.note(
+                    span,
+                    "`stats clear` has nothing to clear: no thread runs yet",
+                );
+            }
+            Stats::Snap if self.script.open => self.script.push(Phase::CloseWindow),
+            Stats::Snap if self.script.measured => {}
+            Stats::Snap => {
+                let why = "has nothing to show: nothing was measured yet";
+                self.note(span, format!("`{title}` {why}"));
+            }
+            Stats::Setting => {
+                let why = "has no effect here: results go to the results directory";
+                self.note(span, format!("`{title}` {why}"));
+            }
+        }
+    }
+
+    /// `shutdown processes`.
+    pub(super) fn shutdown(&mut self, span: Span) {
+        if !self.script.running {
+            self.note(span, "`shutdown` has nothing to stop: no thread runs");
+            return;
+        }
+        if self.script.open {
+            self.script.push(Phase::CloseWindow);
+        }
+        self.script.push(Phase::Stop);
+    }
+
+    /// Ends the script: running workers are stopped, and a workload that measures nothing is run.
+    pub(super) fn finish_script(&mut self, workload: &Workload) -> LowerResult<()> {
+        let end = workload
+            .statements
+            .last()
+            .map(|s| s.span)
+            .unwrap_or_default();
+        if self.started.is_some() && self.script.running && self.has_waited() {
+            self.shutdown(end);
+            return Ok(());
+        }
+        if self.script.measured {
+            return Ok(());
+        }
+        if !self.problems.is_empty() {
+            // The threads are lowered for the errors in them.
+            self.populate();
+        }
+        self.run_statement(end, None, None)
+    }
+
+    /// Whether there was a wait since the workers started.
+    fn has_waited(&self) -> bool {
+        let since_start = self.script.phases.iter().rev();
+        since_start
+            .take_while(|p| !matches!(p, Phase::Start))
+            .any(|p| matches!(p, Phase::Wait { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(s: u64) -> Phase {
+        Phase::wait_for(Duration::from_secs(s))
+    }
+
+    #[test]
+    fn time_replaces_the_waits_of_measured_windows_only() {
+        let mut phases = vec![
+            Phase::Start,
+            Phase::OpenWindow,
+            wait(30),
+            Phase::OpenWindow,
+            wait(10),
+            wait(20),
+            Phase::CloseWindow,
+            wait(5),
+            Phase::Stop,
+        ];
+        set_time(&mut phases, Duration::from_secs(1));
+        let want = vec![
+            Phase::Start,
+            Phase::OpenWindow,
+            wait(30),
+            Phase::OpenWindow,
+            wait(1),
+            Phase::CloseWindow,
+            wait(5),
+            Phase::Stop,
+        ];
+        assert_eq!(phases, want);
+        add_warmup(&mut phases, Duration::from_secs(2));
+        assert_eq!(phases[2], wait(32));
+    }
+}

@@ -1,0 +1,392 @@
+//! Statements.
+
+use super::{Parsed, Parser, Reported, STATEMENTS};
+use crate::wml::ast::{
+    Attrs, Create, Expr, ExprKind, Family, FilesetDef, Quit, Random, Spanned, Statement,
+    StatementKind, Stats,
+};
+use crate::wml::attributes::{
+    DEFINE_RANDVAR, EVENTGEN, FILE, FILESET, Key, MULTI, MULTISYNC, RANDVAR, flowop,
+};
+use crate::wml::diagnostics::{Problem, nearest};
+use crate::wml::lexer::{Kind, MEGA, Token};
+
+impl Parser {
+    pub(super) fn statement(&mut self) -> Parsed<Statement> {
+        let token = self.peek().clone();
+        let Kind::Word(word) = token.kind.clone() else {
+            return Err(self.not_a_statement());
+        };
+        if !STATEMENTS.contains(&word.as_str()) {
+            let reported = self.unknown_statement(&word, &token);
+            self.skip_statement();
+            self.at_line = true;
+            return Err(reported);
+        }
+        self.next();
+        let first = self.at;
+        let kind = self.body(&word)?;
+        let mut title = word;
+        if let Some(Kind::Word(second)) = self.tokens.get(first).map(|t| &t.kind)
+            && self.at > first
+            && ["stats", "enable", "set", "list", "create"].contains(&title.as_str())
+        {
+            title = format!("{title} {second}");
+        }
+        let own_end = match &kind {
+            StatementKind::Process(p) => p.attrs.span,
+            StatementKind::Composite(c) => c.attrs.span,
+            StatementKind::Foreach { name, .. } => name.span,
+            _ => self.last_span(),
+        };
+        Ok(Statement {
+            kind,
+            span: token.span.to(own_end),
+            title,
+        })
+    }
+
+    fn not_a_statement(&mut self) -> Reported {
+        let help = match self.peek().kind {
+            Kind::Sign('}') => "there is one `}` too many, or its `{` is missing",
+            Kind::Var(_) => "to give a variable a value, write set $name=value",
+            _ => "a statement begins with a word such as set, define or run",
+        };
+        self.expected_with("a statement", |p| p.help(help))
+    }
+
+    fn unknown_statement(&mut self, word: &str, token: &Token) -> Reported {
+        let (message, label) = match token.starts_line {
+            true => (
+                format!("unknown statement `{word}`"),
+                "expected a statement",
+            ),
+            false => (
+                format!("unexpected `{word}` after the statement"),
+                "expected its end, or another statement",
+            ),
+        };
+        let problem = Problem::new(token.span, message, label);
+        let problem = match word {
+            "flowop" => problem.help("flowops stand in a thread, or in define flowop … { … }"),
+            "thread" => problem.help("threads stand in a process: define process … { thread … }"),
+            "fileset" | "file" | "process" | "randvar" => {
+                problem.help(format!("write define {word} …"))
+            }
+            w if flowop(w).is_some() => {
+                problem.help(format!("write flowop {word} …, in a thread of a process"))
+            }
+            _ => problem.suggest(word, STATEMENTS.iter().copied()),
+        };
+        self.problem(problem)
+    }
+
+    fn body(&mut self, word: &str) -> Parsed<StatementKind> {
+        use StatementKind as S;
+        Ok(match word {
+            "set" => return self.set(),
+            "define" => return self.define(),
+            "create" => return self.create(),
+            "run" => S::Run(self.optional_number()?),
+            "psrun" => S::PsRun {
+                period: self.number_after("the period in seconds")?,
+                time: self.optional_number()?,
+            },
+            "sleep" => S::Sleep(self.number_after("the seconds to sleep")?),
+            "warmup" => S::Warmup(self.number_after("the seconds to warm up")?),
+            "echo" | "log" => S::Echo(self.text_expr("a text to print")?),
+            "usage" => S::Usage(self.text_expr("a text")?),
+            "system" => S::System(self.text_expr("a command in quotes")?),
+            "eventgen" => {
+                let attrs = self.attributes(EVENTGEN, "eventgen", false)?;
+                self.needs(&attrs, Key::Rate, "rate", "eventgen")?;
+                S::EventGen(attrs)
+            }
+            "enable" => return self.enable(),
+            "domultisync" => {
+                let attrs = self.attributes(MULTISYNC, "domultisync", false)?;
+                self.needs(&attrs, Key::Value, "value", "domultisync")?;
+                S::Nothing(CLIENTS)
+            }
+            "stats" => return self.stats(),
+            "statsdump" => {
+                self.optional_text();
+                S::Stats(Stats::Snap)
+            }
+            "load" => S::Load(self.text_expr("the name of a workload")?),
+            "foreach" => return self.foreach(),
+            "shutdown" => return self.shutdown(),
+            "quit" | "abort" => S::Quit,
+            "debug" => {
+                self.number_after("the level")?;
+                S::Nothing(
+                    "Plimsoll has no debug levels; its messages are chosen on the command line",
+                )
+            }
+            "list" => return self.list(),
+            "vars" => S::Nothing("`plimsoll show` and `plimsoll plan` list the parameters"),
+            "version" => S::Nothing("`plimsoll --version` says it"),
+            _ => unreachable!("{word} is not in the table of statements"),
+        })
+    }
+
+    fn optional_number(&mut self) -> Parsed<Option<Expr>> {
+        let is_given = self.at_number();
+        is_given.then(|| self.expr("a number")).transpose()
+    }
+
+    fn number_after(&mut self, what: &str) -> Parsed<Expr> {
+        if self.at_number() {
+            return self.operand_number(what);
+        }
+        Err(self.expected(what))
+    }
+
+    /// One number, without arithmetic: `psrun -10 60` is two.
+    fn operand_number(&mut self, what: &str) -> Parsed<Expr> {
+        if self.at_sign('-') {
+            let sign = self.next().span;
+            let mut value = self.operand_number(what)?;
+            let ExprKind::Int(n) = &mut value.kind else {
+                return self.fail(
+                    value.span,
+                    "a sign needs a number after it",
+                    "expected a whole number",
+                );
+            };
+            *n = n.wrapping_neg();
+            value.span = sign.to(value.span);
+            return Ok(value);
+        }
+        let token = self.peek().clone();
+        let kind = match token.kind {
+            Kind::Int(n) => ExprKind::Int(n),
+            Kind::Mega(n) => ExprKind::Int(n << MEGA),
+            Kind::Time(t) => ExprKind::Time(t),
+            Kind::Var(v) => ExprKind::Var(v),
+            _ => return Err(self.expected(what)),
+        };
+        self.next();
+        Ok(Expr {
+            kind,
+            span: token.span,
+        })
+    }
+
+    fn optional_text(&mut self) {
+        if matches!(self.peek().kind, Kind::Text(_)) {
+            self.next();
+        }
+    }
+
+    fn needs(&mut self, attrs: &Attrs, key: Key, name: &str, owner: &str) -> Parsed<()> {
+        if attrs.get(key).is_some() {
+            return Ok(());
+        }
+        self.fail(
+            attrs.span,
+            format!("`{owner}` needs `{name}`"),
+            format!("expected {name}=…"),
+        )
+    }
+
+    fn set(&mut self) -> Parsed<StatementKind> {
+        let token = self.peek().clone();
+        let name = match token.kind {
+            Kind::Var(name) => name,
+            Kind::Word(w) if w == "mode" => {
+                self.next();
+                return self.mode();
+            }
+            Kind::Word(w) => {
+                return Err(self.expected_with("a variable or `mode` after `set`", |p| {
+                    p.help(format!("variables begin with a dollar sign: set ${w}=…"))
+                }));
+            }
+            _ => return Err(self.expected("a variable or `mode` after `set`")),
+        };
+        self.next();
+        if let Kind::Word(w) = &self.peek().kind
+            && w.starts_with('.')
+        {
+            let (w, span) = (w.clone(), token.span.to(self.peek().span));
+            let attribute = w.trim_start_matches('.');
+            return self.fail_with(
+                span,
+                format!("`${name}{w}` sets one attribute of a random variable, which is refused"),
+                "expected a variable",
+                format!("write the whole of it: set ${name}=randvar(type=…, {attribute}=…)"),
+            );
+        }
+        self.sign('=', &format!("after `${name}`"))?;
+        let value = self.expr("a value")?;
+        let name = Spanned {
+            value: name,
+            span: token.span,
+        };
+        Ok(StatementKind::Set { name, value })
+    }
+
+    fn mode(&mut self) -> Parsed<StatementKind> {
+        let word = self.keyword(
+            "`quit` or `nousestats` after `set mode`",
+            &["quit", "nousestats"],
+        )?;
+        if word == "nousestats" {
+            return Ok(StatementKind::NoUsageStats);
+        }
+        let known = ["timeout", "alldone", "firstdone"];
+        let word = self.keyword("`timeout`, `alldone` or `firstdone`", &known)?;
+        Ok(StatementKind::Mode(match word {
+            "timeout" => Quit::Timeout,
+            "alldone" => Quit::AllDone,
+            _ => Quit::FirstDone,
+        }))
+    }
+
+    /// One of some words, in either case.
+    fn keyword<'w>(&mut self, what: &str, known: &[&'w str]) -> Parsed<&'w str> {
+        if let Kind::Word(w) = &self.peek().kind {
+            let mut lower = w.to_ascii_lowercase();
+            if lower == "nousagestats" {
+                lower = "nousestats".into();
+            }
+            if let Some(found) = known.iter().find(|k| **k == lower) {
+                self.next();
+                return Ok(found);
+            }
+            let near = nearest(&lower, known.iter().copied());
+            return Err(self.expected_with(what, |p| match near {
+                Some(near) => p.help(format!("did you mean `{near}`?")),
+                None => p,
+            }));
+        }
+        Err(self.expected(what))
+    }
+
+    fn define(&mut self) -> Parsed<StatementKind> {
+        let known = ["file", "fileset", "process", "flowop", "randvar"];
+        let word = self.keyword("file, fileset, process, flowop or randvar", &known)?;
+        match word {
+            "process" => self.process(),
+            "flowop" => self.composite(),
+            "randvar" => self.define_randvar(),
+            kind => {
+                let single = kind == "file";
+                let table = if single { FILE } else { FILESET };
+                let attrs = self.attributes(table, kind, false)?;
+                self.needs(&attrs, Key::Name, "name", kind)?;
+                self.needs(&attrs, Key::Path, "path", kind)?;
+                Ok(StatementKind::Fileset(FilesetDef { single, attrs }))
+            }
+        }
+    }
+
+    /// The older form: `define randvar name=$x, type=…`.
+    fn define_randvar(&mut self) -> Parsed<StatementKind> {
+        let start = self.last_span();
+        if !self.at_word(DEFINE_RANDVAR) {
+            return Err(self.expected("name=$variable first"));
+        }
+        self.next();
+        self.sign('=', "after `name`")?;
+        let token = self.peek().clone();
+        let Kind::Var(name) = token.kind else {
+            return Err(self.expected("a variable: name=$variable"));
+        };
+        self.next();
+        let mut attrs = if self.eat_sign(',') {
+            self.attributes(RANDVAR, "randvar", false)?
+        } else {
+            Attrs::default()
+        };
+        attrs.span = start.to(self.last_span());
+        self.has_type(&attrs, "randvar")?;
+        let value = Expr {
+            span: attrs.span,
+            kind: ExprKind::Random(Random {
+                family: Family::Randvar,
+                attrs,
+            }),
+        };
+        let name = Spanned {
+            value: name,
+            span: token.span,
+        };
+        Ok(StatementKind::Set { name, value })
+    }
+
+    fn create(&mut self) -> Parsed<StatementKind> {
+        let known = [
+            "files",
+            "file",
+            "filesets",
+            "fileset",
+            "processes",
+            "process",
+        ];
+        let word = self.keyword("files, filesets or processes", &known)?;
+        Ok(StatementKind::Create(if word.starts_with("proc") {
+            Create::Processes
+        } else {
+            Create::Filesets
+        }))
+    }
+
+    fn enable(&mut self) -> Parsed<StatementKind> {
+        let word = self.keyword("`lathist` or `multi`", &["lathist", "multi"])?;
+        if word == "lathist" {
+            return Ok(StatementKind::Nothing(
+                "latency histograms are always recorded",
+            ));
+        }
+        let attrs = self.attributes(MULTI, "enable multi", false)?;
+        self.needs(&attrs, Key::Master, "master", "enable multi")?;
+        self.needs(&attrs, Key::Client, "client", "enable multi")?;
+        Ok(StatementKind::Nothing(CLIENTS))
+    }
+
+    fn stats(&mut self) -> Parsed<StatementKind> {
+        let known = [
+            "clear",
+            "snap",
+            "dump",
+            "multidump",
+            "xmldump",
+            "directory",
+            "command",
+        ];
+        let word = self.keyword(
+            "clear, snap, dump, xmldump, multidump, directory or command",
+            &known,
+        )?;
+        Ok(StatementKind::Stats(match word {
+            "clear" => Stats::Clear,
+            "snap" => Stats::Snap,
+            "directory" | "command" => {
+                self.text_expr(&format!("a text after `stats {word}`"))?;
+                Stats::Setting
+            }
+            _ => {
+                self.text_expr(&format!("a file name after `stats {word}`"))?;
+                Stats::Snap
+            }
+        }))
+    }
+
+    fn shutdown(&mut self) -> Parsed<StatementKind> {
+        self.keyword("`processes`", &["processes", "process", "proc"])?;
+        Ok(StatementKind::Shutdown)
+    }
+
+    fn list(&mut self) -> Parsed<StatementKind> {
+        let known = ["fileset", "filesets", "flowop", "flowops"];
+        self.keyword("`fileset` or `flowop`", &known)?;
+        Ok(StatementKind::Nothing(
+            "`plimsoll plan` shows the filesets and flowops",
+        ))
+    }
+}
+
+/// Reason why the statements for several clients have no effect.
+const CLIENTS: &str = "this program is one client and waits for no other";

@@ -1,0 +1,6 @@
+//! Tests of the front ends, through their public functions.
+
+mod md;
+mod mix;
+mod profile;
+mod wml;

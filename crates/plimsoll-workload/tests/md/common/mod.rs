@@ -1,0 +1,77 @@
+//! Command lines, and what ranks did that never ran.
+
+use clap::{Args, Command, FromArgMatches};
+use plimsoll_measure::{OpTotals, RankRow, RankStage};
+use plimsoll_plan::{Pattern, Plan};
+use plimsoll_workload::md::{Arguments, Options, Position, lower};
+
+/// Parses a command line as `plimsoll md` does.
+pub fn parse(line: &str) -> Result<Arguments, String> {
+    let command = Arguments::augment_args(Command::new("md")).args_override_self(true);
+    let words = std::iter::once("md").chain(line.split_whitespace());
+    let matches = command
+        .try_get_matches_from(words)
+        .map_err(|e| e.to_string())?;
+    Arguments::from_arg_matches(&matches).map_err(|e| e.to_string())
+}
+
+/// What a command line means, or why it is refused.
+pub fn options(line: &str) -> Result<Options, String> {
+    Options::new(&parse(line)?)
+}
+
+#[track_caller]
+pub fn plan(line: &str, ranks: u32) -> Plan {
+    let options = options(line).unwrap();
+    let plan = lower(&options, ranks, Some(&Position::Common(0))).unwrap();
+    plan.check().unwrap();
+    plan
+}
+
+pub fn pattern(plan: &Plan) -> &Pattern {
+    plan.groups[0].program.pattern().unwrap()
+}
+
+/// What was done of one operation by one rank.
+pub struct Did {
+    pub row: &'static str,
+    pub times_ns: Vec<u64>,
+    pub bytes: u64,
+    pub errors: u64,
+}
+
+/// A stage as the engine would tell of it: for each rank its time and what it did.
+pub fn stage(plan: &Plan, ranks: Vec<(u64, Vec<Did>)>) -> (Vec<RankStage>, Vec<OpTotals>) {
+    let rows = plan.operations.len();
+    let mut merged = vec![OpTotals::default(); rows];
+    let mut out = Vec::new();
+    let slowest = ranks.iter().map(|(t, _)| *t).max().unwrap_or(0);
+    for (rank, (time_ns, did)) in (0..).zip(ranks) {
+        let mut own = vec![OpTotals::default(); rows];
+        for d in did {
+            let at = plan
+                .operations
+                .iter()
+                .position(|o| o.name == d.row)
+                .unwrap();
+            let totals = &mut own[at];
+            totals.ops = d.times_ns.len() as u64;
+            totals.bytes = d.bytes;
+            d.times_ns.iter().for_each(|t| totals.service.record(*t));
+            if d.errors > 0 {
+                totals.errors.insert("ENOENT".into(), d.errors);
+            }
+            merged[at].add(totals);
+        }
+        out.push(RankStage {
+            rank,
+            time_ns,
+            time_with_barrier_ns: slowest,
+            rounds: 10,
+            stonewall_rounds: None,
+            stonewall_ns: None,
+            rows: own.iter().map(RankRow::from).collect(),
+        });
+    }
+    (out, merged)
+}

@@ -1,0 +1,579 @@
+//! What Plans become of workloads, loads and scales.
+
+use super::common;
+#[path = "plans/schema.rs"]
+mod schema;
+
+use common::{SMALL, plan};
+use plimsoll_plan::{
+    Content, FilesetId, Layout, Mix, MixOp, OnError, Overrides, Phase, Plan, SourceKind, Until,
+};
+use plimsoll_workload::mix::{Context, library, lower, parse, to_toml};
+use std::time::Duration;
+
+fn builtin(name: &str, change: impl FnOnce(&mut Overrides)) -> Plan {
+    let b = library::find(name).unwrap();
+    let workload = parse(b.text, b.name).unwrap_or_else(|e| panic!("{e}"));
+    let mut overrides = Overrides::default();
+    change(&mut overrides);
+    let context = Context {
+        kind: SourceKind::Builtin,
+        temp_dir: "/tmp/fresh".into(),
+    };
+    lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+fn mixes(plan: &Plan) -> Vec<(&str, u64, &Mix)> {
+    let of = |g: &'_ plimsoll_plan::WorkerGroup| g.workers();
+    plan.groups
+        .iter()
+        .map(|g| (g.process.as_str(), of(g), g.program.mix().unwrap()))
+        .collect()
+}
+
+/// Operations a second that all processes are to do.
+fn rate(plan: &Plan) -> f64 {
+    let all = mixes(plan).into_iter();
+    all.map(|(_, workers, m)| workers as f64 * m.pacing.unwrap().rate)
+        .sum()
+}
+
+/// Bytes of the data files.
+fn data(plan: &Plan) -> u64 {
+    let of = |(_, _, m): &(&str, u64, &Mix)| {
+        let layout = Layout::new(plan, m.files.data).unwrap();
+        layout.size_summary(false).total
+    };
+    mixes(plan).iter().map(of).sum()
+}
+
+#[test]
+fn every_built_in_workload_has_a_plan() {
+    for b in library::all() {
+        let plan = builtin(b.name, |o| {
+            o.load = Some(3);
+            o.scale = Some(0.01);
+        });
+        assert_eq!(plan.metric.as_ref().unwrap().load, 3);
+        assert!(plan.work_dir.temporary && plan.work_dir.dir.ends_with("fresh"));
+        assert!(
+            plan.to_string().contains("scaled: not comparable"),
+            "{}",
+            b.name
+        );
+    }
+}
+
+#[test]
+fn rates_and_processes_are_those_published_or_recalled() {
+    for (name, processes, ops) in [
+        ("vda", 2, 10.0),
+        ("swbuild", 5, 500.0),
+        ("vdi", 2, 200.0),
+        ("database", 17, 288.0),
+        ("eda", 5, 450.0),
+    ] {
+        let one = builtin(name, |_| ());
+        assert_eq!((one.workers(), rate(&one)), (processes, ops), "{name}");
+        assert_eq!(one.metric.as_ref().unwrap().rate, Some(ops));
+        let ten = builtin(name, |o| o.load = Some(10));
+        assert_eq!((ten.workers(), rate(&ten)), (10 * processes, 10.0 * ops));
+    }
+}
+
+#[test]
+fn the_data_set_is_as_large_as_the_metric_says() {
+    for (name, gib) in [
+        ("vda", 24.0),
+        ("swbuild", 5.0),
+        ("vdi", 12.0),
+        ("database", 24.0),
+        ("eda", 11.0),
+    ] {
+        let one = builtin(name, |_| ());
+        let bytes = data(&one) as f64 / f64::from(1 << 30);
+        assert!(
+            (bytes / gib - 1.0).abs() < 0.05,
+            "{name}: {bytes} GiB of {gib}"
+        );
+    }
+}
+
+#[test]
+fn a_video_stream_moves_what_is_published() {
+    let plan = builtin("vda", |_| ());
+    let bytes = |(_, workers, m): &(&str, u64, &Mix)| {
+        let of = |op: MixOp| match op {
+            MixOp::Rmw => 2.0 * m.writes.mean(),
+            _ if op.reads() => m.reads.mean(),
+            _ if op.writes() => m.writes.mean(),
+            _ => 0.0,
+        };
+        let each: f64 = m.table.iter().map(|r| r.percent / 100.0 * of(r.op)).sum();
+        each * m.pacing.unwrap().rate * *workers as f64
+    };
+    let all: f64 = mixes(&plan).iter().map(bytes).sum();
+    assert!((all / 4.61e6 - 1.0).abs() < 0.02, "{all} bytes a second");
+}
+
+#[test]
+fn mixes_are_those_of_the_reference() {
+    let table = |name: &str, component: &str| -> Vec<(String, f64)> {
+        let plan = builtin(name, |_| ());
+        let (_, _, m) = mixes(&plan)
+            .into_iter()
+            .find(|(n, ..)| *n == component)
+            .unwrap();
+        m.table
+            .iter()
+            .map(|r| (r.op.to_string(), r.percent))
+            .collect()
+    };
+    let owned = |all: &[(&str, f64)]| -> Vec<(String, f64)> {
+        all.iter().map(|(n, p)| ((*n).to_string(), *p)).collect()
+    };
+    assert_eq!(
+        table("database", "DB_TABLE"),
+        owned(&[("read", 1.0), ("read_rand", 79.0), ("write_rand", 20.0)])
+    );
+    assert_eq!(
+        table("database", "DB_LOG"),
+        owned(&[("write", 80.0), ("write_rand", 20.0)])
+    );
+    assert_eq!(
+        table("eda", "BACKEND"),
+        owned(&[("read", 50.0), ("write", 50.0)])
+    );
+    let nfs = table("nfs-sfs2008", "NFS");
+    assert_eq!(nfs.iter().map(|r| r.1).sum::<f64>(), 100.0);
+    assert!(nfs.contains(&("lookup".into(), 24.0)));
+}
+
+#[test]
+fn scaling_shrinks_data_and_rates_together() {
+    for name in ["vda", "swbuild", "vdi", "database", "eda"] {
+        let whole = builtin(name, |_| ());
+        for scale in [0.5, 0.1, 0.01] {
+            let part = builtin(name, |o| o.scale = Some(scale));
+            assert_eq!(part.workers(), whole.workers());
+            let rates = rate(&part) / rate(&whole);
+            assert!(
+                (rates / scale - 1.0).abs() < 1e-9,
+                "{name}: {rates} of {scale}"
+            );
+            let bytes = data(&part) as f64 / data(&whole) as f64;
+            // Sizes are drawn, so that of few files the sum varies.
+            assert!(
+                (bytes / scale - 1.0).abs() < 0.1,
+                "{name}: {bytes} of {scale}"
+            );
+            let metric = part.metric.unwrap();
+            assert_eq!((metric.scale, metric.is_scaled()), (scale, true));
+            assert_eq!(Some(metric.data), whole.metric.as_ref().map(|m| m.data));
+        }
+        assert!(!whole.metric.unwrap().is_scaled());
+    }
+}
+
+#[test]
+fn files_become_fewer_before_they_become_smaller() {
+    let sizes = |scale| {
+        let plan = plan(SMALL, |o| o.scale = Some(scale));
+        let set = plan.fileset(FilesetId(0));
+        (set.entries, set.size.constant().unwrap())
+    };
+    // Two processes with a hundred files of 4 KiB each.
+    assert_eq!(sizes(1.0), (200, 4096));
+    assert_eq!(sizes(0.5), (100, 4096));
+    assert_eq!(sizes(0.04), (16, 2048));
+}
+
+#[test]
+fn loads_up_to_the_greatest_share_their_files() {
+    let of = |load| {
+        plan(SMALL, |o| {
+            o.load = Some(load);
+            o.most = Some(8);
+        })
+    };
+    let (two, eight) = (of(2), of(8));
+    assert_eq!(two.filesets, eight.filesets);
+    assert_eq!((two.workers(), eight.workers()), (4, 16));
+    let print = |p: &Plan| Layout::new(p, FilesetId(0)).unwrap().fingerprint();
+    assert_eq!(print(&two), print(&eight));
+    assert_eq!(mixes(&two)[0].2.files.parts, 16);
+}
+
+#[test]
+fn times_are_the_workloads_or_the_command_lines() {
+    let waits = |p: &Plan| -> Vec<u64> {
+        let wait = |phase: &Phase| match phase {
+            Phase::Wait {
+                until: Until::Elapsed { time },
+                ..
+            } => Some(time.as_secs()),
+            _ => None,
+        };
+        p.script.iter().filter_map(wait).collect()
+    };
+    assert_eq!(waits(&plan(SMALL, |_| ())), [10, 60]);
+    let changed = plan(SMALL, |o| {
+        o.time = Some(Duration::from_secs(5));
+        o.warmup = Some(Duration::ZERO);
+    });
+    assert_eq!(waits(&changed), [5]);
+}
+
+#[test]
+fn a_delay_has_any_unit_of_time_and_no_rate_beside_it() {
+    for (value, millis) in [
+        ("\"10ms\"", 10.0),
+        ("\"250us\"", 0.25),
+        ("\"1.5s\"", 1500.0),
+        ("\"2m\"", 120_000.0),
+        ("3", 3000.0),
+        ("0.5", 500.0),
+    ] {
+        let text = SMALL.replacen("rate = 50", &format!("delay = {value}"), 1);
+        assert_ne!(text, SMALL);
+        let plan = plan(&text, |_| {});
+        assert_eq!(
+            mixes(&plan)[0].2.delay.as_secs_f64() * 1e3,
+            millis,
+            "{value}"
+        );
+    }
+    let both = SMALL.replacen("rate = 50", "rate = 50\ndelay = \"1s\"", 1);
+    let found = &common::refusal(&both).findings()[0];
+    assert!(
+        found
+            .message
+            .contains("a delay must have no rate beside it"),
+        "{}",
+        found.message
+    );
+    let line = both.lines().position(|l| l.starts_with("delay")).unwrap() + 1;
+    assert_eq!(found.line as usize, line);
+}
+
+#[test]
+fn settings_change_keys_and_are_told() {
+    let sets = [
+        ("looker.rate", "80"),
+        ("looker.files.count", "7"),
+        ("metric.latency", "5ms"),
+    ];
+    let plan = plan(SMALL, |o| {
+        o.sets = sets
+            .iter()
+            .map(|(n, v)| ((*n).into(), (*v).into()))
+            .collect();
+    });
+    assert_eq!(mixes(&plan)[0].2.pacing.unwrap().rate, 80.0);
+    assert_eq!(plan.fileset(FilesetId(0)).entries, 14);
+    let metric = plan.metric.unwrap();
+    assert_eq!(metric.criteria.latency, Some(Duration::from_millis(5)));
+    let told: Vec<(&str, &str, &str)> = plan
+        .parameters
+        .iter()
+        .map(|p| (p.name.as_str(), p.value.as_str(), p.default.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("looker.rate", "80", "50"),
+            ("looker.files.count", "7", "100"),
+            ("metric.latency", "5ms", "none")
+        ]
+    );
+    assert_eq!(
+        plan.source.text, SMALL,
+        "the text is the one that was given"
+    );
+}
+
+#[test]
+fn a_plan_has_the_seed_of_the_command_line() {
+    assert_eq!(plan(SMALL, |_| ()).seed, 1);
+    assert_eq!(plan(SMALL, |o| o.seed = Some(7)).seed, 7);
+}
+
+#[test]
+fn a_plan_has_the_options_of_the_command_line() {
+    for on_error in [OnError::Stop, OnError::Count] {
+        let plan = plan(SMALL, |o| o.options.on_error = on_error);
+        assert_eq!(plan.options.on_error, on_error);
+    }
+}
+
+/// Operations have the names of their components where there are several.
+#[test]
+fn rows_are_named_by_operation_and_component() {
+    let rows =
+        |plan: Plan| -> Vec<String> { plan.operations.into_iter().map(|row| row.name).collect() };
+    assert_eq!(rows(plan(SMALL, |_| ())), ["stat", "prepare", "start"]);
+    let (_, component) = SMALL.split_once("[[component]]").unwrap();
+    let second = component.replace("looker", "other");
+    let two = format!("{SMALL}\n[[component]]{second}");
+    let components = ["looker", "other"];
+    let names =
+        components.map(|name| ["stat", "prepare", "start"].map(|row| format!("{name}/{row}")));
+    assert_eq!(rows(plan(&two, |_| ())), names.concat());
+}
+
+#[test]
+fn contents_are_the_workloads_unless_asked_for_otherwise() {
+    let text = SMALL.replace(
+        "[run]",
+        "[content]\ncompressible = 50\ndedupable = 10\n\n[run]",
+    );
+    let content = |given| plan(&text, |o| o.content = given).options.content;
+    assert_eq!(
+        content(None),
+        Content::Blocks {
+            compressible_percent: 50.0,
+            dedupable_percent: 10.0,
+            block: 4096,
+            groups: 64
+        }
+    );
+    assert_eq!(content(Some(Content::Zero)), Content::Zero);
+    assert_eq!(plan(SMALL, |_| ()).options.content, Content::Random);
+}
+
+#[test]
+fn parameters_are_the_keys_that_can_be_set() {
+    let b = library::find("vda").unwrap();
+    let parameters = parse(b.text, b.name).unwrap().parameters();
+    let value = |name: &str| {
+        let found = parameters.iter().find(|p| p.name == name);
+        found.map(|p| p.value.clone())
+    };
+    assert_eq!(value("VDA1.rate").as_deref(), Some("9"));
+    assert_eq!(value("VDA2.mix.read_rand").as_deref(), Some("84"));
+    assert_eq!(value("metric.data").as_deref(), Some("24g"));
+    // Each of them can be set to what it is.
+    let sets = parameters.iter().map(|p| (p.name.clone(), p.value.clone()));
+    let same = builtin("vda", |o| o.sets = sets.collect());
+    assert_eq!(same.groups.len(), 2);
+}
+
+#[test]
+fn every_single_value_is_a_parameter() {
+    let text = SMALL.replacen(
+        "size = \"4k\"",
+        "size = [{ size = \"4k\", percent = 100 }]\nspots = { percent = 5, accesses = 7 }",
+        1,
+    );
+    let parameters = parse(&text, "test.toml").unwrap().parameters();
+    let mut actual: Vec<(&str, &str)> = parameters
+        .iter()
+        .map(|p| (p.name.as_str(), p.value.as_str()))
+        .collect();
+    assert!(parameters.iter().all(|p| p.value == p.default));
+    actual.sort_unstable();
+    let expected = [
+        ("looker.files.count", "100"),
+        ("looker.files.spots.accesses", "7"),
+        ("looker.files.spots.percent", "5"),
+        ("looker.mix.stat", "100"),
+        ("looker.processes", "2"),
+        ("looker.rate", "50"),
+        ("metric.name", "users"),
+        ("run.time", "1m"),
+        ("run.warmup", "10s"),
+    ];
+    assert_eq!(actual, expected);
+}
+
+#[test]
+fn settings_may_be_new_keys_of_any_table() {
+    let plan = plan(SMALL, |o| {
+        o.sets = [
+            ("title", "looks again"),
+            ("run.warmup", "3s"),
+            ("content.compressible", "50"),
+            ("looker.transfers.direct", "25"),
+        ]
+        .map(|(name, value)| (name.into(), value.into()))
+        .to_vec();
+    });
+    assert_eq!(plan.title, "looks again");
+    assert_eq!(mixes(&plan)[0].2.flags.direct_percent, 25.0);
+    assert!(matches!(
+        plan.options.content,
+        Content::Blocks {
+            compressible_percent: 50.0,
+            dedupable_percent: 0.0,
+            ..
+        }
+    ));
+    let defaults: Vec<&str> = plan.parameters.iter().map(|p| p.default.as_str()).collect();
+    assert_eq!(defaults, ["looks", "10s", "none", "none"]);
+}
+
+#[test]
+fn what_is_not_stated_has_a_default() {
+    let text = SMALL.replacen("processes = 2\nrate = 50\n", "", 1);
+    let text = text.replacen("[run]\nwarmup = \"10s\"\ntime = \"1m\"\n", "", 1);
+    let plan = plan(&text, |_| ());
+    let metric = plan.metric.as_ref().unwrap();
+    let criteria = &metric.criteria;
+    assert_eq!(
+        (criteria.process_percent, criteria.total_percent),
+        (75.0, 95.0)
+    );
+    assert_eq!((criteria.latency, metric.rate), (None, None));
+    assert_eq!((plan.workers(), metric.load, metric.scale), (1, 1, 1.0));
+    let mix = mixes(&plan)[0].2;
+    assert_eq!((mix.pacing, mix.delay), (None, Duration::ZERO));
+    assert_eq!((mix.reads.mean(), mix.writes.mean()), (65536.0, 65536.0));
+    assert!(mix.flags.overwrite && mix.flags.keep_open);
+    let minutes = Duration::from_secs(300);
+    let expected = [
+        Phase::Populate {
+            filesets: vec![FilesetId(0)],
+        },
+        Phase::Start,
+        Phase::wait_for(minutes),
+        Phase::OpenWindow,
+        Phase::wait_for(minutes),
+        Phase::CloseWindow,
+        Phase::Stop,
+    ];
+    assert_eq!(plan.script, expected);
+}
+
+/// Two kinds of process: what each has per metric is multiplied by its number.
+#[test]
+fn rates_and_data_are_sums_over_all_processes() {
+    let (head, component) = SMALL.split_once("[[component]]").unwrap();
+    let second = component
+        .replace("looker", "other")
+        .replace("processes = 2\nrate = 50", "processes = 3\nrate = 0.5")
+        .replace("count = 100\nsize = \"4k\"", "count = 7\nsize = 1000");
+    let third = component
+        .replace("looker", "third")
+        .replace("rate = 50\n", "");
+    let text = [head, component, &second, &third].join("[[component]]");
+    let metric = plan(&text, |o| o.load = Some(4)).metric.unwrap();
+    assert_eq!(metric.rate, Some(2.0 * 50.0 + 3.0 * 0.5));
+    assert_eq!(metric.data, 2 * 100 * 4096 + 3 * 7 * 1000 + 2 * 100 * 4096);
+    assert_eq!(metric.load, 4);
+}
+
+#[test]
+fn percentages_of_nothing_are_no_operations() {
+    let text = SMALL.replacen(
+        "stat = 100",
+        "stat = 60\nread = 0\naccess = 40\ncustom1 = 0\ncustom2 = 0",
+        1,
+    );
+    let plan = plan(&text, |_| ());
+    let mut table: Vec<(MixOp, f64)> = mixes(&plan)[0]
+        .2
+        .table
+        .iter()
+        .map(|r| (r.op, r.percent))
+        .collect();
+    table.sort_by(|a, b| a.1.total_cmp(&b.1));
+    assert_eq!(table, [(MixOp::Access, 40.0), (MixOp::Stat, 60.0)]);
+}
+
+#[test]
+fn a_workload_has_the_name_of_its_file_and_its_temporary_directory() {
+    let b = library::find("vda").unwrap();
+    let lowered = |name: &str, kind, dir: Option<&str>| {
+        let overrides = Overrides {
+            dir: dir.map(Into::into),
+            sets: vec![("run.time".into(), "7s".into())],
+            ..Overrides::default()
+        };
+        let context = Context {
+            kind,
+            temp_dir: "/tmp/fresh".into(),
+        };
+        lower(&parse(b.text, name).unwrap(), &overrides, &context).unwrap()
+    };
+    let file = lowered("some/where/video.toml", SourceKind::File, Some("/work"));
+    assert_eq!(file.source.name, "some/where/video.toml");
+    assert_eq!(file.source.text, b.text);
+    assert_eq!(file.work_dir.dir.to_str(), Some("/work"));
+    assert!(!file.work_dir.temporary);
+    let built_in = lowered("vda", SourceKind::Builtin, None);
+    assert_eq!(
+        (built_in.source.name.as_str(), built_in.title.as_str()),
+        ("vda", b.title.as_str())
+    );
+    assert_eq!(built_in.work_dir.dir.to_str(), Some("/tmp/fresh"));
+    assert!(built_in.work_dir.temporary);
+}
+
+#[test]
+fn only_the_names_of_the_library_are_found() {
+    assert_eq!(library::find("vda").map(|b| b.name), Some("vda"));
+    assert!(library::find("vd").is_none());
+    let names: Vec<&str> = library::all().iter().map(|b| b.name).collect();
+    assert!(names.len() == 9 && names.is_sorted());
+}
+
+#[test]
+fn a_workload_is_written_without_its_defaults() {
+    let short = to_toml(parse(SMALL, "x").unwrap().file()).unwrap();
+    for key in [
+        "delay",
+        "arrivals",
+        "turnover",
+        "empty",
+        "spare_directories",
+        "data",
+        "latency",
+        "names",
+        "spots",
+    ] {
+        assert!(!short.contains(&format!("{key} =")), "{key}: {short}");
+    }
+    let long = SMALL
+        .replacen("rate = 50", "delay = \"2s\"\narrivals = \"poisson\"", 1)
+        .replacen("stat = 100", "mkdir = 40\nunlink = 40\ncreate = 20", 1);
+    let long = format!("{long}turnover = 3\nempty = 4\nspare_directories = 5\n");
+    let file = parse(&long, "x").unwrap();
+    let written = to_toml(file.file()).unwrap();
+    assert_eq!(
+        parse(&written, "x").unwrap().file(),
+        file.file(),
+        "{written}"
+    );
+}
+
+#[test]
+fn a_plan_is_printed_with_its_load() {
+    let text = SMALL.replace("stat = 100", "stat = 60\nread_rand = 40");
+    insta::assert_snapshot!(plan(&text, |o| {
+        o.load = Some(3);
+        o.scale = Some(0.5);
+    }));
+}
+
+#[test]
+fn a_plan_of_the_greatest_load_holds_those_of_the_others() {
+    for b in library::all() {
+        let of = |load, most| {
+            builtin(b.name, |o| {
+                o.load = Some(load);
+                o.most = Some(most);
+                o.scale = Some(0.01);
+            })
+        };
+        let greatest = of(7, 7);
+        assert!(greatest.filesets.iter().all(|f| f.grows), "{}", b.name);
+        for load in 1..=7 {
+            let point = greatest.at_load(load).unwrap();
+            assert_eq!(point, of(load, 7), "{} at {load}", b.name);
+        }
+        assert_eq!(greatest.at_load(8), None);
+        // A run of its own has trees of its own.
+        let alone = builtin(b.name, |o| o.load = Some(7));
+        assert!(alone.filesets.iter().all(|f| !f.grows));
+    }
+}

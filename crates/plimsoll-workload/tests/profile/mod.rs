@@ -1,0 +1,3 @@
+//! Tests of `plimsoll_workload::profile`.
+
+mod diagnostics;
