@@ -5,7 +5,7 @@ use crate::error::{BenchError, plausible};
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
 use hdrhistogram::Histogram;
-use plimsoll_wan::{Link, Namespace, Relay, Tunnel};
+use plimsoll_nfs::wan::{Link, Namespace, Relay, Tunnel};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -20,6 +20,7 @@
 //! | `v4::blocking` | one compound at a time: for questions before a run, and for the client's shutdown |
 //! | `v4::client` | a client on a lane: `identity` (client id, session, lease), `slots`, `opens`, `delegations`, `locks`, `listener` (callbacks of 4.0) |
 //! | [`server`] | a server of version 3 in memory: `service` (procedures), `tree` (files), `faults` |
+//! | [`wan`] | emulated WAN links: a relay of TCP connections, a tunnel of packets |
 
 mod common;
 mod lock;
@@ -29,6 +30,7 @@ pub mod rpc;
 pub mod server;
 pub mod v3;
 pub mod v4;
+pub mod wan;
 pub mod xdr;
 
 pub use common::FileHandle;

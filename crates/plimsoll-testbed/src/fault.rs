@@ -126,7 +126,7 @@ fn round_trip(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
-    match time <= plimsoll_wan::MAX_RTT {
+    match time <= plimsoll_nfs::wan::MAX_RTT {
         true => Ok(time),
         false => Err(wrong()),
     }

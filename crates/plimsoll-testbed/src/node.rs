@@ -6,7 +6,7 @@ use crate::cgroup::IoLimit;
 use crate::daemon::{CommandLine, Daemon, is_mount_point};
 use crate::fault::Verb;
 use crate::state::NodeState;
-use plimsoll_wan::{Link, Relay};
+use plimsoll_nfs::wan::{Link, Relay};
 use procfs::Current;
 use rustix::process::Signal;
 use std::fs::File;

@@ -3,7 +3,7 @@
 use super::values::duration;
 use clap::Args;
 use plimsoll_nfs::server::FaultRule;
-use plimsoll_wan::{BitRate, Link, Namespace};
+use plimsoll_nfs::wan::{BitRate, Link, Namespace};
 use std::net::SocketAddr;
 use std::time::Duration;
 

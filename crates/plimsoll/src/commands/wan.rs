@@ -2,7 +2,7 @@
 
 use crate::cli::WanArgs;
 use crate::exit::{CommandError, Exit};
-use plimsoll_wan::{DirectionTotals, Namespace, Relay, Summary, Tunnel};
+use plimsoll_nfs::wan::{DirectionTotals, Namespace, Relay, Summary, Tunnel};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};

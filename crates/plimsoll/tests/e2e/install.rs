@@ -71,7 +71,7 @@ fn package_of(id: &str) -> String {
 }
 
 /// Packages with code between the two clock readings of an operation, or around them.
-const HOT: [&str; 17] = [
+const HOT: [&str; 16] = [
     "plimsoll-engine",
     "plimsoll-lane",
     "plimsoll-measure",
@@ -79,7 +79,6 @@ const HOT: [&str; 17] = [
     "plimsoll-plan",
     "plimsoll-ranks",
     "plimsoll-target",
-    "plimsoll-wan",
     "hdrhistogram",
     "libc",
     "memmap2",

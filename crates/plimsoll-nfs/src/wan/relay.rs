@@ -1,9 +1,9 @@
 //! A relay of TCP connections that passes data on after a delay.
 
-use crate::delay::{DeliveryOrder, LinkDirection, TCP_SEGMENT_BYTES};
-use crate::figures::{Counters, Direction, Summary};
-use crate::link::Link;
 use crate::lock::{lock, wait};
+use crate::wan::delay::{DeliveryOrder, LinkDirection, TCP_SEGMENT_BYTES};
+use crate::wan::figures::{Counters, Direction, Summary};
+use crate::wan::link::Link;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -166,9 +166,12 @@ impl Relay {
     /// overtaken.
     ///
     /// # Panics
-    /// If it is longer than [`MAX_RTT`](crate::MAX_RTT).
+    /// If it is longer than [`MAX_RTT`](crate::wan::MAX_RTT).
     pub fn set_rtt(&self, rtt: Duration) {
-        assert!(rtt <= crate::MAX_RTT, "a round trip of {rtt:?} is too long");
+        assert!(
+            rtt <= crate::wan::MAX_RTT,
+            "a round trip of {rtt:?} is too long"
+        );
         self.shared.rtt_ns.store(nanos(rtt), Relaxed);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits: the functions compute instants.
 
-use crate::link::{BitRate, Link};
+use crate::wan::link::{BitRate, Link};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! The data that a relay passes on, and its minimum delay. Benchmarks measure the maximum delay: a
 //! test does not know the other load of its machine.
 
+use plimsoll_nfs::wan::{Link, Relay};
 use plimsoll_test_servers::ClosedPort;
-use plimsoll_wan::{Link, Relay};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;

@@ -10,7 +10,6 @@
 mod delay;
 mod figures;
 mod link;
-mod lock;
 mod relay;
 mod tunnel;
 

@@ -1,9 +1,9 @@
 //! A link that passes packets between two network namespaces.
 
-use crate::delay::{DeliveryOrder, LinkDirection};
-use crate::figures::{Counters, Direction, Summary};
-use crate::link::Link;
 use crate::lock::{lock, wait};
+use crate::wan::delay::{DeliveryOrder, LinkDirection};
+use crate::wan::figures::{Counters, Direction, Summary};
+use crate::wan::link::Link;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FsWord, fstatfs};
 use rustix::io::Errno;
@@ -510,7 +510,7 @@ mod tests {
 9: veth1    inet 198.18.3.1/30 scope global veth1
 ";
         assert_eq!(numbers(listed), [0, 7]);
-        assert_eq!(numbers("no list\ninet\ninet x/3\n"), []);
+        assert_eq!(numbers("no list\ninet\ninet x/3\n"), [0_u8; 0]);
     }
 
     /// The kernel reads a `struct ifreq`.
