@@ -1,7 +1,7 @@
 //! A quick run of the whole suite: every benchmark runs, and what it counts is plausible. Nothing is
 //! asserted on time.
 
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use std::process::Command;
 
 fn suite(arguments: &[&str]) -> (bool, String, String) {

@@ -2,7 +2,7 @@
 //! test does not know the other load of its machine.
 
 use plimsoll_nfs::wan::{Link, Relay};
-use plimsoll_test_servers::ClosedPort;
+use plimsoll_testkit::ClosedPort;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;

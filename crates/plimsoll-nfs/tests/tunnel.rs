@@ -1,7 +1,7 @@
 //! TCP through a tunnel, between network namespaces that the tests create.
 
 use plimsoll_nfs::wan::{Link, Namespace, Tunnel, TunnelError};
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io::{Read, Write};

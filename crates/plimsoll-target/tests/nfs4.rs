@@ -9,7 +9,7 @@ use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_plan::OpKind;
 use plimsoll_target::{OpError, OpenMode, Purpose, Session, Target, TargetError, Visitor, connect};
-use plimsoll_test_servers::{Fault, FaultRelay, Ganesha, Knfsd, NFS_PORT, needs_root};
+use plimsoll_testkit::{Fault, FaultRelay, Ganesha, Knfsd, NFS_PORT, needs_root};
 use rows::*;
 use rustix::io::Errno;
 use std::cell::Cell;

@@ -9,7 +9,7 @@ mod rows;
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_target::{OpenMode, Session};
-use plimsoll_test_servers::{Fault, Garbage, needs_root};
+use plimsoll_testkit::{Fault, Garbage, needs_root};
 use rendezvous::*;
 use rows::*;
 use rustix::io::Errno;

@@ -8,7 +8,7 @@ use plimsoll_target::{
     EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, Space, Target, TargetError, Visitor,
     connect,
 };
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;

@@ -5,7 +5,7 @@ use crate::support::{
 };
 use plimsoll_plan::Content;
 use plimsoll_target::{Attributes, EntryKind, OpError, OpenHow, OpenMode, Session, Target};
-use plimsoll_test_servers::is_cached;
+use plimsoll_testkit::is_cached;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! speaks, but for nfs-ganesha with FSAL VFS, on which each case is a test of its own.
 
 use crate::support::FileCase;
-use plimsoll_test_servers::server_tests;
-use plimsoll_test_servers::table::{ROWS, ServerRow};
+use plimsoll_testkit::server_tests;
+use plimsoll_testkit::table::{ROWS, ServerRow};
 
 /// Cases of how a client waits for gigabytes, which are no question to a server.
 const OF_CLIENTS: [&str; 2] = ["aio::cut_short", "aio::cut_short_from_outside"];

@@ -9,7 +9,7 @@ use plimsoll_plan::OpKind;
 use plimsoll_target::{
     OpenMode, Purpose, RpcRows, SessionSpec, Target, TargetError, Visitor, connect, procedures,
 };
-use plimsoll_test_servers::ClosedPort;
+use plimsoll_testkit::ClosedPort;
 use rustix::io::Errno;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use plimsoll_target::{
     AioDone, ContentPool, EntryKind, OpenHow, OpenMode, Purpose, Session, SessionSpec, Target,
     Visitor, connect,
 };
-use plimsoll_test_servers::table::{NfsServer, Version};
-use plimsoll_test_servers::{Ganesha, Kind, TestServerError, Viewer};
+use plimsoll_testkit::table::{NfsServer, Version};
+use plimsoll_testkit::{Ganesha, Kind, TestServerError, Viewer};
 use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
@@ -469,19 +469,19 @@ macro_rules! on_files {
 
             #[test]
             fn nfs3_on_ganesha() {
-                plimsoll_test_servers::needs_root!();
+                plimsoll_testkit::needs_root!();
                 $crate::support::check_nfs3(This);
             }
 
             #[test]
             fn nfs4_0_on_ganesha() {
-                plimsoll_test_servers::needs_root!();
+                plimsoll_testkit::needs_root!();
                 $crate::support::check_nfs4("minorversion=0", This);
             }
 
             #[test]
             fn nfs4_1_on_ganesha() {
-                plimsoll_test_servers::needs_root!();
+                plimsoll_testkit::needs_root!();
                 $crate::support::check_nfs4("minorversion=1", This);
             }
         }

@@ -6,7 +6,7 @@ use super::rows::*;
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_target::{OpError, OpenMode, Session};
-use plimsoll_test_servers::{Fault, FaultRelay, Ganesha, NFS_PORT};
+use plimsoll_testkit::{Fault, FaultRelay, Ganesha, NFS_PORT};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -10,7 +10,7 @@ use plimsoll_measure::{Clock, Collector, Recorder, RowSpec, WindowState};
 use plimsoll_target::{
     Purpose, RpcRows, Session, SessionSpec, Target, Visitor, connect, procedures,
 };
-use plimsoll_test_servers::Ganesha;
+use plimsoll_testkit::Ganesha;
 pub use sessions::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use crate::testbed::Beds;
 use plimsoll_results::{
     CurveDir, Kind, Run, RunDir, Status, StepState, StudyDir, StudyResults, StudyStep, Verdict,
 };
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

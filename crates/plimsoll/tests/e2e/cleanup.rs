@@ -5,7 +5,7 @@ use crate::common::{Bench, Ended, MARKER, started, tree};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::{Handle, Proc};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_test_servers::{Fault, FaultRelay, Ganesha, NFS_PORT, needs_root};
+use plimsoll_testkit::{Fault, FaultRelay, Ganesha, NFS_PORT, needs_root};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::net::SocketAddr;
 use std::process::Command;

@@ -8,10 +8,10 @@ mod runs;
 mod work_dirs;
 
 use crate::common::{Bench, Ended};
-use plimsoll_crash_points::{Crash, CrashState, Recorder, Recording};
 use plimsoll_results::{Run, RunDir, Verdict, tag_of, tag_of_text};
 use plimsoll_serve::filter::{Filter, Listing};
 use plimsoll_serve::index::Index;
+use plimsoll_testkit::crash_points::{Crash, CrashState, Recorder, Recording};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -197,7 +197,7 @@ fn check_index(bench: &Bench, root: &Path, expected: usize) -> Checked {
 /// Whether a state is checked through the program. Through the library all are: starting thousands of
 /// processes would take minutes.
 fn is_by_program(state: &CrashState) -> bool {
-    use plimsoll_crash_points::{Contents, Names};
+    use plimsoll_testkit::crash_points::{Contents, Names};
     matches!(
         state.crash,
         Crash::Kill | Crash::PowerCut(Names::Kept, Contents::Lost)

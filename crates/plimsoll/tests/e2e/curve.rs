@@ -7,7 +7,7 @@ mod resume;
 use crate::common::load_tests::{self, FILES_PER_USER, USERS};
 use crate::common::{Bench, Ended, MARKER, schema, started, tree};
 use plimsoll_results::{CurveDir, CurvePoint, CurveState, Document, LoadCurve, Verdict};
-use plimsoll_test_servers::write_executable;
+use plimsoll_testkit::write_executable;
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -3,7 +3,7 @@
 
 use crate::common::Ended;
 use crate::common::python::{printed, source_tree};
-use plimsoll_test_servers::write_executable;
+use plimsoll_testkit::write_executable;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;

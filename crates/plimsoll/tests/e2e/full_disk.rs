@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Ended, row, tree};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use std::ffi::CString;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_results::Run;
-use plimsoll_test_servers::is_cached;
+use plimsoll_testkit::is_cached;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;

@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Ended, row};
 use plimsoll_results::{OperationFigures, Run, Verdict};
-use plimsoll_test_servers::{Ganesha, needs_root};
+use plimsoll_testkit::{Ganesha, needs_root};
 
 fn procedure<'a>(run: &'a Run, name: &str) -> &'a OperationFigures {
     let found = run.procedures.iter().find(|p| p.name == name);

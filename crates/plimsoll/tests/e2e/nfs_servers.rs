@@ -5,7 +5,7 @@ use crate::full_disk::GROWS;
 use crate::ranks::of_rank;
 use plimsoll_nfs::wan::{Link, Relay, Summary};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_test_servers::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, needs_root};
+use plimsoll_testkit::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, needs_root};
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;

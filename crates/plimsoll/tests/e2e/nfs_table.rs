@@ -4,10 +4,8 @@
 use crate::common::{Bench, Ended};
 use crate::nfs_servers::{READS, calls, interrupted, wait_for_answers};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_test_servers::server_tests;
-use plimsoll_test_servers::table::{
-    FilesAfterRestart, NfsServer, ROWS, ServerRow, Version, markdown,
-};
+use plimsoll_testkit::server_tests;
+use plimsoll_testkit::table::{FilesAfterRestart, NfsServer, ROWS, ServerRow, Version, markdown};
 
 /// A run that is valid, without an error, and leaves nothing.
 fn is_valid(run: &Run, server: &dyn NfsServer, what: &str) {

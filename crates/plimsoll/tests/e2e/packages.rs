@@ -8,7 +8,7 @@ use crate::common::python::{printed, python, source_tree, tool};
 use crate::common::{Bench, Ended};
 use crate::install::compiled;
 use making::{PACKAGES_VARIABLE, making, package, packages};
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,7 +4,7 @@
 
 use crate::common::{Bench, Ended, PATIENCE, children_of, rank_of, row, signal, started, tree};
 use plimsoll_results::{OperationFigures, Run, RunDir, Verdict, tag_of, window_histograms};
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;

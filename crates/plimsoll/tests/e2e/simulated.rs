@@ -4,7 +4,7 @@ use crate::common::load_tests::{only_results, parsed};
 use crate::common::{Bench, Ended, row};
 use crate::wan::Line;
 use plimsoll_results::{LoadCurve, OperationTime, Run, SimulationFigures, Verdict};
-use plimsoll_test_servers::{Ganesha, GaneshaOptions, NFS_PORT, needs_root};
+use plimsoll_testkit::{Ganesha, GaneshaOptions, NFS_PORT, needs_root};
 use serde_json::Value;
 
 /// A filer whose disks limit it: 4 disks of 2 ms carry 2000 reads a second.

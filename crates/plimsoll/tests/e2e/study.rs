@@ -3,7 +3,7 @@
 use crate::common::{Bench, Ended, started};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_results::{ProfileDir, ProfileResults, Run, Verdict};
-use plimsoll_test_servers::{Ganesha, needs_root};
+use plimsoll_testkit::{Ganesha, needs_root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -3,8 +3,8 @@
 
 use crate::common::{Bench, Ended, PATIENCE, signal};
 use plimsoll_results::{EventState, Verdict};
-use plimsoll_test_servers::write_executable;
 use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
+use plimsoll_testkit::write_executable;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};

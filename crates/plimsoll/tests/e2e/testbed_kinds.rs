@@ -3,7 +3,7 @@
 
 use crate::common::bed::{Bed, NAME, processes_with};
 use crate::common::{Ended, wait_until};
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use std::process::Stdio;
 use std::time::Instant;
 

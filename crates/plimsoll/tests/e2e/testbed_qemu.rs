@@ -1,7 +1,7 @@
 //! The kernel's NFS server in QEMU, which has to emulate a processor on some machines.
 
 use crate::common::bed::Bed;
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 
 #[test]
 fn the_kernels_server_in_qemu_keeps_files_over_a_crash() {

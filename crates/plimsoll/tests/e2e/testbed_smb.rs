@@ -4,9 +4,9 @@
 
 use crate::common::bed::{Bed, NAME};
 use crate::common::{Bench, Ended, wait_until};
-use plimsoll_test_servers::{needs_root, write_executable};
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::preload;
+use plimsoll_testkit::{needs_root, write_executable};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;

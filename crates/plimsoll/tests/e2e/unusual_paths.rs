@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_results::{CurveDir, RunDir};
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

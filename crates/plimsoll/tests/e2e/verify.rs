@@ -6,7 +6,7 @@ use crate::common::served::Served;
 use crate::common::{Bench, Ended, tree};
 use plimsoll_plan::Verification;
 use plimsoll_results::{CurveDir, LoadCurve, Run, Verdict};
-use plimsoll_test_servers::{Ganesha, needs_root};
+use plimsoll_testkit::{Ganesha, needs_root};
 
 /// Four workers that do everything that changes or reads a file of a mix, on few files, so that they often
 /// meet; without `mmap` for servers.

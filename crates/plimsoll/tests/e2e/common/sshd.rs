@@ -1,7 +1,7 @@
 //! Real servers of ssh: one that an ordinary user may run, with keys of its own.
 
 use crate::common::Bench;
-use plimsoll_test_servers::{Machine, write_executable};
+use plimsoll_testkit::{Machine, write_executable};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::common::load_tests;
-use plimsoll_crash_points::Change;
 use plimsoll_results::{
     CurveDir, CurvePoint, CurveWriter, FindDir, FindWriter, ProfileDir, ProfileWriter, RepeatsDir,
 };
+use plimsoll_testkit::crash_points::Change;
 
 /// A kind of results that consist of runs.
 struct Subject {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::common::load_tests;
-use plimsoll_crash_points::Fault;
+use plimsoll_testkit::crash_points::Fault;
 
 /// Runs with each fault of a kind until there are no more, on results and files of the run; checks
 /// that the run says which file it is, and that what is left is whole.

@@ -1,8 +1,8 @@
 //! Results of single runs.
 
 use super::*;
-use plimsoll_crash_points::Change;
 use plimsoll_results::{Annotations, ClockKind, RunWriter};
+use plimsoll_testkit::crash_points::Change;
 use std::fs::File;
 use std::time::SystemTime;
 

@@ -3,7 +3,7 @@
 use super::{ENDLESS, SERVER};
 use crate::common::sshd::{Sshd, script};
 use crate::common::{Bench, Ended};
-use plimsoll_test_servers::write_executable;
+use plimsoll_testkit::write_executable;
 use std::process::{Command, Stdio};
 
 #[test]

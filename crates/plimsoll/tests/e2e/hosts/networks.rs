@@ -4,7 +4,7 @@ use super::{ENDLESS, line_to, run_on};
 use crate::common::sshd::Sshd;
 use crate::common::{Bench, Ended, signal, started, tree};
 use crate::wan::Line;
-use plimsoll_test_servers::{Machine, needs_root};
+use plimsoll_testkit::{Machine, needs_root};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 use super::{Mounted, READS_AND_WRITES, is_noted, written};
 use crate::common::{Bench, Ended, MARKER, row, started, tree, wait_until};
 use plimsoll_results::{RunDir, Verdict};
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::mount::{MountFlags, mount_remount};
 use std::path::Path;

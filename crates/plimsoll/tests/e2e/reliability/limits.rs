@@ -3,7 +3,7 @@
 use super::{READS_AND_WRITES, written};
 use crate::common::{Bench, Ended, row};
 use plimsoll_results::Verdict;
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::chown;
 use std::process::Command;

@@ -7,7 +7,7 @@ use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_results::{Run, Verdict};
-use plimsoll_test_servers::{Fault, FaultRelay, Ganesha, NFS_PORT, needs_root};
+use plimsoll_testkit::{Fault, FaultRelay, Ganesha, NFS_PORT, needs_root};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 

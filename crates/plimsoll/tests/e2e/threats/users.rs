@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Ended, MARKER, children_of, started, tree, wait_until};
 use crate::reliability::READS_AND_WRITES;
-use plimsoll_test_servers::needs_root;
+use plimsoll_testkit::needs_root;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::collections::HashSet;
 use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};

@@ -1,7 +1,7 @@
 //! System calls as changes of files.
 
-use crate::Change;
-use crate::seccomp::Call;
+use crate::crash_points::Change;
+use crate::crash_points::seccomp::Call;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStringExt;

@@ -1,7 +1,7 @@
 //! The directories that crashes leave.
 
-use crate::disk::{DirNode, Disk, FileNode, Node, NodeId, Tree};
-use crate::recorder::Recording;
+use crate::crash_points::disk::{DirNode, Disk, FileNode, Node, NodeId, Tree};
+use crate::crash_points::recorder::Recording;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;

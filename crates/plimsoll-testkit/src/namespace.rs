@@ -52,7 +52,7 @@ struct AddressSlot {
 impl AddressSlot {
     fn take() -> Result<Self, TestServerError> {
         for number in 0..MAX_SERVERS {
-            let name = format!("plimsoll-test-servers-{number}");
+            let name = format!("plimsoll-testkit-{number}");
             let at = unix::SocketAddr::from_abstract_name(&name);
             // The name is only a lock, to which no process connects.
             match at.and_then(|at| UnixListener::bind_addr(&at)) {

@@ -1,4 +1,6 @@
-//! Real NFS servers for tests: nfs-ganesha, the Linux kernel's in User-Mode Linux, go-nfs of rclone,
+//! What tests share: real NFS servers, and the [crash points](crash_points) of a program.
+//!
+//! The servers are nfs-ganesha, the Linux kernel's in User-Mode Linux, go-nfs of rclone,
 //! that of the crate `nfs3_server`, and our own. [`table`] lists what runs on each.
 //!
 //! nfs-ganesha and the kernel's server are each in a network namespace with addresses of their own, so
@@ -27,6 +29,7 @@
 //! - `page_cache` tells which pages of a file are in memory;
 //! - `needs_root` and `root_access` run a test as root.
 
+pub mod crash_points;
 mod executable;
 mod ganesha;
 mod knfsd;

@@ -1,6 +1,6 @@
 //! Real programs are recorded, and what crashes leave of their files is computed by hand here.
 
-use plimsoll_crash_points::{Change, Crash, CrashState, Fault, Recorder, Recording};
+use plimsoll_testkit::crash_points::{Change, Crash, CrashState, Fault, Recorder, Recording};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! What of a directory is durable, and what only the running system knows.
 
-use crate::Change;
+use crate::crash_points::Change;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;

@@ -1,8 +1,8 @@
 //! Programs that are recorded, or whose changes fail.
 
-use crate::decode::Caller;
-use crate::seccomp::{self, Listener};
-use crate::{Change, Disk};
+use crate::crash_points::decode::Caller;
+use crate::crash_points::seccomp::{self, Listener};
+use crate::crash_points::{Change, Disk};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
