@@ -6,7 +6,7 @@
 //! - [`Solo`]: one process;
 //! - local processes: the program starts copies of itself, joined to it by Unix sockets;
 //! - hosts ([`connect_hosts`]): processes that the program starts on other machines by `ssh`;
-//! - MPI: the processes that `mpiexec` or `srun` started, joined by `plimsoll-mpi` ([`JoinMpi`]).
+//! - MPI: the processes that `mpiexec` or `srun` started, joined by the program ([`JoinMpi`]).
 //!
 //! Local processes, hosts and MPI differ in how a frame gets to a neighbour ([`Link`](link::Link)); everything above is
 //! the same code ([`TreeGroup`]): collectives along a tree, failures that flood it, an orderly end.

@@ -3,9 +3,15 @@
 use crate::cli::RankArgs;
 use crate::exit::{CommandError, Exit};
 use plimsoll_engine::{Event, Observer, Stop};
-use plimsoll_ranks::{ConnectError, Ranks};
+use plimsoll_ranks::{ConnectError, JoinMpi, Ranks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+/// Joins the ranks that an MPI launcher started; `None` in a program that was built without MPI.
+#[cfg(feature = "mpi")]
+const JOIN_MPI: Option<JoinMpi> = Some(crate::mpi::join);
+#[cfg(not(feature = "mpi"))]
+const JOIN_MPI: Option<JoinMpi> = None;
 
 /// The communicator of a command's ranks.
 pub struct Communicator {
@@ -29,14 +35,14 @@ impl Communicator {
                 let group = args.hosts.group(processes, !args.coordinator_only)?;
                 plimsoll_ranks::connect_hosts(&group)
             }
-            false => plimsoll_ranks::connect(args.processes, plimsoll_mpi::JOIN),
+            false => plimsoll_ranks::connect(args.processes, JOIN_MPI),
         };
         Self::of(connected)
     }
 
     /// Joins the ranks that a launcher started; alone if there is none.
     pub fn join_launched() -> Result<Self, CommandError> {
-        Self::of(plimsoll_ranks::connect(None, plimsoll_mpi::JOIN))
+        Self::of(plimsoll_ranks::connect(None, JOIN_MPI))
     }
 
     fn of(connected: Result<Box<dyn Ranks>, ConnectError>) -> Result<Self, CommandError> {

@@ -26,6 +26,8 @@ mod io_choice;
 mod load_runner;
 mod measured_run;
 mod monitor;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod new_file;
 mod output_options;
 mod process_pool;

@@ -4,7 +4,7 @@
 #[path = "e2e/common/mod.rs"]
 mod common;
 #[cfg(feature = "mpi")]
-#[path = "../../plimsoll-mpi/tests/processes/mpiexec.rs"]
+#[path = "processes/mpiexec.rs"]
 mod mpiexec;
 
 use common::{Bench, Ended, rank_of, row, signal, started, tree};

@@ -1,5 +1,5 @@
 //! Ranks that are real processes: copies that the program starts, and those of hosts. Those of `mpiexec` are tests of
-//! `plimsoll-mpi`.
+//! `plimsoll`.
 //!
 //! Started with `as-rank` or `rank`, this program is what each rank runs (`program`); otherwise it runs
 //! the tests, which start it.

@@ -1,4 +1,5 @@
-//! Frames as MPI messages, between the processes that a launcher started.
+//! Frames as MPI messages, between the processes that a launcher started. MPI is joined by the program and not by
+//! `plimsoll-ranks`, so that the crates between them are compiled once for all MPI libraries.
 //!
 //! Only point-to-point messages are used, never MPI's collectives: a rank can neither leave one when
 //! another rank fails nor wait in one without burning a core.
@@ -161,14 +162,12 @@ impl Link for MpiLink {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn libraries_are_named_briefly() {
         let open = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4\0";
-        assert_eq!(short_library_name(open), "Open MPI v4.1.4");
+        assert_eq!(super::short_library_name(open), "Open MPI v4.1.4");
         let mpich = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022\n";
-        assert_eq!(short_library_name(mpich), "MPICH 4.0.2");
-        assert_eq!(short_library_name(""), "");
+        assert_eq!(super::short_library_name(mpich), "MPICH 4.0.2");
+        assert_eq!(super::short_library_name(""), "");
     }
 }

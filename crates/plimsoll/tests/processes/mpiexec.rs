@@ -16,7 +16,7 @@ pub enum Library {
 impl Library {
     /// The library this program is built with.
     pub fn built_with() -> Self {
-        let name = plimsoll_mpi::library();
+        let name = ::mpi::environment::library_version().expect("every library has a version");
         if name.starts_with("Open MPI") {
             Self::OpenMpi
         } else {
