@@ -4,9 +4,7 @@ use crate::chart::Chart;
 use crate::charts;
 use crate::loaded_result::{LoadedResult, name_of};
 use plimsoll_report::markdown;
-use plimsoll_results::{
-    Annotations, CurveDir, FindDir, LoadCurve, LoadSearch, Percentiles, ResultsError, RunDir,
-};
+use plimsoll_results::{Annotations, Percentiles, ResultsError, RunDir, Series, SeriesDir};
 use std::path::Path;
 
 /// The content of a results directory of any kind.
@@ -14,21 +12,12 @@ use std::path::Path;
 pub enum RunData {
     /// A run.
     Run(Box<LoadedResult>),
-    /// A load curve.
-    Curve {
+    /// A load curve, or a search for a load line.
+    Series {
         /// Name of the directory.
         name: String,
-        /// Content of `curve.json`.
-        curve: Box<LoadCurve>,
-        /// Tags and note.
-        annotations: Box<Annotations>,
-    },
-    /// A search for a load line.
-    Search {
-        /// Name of the directory.
-        name: String,
-        /// Content of `find.json`.
-        search: Box<LoadSearch>,
+        /// Content of `series.json`.
+        series: Box<Series>,
         /// Tags and note.
         annotations: Box<Annotations>,
     },
@@ -40,19 +29,11 @@ impl RunData {
     /// # Errors
     /// It is not a results directory, or a file cannot be read or is damaged.
     pub fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
-        let dir = CurveDir::at(path);
+        let dir = SeriesDir::at(path);
         if dir.exists() {
-            return Ok(Self::Curve {
+            return Ok(Self::Series {
                 name: name_of(path),
-                curve: Box::new(dir.read_with(percentiles)?),
-                annotations: Box::new(Annotations::read(path)?),
-            });
-        }
-        let dir = FindDir::at(path);
-        if dir.exists() {
-            return Ok(Self::Search {
-                name: name_of(path),
-                search: Box::new(dir.read_with(percentiles)?),
+                series: Box::new(dir.read_with(percentiles)?),
                 annotations: Box::new(Annotations::read(path)?),
             });
         }
@@ -67,7 +48,7 @@ impl RunData {
     pub fn name(&self) -> &str {
         match self {
             Self::Run(loaded) => &loaded.name,
-            Self::Curve { name, .. } | Self::Search { name, .. } => name,
+            Self::Series { name, .. } => name,
         }
     }
 
@@ -76,9 +57,7 @@ impl RunData {
     pub fn with(mut self, new: Annotations) -> Self {
         match &mut self {
             Self::Run(loaded) => loaded.annotations = new,
-            Self::Curve { annotations, .. } | Self::Search { annotations, .. } => {
-                **annotations = new;
-            }
+            Self::Series { annotations, .. } => **annotations = new,
         }
         self
     }
@@ -92,8 +71,7 @@ impl RunData {
                 let scaled = loaded.run.mix.as_ref().is_some_and(|m| m.scale != 1.0);
                 (charts::of_run(loaded), scaled)
             }
-            Self::Curve { curve, .. } => (charts::of_curve(curve), !curve.comparable),
-            Self::Search { search, .. } => (charts::of_search(search), !search.comparable),
+            Self::Series { series, .. } => (charts::of_series(series), !series.is_comparable()),
         };
         for chart in charts.iter_mut().filter(|_| scaled) {
             chart.title = format!("{} ({})", chart.title, markdown::SCALED);

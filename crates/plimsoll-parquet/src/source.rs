@@ -2,9 +2,7 @@
 
 use crate::ParquetError;
 use plimsoll_diagnostics::foreign;
-use plimsoll_results::{
-    CurveDir, FindDir, Kind, ProfileDir, RepeatsDir, ResultsError, RunDir, StudyDir,
-};
+use plimsoll_results::{Kind, ResultsError, SeriesDir, StudyDir};
 use std::path::{Path, PathBuf};
 
 /// Where the results of a run are, and what they are a part of.
@@ -95,38 +93,24 @@ pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
 fn collect(path: &Path, outer: &RunSource, found: &mut Vec<RunSource>) -> Result<(), ResultsError> {
     match Kind::of(path)? {
         Kind::Run => found.push(outer.at(path)),
-        Kind::Repeats => {
-            let runs = RepeatsDir::at(path).runs()?;
-            found.extend(runs.iter().map(|r: &RunDir| outer.at(r.path())));
-        }
-        Kind::Curve => {
-            let dir = CurveDir::at(path);
-            let curve = dir.read()?;
-            found.extend(curve.points.iter().map(|point| {
-                let run = dir.run(point);
-                outer.with_load(run.path(), point.load, &curve.metric)
-            }));
-        }
-        Kind::Search => {
-            let dir = FindDir::at(path);
-            let search = dir.read()?;
-            found.extend(search.runs.iter().map(|r| {
-                let run = dir.run(r);
-                outer.with_load(run.path(), r.point.load, &search.metric)
-            }));
-        }
-        Kind::Profile => {
-            let dir = ProfileDir::at(path);
-            for case in &dir.read()?.cases {
-                let Some(results) = dir.results(case) else {
+        Kind::Repeats | Kind::Curve | Kind::Search | Kind::Profile => {
+            let dir = SeriesDir::at(path);
+            let series = dir.read()?;
+            for run in &series.runs {
+                let Some(results) = dir.run(run) else {
                     continue;
                 };
-                let of_case = RunSource {
-                    profile_filesystem: Some(escaped(&case.filesystem)),
-                    profile_case: Some(escaped(&case.name)),
-                    ..outer.clone()
+                let configuration = series.configuration(run.configuration);
+                let filesystem = configuration.filesystem.as_deref();
+                let of_run = match run.load {
+                    Some(load) => outer.with_load(results.path(), load, series.metric_name()),
+                    None => outer.at(results.path()),
                 };
-                collect(&results, &of_case, found)?;
+                found.push(RunSource {
+                    profile_filesystem: filesystem.map(escaped),
+                    profile_case: filesystem.map(|_| escaped(&configuration.name)),
+                    ..of_run
+                });
             }
         }
         Kind::Study => {

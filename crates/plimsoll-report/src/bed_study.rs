@@ -8,7 +8,7 @@ use crate::text::{Paint, paragraph, reason_codes, results_location};
 use crate::{events, verification};
 use plimsoll_plan::{Count, counted, shell_words};
 use plimsoll_results::{
-    CurveDir, Kind, LoadCurve, Percentile, ProfileDir, Run, RunDir, StepState, StudyAction,
+    Kind, LoadCurve, Percentile, Run, RunDir, SeriesDir, SeriesOf, StepState, StudyAction,
     StudyBed, StudyDir, StudyResults, StudyStep,
 };
 use std::path::Path;
@@ -107,7 +107,10 @@ fn step_results(dir: &StudyDir, step: &StudyStep) -> Result<StepResults, String>
     let (path, kind) = dir.kind(step).ok_or("there are none")?;
     let facts = match kind {
         Kind::Run => of_run(&RunDir::at(&path).read().map_err(|e| e.to_string())?),
-        Kind::Curve => of_curve(&CurveDir::at(&path).read().map_err(|e| e.to_string())?),
+        Kind::Curve => {
+            let series = SeriesDir::at(&path).read().map_err(|e| e.to_string())?;
+            series.as_curve().map_or_else(Vec::new, of_curve)
+        }
         Kind::Profile => return of_profile(&path).map(StepResults::Profile),
         Kind::Search | Kind::Repeats | Kind::Study => vec![],
     };
@@ -153,12 +156,12 @@ fn of_run(run: &Run) -> Vec<String> {
 }
 
 /// The figures of a curve in a sentence.
-fn of_curve(curve: &LoadCurve) -> Vec<String> {
-    let line = match curve.load_line {
-        Some(load) => format!("load line {} {}", Count(load), curve.metric),
+fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<String> {
+    let line = match curve.figures.load_line {
+        Some(load) => format!("load line {} {}", Count(load), curve.metric_name()),
         None => "no load was sustained".into(),
     };
-    let ort = match curve.ort_ms {
+    let ort = match curve.figures.ort_ms {
         Some(ms) => format!("overall response time {}", inline_latency(ms)),
         None => "no overall response time".into(),
     };
@@ -167,9 +170,12 @@ fn of_curve(curve: &LoadCurve) -> Vec<String> {
 
 /// The sections of a profile over access paths to a server.
 fn of_profile(path: &Path) -> Result<Vec<StudySection>, String> {
-    let dir = ProfileDir::at(path);
-    let results = dir.read().map_err(|e| e.to_string())?;
-    let sets = compare::ProfileSet::read(&results, &dir, None).map_err(|e| e.to_string())?;
+    let dir = SeriesDir::at(path);
+    let series = dir.read().map_err(|e| e.to_string())?;
+    let profile = series
+        .as_profile()
+        .ok_or("the results are not those of a profile")?;
+    let sets = compare::ProfileSet::read(profile, &dir, None).map_err(|e| e.to_string())?;
     let sections = study::comparisons(&sets, None).into_iter();
     let section = |(title, comparison)| StudySection {
         title,
@@ -293,8 +299,14 @@ pub fn render(
             paragraph(&mut out, &format!("{column}: "), fact, layout.columns());
         }
     }
-    let resume = (study.missing() > 0).then(|| format!("study {}", study.study));
-    results_location(&mut out, dir, resume.as_deref(), paint);
+    results_location(&mut out, dir, paint);
+    if let Some(dir) = dir.filter(|_| study.missing() > 0) {
+        let dir = dir.display();
+        out.push_str(&format!(
+            "resume with plimsoll study {} --resume {dir}\n",
+            study.study
+        ));
+    }
     out
 }
 

@@ -7,38 +7,38 @@ use crate::percentiles::{
 use crate::simulation::saturation;
 use crate::table::Table;
 use crate::terminal::Layout;
-use crate::text::{Paint, paragraph, reason_codes, results_location};
+use crate::text::{Paint, paragraph, reason_codes, series_location};
 use plimsoll_plan::{Count, counted, scaled};
-use plimsoll_results::{CurvePoint, CurveState, LoadCurve, Percentile, Verdict};
-use std::path::Path;
+use plimsoll_results::{
+    LoadCurve, Percentile, SeriesDir, SeriesOf, SeriesRun, SeriesState, Verdict,
+};
 
-/// The whole report on a curve; `results` is its directory.
+/// The whole report on a curve; `dir` is its directory.
 #[must_use]
-pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> String {
+pub fn render(curve: SeriesOf<'_, LoadCurve>, dir: Option<&SeriesDir>, layout: Layout) -> String {
     let mut out = String::new();
     let paint = Paint(layout.color);
     headline(&mut out, curve, layout);
-    if !curve.points.is_empty() {
+    if curve.measured().next().is_some() {
         out.push('\n');
         table(curve).render(&mut out, layout.columns(), paint);
         let shown = curve.shown_percentiles(&[Percentile::P99]);
-        doubt(&mut out, curve.points.iter(), shown, layout);
+        doubt(&mut out, curve.measured(), shown, layout);
         reasons(&mut out, curve, layout);
         out.push('\n');
         figures(&mut out, curve, layout);
     }
-    let resume = curve.state.can_resume().then_some("curve");
-    results_location(&mut out, results, resume, paint);
+    series_location(&mut out, &curve, dir, paint);
     out
 }
 
 /// A point that has just been measured, in one line.
 #[must_use]
-pub fn line(point: &CurvePoint) -> String {
+pub fn line(point: &SeriesRun) -> String {
     let p99 = point.percentile(Percentile::P99);
     format!(
         "load {}: {}, p99 {}: {}{}",
-        Count(point.load),
+        Count(point.load.unwrap_or_default()),
         rate_and_mean(point),
         shown_inline(p99, PercentileKind::Latency, "-"),
         point.verdict,
@@ -47,7 +47,7 @@ pub fn line(point: &CurvePoint) -> String {
 }
 
 /// Achieved and offered rate, and mean latency.
-pub(crate) fn rate_and_mean(point: &CurvePoint) -> String {
+pub(crate) fn rate_and_mean(point: &SeriesRun) -> String {
     let offered = point.offered_ops_per_s;
     let offered = offered.map_or_else(String::new, |offered| format!(" of {}", rate(offered)));
     let mean = inline(&latency_of(point.mean_ms));
@@ -62,36 +62,37 @@ fn latency_of(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
-fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
+fn headline(out: &mut String, curve: SeriesOf<'_, LoadCurve>, layout: Layout) {
     let paint = Paint(layout.color);
-    let (measured, all) = (curve.points.len(), curve.selection.loads.len());
+    let (measured, all) = (curve.measured().count(), curve.figures.loads.len());
     let state = match curve.state {
-        CurveState::Complete => paint.good("complete"),
-        CurveState::Stopped => paint.good("stopped by its rule"),
-        CurveState::Unfinished => paint.doubtful("unfinished"),
-        CurveState::Interrupted => paint.doubtful("interrupted"),
-        CurveState::Failed => paint.bad("failed"),
+        SeriesState::Complete => paint.good("complete"),
+        SeriesState::Stopped => paint.good("stopped by its rule"),
+        SeriesState::Unfinished => paint.doubtful("unfinished"),
+        SeriesState::Interrupted => paint.doubtful("interrupted"),
+        SeriesState::Failed => paint.bad("failed"),
     };
     out.push_str(&format!(
         "{}: {state}, {measured} of {}\n",
-        paint.bold(&curve.workload),
+        paint.bold(&curve.name),
         counted(all as u64, "load point", "load points")
     ));
     if let Some(why) = &curve.stop_reason {
         let label = format!("  {}: ", why.code);
         paragraph(out, &label, &why.text, layout.columns());
     }
-    if !curve.comparable {
-        paragraph(out, "  ", &scaled(curve.scale), layout.columns());
+    if !curve.is_comparable() {
+        paragraph(out, "  ", &scaled(curve.scale()), layout.columns());
     }
+    let (warmup_s, window_s) = curve.times_s();
     let mut facts = format!(
         "load in {}, {} measured after {} of warm-up{} at each, seed {}, target {}",
-        curve.metric,
-        duration_text(curve.measure_s),
-        duration_text(curve.warmup_s),
+        curve.metric_name(),
+        duration_text(window_s),
+        duration_text(warmup_s),
         clock_note(curve.clock),
-        curve.seed,
-        curve.target.url
+        curve.seed(),
+        curve.first_target().url
     );
     if curve.ranks > 1 {
         facts.push_str(&format!(", {} ranks", curve.ranks));
@@ -102,7 +103,7 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
     }
 }
 
-fn table(curve: &LoadCurve) -> Table {
+fn table(curve: SeriesOf<'_, LoadCurve>) -> Table {
     let shown = curve.shown_percentiles(&[Percentile::P99]);
     let mut head = ["load", "offered/s", "ops/s", "mean"]
         .map(str::to_owned)
@@ -110,11 +111,11 @@ fn table(curve: &LoadCurve) -> Table {
     head.extend(shown.iter().map(Percentile::to_string));
     head.extend(["read MiB/s", "write MiB/s", "verdict"].map(str::to_owned));
     let mut table = Table::new(&head);
-    let mut times: Vec<Vec<String>> = curve.points.iter().map(|p| times(p, shown)).collect();
+    let mut times: Vec<Vec<String>> = curve.measured().map(|p| times(p, shown)).collect();
     align_marked(&mut times.iter_mut().collect::<Vec<_>>());
-    for (p, times) in curve.points.iter().zip(times) {
+    for (p, times) in curve.measured().zip(times) {
         let mut row = vec![
-            Count(p.load).to_string(),
+            Count(p.load.unwrap_or_default()).to_string(),
             p.offered_ops_per_s.map_or("-".into(), rate),
             rate(p.achieved_ops_per_s),
         ];
@@ -130,7 +131,7 @@ fn table(curve: &LoadCurve) -> Table {
 }
 
 /// Mean and percentiles of a point, as cells.
-pub(crate) fn times(p: &CurvePoint, shown: &[Percentile]) -> Vec<String> {
+pub(crate) fn times(p: &SeriesRun, shown: &[Percentile]) -> Vec<String> {
     let percentile =
         |at: &Percentile| percentiles::shown(p.percentile(*at), PercentileKind::Latency, "-");
     let mean = std::iter::once(latency_of(p.mean_ms));
@@ -140,7 +141,7 @@ pub(crate) fn times(p: &CurvePoint, shown: &[Percentile]) -> Vec<String> {
 /// The note below a table of points in which percentiles have too few operations.
 pub(crate) fn doubt<'a>(
     out: &mut String,
-    mut points: impl Iterator<Item = &'a CurvePoint>,
+    mut points: impl Iterator<Item = &'a SeriesRun>,
     shown: &[Percentile],
     layout: Layout,
 ) {
@@ -150,33 +151,37 @@ pub(crate) fn doubt<'a>(
 }
 
 /// The reasons why points are not valid.
-fn reasons(out: &mut String, curve: &LoadCurve, layout: Layout) {
-    let bad = |p: &&CurvePoint| p.verdict != Verdict::Valid;
-    for (i, point) in curve.points.iter().filter(bad).enumerate() {
+fn reasons(out: &mut String, curve: SeriesOf<'_, LoadCurve>, layout: Layout) {
+    let bad = |p: &&SeriesRun| p.verdict != Verdict::Valid;
+    for (i, point) in curve.measured().filter(bad).enumerate() {
         if i == 0 {
             out.push('\n');
         }
         for reason in &point.reasons {
-            let label = format!("  load {}, {}: ", Count(point.load), reason.code);
+            let label = format!(
+                "  load {}, {}: ",
+                Count(point.load.unwrap_or_default()),
+                reason.code
+            );
             paragraph(out, &label, &reason.text, layout.columns());
         }
     }
 }
 
 /// Operations scheduled in the measured window of a point; infinite if no rate is requested.
-fn scheduled(curve: &LoadCurve, point: &CurvePoint) -> f64 {
+fn scheduled(curve: SeriesOf<'_, LoadCurve>, point: &SeriesRun) -> f64 {
     let rate = point.offered_ops_per_s.unwrap_or(f64::INFINITY);
-    rate * curve.measure_s
+    rate * curve.times_s().1
 }
 
-fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
+fn figures(out: &mut String, curve: SeriesOf<'_, LoadCurve>, layout: Layout) {
     let columns = layout.columns();
-    let metric = &curve.metric;
-    let line = match curve.load_line {
+    let metric = curve.metric_name();
+    let line = match curve.figures.load_line {
         Some(load) => format!("{} {metric}", Count(load)),
         None if curve
-            .points
-            .first()
+            .measured()
+            .next()
             .is_some_and(|p| scheduled(curve, p) < 1.0) =>
         {
             "none: fewer than one operation is scheduled at the first load".into()
@@ -185,8 +190,9 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
     };
     paragraph(out, "load line: ", &line, columns);
     if let Some(peak) = curve
+        .figures
         .highest_valid_load
-        .filter(|p| Some(*p) != curve.load_line)
+        .filter(|p| Some(*p) != curve.figures.load_line)
     {
         let text = format!(
             "{} {metric}, although a lower load was not sustained",
@@ -196,21 +202,21 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
     }
     let ort_2008 = |ms| format!("{} (2008 rule)", inline_latency(ms));
     let ort = [
-        curve.ort_ms.map(inline_latency),
-        curve.ort_2008_ms.map(ort_2008),
+        curve.figures.ort_ms.map(inline_latency),
+        curve.figures.ort_2008_ms.map(ort_2008),
     ];
     let ort: Vec<String> = ort.into_iter().flatten().collect();
     if !ort.is_empty() {
         paragraph(out, "overall response time: ", &ort.join(", "), columns);
     }
-    if let Some(knee) = curve.knee {
+    if let Some(knee) = curve.figures.knee {
         let text = format!("{} {metric}, where the response time turns up", rate(knee));
         paragraph(out, "knee: ", &text, columns);
     }
-    if let Some(text) = saturation(curve) {
+    if let Some(text) = saturation(&curve) {
         paragraph(out, "bottleneck: ", &text, columns);
     }
-    if let Some(usl) = &curve.usl {
+    if let Some(usl) = &curve.figures.usl {
         let peak = usl
             .peak_load()
             .map(|p| format!("a peak at {} {metric}", rate(p)));

@@ -42,4 +42,3 @@ pub use annotations::annotations;
 pub use format::{
     MIB, duration_text, inline, inline_latency, latency, measured_text, mib_per_s, rate,
 };
-pub use text::resume_hint;

@@ -1,15 +1,15 @@
 //! Load curves and searches for load lines as comma-separated values and as Markdown.
 
 use crate::csv::{at_least_from, known, line};
-use crate::find::{bottleneck, interval};
+use crate::find::{bottleneck, interval, purpose, state};
 use crate::format::{inline_latency, mib_per_s, rate};
 use crate::markdown::{code, escaped, scaled, table};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, shown_inline};
 use crate::simulation::saturation;
 use plimsoll_plan::{Count, counted};
-use plimsoll_points::Agreement;
 use plimsoll_results::{
-    CurvePoint, LoadCurve, LoadSearch, Percentile, PercentileFigure, Percentiles, SearchRun,
+    Agreement, LoadCurve, LoadSearch, Percentile, PercentileFigure, Percentiles, Series, SeriesOf,
+    SeriesRun,
 };
 
 /// Default percentiles of the tables of points.
@@ -49,25 +49,21 @@ fn names(more: &[Percentile]) -> Vec<String> {
     names.chain(["latency_at_least_from".to_owned()]).collect()
 }
 
-/// A line of names, and one per load point of each curve, with the figures of `curve.json`; what was
+/// A line of names, and one per load point of each curve, with the figures of `series.json`; what was
 /// not measured is empty, and so are additional percentiles of too few operations, unless they are
 /// lower bounds.
 #[must_use]
-pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
+pub fn csv(curves: &[(&str, SeriesOf<'_, LoadCurve>)]) -> String {
     let requested = curves
         .iter()
         .filter_map(|(_, c)| c.percentiles_shown.as_ref());
     let more = Percentiles::extra(requested, &POINT_PERCENTILES);
     let mut out = line(&names(&more));
     for (name, curve) in curves {
-        for point in &curve.points {
-            let of = [
-                (*name).to_owned(),
-                curve.workload.clone(),
-                curve.metric.clone(),
-                curve.scale.to_string(),
-            ];
-            out.push_str(&line(&[&of[..], &values(point, &more)].concat()));
+        for run in curve.measured() {
+            out.push_str(&line(
+                &[&facts(name, curve)[..], &values(run, &more)].concat(),
+            ));
         }
     }
     out
@@ -76,7 +72,7 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
 /// A line of names, and one per run of each search: the columns of [`csv`], and purpose, verdict and
 /// margin of the run.
 #[must_use]
-pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
+pub fn search_csv(searches: &[(&str, SeriesOf<'_, LoadSearch>)]) -> String {
     let own = ["number", "purpose", "passed", "margin"];
     let requested = searches
         .iter()
@@ -86,26 +82,36 @@ pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
     head.extend(own.map(str::to_owned));
     let mut out = line(&head);
     for (name, search) in searches {
-        for (number, run) in (1u64..).zip(&search.runs) {
-            let of = [
-                (*name).to_owned(),
-                search.workload.clone(),
-                search.metric.clone(),
-                search.scale.to_string(),
-            ];
+        for (number, run) in (1u64..).zip(search.measured()) {
+            let of = facts(name, search);
             let own = [
                 number.to_string(),
-                run.purpose.to_string(),
-                run.passed.to_string(),
+                purpose(run),
+                run.is_valid().to_string(),
                 run.margin.map_or_else(String::new, |m| m.to_string()),
             ];
-            out.push_str(&line(&[&of[..], &values(&run.point, &more), &own].concat()));
+            out.push_str(&line(&[&of[..], &values(run, &more), &own].concat()));
         }
     }
     out
 }
 
-fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
+/// The first cells of each line of a series.
+fn facts(name: &str, series: &Series) -> [String; 4] {
+    [
+        name.to_owned(),
+        series.name.clone(),
+        series.metric_name().to_owned(),
+        series.scale().to_string(),
+    ]
+}
+
+/// The load of a run of a curve or a search.
+fn load_of(run: &SeriesRun) -> u64 {
+    run.load.unwrap_or_default()
+}
+
+fn values(p: &SeriesRun, more: &[Percentile]) -> Vec<String> {
     let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
     let figures = Percentiles::new(more.iter().copied().chain(POINT_PERCENTILES));
     let figures = figures.as_slice().iter().map(|at| p.percentile(*at));
@@ -113,7 +119,7 @@ fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
     let known =
         |at: &Percentile| known(p.percentile(*at), PercentileKind::Latency).unwrap_or_default();
     let mut values = vec![
-        p.load.to_string(),
+        load_of(p).to_string(),
         p.verdict.to_string(),
         number(p.offered_ops_per_s),
         p.achieved_ops_per_s.to_string(),
@@ -127,7 +133,7 @@ fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
         number(p.slowest_process_percent),
         p.errors.to_string(),
         p.window_s.to_string(),
-        p.run.clone(),
+        p.directory.clone(),
     ];
     values.extend(more.iter().map(known));
     values.push(at_least_from(
@@ -141,40 +147,40 @@ fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
 /// Heading, figures of the curve and the table of its points. `name` is that of the results
 /// directory.
 #[must_use]
-pub fn markdown(name: &str, curve: &LoadCurve) -> String {
+pub fn markdown(name: &str, curve: SeriesOf<'_, LoadCurve>) -> String {
     let known = |text: Option<String>| text.unwrap_or_else(|| "none".into());
-    let mut out = format!("## {}, load curve\n\n", escaped(&curve.workload));
-    if !curve.comparable {
-        out.push_str(&format!("**{}**\n\n", scaled(curve.scale)));
+    let mut out = format!("## {}, load curve\n\n", escaped(&curve.name));
+    if !curve.is_comparable() {
+        out.push_str(&format!("**{}**\n\n", scaled(curve.scale())));
     }
     out.push_str(&format!(
         "Load line {} {}, overall response time {}; seed {}, target {}; results {}, started {}.\n\n",
-        known(curve.load_line.map(|l| Count(l).to_string())),
-        escaped(&curve.metric),
-        known(curve.ort_ms.map(inline_latency)),
-        curve.seed,
-        escaped(&curve.target.url),
+        known(curve.figures.load_line.map(|l| Count(l).to_string())),
+        escaped(curve.metric_name()),
+        known(curve.figures.ort_ms.map(inline_latency)),
+        curve.seed(),
+        escaped(&curve.first_target().url),
         code(name),
         curve.started_at,
     ));
-    if let Some(text) = saturation(curve) {
+    if let Some(text) = saturation(&curve) {
         out.push_str(&format!("Bottleneck: {}.\n\n", escaped(&text)));
     }
-    let mut head = point_head(curve);
+    let mut head = point_head(&curve);
     head.push("errors".into());
-    let row = |p: &CurvePoint| {
-        let mut cells = point_cells(curve, p);
+    let row = |p: &SeriesRun| {
+        let mut cells = point_cells(&curve, p);
         cells.push(Count(p.errors).to_string());
         cells
     };
-    let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = curve.measured().map(row).collect();
     let shown = curve.shown_percentiles(&POINT_PERCENTILES);
-    out + &table(&head, &rows) + &doubt(curve.points.iter(), shown)
+    out + &table(&head, &rows) + &doubt(curve.measured(), shown)
 }
 
 /// The note below a table in which percentiles have too few operations.
-fn doubt<'a>(mut points: impl Iterator<Item = &'a CurvePoint>, shown: &[Percentile]) -> String {
-    let doubtful = |p: &CurvePoint| any_doubtful(shown.iter().map(|at| p.percentile(*at)));
+fn doubt<'a>(mut points: impl Iterator<Item = &'a SeriesRun>, shown: &[Percentile]) -> String {
+    let doubtful = |p: &SeriesRun| any_doubtful(shown.iter().map(|at| p.percentile(*at)));
     match points.any(doubtful) {
         true => format!("\n{UNCERTAIN_NOTE}\n"),
         false => String::new(),
@@ -193,29 +199,26 @@ pub fn agreement_text(agreement: Option<Agreement>, metric: &str) -> String {
 /// Heading, the load line with the runs that support it, and the table of the runs. `name` is that of
 /// the results directory.
 #[must_use]
-pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
+pub fn search_markdown(name: &str, search: SeriesOf<'_, LoadSearch>) -> String {
     let mut out = format!(
         "## {}, search for the load line: {}\n\n",
-        escaped(&search.workload),
-        match &search.selection.failure {
-            Some(_) => "failed".to_owned(),
-            None => search.selection.load_line.termination.to_string(),
-        }
+        escaped(&search.name),
+        state(search)
     );
-    if let Some(why) = &search.selection.failure {
+    if let Some(why) = &search.stop_reason {
         let (code, text) = (escaped(&why.code), escaped(&why.text));
         out.push_str(&format!("- **{code}**: {text}\n\n"));
     }
-    if !search.comparable {
-        out.push_str(&format!("**{}**\n\n", scaled(search.scale)));
+    if !search.is_comparable() {
+        out.push_str(&format!("**{}**\n\n", scaled(search.scale())));
     }
-    let load = |s| agreement_text(s, &escaped(&search.metric));
+    let load = |s| agreement_text(s, &escaped(search.metric_name()));
     out.push_str(&format!(
         "Sustained: {}; not sustained: {}; seed {}, target {}; results {}, started {}.\n\n",
-        load(search.selection.load_line.sustained),
-        load(search.selection.load_line.not_sustained),
-        search.seed,
-        escaped(&search.target.url),
+        load(search.figures.load_line.sustained),
+        load(search.figures.load_line.not_sustained),
+        search.seed(),
+        escaped(&search.first_target().url),
         code(name),
         search.started_at,
     ));
@@ -228,16 +231,19 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
             escaped(&text)
         ));
     }
-    let rows = (1..).zip(&search.runs);
-    let rows: Vec<_> = rows.map(|(n, run)| run_cells(search, n, run)).collect();
-    let head = run_head(search);
-    let points = search.runs.iter().map(|r| &r.point);
-    out + &table(&head, &rows) + &doubt(points, search.shown_percentiles(&RUN_PERCENTILES))
+    let rows = (1..).zip(search.measured());
+    let rows: Vec<_> = rows.map(|(n, run)| run_cells(&search, n, run)).collect();
+    let head = run_head(&search);
+    out + &table(&head, &rows)
+        + &doubt(
+            search.measured(),
+            search.shown_percentiles(&RUN_PERCENTILES),
+        )
 }
 
 /// Names of the columns of [`point_cells`].
 #[must_use]
-pub fn point_head(curve: &LoadCurve) -> Vec<String> {
+pub fn point_head(curve: &Series) -> Vec<String> {
     let head = ["load", "verdict", "offered ops/s", "ops/s", "MiB/s", "mean"];
     let shown = curve
         .shown_percentiles(&POINT_PERCENTILES)
@@ -248,9 +254,9 @@ pub fn point_head(curve: &LoadCurve) -> Vec<String> {
 
 /// A load point in a table: offered and achieved rate, and latencies.
 #[must_use]
-pub fn point_cells(curve: &LoadCurve, p: &CurvePoint) -> Vec<String> {
+pub fn point_cells(curve: &Series, p: &SeriesRun) -> Vec<String> {
     let mut cells = vec![
-        Count(p.load).to_string(),
+        Count(load_of(p)).to_string(),
         p.verdict.to_string(),
         p.offered_ops_per_s.map_or("–".into(), rate),
         rate(p.achieved_ops_per_s),
@@ -270,7 +276,7 @@ pub fn time_cell(ms: Option<f64>) -> String {
 
 /// Names of the columns of [`run_cells`].
 #[must_use]
-pub fn run_head(search: &LoadSearch) -> Vec<String> {
+pub fn run_head(search: &Series) -> Vec<String> {
     let head = "run|load|purpose|verdict|margin|offered ops/s|ops/s|MiB/s|mean";
     let mut head: Vec<String> = head.split('|').map(str::to_owned).collect();
     head.extend(
@@ -285,13 +291,13 @@ pub fn run_head(search: &LoadSearch) -> Vec<String> {
 
 /// A run of a search in a table; `number` counts from 1.
 #[must_use]
-pub fn run_cells(search: &LoadSearch, number: usize, run: &SearchRun) -> Vec<String> {
-    let p = &run.point;
+pub fn run_cells(search: &Series, number: usize, run: &SeriesRun) -> Vec<String> {
+    let p = run;
     let mut cells = vec![
         number.to_string(),
-        Count(p.load).to_string(),
-        run.purpose.to_string(),
-        if run.passed { "pass" } else { "fail" }.into(),
+        Count(load_of(p)).to_string(),
+        purpose(run),
+        if run.is_valid() { "pass" } else { "fail" }.into(),
         run.margin
             .map_or("–".into(), |m| format!("{:+.1} %", 100.0 * m)),
         p.offered_ops_per_s.map_or("–".into(), rate),

@@ -3,13 +3,14 @@
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::format::{inline_latency, latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
-use crate::profile_parts::{headline, location, reasons};
+use crate::profile_parts::{headline, reasons};
 use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
-use crate::text::{Paint, paragraph, reason_codes};
-use plimsoll_results::{Percentile, PercentileFigure, ProfileCase, ProfileResults, Run, Verdict};
-use std::path::Path;
+use crate::text::{Paint, paragraph, reason_codes, series_location};
+use plimsoll_results::{
+    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, SeriesRun, Verdict,
+};
 
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
@@ -17,22 +18,22 @@ const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
 /// The whole report: the state of the profile, and its figures. Several file systems are compared.
 #[must_use]
 pub fn render(
-    results: &ProfileResults,
+    profile: SeriesOf<'_, Profile>,
     sets: &[ProfileSet],
-    dir: Option<&Path>,
+    dir: Option<&SeriesDir>,
     layout: Layout,
 ) -> String {
-    if study::is_study(results) {
-        return study::render(results, sets, dir, layout);
+    if study::is_study(profile) {
+        return study::render(profile, sets, dir, layout);
     }
     let mut out = String::new();
-    headline(&mut out, results, layout);
+    headline(&mut out, profile, layout);
     let measured = sets
         .iter()
         .any(|s| s.cases.iter().any(|(_, r)| !r.is_empty()));
     // A comparison states this itself.
     if !(measured && sets.len() > 1) {
-        for left in &results.not_run {
+        for left in &profile.figures.not_run {
             let label = format!("  not run: {}: ", left.name);
             paragraph(&mut out, &label, &left.reason, layout.columns());
         }
@@ -59,7 +60,7 @@ pub fn render(
         }
         reasons(&mut out, sets, layout);
     }
-    location(&mut out, results, dir, layout);
+    series_location(&mut out, &profile, dir, Paint(layout.color));
     out
 }
 
@@ -142,20 +143,20 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     cells
 }
 
-/// A run that has just ended, in one line; `number` counts from 1.
+/// A run that has just ended, in one line.
 #[must_use]
-pub fn line(number: usize, of: usize, case: &ProfileCase, run: &Run) -> String {
-    let mean = match run.summary.ops {
-        0 => String::new(),
-        _ => format!(", mean {}", inline_latency(run.summary.mean_ms)),
-    };
+pub fn line(profile: SeriesOf<'_, Profile>, run: &SeriesRun) -> String {
+    let mean = run.mean_ms.map(inline_latency);
+    let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean}"));
+    let all = profile.configurations.len() as u64 * u64::from(profile.figures.repeat.max(1));
+    let label = profile.configuration(run.configuration).label();
     format!(
-        "run {number} of {of}, {} on {}: {} ops/s, {} MiB/s{mean}: {}{}",
-        case.name,
-        case.filesystem,
-        rate(run.summary.ops_per_s),
-        mib_per_s(run.summary.bytes_per_s),
-        run.validity.verdict,
-        reason_codes(&run.validity.reasons)
+        "run {} of {all}, {}: {} ops/s, {} MiB/s{mean}: {}{}",
+        profile.runs.len(),
+        label.unwrap_or_default(),
+        rate(run.achieved_ops_per_s),
+        mib_per_s(run.bytes_per_s),
+        run.verdict,
+        reason_codes(&run.reasons)
     )
 }

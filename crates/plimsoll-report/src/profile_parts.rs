@@ -2,45 +2,35 @@
 
 use crate::compare::ProfileSet;
 use crate::terminal::Layout;
-use crate::text::{Paint, paragraph, results_location};
+use crate::text::{Paint, paragraph};
 use plimsoll_plan::counted;
-use plimsoll_results::ProfileResults;
-use std::path::Path;
-
-/// The location of the results, and the command that runs what is missing.
-pub(crate) fn location(
-    out: &mut String,
-    results: &ProfileResults,
-    dir: Option<&Path>,
-    layout: Layout,
-) {
-    let resume = (results.missing() > 0).then_some("profile");
-    results_location(out, dir, resume, Paint(layout.color));
-}
+use plimsoll_results::{Profile, SeriesOf, SeriesState};
 
 /// Name, state and description of the profile.
-pub(crate) fn headline(out: &mut String, results: &ProfileResults, layout: Layout) {
+pub(crate) fn headline(out: &mut String, profile: SeriesOf<'_, Profile>, layout: Layout) {
     let paint = Paint(layout.color);
-    let (all, missing) = (results.cases.len(), results.missing());
-    let state = match (missing, results.interrupted) {
-        (0, _) => paint.good("complete"),
-        (_, true) => paint.doubtful("interrupted"),
-        (_, false) => paint.bad("not complete"),
+    let all = profile.configurations.len();
+    let measured = (0..all as u32).filter(|n| profile.is_measured(*n)).count();
+    let state = match profile.state {
+        SeriesState::Complete | SeriesState::Stopped => paint.good("complete"),
+        SeriesState::Interrupted => paint.doubtful("interrupted"),
+        SeriesState::Unfinished | SeriesState::Failed => paint.bad("not complete"),
     };
-    let systems = results.filesystems().len() as u64;
+    let systems = profile.filesystems().len() as u64;
     out.push_str(&format!(
         "profile {}: {state}, {} of {} on {}\n",
-        paint.bold(&results.profile),
-        all - missing,
+        paint.bold(&profile.name),
+        measured,
         counted(all as u64, "run", "runs"),
         counted(systems, "file system", "file systems"),
     ));
     let columns = layout.columns();
-    if !results.description.is_empty() {
-        paragraph(out, "  ", &results.description, columns);
+    let description = &profile.figures.description;
+    if !description.is_empty() {
+        paragraph(out, "  ", description, columns);
     }
-    for note in &results.notes {
-        paragraph(out, "  note: ", note, columns);
+    for note in &profile.notes {
+        paragraph(out, "  note: ", &note.text, columns);
     }
 }
 

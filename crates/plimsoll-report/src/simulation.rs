@@ -7,7 +7,7 @@ use plimsoll_measure::{
 };
 use plimsoll_plan::{Bytes, Count};
 use plimsoll_results::{
-    LoadCurve, OperationFigures, OperationTime, Run, SimulationFigures, client_ms,
+    OperationFigures, OperationTime, Run, Series, SimulationFigures, client_ms,
 };
 
 /// Maximum number of elements with a column of their own in the table of times.
@@ -50,13 +50,13 @@ pub fn of_stages(run: &Run) -> impl Iterator<Item = (String, String)> {
 
 /// The first station of the simulated system that is saturated, and the load; none if no station is.
 #[must_use]
-pub fn saturation(curve: &LoadCurve) -> Option<String> {
+pub fn saturation(curve: &Series) -> Option<String> {
     let (load, bottleneck) = curve.saturated_from()?;
     Some(format!(
         "{} from {} {} on, {} busy",
         bottleneck.station,
         Count(load),
-        curve.metric,
+        curve.metric_name(),
         share(bottleneck.utilisation)
     ))
 }

@@ -5,12 +5,11 @@
 //! operation, and processor time of the client.
 
 use crate::compare::{self, Comparison, Metric, ProfileSet, RunSet, distinct, of_runs};
-use crate::profile_parts::{headline, location, reasons};
+use crate::profile_parts::{headline, reasons};
 use crate::terminal::Layout;
-use crate::text::{Paint, paragraph};
+use crate::text::{Paint, paragraph, series_location};
 use plimsoll_plan::show_duration;
-use plimsoll_results::{Percentiles, ProfileResults, Run};
-use std::path::Path;
+use plimsoll_results::{Percentiles, Profile, Run, SeriesDir, SeriesOf};
 use std::time::Duration;
 
 /// Name of the study, and of the profile that it runs.
@@ -35,9 +34,9 @@ pub fn label(access_path: &str, round_trip: Duration) -> String {
 
 /// Whether the results of a profile are those of a study.
 #[must_use]
-pub fn is_study(results: &ProfileResults) -> bool {
-    let mut systems = results.filesystems().into_iter();
-    results.profile == NFS4_OPENS && systems.all(|s| s.contains(RTT_LABEL_SEPARATOR))
+pub fn is_study(profile: SeriesOf<'_, Profile>) -> bool {
+    let mut systems = profile.filesystems().into_iter();
+    profile.name == NFS4_OPENS && systems.all(|s| s.contains(RTT_LABEL_SEPARATOR))
 }
 
 /// One comparison for each workload and round trip, with their names.
@@ -84,15 +83,15 @@ pub fn comparisons(
 /// The whole report.
 #[must_use]
 pub fn render(
-    results: &ProfileResults,
+    profile: SeriesOf<'_, Profile>,
     sets: &[ProfileSet],
-    dir: Option<&Path>,
+    dir: Option<&SeriesDir>,
     layout: Layout,
 ) -> String {
     let paint = Paint(layout.color);
     let mut out = String::new();
-    headline(&mut out, results, layout);
-    for (of, comparison) in comparisons(sets, results.percentiles_shown.as_ref()) {
+    headline(&mut out, profile, layout);
+    for (of, comparison) in comparisons(sets, profile.percentiles_shown.as_ref()) {
         out.push_str(&format!("\n{}\n", paint.bold(&of)));
         out.push_str(&compare::text(&comparison, layout));
     }
@@ -100,7 +99,7 @@ pub fn render(
         paragraph(&mut out, &format!("{what}: "), &counts, layout.columns());
     }
     reasons(&mut out, sets, layout);
-    location(&mut out, results, dir, layout);
+    series_location(&mut out, &profile, dir, paint);
     out
 }
 

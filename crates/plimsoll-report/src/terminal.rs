@@ -85,7 +85,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     }
     client(&mut out, run, layout);
     tail(&mut out, run, layout);
-    results_location(&mut out, results, None, Paint(layout.color));
+    results_location(&mut out, results, Paint(layout.color));
     out
 }
 

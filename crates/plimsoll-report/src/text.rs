@@ -1,7 +1,7 @@
 //! Lines of text: wrapping and colour.
 
 use plimsoll_diagnostics::foreign;
-use plimsoll_results::Reason;
+use plimsoll_results::{Reason, Series, SeriesDir};
 use std::path::Path;
 
 /// Colours and weights, if they are on.
@@ -54,28 +54,24 @@ pub(crate) fn reason_codes(reasons: &[Reason]) -> String {
     }
 }
 
-/// Appends the location of results, if it is known, and the command that resumes them, if any.
-pub(crate) fn results_location(
-    out: &mut String,
-    path: Option<&Path>,
-    resume: Option<&str>,
-    paint: Paint,
-) {
+/// Appends the location of results, if it is known.
+pub(crate) fn results_location(out: &mut String, path: Option<&Path>, paint: Paint) {
     let Some(path) = path else { return };
     let path = path.display().to_string();
     out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
-    if let Some(command) = resume {
-        out.push_str(&resume_hint(command, Path::new(&path)));
-    }
 }
 
-/// The line with the command that resumes results.
-#[must_use]
-pub fn resume_hint(command: &str, dir: &Path) -> String {
-    format!(
-        "resume with plimsoll {command} --resume {}\n",
-        dir.display()
-    )
+/// Appends the location of a series, if it is known, and how to make its missing runs, if any are.
+pub(crate) fn series_location(
+    out: &mut String,
+    series: &Series,
+    dir: Option<&SeriesDir>,
+    paint: Paint,
+) {
+    results_location(out, dir.map(SeriesDir::path), paint);
+    if let Some(dir) = dir.filter(|_| series.state.can_resume()) {
+        out.push_str(&format!("{}\n", dir.resume_hint()));
+    }
 }
 
 /// Appends `label` and `text`, broken at spaces to `width` columns; the lines after the first

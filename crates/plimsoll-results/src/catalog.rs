@@ -2,10 +2,9 @@
 
 use crate::document::read_part;
 use crate::{
-    Annotations, CurveState, Kind, LoadCurve, LoadSearch, ProfileResults, RepeatsDir, ResultsError,
-    Run, StudyDir, Summary, Validity, Verdict,
+    Annotations, Kind, Percentile, ResultsError, Run, SeriesDir, SeriesKind, SeriesRun, StudyDir,
+    Summary, Validity, Verdict,
 };
-use plimsoll_points::{LoadLine, SearchEnd};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -147,48 +146,6 @@ struct TargetPart {
     url: String,
 }
 
-#[derive(Deserialize)]
-struct CurvePart {
-    workload: String,
-    started_at: String,
-    metric: String,
-    state: CurveState,
-    points: Vec<PointPart>,
-    load_line: Option<u64>,
-    ort_ms: Option<f64>,
-    target: TargetPart,
-}
-
-#[derive(Deserialize)]
-struct PointPart {
-    verdict: Verdict,
-}
-
-#[derive(Deserialize)]
-struct SearchPart {
-    workload: String,
-    started_at: String,
-    metric: String,
-    load_line: LoadLine,
-    failure: Option<serde::de::IgnoredAny>,
-    runs: Vec<serde::de::IgnoredAny>,
-    target: TargetPart,
-}
-
-#[derive(Deserialize)]
-struct ProfilePart {
-    profile: String,
-    started_at: String,
-    interrupted: bool,
-    cases: Vec<CasePart>,
-}
-
-#[derive(Deserialize)]
-struct CasePart {
-    target: String,
-    verdict: Option<Verdict>,
-}
-
 impl Entry {
     /// Reads the entry of the results in a directory.
     ///
@@ -197,10 +154,7 @@ impl Entry {
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         let mut entry = match Kind::of(dir)? {
             Kind::Run => of_run(dir)?,
-            Kind::Curve => of_curve(dir)?,
-            Kind::Search => of_search(dir)?,
-            Kind::Repeats => of_repeats(dir)?,
-            Kind::Profile => of_profile(dir)?,
+            Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile => of_series(dir)?,
             Kind::Study => of_study(dir)?,
         };
         entry.name = dir
@@ -255,103 +209,41 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
     })
 }
 
-fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
-    let curve: CurvePart = read_part::<LoadCurve, _>(dir)?;
-    let any_valid = curve.points.iter().any(|p| p.verdict == Verdict::Valid);
-    let status = match curve.state {
-        CurveState::Complete | CurveState::Stopped if any_valid => Status::Valid,
-        CurveState::Complete | CurveState::Stopped => Status::Invalid,
-        CurveState::Unfinished => Status::Unfinished,
-        CurveState::Interrupted => Status::Interrupted,
-        CurveState::Failed => Status::Failed,
+/// The entry of a series. Repeated runs have the means of their figures.
+fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
+    let series = SeriesDir::at(dir).read()?;
+    let kind = series.kind.kind();
+    let first = &series.first_target().url;
+    let same = series.configurations.iter().all(|c| c.target.url == *first);
+    let mean = |pick: &dyn Fn(&SeriesRun) -> Option<f64>| {
+        let values: Vec<f64> = series.runs.iter().filter_map(pick).collect();
+        let is_mean = kind == Kind::Repeats && !values.is_empty();
+        is_mean.then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
+    let service_p99 = |run: &SeriesRun| run.percentile(Percentile::P99)?.service_ms;
+    let (load_line, ort_ms) = match &series.kind {
+        SeriesKind::Curve(curve) => (curve.load_line, curve.ort_ms),
+        SeriesKind::Search(search) => (search.load_line.sustained.map(|s| s.load), None),
+        SeriesKind::Repeats(_) | SeriesKind::Profile(_) => (None, None),
+    };
+    let has_loads = matches!(kind, Kind::Curve | Kind::Search);
     Ok(Entry {
-        target: curve.target.url,
-        started_at: curve.started_at,
-        runs: curve.points.len() as u64,
-        load_line: curve.load_line,
-        metric: Some(curve.metric),
-        ort_ms: curve.ort_ms,
-        ..Entry::new(Kind::Curve, curve.workload, status)
-    })
-}
-
-fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
-    let search: SearchPart = read_part::<LoadSearch, _>(dir)?;
-    let status = match search.load_line.termination {
-        _ if search.failure.is_some() => Status::Failed,
-        SearchEnd::Found | SearchEnd::MaxLoadSustained => Status::Valid,
-        SearchEnd::NoneSustained | SearchEnd::MaxRunsReached => Status::Invalid,
-        SearchEnd::Interrupted => Status::Interrupted,
-        SearchEnd::Unfinished => Status::Unfinished,
-    };
-    Ok(Entry {
-        target: search.target.url,
-        started_at: search.started_at,
-        runs: search.runs.len() as u64,
-        load_line: search.load_line.sustained.map(|c| c.load),
-        metric: Some(search.metric),
-        ..Entry::new(Kind::Search, search.workload, status)
-    })
-}
-
-fn of_repeats(dir: &Path) -> Result<Entry, ResultsError> {
-    let repeats = RepeatsDir::at(dir);
-    let head = repeats.read()?;
-    let runs: Vec<Entry> = repeats
-        .runs()?
-        .iter()
-        .map(|r| of_run(r.path()))
-        .collect::<Result<_, _>>()?;
-    let mean = |pick: fn(&Entry) -> Option<f64>| {
-        let values: Vec<f64> = runs.iter().filter_map(pick).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    // The first status that is not valid is that of all.
-    let doubtful = runs.iter().map(|r| r.status).find(|s| *s != Status::Valid);
-    let status = match doubtful {
-        Some(status) => status,
-        None if (runs.len() as u64) < u64::from(head.requested_runs) => Status::Unfinished,
-        None => Status::Valid,
-    };
-    let first = runs.first();
-    Ok(Entry {
-        target: first.map_or_else(String::new, |r| r.target.clone()),
-        started_at: first.map_or_else(String::new, |r| r.started_at.clone()),
-        runs: runs.len() as u64,
-        ops_per_s: mean(|r| r.ops_per_s),
-        bytes_per_s: mean(|r| r.bytes_per_s),
-        mean_ms: mean(|r| r.mean_ms),
-        p99_ms: mean(|r| r.p99_ms),
-        service_mean_ms: mean(|r| r.service_mean_ms),
-        service_p99_ms: mean(|r| r.service_p99_ms),
-        ..Entry::new(Kind::Repeats, head.workload, status)
-    })
-}
-
-fn of_profile(dir: &Path) -> Result<Entry, ResultsError> {
-    let profile: ProfilePart = read_part::<ProfileResults, _>(dir)?;
-    let ended: Vec<Verdict> = profile.cases.iter().filter_map(|c| c.verdict).collect();
-    let any = |v: Verdict| ended.contains(&v);
-    let status = if any(Verdict::Failed) {
-        Status::Failed
-    } else if profile.interrupted || any(Verdict::Interrupted) {
-        Status::Interrupted
-    } else if ended.len() < profile.cases.len() {
-        Status::Unfinished
-    } else if any(Verdict::Invalid) {
-        Status::Invalid
-    } else {
-        Status::Valid
-    };
-    let first = profile.cases.first().map(|c| c.target.clone());
-    let first = first.unwrap_or_default();
-    let same = profile.cases.iter().all(|c| c.target == first);
-    Ok(Entry {
-        target: if same { first } else { String::new() },
-        started_at: profile.started_at,
-        runs: ended.len() as u64,
-        ..Entry::new(Kind::Profile, profile.profile, status)
+        target: if same { first.clone() } else { String::new() },
+        started_at: series.started_at.clone(),
+        runs: series.runs.len() as u64,
+        ops_per_s: mean(&|run| run.window_s.gt(&0.0).then_some(run.achieved_ops_per_s)),
+        bytes_per_s: mean(&|run| run.window_s.gt(&0.0).then_some(run.bytes_per_s)),
+        mean_ms: mean(&|run| run.mean_ms),
+        p99_ms: mean(&|run| run.p99_ms),
+        service_mean_ms: mean(&|run| run.service_mean_ms.filter(|_| run.is_paced())),
+        service_p99_ms: mean(&service_p99),
+        load_line,
+        metric: series
+            .metric()
+            .filter(|_| has_loads)
+            .map(|m| m.name.clone()),
+        ort_ms,
+        ..Entry::new(kind, series.name.clone(), series.status())
     })
 }
 

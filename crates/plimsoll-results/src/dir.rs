@@ -3,9 +3,9 @@
 use crate::document::{Directory, Document};
 use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
+use crate::interval_series::IntervalSeriesWriter;
 use crate::intervals::{self, IntervalRow};
 use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
-use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, replace, sync_dir, sync_if_there, write_new};
 use crate::{
@@ -32,7 +32,7 @@ pub struct RunWriter {
     /// Whether the name states that the run was interrupted or failed.
     tells_verdict: bool,
     /// Before `dir`, so that nothing is written any more when that is removed.
-    series: SeriesWriter,
+    series: IntervalSeriesWriter,
     dir: StagingDir,
     /// What whoever watches the run is shown of it.
     live: LiveRun,
@@ -86,7 +86,7 @@ impl RunWriter {
             ClockKind::Real => started,
             ClockKind::Virtual => SystemTime::UNIX_EPOCH,
         };
-        let series = SeriesWriter::create(dir.path(), &plan.operations, base)?;
+        let series = IntervalSeriesWriter::create(dir.path(), &plan.operations, base)?;
         let live = LiveRun {
             tells_verdict,
             ..live_run(name, plan, started, clock)

@@ -1,6 +1,6 @@
 //! JSON documents with a schema version, and their directories.
 
-use crate::{ResultsError, Run, read_regular};
+use crate::{ResultsError, read_regular};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +15,14 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema + Clone {
     const SCHEMA: u32;
     /// Kind of the document, for errors.
     const KIND_NAME: &str;
+
+    /// Checks what a document that was edited or damaged may have wrong.
+    ///
+    /// # Errors
+    /// A sentence with the first fault.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// The document as its file holds it: pretty-printed, with a newline at the end.
     #[must_use]
@@ -85,19 +93,20 @@ impl<D: Document> Directory<D> {
         (is_within && name != Path::new("")).then(|| self.path.join(name))
     }
 
-    /// Results of a run that the document lists by the name of its directory.
-    pub(crate) fn listed(&self, name: &str) -> Directory<Run> {
-        Directory::at(&self.path.join(name))
-    }
-
     pub(crate) fn file(&self) -> PathBuf {
         self.path.join(D::FILE)
     }
 }
 
-/// Reads a document.
+/// Reads a document, and checks it.
 pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
-    read_as::<D, D>(path)
+    let document = read_as::<D, D>(path)?;
+    document.check().map_err(|fault| ResultsError::Json {
+        what: D::KIND_NAME,
+        path: path.to_owned(),
+        source: serde::de::Error::custom(fault),
+    })?;
+    Ok(document)
 }
 
 /// Reads a part of a document, which is faster than all of it; errors as [`Directory::read`].

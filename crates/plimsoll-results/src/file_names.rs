@@ -18,20 +18,11 @@ pub const INTERVALS_FILE: &str = "intervals.csv";
 /// File that holds the output of the user's commands.
 pub const COMMANDS_FILE: &str = "commands.log";
 
-/// File that holds a [`LoadCurve`](crate::LoadCurve).
-pub const CURVE_FILE: &str = "curve.json";
-
-/// File that holds a [`LoadSearch`](crate::LoadSearch).
-pub const FIND_FILE: &str = "find.json";
-
-/// File that holds the [`ProfileResults`](crate::ProfileResults).
-pub const PROFILE_FILE: &str = "profile.json";
+/// File that holds a [`Series`](crate::Series).
+pub const SERIES_FILE: &str = "series.json";
 
 /// File that holds the [`StudyResults`](crate::StudyResults).
 pub const STUDY_FILE: &str = "study.json";
-
-/// File that holds the [`Repeats`](crate::Repeats).
-pub const REPEATS_FILE: &str = "repeats.json";
 
 /// File that holds the [`Annotations`](crate::Annotations).
 pub const ANNOTATIONS_FILE: &str = "annotations.json";

@@ -1,8 +1,7 @@
 //! Kinds of results.
 
-use crate::{
-    CURVE_FILE, FIND_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError, STUDY_FILE,
-};
+use crate::document::read_part;
+use crate::{RUN_FILE, ResultsError, SERIES_FILE, STUDY_FILE, Series};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -36,15 +35,12 @@ impl Kind {
         Self::Run,
     ];
 
-    /// Name of the file that makes a directory one of this kind.
+    /// Name of the file that makes a directory results of this kind.
     #[must_use]
     pub fn file(self) -> &'static str {
         match self {
             Self::Run => RUN_FILE,
-            Self::Curve => CURVE_FILE,
-            Self::Search => FIND_FILE,
-            Self::Repeats => REPEATS_FILE,
-            Self::Profile => PROFILE_FILE,
+            Self::Curve | Self::Search | Self::Repeats | Self::Profile => SERIES_FILE,
             Self::Study => STUDY_FILE,
         }
     }
@@ -52,11 +48,24 @@ impl Kind {
     /// The kind of the results in a directory.
     ///
     /// # Errors
-    /// [`ResultsError::None`] if it holds none.
+    /// [`ResultsError::None`] if it holds none; of a series, as [`SeriesDir::read`](crate::SeriesDir::read).
     pub fn of(dir: &Path) -> Result<Self, ResultsError> {
-        let there = |kind: &Self| dir.join(kind.file()).is_file();
-        let found = Self::ALL.into_iter().find(there);
-        found.ok_or_else(|| ResultsError::None {
+        /// The part of `series.json` that is read.
+        #[derive(Deserialize)]
+        struct Part {
+            kind: Kind,
+        }
+        let has = |file: &str| dir.join(file).is_file();
+        if has(STUDY_FILE) {
+            return Ok(Self::Study);
+        }
+        if has(SERIES_FILE) {
+            return read_part::<Series, Part>(dir).map(|part| part.kind);
+        }
+        if has(RUN_FILE) {
+            return Ok(Self::Run);
+        }
+        Err(ResultsError::None {
             path: dir.to_owned(),
         })
     }

@@ -4,11 +4,9 @@
 //! figures), `histograms.hlog` (every latency distribution, by interval, in HdrHistogram's log
 //! format) and `intervals.csv` (throughput and latency over time). [`RunWriter`] writes the
 //! series while the run is in progress and gives the directory its name when it is complete;
-//! [`RunDir`] reads one back. A curve directory holds `curve.json` (a [`LoadCurve`]) and the
-//! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it. The
-//! directory of a search holds `find.json` (a [`LoadSearch`]) and those of its runs in the same way.
-//! Repeated runs are a directory with `repeats.json` and the results directory of each run; a
-//! profile's runs are one with `profile.json`, and the steps of a study one with `study.json`.
+//! [`RunDir`] reads one back. The directory of a series holds
+//! `series.json` (a [`Series`]: repeated runs, a load curve, a search or a profile) and the results directory of each
+//! run; [`SeriesWriter`] writes one, [`SeriesDir`] reads it. The steps of a study are a directory with `study.json`.
 //!
 //! [`Entry`] is the line of any of these in a list, [`Annotations`] are the user's tags and note, and
 //! [`Removal`] deletes results. [`LiveDir`] is a run in progress, seen from another process.
@@ -16,46 +14,40 @@
 //! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and
 //! directories), `staging` (hidden directories of results being written), `document` (JSON with a
 //! version); `run` and its parts (`latency`, `percentile`,
-//! `mix`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `series` and
+//! `mix`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `interval_series` and
 //! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
-//! `collection` (several runs) with `curve`, `find`, `repeats`, `profile` and
-//! `study`.
+//! `series` (several runs) with the rule of each kind.
 
 mod annotations;
 mod assemble;
 mod background;
 mod catalog;
 mod client_cache;
-mod collection;
-mod curve;
 mod dir;
 mod distribution;
 mod document;
+mod document_writer;
 mod environment;
 mod error;
 mod events;
 mod file_names;
-mod find;
 mod histograms;
 mod hooks;
 mod hosts;
+mod interval_series;
 mod intervals;
 mod kind;
 mod latency;
 mod live;
-mod load_point;
-mod load_test;
 mod mix;
 mod mounts;
 mod percentile;
-mod profile;
 mod publish;
 mod read_source;
 mod recompute;
 mod recover;
 mod regular_file;
 mod removal;
-mod repeats;
 mod run;
 mod series;
 mod simulation;
@@ -69,24 +61,17 @@ pub use annotations::{Annotations, Tag};
 pub use assemble::{MeasuredRun, figures};
 pub use catalog::{Entry, EntryAnnotations, Status, directories};
 pub use client_cache::ClientCache;
-pub use collection::{Collection, CollectionWriter};
-pub use curve::{
-    CurveDir, CurveLoads, CurveResults, CurveSettings, CurveState, CurveWriter, LoadCurve,
-};
 pub use dir::{RunDir, RunWriter};
 pub use distribution::Distribution;
 pub use document::{Directory, Document, schema};
+pub use document_writer::DocumentWriter;
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
 pub use events::{EventFigures, EventState, RunEvent};
 pub(crate) use file_names::DRAFT_FILE;
 pub use file_names::{
-    ANNOTATIONS_FILE, COMMANDS_FILE, COMPARISON_FILE, CURVE_FILE, DISCLOSURE_SUFFIX, FIND_FILE,
-    HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE, STUDY_FILE,
-    SUT_FILE,
-};
-pub use find::{
-    FindDir, FindWriter, LoadSearch, SearchRun, SearchRuns, SearchSettings, SearchState,
+    ANNOTATIONS_FILE, COMMANDS_FILE, COMPARISON_FILE, DISCLOSURE_SUFFIX, HISTOGRAMS_FILE,
+    INTERVALS_FILE, LIVE_FILE, RUN_FILE, SERIES_FILE, STUDY_FILE, SUT_FILE,
 };
 pub use histograms::{
     Histograms, IntervalHistogram, LogInterval, SparseInterval, tag_of, tag_of_text,
@@ -98,22 +83,23 @@ pub use intervals::IntervalRow;
 pub use kind::Kind;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
 pub use live::{LiveDir, LiveEvent, LiveLocation, LiveReader, LiveRun};
-pub use load_point::{CriterionResult, CurvePoint};
-pub use load_test::{LoadPoints, LoadTest};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};
 pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
 pub use plimsoll_measure::{ClockKind, ProcessCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
-pub use plimsoll_points::StopRules;
-pub use profile::{ProfileCase, ProfileDir, ProfileNotRun, ProfileResults, ProfileWriter};
 pub use read_source::ReadSource;
 pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};
 pub use removal::Removal;
-pub use repeats::{Repeats, RepeatsDir, RepeatsWriter, read_runs, run_dirs};
 pub use run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, TestBed, TestBedNode,
     TestBedSoftware, Validity, VariableFigures, Verdict, Window,
+};
+pub use series::{
+    Agreement, Configuration, CriterionResult, CurveEnd, LoadCurve, LoadLine, LoadSearch, NextRun,
+    Profile, Purpose, Repeats, SearchEnd, SearchRules, SearchStep, Series, SeriesDir, SeriesKind,
+    SeriesOf, SeriesRun, SeriesState, SeriesWriter, SkippedConfiguration, Step, StopRules,
+    Strategy, TrialRun, read_runs, run_dirs,
 };
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;

@@ -3,9 +3,9 @@
 use crate::staging::{self, lock};
 use crate::whole_file::sync_dir;
 use crate::{
-    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, COMPARISON_FILE, CURVE_FILE, CurveDir,
-    DISCLOSURE_SUFFIX, DRAFT_FILE, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE, Kind,
-    LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir, ResultsError, SUT_FILE, StudyDir, open_regular,
+    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, COMPARISON_FILE, DISCLOSURE_SUFFIX, DRAFT_FILE,
+    Entry, HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, RUN_FILE, ResultsError, SERIES_FILE,
+    SUT_FILE, SeriesDir, StudyDir, open_regular,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,7 +24,7 @@ const RANKS_DIR: &str = "ranks";
 pub struct Removal {
     dir: PathBuf,
     parts: Vec<RemovalPart>,
-    /// Directories of the runs of a profile, or of the beds of a study.
+    /// Directories of the configurations of a series, or of the beds of a study.
     places: Vec<PathBuf>,
     bytes: u64,
     _lock: File,
@@ -56,17 +56,15 @@ impl Removal {
         // A damaged directory may hold anything: it is not taken for Plimsoll's.
         match kind {
             Kind::Run => _ = Entry::read(dir)?,
-            Kind::Curve => _ = CurveDir::at(dir).read()?,
-            Kind::Search => _ = FindDir::at(dir).read()?,
-            Kind::Repeats => _ = RepeatsDir::at(dir).read()?,
             Kind::Study => {
                 let study = StudyDir::at(dir).read()?;
                 removal.places = study.beds.iter().map(|b| dir.join(&b.name)).collect();
             }
-            Kind::Profile => {
-                let profile = ProfileDir::at(dir).read()?;
-                let places = profile.cases.iter().map(|c| dir.join(&c.directory));
-                removal.places = places.collect();
+            Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile => {
+                let series = SeriesDir::at(dir).read()?;
+                let configurations = series.configurations.iter();
+                let below = configurations.filter(|c| !c.directory.is_empty());
+                removal.places = below.map(|c| dir.join(&c.directory)).collect();
             }
         }
         removal.collect(dir, kind)?;
@@ -154,14 +152,10 @@ impl Removal {
                 // Of one that was killed while it replaced the file of this kind.
                 (_, name, false) if staging::id_of(name).is_some() => files.push(path),
                 (Kind::Profile | Kind::Study, COMPARISON_FILE, false) => files.push(path),
-                (Kind::Profile, _, true) => self.of_profile(&path)?,
                 (Kind::Study, _, true) if self.places.contains(&path) => self.of_bed(&path)?,
-                (Kind::Curve | Kind::Search | Kind::Repeats, _, true)
-                    if path.join(RUN_FILE).is_file() =>
-                {
-                    self.collect(&path, Kind::Run)?;
+                (Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile, _, true) => {
+                    self.below_series(&path)?;
                 }
-                (Kind::Curve | Kind::Search | Kind::Repeats, _, true) => self.unfinished(&path)?,
                 _ => return Err(ResultsError::Foreign { path }),
             }
         }
@@ -169,18 +163,18 @@ impl Removal {
         self.add(dir, files)
     }
 
-    /// Takes note of a directory below a profile: results of runs, or what such directories are in.
-    fn of_profile(&mut self, dir: &Path) -> Result<(), ResultsError> {
+    /// Takes note of a directory below a series: the results of a run, or a directory of a configuration.
+    fn below_series(&mut self, dir: &Path) -> Result<(), ResultsError> {
         match Kind::of(dir) {
-            Ok(kind @ (Kind::Run | Kind::Repeats)) => return self.collect(dir, kind),
+            Ok(Kind::Run) => return self.collect(dir, Kind::Run),
             Err(_) if self.places.iter().any(|p| p.starts_with(dir)) => {}
             _ => return self.unfinished(dir),
         }
         for (path, is_dir) in entries(dir)? {
-            match is_dir {
-                true => self.of_profile(&path)?,
-                false => return Err(ResultsError::Foreign { path }),
+            if !is_dir {
+                return Err(ResultsError::Foreign { path });
             }
+            self.below_series(&path)?;
         }
         self.add(dir, vec![])
     }
@@ -198,7 +192,7 @@ impl Removal {
                 let disclosed = name.strip_suffix(DISCLOSURE_SUFFIX);
                 let is_disclosure = disclosed.is_some_and(|results| {
                     let holds = |file| step.join(results).join(file).is_file();
-                    holds(CURVE_FILE) || holds(RUN_FILE)
+                    holds(SERIES_FILE) || holds(RUN_FILE)
                 });
                 match (is_dir, Kind::of(&path)) {
                     (true, Ok(Kind::Study)) => return Err(ResultsError::Foreign { path }),

@@ -1,436 +1,482 @@
-//! The series that are written during the run: `intervals.csv` and `histograms.hlog`.
+//! A series of runs in `series.json`: repeated runs, a load curve, a search for a load line, a profile.
+//!
+//! A series is a function from the runs so far to the next run: [`Series::next`] asks the [`Strategy`] of its kind. So a
+//! series that was interrupted or killed is resumed by reading its document.
 
-use crate::background::{AppendedFile, BackgroundWriter};
-use crate::histograms::{WINDOW_MARK, tag_of};
-use crate::latency::ms;
-use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, ResultsError};
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{
-    IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
+mod curve;
+mod margin;
+mod next;
+mod profile;
+mod repeats;
+mod run;
+mod search;
+mod stop;
+mod writer;
+
+pub use curve::LoadCurve;
+pub use next::{NextRun, Step, Strategy};
+pub use profile::{Profile, SkippedConfiguration};
+pub use repeats::Repeats;
+pub use run::{CriterionResult, SeriesRun};
+pub use search::{
+    Agreement, LoadLine, LoadSearch, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun,
 };
-use plimsoll_diagnostics::foreign;
-use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::Operation;
-use std::io::{self, Write};
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+pub use stop::{CurveEnd, StopRules};
+pub use writer::SeriesWriter;
 
-/// Columns of `intervals.csv`.
-const COLUMNS: [&str; 19] = [
-    "window",
-    "interval",
-    "start_s",
-    "length_s",
-    "operation",
-    "kind",
-    "ops",
-    "bytes",
-    "errors",
-    "mean_ms",
-    "p50_ms",
-    "p99_ms",
-    "max_ms",
-    "paced_ops",
-    "service_mean_ms",
-    "service_p50_ms",
-    "service_p99_ms",
-    "service_max_ms",
-    "events",
-];
+use crate::document::{Directory, Document};
+use crate::{
+    ClockKind, Environment, Hooks, Kind, Percentile, Percentiles, Program, Reason, ResultsError,
+    Run, RunDir, SERIES_FILE, Status, Target, Verdict,
+};
+use plimsoll_plan::{BusinessMetric, Note, Plan};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 
-/// Line that HdrHistogram's own tools expect before the first histogram.
-const LEGEND: &str =
-    "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
-
-/// Writes both series into a directory.
-pub(crate) struct SeriesWriter {
-    rows: Vec<Operation>,
-    tags: Vec<String>,
-    serializer: V2DeflateSerializer,
-    window: u32,
-    files: BackgroundWriter,
+/// Runs that are one result, and the rule by which one follows another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// Schema version of the document.
+    pub schema_version: u32,
+    /// Name of the workload, or of the profile.
+    pub name: String,
+    /// Start of the first run: RFC 3339, in UTC.
+    pub started_at: String,
+    /// Whether runs remain to be made.
+    pub state: SeriesState,
+    /// Reason why the series ended before its last run; null if it did not.
+    pub stop_reason: Option<Reason>,
+    /// Kind of the series, its rule, and the figures that follow from the runs.
+    #[serde(flatten)]
+    pub kind: SeriesKind,
+    /// Runs in the order in which they ended.
+    pub runs: Vec<SeriesRun>,
+    /// Configurations of the runs: one, or those of a profile.
+    pub configurations: Vec<Configuration>,
+    /// Requested percentiles in tables; null if the usual ones are shown.
+    pub percentiles_shown: Option<Percentiles>,
+    /// Program that made the runs.
+    pub program: Program,
+    /// Clock of the runs.
+    pub clock: ClockKind,
+    /// Requested number of threads that drive the workers; null if none was requested.
+    pub lanes: Option<u64>,
+    /// Length of an interval of the runs' time series in seconds.
+    pub interval_s: f64,
+    /// Number of processes that make each run together.
+    pub ranks: u32,
+    /// User's commands around the phases of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Hooks>,
+    /// Program that is informed of the phases of each run.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "plimsoll_plan::path_text::option"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub monitor: Option<PathBuf>,
+    /// Events of each run, as on the command line, such as `30s sh ./failover`. The URL of a simulated system has its
+    /// events instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// Notes on the series.
+    pub notes: Vec<Note>,
+    /// Machine of rank 0, and the file system of the first work directory.
+    pub environment: Environment,
 }
 
-impl SeriesWriter {
-    /// Makes both files. Times in the log count from `base`.
-    pub(crate) fn create(
-        dir: &Path,
-        rows: &[Operation],
-        base: SystemTime,
-    ) -> Result<Self, ResultsError> {
-        let mut csv = AppendedFile::create(dir.join(INTERVALS_FILE))?;
-        let mut log = AppendedFile::create(dir.join(HISTOGRAMS_FILE))?;
-        csv.append(&in_csv([COLUMNS]).expect("memory takes all"))?;
-        log.append(&log_header(base).expect("memory takes all"))?;
-        Self::of(csv, log, rows)
-    }
+/// Kind of a series, its rule, and the figures that follow from the runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SeriesKind {
+    /// One workload, several times, with seeds that follow each other.
+    Repeats(Repeats),
+    /// One workload at increasing loads, on one data set.
+    Curve(LoadCurve),
+    /// A search for the highest load that is sustained.
+    Search(LoadSearch),
+    /// The configurations of a Filebench profile, on each file system.
+    Profile(Profile),
+}
 
-    /// Appends to these files.
-    fn of(csv: AppendedFile, log: AppendedFile, rows: &[Operation]) -> Result<Self, ResultsError> {
-        Ok(Self {
-            rows: rows.to_vec(),
-            tags: rows.iter().map(|o| tag_of(&o.name, o.kind)).collect(),
-            serializer: V2DeflateSerializer::new(),
-            window: 0,
-            // In this order: an interval of which there are distributions is whole in both.
-            files: BackgroundWriter::start(vec![csv, log])?,
+/// Whether a series is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesState {
+    /// Runs are missing: the series is in progress, or its process was killed.
+    Unfinished,
+    /// Every run was made.
+    Complete,
+    /// A rule of the series ended it.
+    Stopped,
+    /// The user ended it; runs are missing.
+    Interrupted,
+    /// An error ended it, or ended a run of it.
+    Failed,
+}
+
+impl SeriesState {
+    /// Whether runs remain to be made.
+    #[must_use]
+    pub fn can_resume(self) -> bool {
+        match self {
+            Self::Unfinished | Self::Interrupted | Self::Failed => true,
+            Self::Complete | Self::Stopped => false,
+        }
+    }
+}
+
+/// What some runs of a series execute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Configuration {
+    /// Name in the profile, with the values that differ between its runs, such as `read,nthreads=4`; empty elsewhere.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Name of the file system in the profile; null elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<String>,
+    /// Directory of its results, relative to the series'; empty for the series' own directory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub directory: String,
+    /// Target of the load.
+    pub target: Target,
+    /// Plan of the runs; of a series with several loads, the Plan of the highest load, of whose files smaller loads use a
+    /// part.
+    pub plan: Plan,
+}
+
+/// A series of one kind, with the rule and the figures of the kind.
+#[derive(Debug)]
+pub struct SeriesOf<'a, K> {
+    /// The series.
+    pub series: &'a Series,
+    /// Rule and figures.
+    pub figures: &'a K,
+}
+
+impl<K> Clone for SeriesOf<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for SeriesOf<'_, K> {}
+
+impl<K> Deref for SeriesOf<'_, K> {
+    type Target = Series;
+
+    fn deref(&self) -> &Series {
+        self.series
+    }
+}
+
+impl Series {
+    /// The series as a load curve, if it is one.
+    #[must_use]
+    pub fn as_curve(&self) -> Option<SeriesOf<'_, LoadCurve>> {
+        let SeriesKind::Curve(figures) = &self.kind else {
+            return None;
+        };
+        Some(SeriesOf {
+            series: self,
+            figures,
         })
     }
 
-    /// Appends an interval, in which these events began, to both files. Whoever watches the run sees each interval
-    /// when it is over.
-    ///
-    /// # Errors
-    /// That of an interval before; no other may follow.
-    pub(crate) fn write(
-        &mut self,
-        interval: &Interval,
-        events: &[String],
-    ) -> Result<(), ResultsError> {
-        let csv = in_csv(self.csv_records(interval, events)).expect("memory takes all");
-        let log = self.log_entries(interval).expect("memory takes all");
-        self.files.append(vec![csv, log])
+    /// The series as a search, if it is one.
+    #[must_use]
+    pub fn as_search(&self) -> Option<SeriesOf<'_, LoadSearch>> {
+        let SeriesKind::Search(figures) = &self.kind else {
+            return None;
+        };
+        Some(SeriesOf {
+            series: self,
+            figures,
+        })
     }
 
-    /// Replaces another file, in the order of these calls; if the file system refuses, it stays as it is.
-    pub(crate) fn replace(&mut self, path: &Path, text: String) {
-        self.files.replace(path, text);
+    /// The series as the runs of a profile, if it is that.
+    #[must_use]
+    pub fn as_profile(&self) -> Option<SeriesOf<'_, Profile>> {
+        let SeriesKind::Profile(figures) = &self.kind else {
+            return None;
+        };
+        Some(SeriesOf {
+            series: self,
+            figures,
+        })
+    }
+}
+
+impl Configuration {
+    /// Name and file system, such as `read,nthreads=4 on ext4`; `None` for the only configuration.
+    #[must_use]
+    pub fn label(&self) -> Option<String> {
+        let filesystem = self.filesystem.as_ref()?;
+        Some(format!("{} on {filesystem}", self.name))
+    }
+}
+
+impl SeriesKind {
+    /// The rule of this kind.
+    #[must_use]
+    pub fn strategy(&self) -> &dyn Strategy {
+        match self {
+            Self::Repeats(repeats) => repeats,
+            Self::Curve(curve) => curve,
+            Self::Search(search) => search,
+            Self::Profile(profile) => profile,
+        }
     }
 
-    /// Waits until all has been written.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
-    pub(crate) fn flush(&mut self) -> Result<(), ResultsError> {
-        self.files.flush()
+    fn strategy_mut(&mut self) -> &mut dyn Strategy {
+        match self {
+            Self::Repeats(repeats) => repeats,
+            Self::Curve(curve) => curve,
+            Self::Search(search) => search,
+            Self::Profile(profile) => profile,
+        }
     }
 
-    /// Brings everything to the disk.
-    pub(crate) fn finish(self) -> Result<(), ResultsError> {
-        self.files.finish()
+    /// The kind of results.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Repeats(_) => Kind::Repeats,
+            Self::Curve(_) => Kind::Curve,
+            Self::Search(_) => Kind::Search,
+            Self::Profile(_) => Kind::Profile,
+        }
     }
+}
 
-    fn csv_records(&self, interval: &Interval, events: &[String]) -> Vec<Vec<String>> {
-        let events = events.join("; ");
-        let events = foreign::escaped(&events);
-        // An interval in which events began has a line even if no operation completed in it.
-        let is_silent = !interval.rows.iter().any(happened);
-        let mut needs_line = is_silent && !events.is_empty();
-        let mut records = Vec::new();
-        for (op, totals) in self.rows.iter().zip(&interval.rows) {
-            if !happened(totals) && !std::mem::take(&mut needs_line) {
-                continue;
+impl Series {
+    /// The next run, or the end of the series.
+    #[must_use]
+    pub fn next(&self) -> Step {
+        let strategy = self.kind.strategy();
+        if let Some(last) = self.runs.last() {
+            if last.verdict == Verdict::Interrupted {
+                return Step::End(SeriesState::Interrupted, None);
             }
-            let mut record = vec![
-                interval.window.to_string(),
-                interval.index.to_string(),
-                seconds(interval.start).to_string(),
-                seconds(interval.length).to_string(),
-                foreign::escaped(&op.name).into_owned(),
-                op.kind.to_string(),
-                totals.ops.to_string(),
-                totals.bytes.to_string(),
-                totals.error_count().to_string(),
-            ];
-            record.extend(times(totals.latency()));
-            record.push(totals.paced.to_string());
-            record.extend(times(&totals.service));
-            record.push(events.to_string());
-            records.push(record);
+            if last.verdict == Verdict::Failed && strategy.ends_with_a_failed_run() {
+                return Step::End(SeriesState::Failed, Some(last.failure()));
+            }
         }
-        records
+        strategy.next(self)
     }
 
-    fn log_entries(&mut self, interval: &Interval) -> io::Result<Vec<u8>> {
-        let mut log = Vec::new();
-        if interval.window != self.window {
-            self.window = interval.window;
-            writeln!(log, "{WINDOW_MARK}{}]", interval.window)?;
-        }
-        let start = Duration::from_nanos(interval.opened.saturating_add(interval.start));
-        let length = Duration::from_nanos(interval.length);
-        for (tag, totals) in self.tags.iter().zip(&interval.rows) {
-            // Also of an interval without paced operations, so that the sum over all has every one.
-            let histograms = [
-                (tag.clone(), &totals.service),
-                (format!("{tag}/response"), &totals.response),
-            ];
-            for (tag, latency) in histograms {
-                if latency.count() > 0 {
-                    let entry = (tag.as_str(), latency.histogram());
-                    append(&mut log, &mut self.serializer, start, length, entry)?;
+    /// The Plan of a run.
+    ///
+    /// # Errors
+    /// A sentence if the files are not laid out for its load.
+    pub fn plan(&self, run: &NextRun) -> Result<Plan, String> {
+        let plan = &self.configuration(run.configuration).plan;
+        let mut plan = match run.load {
+            None => plan.clone(),
+            Some(load) => plan
+                .at_load(load)
+                .ok_or_else(|| format!("the files are not laid out for load {load}"))?,
+        };
+        plan.seed = run.seed;
+        // For the next run.
+        plan.options.keep |= self.kind.strategy().shares_files();
+        Ok(plan)
+    }
+
+    /// Whether a run of the configuration was measured to its end.
+    #[must_use]
+    pub fn is_measured(&self, configuration: u32) -> bool {
+        self.runs_of(configuration).any(SeriesRun::is_measured)
+    }
+
+    /// A configuration by its number.
+    ///
+    /// # Panics
+    /// If there is no such configuration; a document in which a run has a wrong number is not read.
+    #[must_use]
+    pub fn configuration(&self, number: u32) -> &Configuration {
+        &self.configurations[number as usize]
+    }
+
+    /// The Plan of the first configuration, the only one unless the series is a profile.
+    #[must_use]
+    pub fn first_plan(&self) -> &Plan {
+        &self.configuration(0).plan
+    }
+
+    /// The target of the first configuration.
+    #[must_use]
+    pub fn first_target(&self) -> &Target {
+        &self.configuration(0).target
+    }
+
+    /// The business metric of a series at several loads.
+    #[must_use]
+    pub fn metric(&self) -> Option<&BusinessMetric> {
+        self.first_plan().metric.as_ref()
+    }
+
+    /// Unit of the load, such as `streams`; empty without a business metric.
+    #[must_use]
+    pub fn metric_name(&self) -> &str {
+        self.metric().map_or("", |m| &m.name)
+    }
+
+    /// Fraction of the full data and of the full rates.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.metric().map_or(1.0, |m| m.scale)
+    }
+
+    /// Whether data and rates are the full ones; if not, the result is scaled: not comparable.
+    #[must_use]
+    pub fn is_comparable(&self) -> bool {
+        self.metric().is_none_or(|m| !m.is_scaled())
+    }
+
+    /// Root of all random choices of the first run.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.first_plan().seed
+    }
+
+    /// Length of the warm-up and of the measured window of each run in seconds.
+    #[must_use]
+    pub fn times_s(&self) -> (f64, f64) {
+        let (warmup, window) = self.first_plan().times();
+        (warmup.as_secs_f64(), window.as_secs_f64())
+    }
+
+    /// Runs that were measured to their end, in their order: valid or invalid.
+    pub fn measured(&self) -> impl DoubleEndedIterator<Item = &SeriesRun> + Clone {
+        self.runs.iter().filter(|run| run.is_measured())
+    }
+
+    /// Runs of a configuration, in their order.
+    pub fn runs_of(&self, configuration: u32) -> impl Iterator<Item = &SeriesRun> {
+        let of = self.runs.iter();
+        of.filter(move |run| run.configuration == configuration)
+    }
+
+    /// Whether the figures may be used, and whether there will be more of them.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        match self.state {
+            SeriesState::Unfinished => Status::Unfinished,
+            SeriesState::Interrupted => Status::Interrupted,
+            SeriesState::Failed => Status::Failed,
+            SeriesState::Complete | SeriesState::Stopped => {
+                if self.kind.strategy().is_valid(&self.runs) {
+                    Status::Valid
+                } else {
+                    Status::Invalid
                 }
             }
         }
-        Ok(log)
-    }
-}
-
-/// Records in the form of CSV.
-fn in_csv<R>(records: impl IntoIterator<Item = R>) -> io::Result<Vec<u8>>
-where
-    R: IntoIterator<Item: AsRef<[u8]>>,
-{
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    for record in records {
-        csv.write_record(record).map_err(csv_error)?;
-    }
-    csv.into_inner()
-        .map_err(|e| io::Error::other(e.to_string()))
-}
-
-fn append(
-    log: &mut Vec<u8>,
-    serializer: &mut V2DeflateSerializer,
-    start: Duration,
-    length: Duration,
-    (tag, histogram): (&str, &Histogram<u64>),
-) -> io::Result<()> {
-    // A builder without settings writes no header, so this only appends.
-    let mut writer = IntervalLogWriterBuilder::new().begin_log_with(log, serializer)?;
-    writer
-        .write_histogram(histogram, start, length, Tag::new(tag))
-        .map_err(|e| match e {
-            IntervalLogWriterError::IoError(e) => e,
-            IntervalLogWriterError::SerializeError(e) => io::Error::other(e),
-        })
-}
-
-fn log_header(base: SystemTime) -> io::Result<Vec<u8>> {
-    let mut log = Vec::new();
-    let mut serializer = V2DeflateSerializer::new();
-    IntervalLogWriterBuilder::new()
-        .add_comment("[Histogram log format version 1.3]")
-        .add_comment("Latencies of Plimsoll; all values, Interval_Max too, are nanoseconds.")
-        .add_comment("Tag NAME/KIND is service time, NAME/KIND/response is response time, of")
-        .add_comment("operations without an intended start their service time.")
-        .with_start_time(base)
-        .with_base_time(base)
-        .begin_log_with(&mut log, &mut serializer)?;
-    log.extend_from_slice(LEGEND.as_bytes());
-    Ok(log)
-}
-
-/// Mean, median, 99th percentile and maximum in milliseconds.
-fn times(latency: &Latency) -> [String; 4] {
-    [
-        latency.mean(),
-        latency.quantile(0.5) as f64,
-        latency.quantile(0.99) as f64,
-        latency.max() as f64,
-    ]
-    .map(|ns| format!("{:.6}", ms(ns)))
-}
-
-fn happened(totals: &OpTotals) -> bool {
-    totals.ops + totals.error_count() > 0
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-fn csv_error(e: csv::Error) -> io::Error {
-    match e.into_kind() {
-        csv::ErrorKind::Io(e) => e,
-        other => io::Error::other(format!("{other:?}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_measure::Completions;
-    use plimsoll_plan::OpKind;
-    use std::fs::File;
-    use std::io::Read;
-
-    fn rows() -> Vec<Operation> {
-        let row = |name: &str| Operation {
-            name: name.into(),
-            kind: OpKind::Read,
-            location: None,
-        };
-        vec![row("read1"), row("read2")]
     }
 
-    /// An interval with this number of operations of the first row.
-    fn interval(ops: u64) -> Interval {
-        let totals = OpTotals {
-            ops,
-            service: Latency::of((0..ops).map(|_| 5)),
-            ..OpTotals::default()
-        };
-        Interval {
-            window: 1,
-            index: 0,
-            opened: 0,
-            start: 0,
-            length: 1_000_000_000,
-            rows: vec![totals, OpTotals::default()],
-            completions: Completions::default(),
+    /// The percentiles that a table shows: the requested ones, or else `usual`.
+    #[must_use]
+    pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
+        Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
+    }
+
+    /// Computes the figures that follow from the runs.
+    pub(crate) fn conclude(&mut self) {
+        self.kind.strategy_mut().conclude(&self.runs);
+    }
+
+    fn fault(&self) -> Result<(), String> {
+        if self.configurations.is_empty() {
+            return Err("the series has no configuration".into());
         }
-    }
-
-    #[test]
-    fn the_events_of_an_interval_are_in_its_lines_even_if_nothing_completed() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut series = SeriesWriter::create(dir.path(), &rows(), SystemTime::UNIX_EPOCH).unwrap();
-        let events = ["sh a, \"b\"\u{1b}".to_owned(), "sh c".into()];
-        series.write(&interval(2), &[]).unwrap();
-        series.write(&interval(1), &events).unwrap();
-        series.write(&interval(0), &events[1..]).unwrap();
-        series.write(&interval(0), &[]).unwrap();
-        series.finish().unwrap();
-        let read = crate::intervals::read(&dir.path().join(INTERVALS_FILE)).unwrap();
-        let told: Vec<_> = read.iter().map(|r| (r.ops, r.events.as_str())).collect();
-        assert_eq!(
-            told,
-            [(2, ""), (1, "sh a, \"b\"\\u001b; sh c"), (0, "sh c")]
-        );
-    }
-
-    /// The writes are executed by another thread: the error is that of a later interval, or of the end.
-    #[test]
-    fn a_full_disk_is_an_error_that_names_the_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let begin = |n: u32| {
-            let csv = AppendedFile::create(dir.path().join(n.to_string())).unwrap();
-            let log = AppendedFile {
-                file: File::options().write(true).open("/dev/full").unwrap(),
-                path: dir.path().join(HISTOGRAMS_FILE),
-            };
-            SeriesWriter::of(csv, log, &rows()).unwrap()
-        };
-        let mut series = begin(1);
-        series.write(&interval(1), &[]).unwrap();
-        let at_the_end = series.finish().unwrap_err().to_string();
-        let mut series = begin(2);
-        let later = (0..).find_map(|_| series.write(&interval(1), &[]).err());
-        for error in [at_the_end, later.unwrap().to_string()] {
-            assert!(error.starts_with("cannot write ") && error.contains(HISTOGRAMS_FILE));
-            assert!(error.contains("No space left on device"), "{error}");
+        for configuration in &self.configurations {
+            configuration
+                .plan
+                .check()
+                .map_err(|e| format!("the Plan: {e}"))?;
         }
-    }
-
-    /// The pipe that stands for a disk is not read until the last interval is written.
-    #[test]
-    fn an_interval_does_not_wait_for_writes_that_block() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut reader, log) = std::io::pipe().unwrap();
-        let log = AppendedFile {
-            file: File::from(std::os::fd::OwnedFd::from(log)),
-            path: dir.path().join(HISTOGRAMS_FILE),
-        };
-        let csv = AppendedFile::create(dir.path().join(INTERVALS_FILE)).unwrap();
-        let mut series = SeriesWriter::of(csv, log, &rows()).unwrap();
-        // More than a pipe takes.
-        let spread = Interval {
-            rows: vec![OpTotals {
-                ops: 20_000,
-                service: Latency::of((0..20_000).map(|n| n * n)),
-                ..OpTotals::default()
-            }],
-            ..interval(0)
-        };
-        // The line of a window is that of its first interval.
-        series.window = spread.window;
-        let mut expected = Vec::new();
-        for n in 0..400 {
-            if n == 200 {
-                series.replace(&dir.path().join("live"), "shown".into());
-            }
-            expected.extend(series.log_entries(&spread).unwrap());
-            series.write(&spread, &[]).unwrap();
-        }
-        assert!(expected.len() > 1 << 18, "{}", expected.len());
-        let reader = std::thread::spawn(move || {
-            let mut read = Vec::new();
-            reader.read_to_end(&mut read).map(|_| read)
-        });
-        // A pipe cannot be synced.
-        series.finish().unwrap_err();
-        assert!(reader.join().unwrap().unwrap() == expected);
-        let csv = std::fs::read_to_string(dir.path().join(INTERVALS_FILE)).unwrap();
-        assert_eq!(csv.lines().count(), 400);
-        let live = std::fs::read_to_string(dir.path().join("live")).unwrap();
-        assert_eq!(live, "shown");
-    }
-
-    #[test]
-    fn rows_and_distributions_are_those_that_happened() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut series = SeriesWriter::create(dir.path(), &rows(), SystemTime::UNIX_EPOCH).unwrap();
-        let mut failed = OpTotals::default();
-        failed.errors.insert("EIO".into(), 2);
-        let paced = OpTotals {
-            ops: 2,
-            bytes: 70,
-            paced: 1,
-            service: Latency::of([1_000_000, 2_000_000]),
-            response: Latency::of([3_000_000, 4_000_000]),
-            ..OpTotals::default()
-        };
-        let of = |window, index, rows: [&OpTotals; 2]| Interval {
-            window,
-            index,
-            opened: 5_000_000_000,
-            start: index * 1_500_000_000,
-            length: 1_500_000_000,
-            rows: rows.map(Clone::clone).to_vec(),
-            completions: Completions::default(),
-        };
-        let none = OpTotals::default();
-        let all = [
-            of(1, 0, [&failed, &none]),
-            of(1, 1, [&none, &paced]),
-            of(2, 0, [&paced, &none]),
-        ];
-        for interval in &all {
-            series.write(interval, &[]).unwrap();
-        }
-        series.finish().unwrap();
-        let csv = std::fs::read_to_string(dir.path().join(INTERVALS_FILE)).unwrap();
-        let lines: Vec<&str> = csv.lines().skip(1).collect();
-        let none = "0.000000,0.000000,0.000000,0.000000";
-        assert_eq!(lines.len(), 3);
-        assert_eq!(
-            lines[0],
-            format!("1,0,0,1.5,read1,read,0,0,2,{none},0,{none},")
-        );
-        assert!(
-            lines[1].starts_with("1,1,1.5,1.5,read2,read,2,70,0,3.500000,"),
-            "{}",
-            lines[1]
-        );
-        assert!(lines[1].contains(",4.000000,1,1.500000,") && lines[1].ends_with(",2.000000,"));
-        assert!(
-            lines[2].starts_with("2,0,0,1.5,read1,read,2,70,0,"),
-            "{}",
-            lines[2]
-        );
-        let read = crate::histograms::read(&dir.path().join(HISTOGRAMS_FILE)).unwrap();
-        let actual: Vec<_> = read
+        let count = self.configurations.len();
+        if let Some(run) = self
+            .runs
             .iter()
-            .map(|d| {
-                (
-                    d.window,
-                    d.tag.as_str(),
-                    d.start.as_millis(),
-                    d.length.as_millis(),
-                    d.histogram.len(),
-                )
-            })
-            .collect();
-        let expected = [
-            (1, "read2/read", 6500, 1500, 2),
-            (1, "read2/read/response", 6500, 1500, 2),
-            (2, "read1/read", 5000, 1500, 2),
-            (2, "read1/read/response", 5000, 1500, 2),
-        ];
-        assert_eq!(actual, expected);
-        let log = std::fs::read_to_string(dir.path().join(HISTOGRAMS_FILE)).unwrap();
-        assert_eq!(log.matches(WINDOW_MARK).count(), 2);
+            .find(|run| run.configuration as usize >= count)
+        {
+            return Err(format!(
+                "the run {} has the configuration {}, and there are {count}",
+                run.directory, run.configuration
+            ));
+        }
+        self.kind.strategy().check(self)
     }
+}
+
+impl Document for Series {
+    const FILE: &str = SERIES_FILE;
+    const SCHEMA: u32 = 1;
+    const KIND_NAME: &str = "series";
+
+    fn check(&self) -> Result<(), String> {
+        self.fault()
+    }
+}
+
+/// The directory of a series: `series.json`, and the results directories of its runs.
+pub type SeriesDir = Directory<Series>;
+
+impl Directory<Series> {
+    /// The results of a run. A name that leads out of the directory, which no program of ours writes, gives none.
+    #[must_use]
+    pub fn run(&self, run: &SeriesRun) -> Option<RunDir> {
+        self.within(&run.directory).map(|path| RunDir::at(&path))
+    }
+
+    /// Reads the document, for tables that show these percentiles; with none it is [`read`](Self::read).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and as [`RunDir::read_with`](crate::RunDir::read_with) of its runs.
+    pub fn read_with(&self, percentiles: Option<&Percentiles>) -> Result<Series, ResultsError> {
+        let mut series = self.read()?;
+        if let Some(wanted) = percentiles {
+            for run in &mut series.runs {
+                if let Some(results) = self.run(run) {
+                    run.add_percentiles(&results, wanted)?;
+                }
+            }
+            series.percentiles_shown = Some(wanted.clone());
+        }
+        Ok(series)
+    }
+
+    /// How to make the missing runs, as a line.
+    #[must_use]
+    pub fn resume_hint(&self) -> String {
+        format!("resume with plimsoll resume {}", self.path().display())
+    }
+}
+
+/// The results directories of runs in one: of a run, or of the runs of a series in their order.
+///
+/// # Errors
+/// As [`SeriesDir::read`].
+pub fn run_dirs(path: &Path) -> Result<Vec<RunDir>, ResultsError> {
+    let dir = SeriesDir::at(path);
+    if !dir.exists() {
+        return Ok(vec![RunDir::at(path)]);
+    }
+    let series = dir.read()?;
+    Ok(series.runs.iter().filter_map(|run| dir.run(run)).collect())
+}
+
+/// Reads the runs of a results directory, be it of one run or of a series, with the percentiles requested.
+///
+/// # Errors
+/// As [`RunDir::read_with`].
+pub fn read_runs(path: &Path, percentiles: Option<&Percentiles>) -> Result<Vec<Run>, ResultsError> {
+    let dirs = run_dirs(path)?;
+    dirs.iter().map(|d| d.read_with(percentiles)).collect()
 }

@@ -2,8 +2,8 @@
 
 use crate::whole_file::{create_new, sync, sync_dir, write_all};
 use crate::{
-    COMMANDS_FILE, CURVE_FILE, DRAFT_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
-    PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError,
+    COMMANDS_FILE, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, RUN_FILE, ResultsError,
+    SERIES_FILE,
 };
 use plimsoll_runtime::{DiskCall, disk_call};
 use std::fs::{File, Permissions, TryLockError};
@@ -23,12 +23,9 @@ const RANDOM_CHARACTERS: usize = 6;
 pub(crate) const OWNER_FILE: &str = ".owner";
 
 /// The other files in a hidden directory.
-pub(crate) const STAGING_FILES: [&str; 10] = [
+pub(crate) const STAGING_FILES: [&str; 7] = [
     RUN_FILE,
-    CURVE_FILE,
-    FIND_FILE,
-    PROFILE_FILE,
-    REPEATS_FILE,
+    SERIES_FILE,
     HISTOGRAMS_FILE,
     INTERVALS_FILE,
     LIVE_FILE,

@@ -1,7 +1,7 @@
 //! A study's results: a directory with `study.json`, and the results of each of its steps below it.
 
-use crate::collection::{Collection, CollectionWriter};
 use crate::document::{Directory, Document};
+use crate::document_writer::DocumentWriter;
 use crate::{Environment, Kind, Program, STUDY_FILE, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -233,17 +233,11 @@ impl Document for StudyResults {
     const KIND_NAME: &str = "study";
 }
 
-impl Collection for StudyResults {
-    fn directory_name(&self) -> String {
-        format!("{}-study", self.study)
-    }
-}
-
 /// The directory of a study's results.
 pub type StudyDir = Directory<StudyResults>;
 
 /// A directory of a study's results that is being written.
-pub type StudyWriter = CollectionWriter<StudyResults>;
+pub type StudyWriter = DocumentWriter<StudyResults>;
 
 impl Directory<StudyResults> {
     /// The results directory of a step.

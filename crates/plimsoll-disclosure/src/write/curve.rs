@@ -4,7 +4,9 @@ use super::{DisclosureInput, MeasuredPoint};
 use crate::sut::Sut;
 use plimsoll_measure::curve::PointVerdict;
 use plimsoll_plan::{Criteria, Note, counted, show_duration};
-use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Run, Target, Verdict};
+use plimsoll_results::{
+    ClockKind, LoadCurve, NextRun, Run, SeriesOf, SeriesRun, SeriesState, Target, Verdict,
+};
 use std::time::Duration;
 
 /// Bytes of a megabyte in reports.
@@ -16,13 +18,13 @@ impl DisclosureInput {
     /// Points that failed or were interrupted are left out. The notes list what the description does
     /// not state.
     #[must_use]
-    pub fn of_curve(curve: &LoadCurve, sut: Sut, date: String) -> Self {
+    pub fn of_curve(curve: SeriesOf<'_, LoadCurve>, sut: Sut, date: String) -> Self {
         Self {
-            workload: curve.workload.clone(),
-            unit: curve.metric.clone(),
-            points: curve.points.iter().filter_map(point).collect(),
-            criteria: criteria(Some(&curve.criteria)),
-            scale: curve.scale,
+            workload: curve.name.clone(),
+            unit: curve.metric_name().to_owned(),
+            points: curve.measured().filter_map(point).collect(),
+            criteria: criteria(curve.metric().map(|m| &m.criteria)),
+            scale: curve.scale(),
             environment: curve.environment.clone(),
             notes: notes(curve, &sut),
             sut,
@@ -37,7 +39,14 @@ impl DisclosureInput {
     #[must_use]
     pub fn of_run(run: &Run, sut: Sut, date: String) -> Self {
         let mix = run.mix.as_ref();
-        let point = point(&CurvePoint::of(run, mix.map_or(0, |m| m.load), ""));
+        let only = NextRun {
+            configuration: 0,
+            load: Some(mix.map_or(0, |m| m.load)),
+            purpose: None,
+            seed: run.seed,
+            directory: String::new(),
+        };
+        let point = point(&SeriesRun::of(run, &only, ""));
         let mut point = point.filter(|_| run.summary.ops > 0);
         if let (None, Some(point)) = (mix, &mut point) {
             point.load = super::thousandths(point.ops_per_s);
@@ -58,14 +67,14 @@ impl DisclosureInput {
     }
 }
 
-fn point(p: &CurvePoint) -> Option<MeasuredPoint> {
+fn point(p: &SeriesRun) -> Option<MeasuredPoint> {
     let verdict = match p.verdict {
         Verdict::Valid => PointVerdict::Valid,
         Verdict::Invalid => PointVerdict::Invalid,
         Verdict::Failed | Verdict::Interrupted => return None,
     };
     Some(MeasuredPoint {
-        load: p.load as f64,
+        load: p.load? as f64,
         asked_ops_per_s: p.offered_ops_per_s,
         ops_per_s: p.achieved_ops_per_s,
         mb_per_s: p.bytes_per_s / MEGABYTE,
@@ -102,24 +111,25 @@ fn criteria(of_metric: Option<&Criteria>) -> Vec<String> {
 }
 
 /// How the curve was measured, and what is not stated.
-fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
+fn notes(curve: SeriesOf<'_, LoadCurve>, sut: &Sut) -> Vec<String> {
+    let (warmup_s, window_s) = curve.times_s();
     let measured = Measurement {
         started_at: &curve.started_at,
         points: "each load point",
-        warmup_s: curve.warmup_s,
-        window_s: curve.measure_s,
+        warmup_s,
+        window_s,
         clock: curve.clock,
-        target: &curve.target,
+        target: curve.series.first_target(),
         ranks: curve.ranks,
-        seed: curve.seed,
+        seed: curve.seed(),
     };
-    let (done, all) = (curve.points.len(), curve.selection.loads.len());
+    let (done, all) = (curve.measured().count(), curve.figures.loads.len());
     let missing = (done < all).then(|| {
         let why = match curve.state {
-            CurveState::Stopped => "a stop rule ended the curve",
-            CurveState::Interrupted => "the user ended the curve",
-            CurveState::Failed => "an error ended the curve",
-            CurveState::Unfinished | CurveState::Complete => "the curve was not finished",
+            SeriesState::Stopped => "a stop rule ended the curve",
+            SeriesState::Interrupted => "the user ended the curve",
+            SeriesState::Failed => "an error ended the curve",
+            SeriesState::Unfinished | SeriesState::Complete => "the curve was not finished",
         };
         let reason = curve.stop_reason.as_ref();
         let reason = reason.map_or(String::new(), |r| format!(" ({})", r.text));
@@ -215,8 +225,13 @@ mod tests {
     use super::*;
 
     fn of_latency(latency_ms: Option<f64>) -> MeasuredPoint {
-        let point = CurvePoint {
-            load: 5,
+        let point = SeriesRun {
+            directory: String::new(),
+            configuration: 0,
+            seed: 0,
+            load: Some(5),
+            purpose: None,
+            margin: None,
             achieved_ops_per_s: if latency_ms.is_some() { 2.0 } else { 0.0 },
             mean_ms: latency_ms,
             verdict: Verdict::Invalid,
@@ -240,7 +255,6 @@ mod tests {
             bottleneck: None,
             commands: vec![],
             started_at: String::new(),
-            run: String::new(),
         };
         super::point(&point).unwrap()
     }

@@ -6,8 +6,9 @@ mod loads;
 mod search;
 
 pub use comparison::of_comparison;
-pub use curve::of_curve;
-pub use search::of_search;
+
+use curve::of_curve;
+use search::of_search;
 
 use crate::chart::{
     Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
@@ -25,6 +26,15 @@ const HEAT_LEVELS: f64 = 8.0;
 
 /// Minimum opacity of a cell that has a sample.
 const MIN_HEAT_LEVEL: f64 = 0.12;
+
+/// All charts of a load curve or of a search, in the order of the page; other series have none of their own.
+#[must_use]
+pub fn of_series(series: &plimsoll_results::Series) -> Vec<Chart> {
+    if let Some(curve) = series.as_curve() {
+        return of_curve(curve);
+    }
+    series.as_search().map_or_else(Vec::new, of_search)
+}
 
 /// All charts of a run, in the order of the page.
 #[must_use]

@@ -2,24 +2,27 @@
 
 use super::loads::{Loads, offered};
 use crate::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
-use plimsoll_results::{LoadSearch, SearchRun};
+use plimsoll_results::{LoadSearch, SeriesOf, SeriesRun};
 use std::collections::BTreeMap;
 
 /// Response time and throughput over load, and the loads in the order they were run; empty without
 /// runs.
-#[must_use]
-pub fn of_search(search: &LoadSearch) -> Vec<Chart> {
-    if search.runs.is_empty() {
+pub(super) fn of_search(search: SeriesOf<'_, LoadSearch>) -> Vec<Chart> {
+    if search.measured().next().is_none() {
         return vec![];
     }
     let mut by_load: BTreeMap<u64, LoadRuns<'_>> = BTreeMap::new();
-    for run in &search.runs {
-        by_load.entry(run.point.load).or_default().0.push(run);
+    for run in search.series.measured() {
+        by_load
+            .entry(run.load.unwrap_or_default())
+            .or_default()
+            .0
+            .push(run);
     }
     let loads = Loads {
-        metric: &search.metric,
+        metric: search.series.metric_name(),
         at: by_load.keys().map(|load| *load as f64).collect(),
-        load_line: search.selection.load_line.sustained.map(|s| s.load),
+        load_line: search.figures.load_line.sustained.map(|s| s.load),
     };
     let runs: Vec<LoadRuns<'_>> = by_load.into_values().collect();
     vec![
@@ -31,11 +34,11 @@ pub fn of_search(search: &LoadSearch) -> Vec<Chart> {
 
 /// All runs of one load.
 #[derive(Default)]
-struct LoadRuns<'a>(Vec<&'a SearchRun>);
+struct LoadRuns<'a>(Vec<&'a SeriesRun>);
 
 impl LoadRuns<'_> {
     fn passed(&self) -> usize {
-        self.0.iter().filter(|r| r.passed).count()
+        self.0.iter().filter(|r| r.is_valid()).count()
     }
 
     /// Whether the load passed in more than half of its runs.
@@ -44,7 +47,7 @@ impl LoadRuns<'_> {
     }
 
     /// Mean of a figure over the runs that have it.
-    fn mean(&self, figure: impl Fn(&SearchRun) -> Option<f64>) -> Option<f64> {
+    fn mean(&self, figure: impl Fn(&SeriesRun) -> Option<f64>) -> Option<f64> {
         let known: Vec<f64> = self.0.iter().filter_map(|r| figure(r)).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
@@ -59,7 +62,7 @@ fn by_judgement(
     runs: &[LoadRuns<'_>],
     names: [&str; 2],
     unit: Unit,
-    figure: impl Fn(&SearchRun) -> Option<f64> + Copy,
+    figure: impl Fn(&SeriesRun) -> Option<f64> + Copy,
 ) -> Vec<Column> {
     let column = |name: &str, sustained: bool, number| {
         let shown = |l: &LoadRuns<'_>| {
@@ -74,7 +77,7 @@ fn by_judgement(
 fn response(runs: &[LoadRuns<'_>], loads: &Loads<'_>) -> Chart {
     let about = "Mean response time at each load, of repeated loads the mean of their runs.";
     let names = ["sustained", "not sustained"];
-    let mut columns = by_judgement(runs, names, Unit::Milliseconds, |r| r.point.mean_ms);
+    let mut columns = by_judgement(runs, names, Unit::Milliseconds, |r| r.mean_ms);
     let mut count = |name, count: fn(&LoadRuns<'_>) -> usize| {
         let counts = values(runs, |l| Some(count(l) as f64));
         columns.push(Column::tabular(name, Unit::Count, counts));
@@ -86,19 +89,21 @@ fn response(runs: &[LoadRuns<'_>], loads: &Loads<'_>) -> Chart {
 
 fn throughput(runs: &[LoadRuns<'_>], loads: &Loads<'_>) -> Chart {
     let names = ["achieved, sustained", "achieved, not sustained"];
-    let achieved = |r: &SearchRun| Some(r.point.achieved_ops_per_s);
+    let achieved = |r: &SeriesRun| Some(r.achieved_ops_per_s);
     let mut columns = by_judgement(runs, names, Unit::Number, achieved);
-    columns.extend(offered(values(runs, |l| {
-        l.mean(|r| r.point.offered_ops_per_s)
-    })));
+    columns.extend(offered(values(runs, |l| l.mean(|r| r.offered_ops_per_s))));
     loads.throughput(columns)
 }
 
 /// The load of each run.
-fn load_sequence(search: &LoadSearch) -> Chart {
+fn load_sequence(search: SeriesOf<'_, LoadSearch>) -> Chart {
     let column = |name: &str, passed: bool, number| {
-        let load = |r: &SearchRun| (r.passed == passed).then_some(r.point.load as f64);
-        let loads = search.runs.iter().map(load).collect();
+        let load = |r: &SeriesRun| {
+            r.load
+                .filter(|_| r.is_valid() == passed)
+                .map(|load| load as f64)
+        };
+        let loads = search.measured().map(load).collect();
         Column::drawn(name, Unit::Count, loads, SeriesStyle::Series(number))
     };
     Chart {
@@ -106,8 +111,8 @@ fn load_sequence(search: &LoadSearch) -> Chart {
         title: "Search progress".into(),
         about: "The load of each run, in the order they were made.".into(),
         x: Axis::linear("run", Unit::Count),
-        y: Axis::linear(&search.metric, Unit::Count),
-        at: (1..=search.runs.len()).map(|n| n as f64).collect(),
+        y: Axis::linear(search.metric_name(), Unit::Count),
+        at: (1..=search.measured().count()).map(|n| n as f64).collect(),
         columns: vec![column("pass", true, 0), column("fail", false, 1)],
         is_stacked: false,
         extra: ChartOverlay::None,

@@ -22,7 +22,7 @@ use article::ArticleStyle;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_diagnostics::foreign;
 use plimsoll_disclosure::Disclosure;
-use plimsoll_results::{Annotations, LoadCurve};
+use plimsoll_results::{Annotations, LoadCurve, Series, SeriesOf};
 
 /// Rules of every page, besides the colours.
 const STYLE: &str = include_str!("page.css");
@@ -59,11 +59,8 @@ pub fn body(results: &[RunData]) -> Markup {
         @for (style, data) in &articles {
             @match data {
                 RunData::Run(loaded) => { (run::article(loaded, style)) }
-                RunData::Curve { name, curve, annotations } => {
-                    (curve::article(name, curve, annotations, style, None))
-                }
-                RunData::Search { name, search, annotations } => {
-                    (search::article(name, search, annotations, style))
+                RunData::Series { name, series, annotations } => {
+                    (series_article(name, series, annotations, style))
                 }
             }
         }
@@ -95,7 +92,7 @@ pub fn script() -> &'static str {
 #[must_use]
 pub fn disclosed(
     name: &str,
-    curve: &LoadCurve,
+    curve: SeriesOf<'_, LoadCurve>,
     annotations: &Annotations,
     disclosure: &Disclosure,
 ) -> String {
@@ -104,11 +101,30 @@ pub fn disclosed(
     document(&format!("{name} – Plimsoll"), &body)
 }
 
+/// Everything on one series.
+fn series_article(
+    name: &str,
+    series: &Series,
+    annotations: &Annotations,
+    style: &ArticleStyle,
+) -> Markup {
+    if let Some(curve) = series.as_curve() {
+        return curve::article(name, curve, annotations, style, None);
+    }
+    match series.as_search() {
+        Some(search) => search::article(name, search, annotations, style),
+        // Pages show repeated runs and profiles run by run.
+        None => html! {},
+    }
+}
+
 fn badge(data: &RunData) -> Markup {
     match data {
         RunData::Run(loaded) => run::badge(&loaded.run),
-        RunData::Curve { curve, .. } => curve::badge(curve),
-        RunData::Search { search, .. } => search::badge(search),
+        RunData::Series { series, .. } => match series.as_search() {
+            Some(search) => search::badge(search),
+            None => curve::badge(series),
+        },
     }
 }
 

@@ -5,30 +5,24 @@ use super::{client, tables};
 use crate::charts;
 use maud::{Markup, html};
 use plimsoll_plan::Count;
-use plimsoll_points::SearchEnd;
 use plimsoll_report::{find, markdown, points};
-use plimsoll_results::{Annotations, LoadSearch, SearchRun};
+use plimsoll_results::{Annotations, LoadSearch, SearchEnd, SeriesOf, SeriesRun, SeriesState};
 
 /// State of the search.
-pub(crate) fn badge(search: &LoadSearch) -> Markup {
-    let (class, word) = match (
-        search.selection.load_line.termination,
-        &search.selection.failure,
-    ) {
-        (_, Some(_)) => ("bad", "failed".to_owned()),
-        (SearchEnd::Found, None) => ("good", "found".to_owned()),
-        (SearchEnd::NoneSustained, None) => {
-            ("bad", search.selection.load_line.termination.to_string())
-        }
-        (ended, None) => ("doubtful", ended.to_string()),
+pub(crate) fn badge(search: SeriesOf<'_, LoadSearch>) -> Markup {
+    let class = match (search.state, search.figures.load_line.termination) {
+        (SeriesState::Failed, _) | (_, SearchEnd::NoneSustained) => "bad",
+        (SeriesState::Complete, SearchEnd::Found) => "good",
+        _ => "doubtful",
     };
+    let word = find::state(search);
     html! { span.verdict.(class) { (word) } }
 }
 
 /// Everything on one search.
 pub(crate) fn article(
     name: &str,
-    search: &LoadSearch,
+    search: SeriesOf<'_, LoadSearch>,
     notes: &Annotations,
     style: &ArticleStyle,
 ) -> Markup {
@@ -36,35 +30,41 @@ pub(crate) fn article(
         article id=(style.own_id()) {
             (headline(name, search, notes, style))
             (style.section("achieved", "Load line", &achieved(search)))
-            (style.charts("Loads", &charts::of_search(search)))
+            (style.charts("Loads", &charts::of_series(&search)))
             (style.section("runs", "Runs", &runs(search)))
             (style.section("environment", "Environment", &client::environment(&search.environment)))
-            (source_text(&search.plan.source))
+            (source_text(&search.first_plan().source))
         }
     }
 }
 
-fn headline(name: &str, search: &LoadSearch, notes: &Annotations, style: &ArticleStyle) -> Markup {
+fn headline(
+    name: &str,
+    search: SeriesOf<'_, LoadSearch>,
+    notes: &Annotations,
+    style: &ArticleStyle,
+) -> Markup {
+    let (warmup_s, window_s) = search.times_s();
     html! {
         header {
-            (style.title(&format!("{}, search for the load line", search.workload), &badge(search)))
-            @if let Some(reason) = &search.selection.failure {
+            (style.title(&format!("{}, search for the load line", search.name), &badge(search)))
+            @if let Some(reason) = &search.stop_reason {
                 p { strong { (reason.code) } ": " (reason.text) }
             }
-            @if !search.comparable {
-                p.doubtful { (markdown::scaled(search.scale)) }
+            @if !search.is_comparable() {
+                p.doubtful { (markdown::scaled(search.scale())) }
             }
             (annotations(notes))
             p {
-                "Requested: the highest load up to " (Count(search.selection.search.max_load)) " " (search.metric)
-                " that meets the criteria, each run warmed up for " (search.warmup_s)
-                " s and measured for " (search.measure_s) " s."
+                "Requested: the highest load up to " (Count(search.figures.rules.max_load)) " " (search.metric_name())
+                " that meets the criteria, each run warmed up for " (warmup_s)
+                " s and measured for " (window_s) " s."
             }
             (facts(&[
                 ("results", name.to_owned()),
                 ("started", search.started_at.clone()),
-                ("target", search.target.url.clone()),
-                ("seed", search.seed.to_string()),
+                ("target", search.first_target().url.clone()),
+                ("seed", search.seed().to_string()),
                 ("program", format!("{} {}", search.program.name, search.program.version)),
             ]))
             @if !search.notes.is_empty() {
@@ -74,15 +74,15 @@ fn headline(name: &str, search: &LoadSearch, notes: &Annotations, style: &Articl
     }
 }
 
-fn achieved(search: &LoadSearch) -> Markup {
-    let load = |s| points::agreement_text(s, &search.metric);
+fn achieved(search: SeriesOf<'_, LoadSearch>) -> Markup {
+    let load = |s| points::agreement_text(s, search.metric_name());
     let figures = [
-        ("sustained", load(search.selection.load_line.sustained)),
+        ("sustained", load(search.figures.load_line.sustained)),
         (
             "not sustained",
-            load(search.selection.load_line.not_sustained),
+            load(search.figures.load_line.not_sustained),
         ),
-        ("runs", Count(search.runs.len() as u64).to_string()),
+        ("runs", Count(search.measured().count() as u64).to_string()),
     ];
     html! {
         @if let Some(text) = find::interval(search) { p.doubtful { "Not found: " (text) "." } }
@@ -97,22 +97,22 @@ fn achieved(search: &LoadSearch) -> Markup {
     }
 }
 
-fn runs(search: &LoadSearch) -> Markup {
-    let mut head = points::run_head(search);
+fn runs(search: SeriesOf<'_, LoadSearch>) -> Markup {
+    let mut head = points::run_head(&search);
     head.push("results".into());
-    let row = |(number, r): (usize, &SearchRun)| {
-        let mut cells = points::run_cells(search, number, r);
-        cells.push(r.point.run.clone());
+    let row = |(number, r): (usize, &SeriesRun)| {
+        let mut cells = points::run_cells(&search, number, r);
+        cells.push(r.directory.clone());
         cells
     };
-    let rows: Vec<Vec<String>> = (1..).zip(&search.runs).map(row).collect();
-    let failed = || search.runs.iter().enumerate().filter(|(_, r)| !r.passed);
+    let rows: Vec<Vec<String>> = (1..).zip(search.measured()).map(row).collect();
+    let failed = || search.measured().enumerate().filter(|(_, r)| !r.is_valid());
     html! {
         (tables::table("Runs, in their order", &head, &rows))
         (tables::doubt(&rows))
         @if failed().next().is_some() {
-            ul { @for (i, r) in failed() { @for reason in &r.point.reasons {
-                li { "run " (i + 1) ", load " (Count(r.point.load)) ": " strong { (reason.code) } ": " (reason.text) }
+            ul { @for (i, r) in failed() { @for reason in &r.reasons {
+                li { "run " (i + 1) ", load " (Count(r.load.unwrap_or_default())) ": " strong { (reason.code) } ": " (reason.text) }
             } } }
         }
     }

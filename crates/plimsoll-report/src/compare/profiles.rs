@@ -2,7 +2,7 @@
 
 use super::runs::{of_all_metrics, remove_absent, row_of_all, side, warnings_of};
 use super::{ComparedResult, Comparison, Row, RunSet, distinct};
-use plimsoll_results::{Percentiles, ProfileDir, ProfileResults, ResultsError, Run};
+use plimsoll_results::{Percentiles, Profile, ResultsError, Run, SeriesDir, SeriesOf};
 
 /// The runs of a profile on one file system.
 #[derive(Debug, Clone)]
@@ -24,26 +24,31 @@ impl ProfileSet {
     /// # Errors
     /// A run that is listed cannot be read.
     pub fn read(
-        results: &ProfileResults,
-        dir: &ProfileDir,
+        profile: SeriesOf<'_, Profile>,
+        dir: &SeriesDir,
         percentiles: Option<&Percentiles>,
     ) -> Result<Vec<Self>, ResultsError> {
-        let percentiles = percentiles.or(results.percentiles_shown.as_ref());
-        let not_run = results.not_run.iter();
+        let percentiles = percentiles.or(profile.percentiles_shown.as_ref());
+        let not_run = profile.figures.not_run.iter();
         let not_run: Vec<(String, String)> = not_run
             .map(|n| (n.name.clone(), n.reason.clone()))
             .collect();
+        let runs = |number: u32| -> Result<Vec<Run>, ResultsError> {
+            let dirs = profile.runs_of(number).filter_map(|run| dir.run(run));
+            dirs.map(|dir| dir.read_with(percentiles)).collect()
+        };
         let set = |filesystem: &str| {
-            let cases = results.cases.iter().filter(|c| c.filesystem == filesystem);
-            let cases = cases.map(|c| Ok((c.name.clone(), dir.runs(c, percentiles)?)));
+            let cases = (0..).zip(&profile.configurations);
+            let cases = cases.filter(|(_, c)| c.filesystem.as_deref() == Some(filesystem));
+            let cases = cases.map(|(number, c)| Ok((c.name.clone(), runs(number)?)));
             Ok(Self {
                 name: filesystem.to_owned(),
-                profile: results.profile.clone(),
+                profile: profile.name.clone(),
                 cases: cases.collect::<Result<_, ResultsError>>()?,
                 not_run: not_run.clone(),
             })
         };
-        results.filesystems().into_iter().map(set).collect()
+        profile.filesystems().into_iter().map(set).collect()
     }
 
     /// The runs of a configuration; none if it was not run.

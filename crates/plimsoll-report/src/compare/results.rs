@@ -2,7 +2,7 @@
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use plimsoll_results::{
-    CurveDir, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs, run_dirs,
+    Kind, LoadCurve, Percentiles, Run, RunDir, SeriesDir, SeriesOf, Verdict, read_runs, run_dirs,
 };
 use std::path::Path;
 
@@ -28,88 +28,72 @@ impl Results {
         name: &str,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, String> {
-        let dir = CurveDir::at(path);
+        let dir = SeriesDir::at(path);
         if dir.exists() {
-            return of_curve(name, &dir.read().map_err(|e| e.to_string())?);
-        }
-        if FindDir::at(path).exists() {
-            return Err(format!(
-                "{name} is a search for a load line; compare the runs in it, or load curves"
-            ));
-        }
-        let profile = ProfileDir::at(path);
-        if profile.exists() {
-            return of_profile(name, &profile, percentiles);
+            let series = dir.read().map_err(|e| e.to_string())?;
+            if let Some(curve) = series.as_curve() {
+                return of_curve(name, curve);
+            }
+            if series.kind.kind() == Kind::Search {
+                return Err(format!(
+                    "{name} is a search for a load line; compare the runs in it, or load curves"
+                ));
+            }
+            if let Some(profile) = series.as_profile() {
+                let sets = ProfileSet::read(profile, &dir, percentiles);
+                return of_profile(name, path, sets.map_err(|e| e.to_string())?);
+            }
         }
         let runs = read_runs(path, percentiles).map_err(|e| e.to_string())?;
         match runs.is_empty() {
             true => Err(format!("{name} has no run in it")),
-            false => Ok(Self::Runs(
-                name.to_owned(),
-                runs,
-                lacking(name, path, [path])?,
-            )),
+            false => Ok(Self::Runs(name.to_owned(), runs, lacking(name, path)?)),
         }
     }
 }
 
-/// Warnings about the files that runs lack; the figures that are compared need only `run.json`.
-/// `parts` are the directories of runs or of repeated ones in `root`.
-fn lacking(
-    name: &str,
-    root: &Path,
-    parts: impl IntoIterator<Item = impl AsRef<Path>>,
-) -> Result<Vec<String>, String> {
-    let mut warnings = Vec::new();
-    for part in parts {
-        for run in run_dirs(part.as_ref()).map_err(|e| e.to_string())? {
-            let lacks = run.lacks().join(" and ");
-            let below = run.path().strip_prefix(root).unwrap_or(run.path());
-            let name = match below.as_os_str().is_empty() {
-                true => name.to_owned(),
-                false => format!("{name}/{}", below.display()),
-            };
-            if !lacks.is_empty() {
-                warnings.push(format!("{name} is not a complete result: it lacks {lacks}"));
-            }
-        }
-    }
-    Ok(warnings)
+/// Warnings about the files that runs in a results directory lack; the figures that are compared need only `run.json`.
+fn lacking(name: &str, root: &Path) -> Result<Vec<String>, String> {
+    let warning = |run: &RunDir| {
+        let lacks = run.lacks().join(" and ");
+        let below = run.path().strip_prefix(root).unwrap_or(run.path());
+        let name = match below.as_os_str().is_empty() {
+            true => name.to_owned(),
+            false => format!("{name}/{}", below.display()),
+        };
+        (!lacks.is_empty()).then(|| format!("{name} is not a complete result: it lacks {lacks}"))
+    };
+    let runs = run_dirs(root).map_err(|e| e.to_string())?;
+    Ok(runs.iter().filter_map(warning).collect())
 }
 
-fn of_curve(name: &str, curve: &LoadCurve) -> Result<Results, String> {
-    let verdict = match (&curve.state, curve.comparable) {
-        (_, false) => format!("scaled to {}: not comparable", curve.scale),
+fn of_curve(name: &str, curve: SeriesOf<'_, LoadCurve>) -> Result<Results, String> {
+    let verdict = match (curve.state, curve.is_comparable()) {
+        (_, false) => format!("scaled to {}: not comparable", curve.scale()),
         (state, true) => format!("{state:?}").to_lowercase(),
     };
-    let left_out = curve.points.iter().filter_map(|p| match p.verdict {
+    let left_out = curve.runs.iter().filter_map(|run| match run.verdict {
         Verdict::Valid | Verdict::Invalid => None,
-        Verdict::Failed => Some((p.load, "failed".to_owned())),
-        Verdict::Interrupted => Some((p.load, "was interrupted".to_owned())),
+        Verdict::Failed => Some((run.load?, "failed".to_owned())),
+        Verdict::Interrupted => Some((run.load?, "was interrupted".to_owned())),
     });
     // A name that no report may have is compared unchanged.
-    let metric = plimsoll_disclosure::style(&curve.workload);
+    let metric = plimsoll_disclosure::style(&curve.name);
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
-        workload: curve.workload.clone(),
-        metric: metric.unwrap_or_else(|_| curve.workload.clone()),
-        unit: curve.metric.clone(),
+        workload: curve.name.clone(),
+        metric: metric.unwrap_or_else(|_| curve.name.clone()),
+        unit: curve.metric_name().to_owned(),
         verdict,
-        scale: curve.scale,
+        scale: curve.scale(),
         published: false,
-        curve: curve.curve().map_err(|e| format!("{name}: {e}"))?,
+        curve: curve.points().map_err(|e| format!("{name}: {e}"))?,
         left_out: left_out.collect(),
     }))
 }
 
 /// The runs of a profile, a set for each file system.
-fn of_profile(
-    name: &str,
-    dir: &ProfileDir,
-    percentiles: Option<&Percentiles>,
-) -> Result<Results, String> {
-    let results = dir.read().map_err(|e| e.to_string())?;
-    let mut sets = ProfileSet::read(&results, dir, percentiles).map_err(|e| e.to_string())?;
+fn of_profile(name: &str, path: &Path, mut sets: Vec<ProfileSet>) -> Result<Results, String> {
     let none = |s: &ProfileSet| s.cases.iter().all(|(_, r)| r.is_empty());
     if sets.iter().all(none) {
         return Err(format!("{name} has no run in it"));
@@ -121,8 +105,7 @@ fn of_profile(
             false => name.to_owned(),
         };
     }
-    let parts = results.cases.iter().filter_map(|c| dir.results(c));
-    Ok(Results::Profile(sets, lacking(name, dir.path(), parts)?))
+    Ok(Results::Profile(sets, lacking(name, path)?))
 }
 
 /// Compares results of one kind, with the requested percentiles.

@@ -122,8 +122,11 @@ fn seconds_become_whole_nanoseconds() {
 /// Both series as a writer makes them, of intervals of a window that begins at 10 s.
 fn series(plan: &Plan, intervals: &[plimsoll_measure::Interval]) -> (Vec<u8>, String) {
     let dir = tempfile::tempdir().unwrap();
-    let series =
-        crate::series::SeriesWriter::create(dir.path(), &plan.operations, SystemTime::UNIX_EPOCH);
+    let series = crate::interval_series::IntervalSeriesWriter::create(
+        dir.path(),
+        &plan.operations,
+        SystemTime::UNIX_EPOCH,
+    );
     let mut series = series.unwrap();
     for interval in intervals {
         series.write(interval, &[]).unwrap();

@@ -10,12 +10,11 @@ use axum::extract::{Path, State};
 use axum::response::{Html, Redirect};
 use maud::{Markup, html};
 use plimsoll_html::{LoadedResult, RunData};
+use plimsoll_report::bed_study;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::terminal::Layout;
-use plimsoll_report::{bed_study, profile};
 use plimsoll_results::{
-    Annotations, CurveDir, CurvePoint, FindDir, Kind, ProfileDir, RepeatsDir, RunDir, StudyDir,
-    Tag, Verdict,
+    Annotations, Kind, RunDir, SeriesDir, SeriesRun, StudyDir, Tag, Verdict, run_dirs,
 };
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
@@ -98,31 +97,16 @@ fn head(results: &Results) -> Markup {
 fn runs(results: &Results) -> Result<Markup, Problem> {
     let verdict = |v: Verdict| status(v.into());
     let name = &results.entry.name;
-    let of_point = |p: CurvePoint| (p.run, verdict(p.verdict));
     let runs: Vec<(String, Markup)> = match results.entry.kind {
         Kind::Run => return Ok(html! {}),
-        Kind::Repeats => {
-            let runs = RepeatsDir::at(&results.path).runs()?;
-            let dirs = runs.iter().filter_map(|r| r.path().file_name());
-            dirs.map(|n| (n.to_string_lossy().into_owned(), html! {}))
-                .collect()
-        }
-        Kind::Curve => {
-            let points = CurveDir::at(&results.path).read()?.results.points;
-            points.into_iter().map(of_point).collect()
-        }
-        Kind::Profile => {
-            let cases = ProfileDir::at(&results.path).read()?.cases.into_iter();
-            let ended = cases.filter_map(|c| Some((c.results?, verdict(c.verdict?))));
-            ended.collect()
-        }
         Kind::Study => {
             let steps = StudyDir::at(&results.path).read()?.steps.into_iter();
             steps.filter_map(|s| Some((s.results?, html! {}))).collect()
         }
-        Kind::Search => {
-            let runs = FindDir::at(&results.path).read()?.results.runs;
-            runs.into_iter().map(|r| of_point(r.point)).collect()
+        Kind::Repeats | Kind::Curve | Kind::Search | Kind::Profile => {
+            let runs = SeriesDir::at(&results.path).read()?.runs;
+            let link = |run: SeriesRun| (run.directory, verdict(run.verdict));
+            runs.into_iter().map(link).collect()
         }
     };
     Ok(html! {
@@ -152,12 +136,15 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
                 width: COLUMNS,
                 color: false,
             };
-            let dir = ProfileDir::at(path);
-            let results = dir.read()?;
-            let sets = ProfileSet::read(&results, &dir, None)?;
-            let text = profile::render(&results, &sets, Some(path), layout);
+            let dir = SeriesDir::at(path);
+            let series = dir.read()?;
+            let Some(profile) = series.as_profile() else {
+                return Ok(html! {});
+            };
+            let sets = ProfileSet::read(profile, &dir, None)?;
+            let text = plimsoll_report::profile::render(profile, &sets, Some(&dir), layout);
             Ok(html! {
-                h1 { (results.profile) ", profile" }
+                h1 { (series.name) ", profile" }
                 pre tabindex="0" { (text) }
             })
         }
@@ -168,7 +155,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
             Ok(plimsoll_html::page::study_body(&results, &sections))
         }
         Kind::Repeats => {
-            let runs = RepeatsDir::at(path).runs()?;
+            let runs = run_dirs(path)?;
             let read = |r: &RunDir| Ok(RunData::Run(Box::new(LoadedResult::read(r, None)?)));
             let data: Vec<RunData> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
             Ok(plimsoll_html::page::body(&data))

@@ -1,12 +1,12 @@
 //! The search for the load line, against systems that are a formula.
 
-use plimsoll_points::{Agreement, LoadLine, Purpose, Search, SearchEnd, Step, TrialRun};
+use plimsoll_results::{Agreement, LoadLine, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun};
 use proptest::prelude::*;
 use std::convert::Infallible;
 
 /// Runs a search against a system; returns the line, the loads in order and what each was for.
 fn found(
-    search: &Search,
+    search: &SearchRules,
     mut system: impl FnMut(u64) -> TrialRun,
 ) -> (LoadLine, Vec<TrialRun>, Vec<(u64, Purpose)>) {
     let mut asked = Vec::new();
@@ -39,7 +39,7 @@ fn support(load: u64, held: u32, runs: u32) -> Option<Agreement> {
 #[test]
 fn a_sharp_limit_is_found_by_doubling_and_halving() {
     use Purpose::{Bisection, Confirmation, Doubling};
-    let search = Search::new(4, 1000).unwrap();
+    let search = SearchRules::new(4, 1000).unwrap();
     let (line, _, asked) = found(&search, sharp(37));
     assert_eq!(line.termination, SearchEnd::Found);
     assert_eq!(line.sustained, support(37, 3, 3));
@@ -65,7 +65,7 @@ fn a_sharp_limit_is_found_by_doubling_and_halving() {
 
 #[test]
 fn the_last_doubling_stops_at_the_greatest_load() {
-    let search = Search::new(3, 20).unwrap();
+    let search = SearchRules::new(3, 20).unwrap();
     let (line, _, asked) = found(&search, sharp(100));
     assert_eq!(line.termination, SearchEnd::MaxLoadSustained);
     assert_eq!(line.sustained, support(20, 3, 3));
@@ -76,7 +76,7 @@ fn the_last_doubling_stops_at_the_greatest_load() {
 
 #[test]
 fn where_no_load_is_sustained_the_least_load_is_tried() {
-    let search = Search::new(8, 20).unwrap();
+    let search = SearchRules::new(8, 20).unwrap();
     let (line, _, asked) = found(&search, sharp(0));
     assert_eq!(line.termination, SearchEnd::NoneSustained);
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_load_near_its_criterion_is_judged_by_the_majority() {
             client_limited: false,
         }
     };
-    let search = Search::new(10, 40).unwrap();
+    let search = SearchRules::new(10, 40).unwrap();
     let (line, _, asked) = found(&search, &mut system);
     assert_eq!(line.sustained, support(10, 2, 3));
     assert_eq!(line.not_sustained, support(11, 0, 3));
@@ -134,9 +134,9 @@ fn a_spread_seen_in_repeats_makes_more_of_them() {
             client_limited: false,
         }
     };
-    let search = Search {
+    let search = SearchRules {
         resolution: Some(8),
-        ..Search::new(16, 64).unwrap()
+        ..SearchRules::new(16, 64).unwrap()
     };
     let (line, _, asked) = found(&search, &mut system);
     assert_eq!(line.sustained, support(16, 3, 3));
@@ -158,7 +158,7 @@ fn a_run_that_the_machine_held_back_is_made_again() {
             client_limited: doubtful,
         }
     };
-    let (line, _, asked) = found(&Search::new(4, 100).unwrap(), system);
+    let (line, _, asked) = found(&SearchRules::new(4, 100).unwrap(), system);
     use Purpose::{Doubling, Repeat};
     let expected = [
         (4, Doubling),
@@ -184,7 +184,7 @@ fn a_confirmation_that_fails_sends_the_search_down() {
             client_limited: false,
         }
     };
-    let (line, trials, _) = found(&Search::new(8, 9).unwrap(), system);
+    let (line, trials, _) = found(&SearchRules::new(8, 9).unwrap(), system);
     assert_eq!(line.sustained, support(7, 3, 3));
     assert_eq!(line.not_sustained, support(8, 1, 3));
     assert_eq!(trials.iter().filter(|t| t.load == 8).count(), 3);
@@ -203,14 +203,14 @@ fn a_confirmation_that_holds_sends_the_search_up() {
             client_limited: false,
         }
     };
-    let (line, ..) = found(&Search::new(4, 100).unwrap(), system);
+    let (line, ..) = found(&SearchRules::new(4, 100).unwrap(), system);
     assert_eq!(line.sustained, support(12, 3, 3));
     assert_eq!(line.not_sustained, support(13, 0, 3));
 }
 
 #[test]
 fn it_goes_on_from_earlier_runs() {
-    let search = Search::new(4, 1000).unwrap();
+    let search = SearchRules::new(4, 1000).unwrap();
     let (whole, trials, _) = found(&search, sharp(37));
     for cut in 0..trials.len() {
         let mut more = Vec::new();
@@ -235,9 +235,9 @@ fn it_goes_on_from_earlier_runs() {
 
 #[test]
 fn the_number_of_runs_is_bounded() {
-    let search = Search {
+    let search = SearchRules {
         max_runs: 7,
-        ..Search::new(1, 1 << 40).unwrap()
+        ..SearchRules::new(1, 1 << 40).unwrap()
     };
     let (line, trials, _) = found(&search, sharp(1 << 30));
     assert_eq!(trials.len(), 7);
@@ -251,7 +251,7 @@ fn the_number_of_runs_is_bounded() {
 /// 1000 and 2000 are halved to 1250, 1312, 1281 and 1296: the last interval is narrower than a fiftieth.
 #[test]
 fn without_a_resolution_the_search_ends_at_two_per_cent() {
-    let (line, ..) = found(&Search::new(1000, 4000).unwrap(), sharp(1300));
+    let (line, ..) = found(&SearchRules::new(1000, 4000).unwrap(), sharp(1300));
     let load = |end: Option<Agreement>| end.unwrap().load;
     let (lower, upper) = (load(line.sustained), load(line.not_sustained));
     assert_eq!((lower, upper), (1296, 1312));
@@ -259,9 +259,9 @@ fn without_a_resolution_the_search_ends_at_two_per_cent() {
 
 #[test]
 fn a_search_begins_below_its_end() {
-    assert!(Search::new(0, 10).is_err_and(|e| e.contains("at least 1")));
-    assert!(Search::new(11, 10).is_err_and(|e| e.contains("11") && e.contains("10")));
-    assert!(Search::new(10, 10).is_ok());
+    assert!(SearchRules::new(0, 10).is_err_and(|e| e.contains("at least 1")));
+    assert!(SearchRules::new(11, 10).is_err_and(|e| e.contains("11") && e.contains("10")));
+    assert!(SearchRules::new(10, 10).is_ok());
 }
 
 /// Whole steps until `from` is halved to `to` or less.
@@ -306,7 +306,7 @@ proptest! {
         confirm_runs in 1u32..6,
     ) {
         let max = start + more;
-        let search = Search { resolution, confirm_runs, ..Search::new(start, max).unwrap() };
+        let search = SearchRules { resolution, confirm_runs, ..SearchRules::new(start, max).unwrap() };
         let (line, trials, _) = found(&search, sharp(limit));
         supported(&line, &trials)?;
         prop_assert!(trials.iter().all(|t| (1..=max).contains(&t.load)));
@@ -344,7 +344,7 @@ proptest! {
             let margin = (limit as f64 - load as f64) / limit as f64 + wobble;
             TrialRun { load, passed: margin >= 0.0, margin: Some(margin), client_limited: false }
         };
-        let search = Search { max_runs: 200, ..Search::new(10, 1_000_000).unwrap() };
+        let search = SearchRules { max_runs: 200, ..SearchRules::new(10, 1_000_000).unwrap() };
         let (line, trials, _) = found(&search, system);
         supported(&line, &trials)?;
         // Below the noise every run holds, above it none does.
@@ -370,7 +370,7 @@ proptest! {
     ) {
         let max = start + more;
         let mut answers = answers.into_iter().cycle();
-        let search = Search { confirm_runs, max_runs, ..Search::new(start, max).unwrap() };
+        let search = SearchRules { confirm_runs, max_runs, ..SearchRules::new(start, max).unwrap() };
         let (line, trials, asked) = found(&search, |load| {
             let (passed, margin, client_limited) = answers.next().expect("they go round");
             TrialRun { load, passed, margin, client_limited }
@@ -384,6 +384,6 @@ proptest! {
             prop_assert!(lower.load < upper.load);
             prop_assert_eq!((lower.runs, upper.runs), (confirm_runs, confirm_runs));
         }
-        prop_assert_eq!(search.next(&trials), Step::Done(line));
+        prop_assert_eq!(search.next(&trials), SearchStep::Done(line));
     }
 }

@@ -1,5 +1,7 @@
-//! A load point, from the run that measured it.
+//! A run of a series, with the figures that tables of the series show.
 
+use crate::series::margin::margin;
+use crate::series::{NextRun, Purpose};
 use crate::simulation::ElementTime;
 use crate::{
     CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Reason,
@@ -10,17 +12,32 @@ use plimsoll_plan::{Criteria, OpKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The figures of one load.
+/// A run of a series that ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CurvePoint {
-    /// Offered load, in business metrics.
-    pub load: u64,
+pub struct SeriesRun {
+    /// Results directory, relative to the series'.
+    pub directory: String,
+    /// Number of the run's configuration in the series, from 0.
+    pub configuration: u32,
+    /// Root of all random choices of the run.
+    pub seed: u64,
+    /// Offered load in business metrics, of a curve or a search; null elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<u64>,
+    /// Purpose of the run in a search; null elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
+    /// Minimum distance of rates and latency from their criteria, as a fraction of the criterion:
+    /// above 0 the run passed, below 0 it failed. Null if nothing can be compared, if an operation
+    /// failed, and if the run was client-limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// Throughput achieved, in operations per second.
     pub achieved_ops_per_s: f64,
     /// Mean response time in milliseconds: from the intended start of operations to their return. Of
     /// operations that are not paced it is the service time. Null if no operation completed.
     pub mean_ms: Option<f64>,
-    /// Judgement of the point; `valid` if it met every criterion.
+    /// Judgement of the run; `valid` if it met every criterion.
     pub verdict: Verdict,
     /// Reasons why it is not valid; empty if it is.
     pub reasons: Vec<Reason>,
@@ -65,30 +82,28 @@ pub struct CurvePoint {
     /// The station that limited the simulated system; null if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
-    /// Commands of the user that ran before and after the phases of the point's run, in order.
+    /// User's commands that ran before and after the phases of the run, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
-    /// When the run of the point began: RFC 3339, in UTC.
+    /// Start of the run: RFC 3339, in UTC.
     pub started_at: String,
-    /// Results directory of the run, relative to the curve's.
-    pub run: String,
 }
 
-/// Result of one criterion for a point.
+/// Result of one criterion for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionResult {
     /// A word for programs, such as `total_rate`; that of the reason if it failed.
     pub code: String,
-    /// Whether the point met it.
+    /// Whether the run met it.
     pub met: bool,
     /// A sentence for people, with the figure and the requirement.
     pub text: String,
 }
 
-impl CurvePoint {
-    /// The point of a run, whose results are in the directory `name` of the curve's.
+impl SeriesRun {
+    /// The entry of a run that was made as `next`, and whose results are in a directory of this name.
     #[must_use]
-    pub fn of(run: &Run, load: u64, name: &str) -> Self {
+    pub fn of(run: &Run, next: &NextRun, directory: &str) -> Self {
         let total = run.mix.as_ref().map(|m| &m.total);
         let response = total.and_then(|t| t.response);
         let summary = &run.summary;
@@ -114,8 +129,13 @@ impl CurvePoint {
         let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);
         let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.is_at_least(max_ms);
         let simulation = run.simulation.as_ref();
-        Self {
-            load,
+        let mut entry = Self {
+            directory: directory.to_owned(),
+            configuration: next.configuration,
+            seed: next.seed,
+            load: next.load,
+            purpose: next.purpose,
+            margin: None,
             achieved_ops_per_s: summary.ops_per_s,
             mean_ms: of_done(summary.mean_ms),
             verdict: run.validity.verdict,
@@ -139,14 +159,53 @@ impl CurvePoint {
             bottleneck: simulation.and_then(|s| s.bottleneck.clone()),
             commands: run.commands.clone(),
             started_at: run.started_at.clone(),
-            run: name.to_owned(),
+        };
+        if next.load.is_some() && !entry.is_client_limited() {
+            entry.margin = margin_of(run).map(|m| {
+                // Processes of one kind need not have the same number of scheduled operations, and
+                // only their mean is known here: the verdict itself is exact.
+                if entry.is_valid() {
+                    m.max(0.0)
+                } else {
+                    m.min(0.0)
+                }
+            });
         }
+        entry
     }
-}
 
-impl CurvePoint {
-    /// Adds percentiles that were not stored, from the results of its run.
-    pub(crate) fn complete(
+    /// Whether the run met every criterion.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.verdict == Verdict::Valid
+    }
+
+    /// Whether the load had a schedule, so that response and service times differ.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        self.percentiles.iter().any(|p| p.service_ms.is_some())
+    }
+
+    /// Whether the run was measured to its end.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        matches!(self.verdict, Verdict::Valid | Verdict::Invalid)
+    }
+
+    /// The reason why a series ended with this run, which failed.
+    #[must_use]
+    pub fn failure(&self) -> Reason {
+        let texts: Vec<&str> = self.reasons.iter().map(|r| r.text.as_str()).collect();
+        let texts = texts.join("; ");
+        let text = match self.load {
+            Some(load) => format!("load {load}: {texts}"),
+            None => texts,
+        };
+        Reason::new("failed", text)
+    }
+
+    /// Adds percentiles that the entry does not have, from the results of the run.
+    pub(crate) fn add_percentiles(
         &mut self,
         run: &RunDir,
         wanted: &Percentiles,
@@ -227,4 +286,32 @@ fn sustained_percent(mix: &MixFigures) -> Option<f64> {
     let total = &mix.total;
     total.offered_ops_per_s?;
     (total.scheduled > 0).then(|| 100.0 * total.completed as f64 / total.scheduled as f64)
+}
+
+/// Returns the distance of a run from its criteria; `None` for a run with errors, because to repeat
+/// it would not undo them.
+///
+/// The operation that each process has in flight at the end counts as completed, as it does in the
+/// criteria.
+fn margin_of(run: &Run) -> Option<f64> {
+    let criteria = &run.plan.metric.as_ref()?.criteria;
+    let mix = run.mix.as_ref()?;
+    if run.summary.errors > 0 {
+        return None;
+    }
+    let total = &mix.total;
+    let processes: u64 = mix
+        .components
+        .iter()
+        .map(|c| c.processes)
+        .fold(0, u64::saturating_add);
+    let paced = total.offered_ops_per_s.is_some() && total.scheduled > 0;
+    let sustained = paced
+        .then(|| 100.0 * total.completed.saturating_add(processes) as f64 / total.scheduled as f64);
+    let slowest = mix.components.iter().filter_map(|c| {
+        let in_flight = 100.0 * c.processes as f64 / c.carried.scheduled as f64;
+        Some(c.carried.slowest_process_percent? + in_flight)
+    });
+    let slowest = slowest.reduce(f64::min);
+    margin(criteria, sustained, slowest, Some(run.summary.mean_ms))
 }

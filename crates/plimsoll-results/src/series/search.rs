@@ -1,12 +1,17 @@
-//! The search for the load line: the highest load that is sustained.
+//! A search for the load line: the highest load that is sustained.
 //!
-//! The next step is a function of the runs so far ([`Search::next`]), so that an interrupted search
-//! can be resumed, and a search can be tested against systems that are only a formula.
+//! The next load is a function of the runs so far ([`SearchRules::next`]), so that an interrupted search can be resumed, and
+//! a search can be tested against systems that are only a formula.
 
+use crate::series::next::check_metric;
+use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Codes of reasons that are the measuring machine's fault.
+const CLIENT_REASONS: [&str; 2] = ["client_saturated", "client_start_delay"];
 
 /// Margins are clamped to this for the comparison of repeats: the amount of overload is unrelated to
 /// the variation at the limit.
@@ -16,6 +21,84 @@ const MAX_COMPARED_MARGIN: f64 = 0.25;
 /// load.
 const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
+/// A search for the load line of a workload: the highest load that is sustained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadSearch {
+    /// Rules by which the loads are selected.
+    pub rules: SearchRules,
+    /// Load line as far as the runs determine it.
+    pub load_line: LoadLine,
+}
+
+impl LoadSearch {
+    /// A search without runs.
+    #[must_use]
+    pub fn new(rules: SearchRules) -> Self {
+        Self {
+            rules,
+            load_line: rules.load_line(&[]),
+        }
+    }
+}
+
+/// The measured runs as input of the rules.
+fn trials(runs: &[SeriesRun]) -> Vec<TrialRun> {
+    let measured = runs.iter().filter(|run| run.is_measured());
+    measured
+        .filter_map(|run| {
+            Some(TrialRun {
+                load: run.load?,
+                passed: run.is_valid(),
+                margin: run.margin,
+                client_limited: run.is_client_limited(),
+            })
+        })
+        .collect()
+}
+
+impl Strategy for LoadSearch {
+    fn next(&self, series: &Series) -> Step {
+        match self.rules.next(&trials(&series.runs)) {
+            SearchStep::Done(_) => Step::End(SeriesState::Complete, None),
+            SearchStep::Measure(load, purpose) => Step::Run(NextRun {
+                configuration: 0,
+                load: Some(load),
+                purpose: Some(purpose),
+                seed: series.first_plan().seed,
+                directory: format!("run-{:02}-load-{load}", series.measured().count() + 1),
+            }),
+        }
+    }
+
+    fn conclude(&mut self, runs: &[SeriesRun]) {
+        self.load_line = self.rules.load_line(&trials(runs));
+    }
+
+    fn is_valid(&self, _: &[SeriesRun]) -> bool {
+        match self.load_line.termination {
+            SearchEnd::Found | SearchEnd::MaxLoadSustained => true,
+            SearchEnd::NoneSustained | SearchEnd::MaxRunsReached | SearchEnd::Unfinished => false,
+        }
+    }
+
+    fn shares_files(&self) -> bool {
+        true
+    }
+
+    fn check(&self, series: &Series) -> Result<(), String> {
+        check_metric(series)
+    }
+}
+
+impl SeriesRun {
+    /// Whether the measuring machine limited the run, so that it says little about the system.
+    #[must_use]
+    pub fn is_client_limited(&self) -> bool {
+        let mut codes = self.reasons.iter().map(|r| r.code.as_str());
+        codes.any(|code| CLIENT_REASONS.contains(&code))
+    }
+}
+
 /// Settings of the search for the load line.
 ///
 /// Loads are doubled from [`start_load`](Self::start_load) until one is not sustained; then the
@@ -23,7 +106,7 @@ const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 /// client limited, is repeated. At the end both ends of the interval are run until each has [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in
 /// more than half of its runs; a judgement that turns sends the search on from there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Search {
+pub struct SearchRules {
     /// First load, at least 1.
     pub start_load: u64,
     /// Highest load that is tried, at least `start_load`.
@@ -80,7 +163,7 @@ impl fmt::Display for Purpose {
 
 /// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SearchStep {
     /// This load is to be run.
     Measure(u64, Purpose),
     /// The search has ended.
@@ -121,9 +204,7 @@ pub enum SearchEnd {
     NoneSustained,
     /// The maximum number of runs was made before the search was complete.
     MaxRunsReached,
-    /// The user ended it.
-    Interrupted,
-    /// It is in progress, or its process was killed.
+    /// Runs are missing.
     Unfinished,
 }
 
@@ -134,7 +215,6 @@ impl fmt::Display for SearchEnd {
             Self::MaxLoadSustained => "maximum load sustained",
             Self::NoneSustained => "no load sustained",
             Self::MaxRunsReached => "maximum runs reached",
-            Self::Interrupted => "interrupted",
             Self::Unfinished => "unfinished",
         })
     }
@@ -165,7 +245,7 @@ impl LoadTally {
     }
 }
 
-impl Search {
+impl SearchRules {
     /// A search from `start` to `max`, with three runs of each end of the interval, a resolution
     /// of 2 % of the load, a minimum margin spread of 2 %, and at most 60 runs.
     ///
@@ -203,21 +283,21 @@ impl Search {
         let mut trials = earlier.to_vec();
         loop {
             match self.next(&trials) {
-                Step::Measure(load, purpose) => trials.push(measure(load, purpose)?),
-                Step::Done(line) => return Ok((line, trials)),
+                SearchStep::Measure(load, purpose) => trials.push(measure(load, purpose)?),
+                SearchStep::Done(line) => return Ok((line, trials)),
             }
         }
     }
 
     /// The step after `trials`.
     #[must_use]
-    pub fn next(&self, trials: &[TrialRun]) -> Step {
+    pub fn next(&self, trials: &[TrialRun]) -> SearchStep {
         let tallies = tally(trials);
         let (sustained, not_sustained) = bounds(&tallies);
         let step = self.step(&tallies, sustained, not_sustained);
         match step {
-            Step::Measure(..) if trials.len() >= self.max_runs.max(1) as usize => {
-                Step::Done(line(&tallies, SearchEnd::MaxRunsReached))
+            SearchStep::Measure(..) if trials.len() >= self.max_runs.max(1) as usize => {
+                SearchStep::Done(line(&tallies, SearchEnd::MaxRunsReached))
             }
             step => step,
         }
@@ -227,8 +307,8 @@ impl Search {
     #[must_use]
     pub fn load_line(&self, trials: &[TrialRun]) -> LoadLine {
         match self.next(trials) {
-            Step::Done(line) => line,
-            Step::Measure(..) => line(&tally(trials), SearchEnd::Unfinished),
+            SearchStep::Done(line) => line,
+            SearchStep::Measure(..) => line(&tally(trials), SearchEnd::Unfinished),
         }
     }
 
@@ -237,7 +317,7 @@ impl Search {
         tallies: &BTreeMap<u64, LoadTally>,
         sustained: Option<u64>,
         not_sustained: Option<u64>,
-    ) -> Step {
+    ) -> SearchStep {
         let ends = || sustained.into_iter().chain(not_sustained);
         let of = |load: &u64| tallies.get(load).copied().unwrap_or_default();
         let spread = self.spread(tallies);
@@ -247,34 +327,34 @@ impl Search {
         };
         let confirm = self.confirm_runs.max(1);
         if let Some(load) = ends().find(|l| near(l) && !of(l).is_decided(confirm)) {
-            return Step::Measure(load, Purpose::Repeat);
+            return SearchStep::Measure(load, Purpose::Repeat);
         }
         match (sustained, not_sustained) {
             (None, None) => {
-                return Step::Measure(self.start_load.min(self.max_load), Purpose::Doubling);
+                return SearchStep::Measure(self.start_load.min(self.max_load), Purpose::Doubling);
             }
             (Some(load), None) if load < self.max_load => {
                 let next = load.saturating_mul(2).min(self.max_load);
-                return Step::Measure(next, Purpose::Doubling);
+                return SearchStep::Measure(next, Purpose::Doubling);
             }
             (Some(_), None) => {}
             (sustained, Some(upper)) => {
                 let lower = sustained.unwrap_or(0);
                 if upper - lower > self.resolution_at(lower) {
                     let middle = lower + (upper - lower) / 2;
-                    return Step::Measure(middle, Purpose::Bisection);
+                    return SearchStep::Measure(middle, Purpose::Bisection);
                 }
             }
         }
         if let Some(load) = ends().find(|l| of(l).runs < confirm) {
-            return Step::Measure(load, Purpose::Confirmation);
+            return SearchStep::Measure(load, Purpose::Confirmation);
         }
         let ended = match (sustained, not_sustained) {
             (_, None) => SearchEnd::MaxLoadSustained,
             (None, Some(_)) => SearchEnd::NoneSustained,
             (Some(_), Some(_)) => SearchEnd::Found,
         };
-        Step::Done(line(tallies, ended))
+        SearchStep::Done(line(tallies, ended))
     }
 
     /// Maximum width of the final interval above a sustained load.
@@ -389,7 +469,6 @@ mod tests {
             (SearchEnd::MaxLoadSustained, "maximum load sustained"),
             (SearchEnd::NoneSustained, "no load sustained"),
             (SearchEnd::MaxRunsReached, "maximum runs reached"),
-            (SearchEnd::Interrupted, "interrupted"),
             (SearchEnd::Unfinished, "unfinished"),
         ];
         for (end, name) in ends {

@@ -1,0 +1,133 @@
+//! A document with results below its directory, written run by run.
+
+use crate::document::{Directory, Document};
+use crate::publish::{CreatedRoot, name_of, publish};
+use crate::staging::{StagingDir, lock};
+use crate::whole_file::{replace, write_new};
+use crate::{AbandonedRun, ResultsError, SUT_FILE};
+use std::fs::File;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// A directory with a document that is replaced as a whole after every change, so that a process that is killed leaves
+/// the results it had listed. The directory belongs to one writer at a time.
+pub struct DocumentWriter<D> {
+    dir: Directory<D>,
+    document: D,
+    /// Holds the lock, which the system releases when the process ends, for whatever reason.
+    _lock: File,
+    /// Removed if the directory is withdrawn; none if the directory was resumed.
+    _created_root: Option<CreatedRoot>,
+    /// Whether this writer created the directory.
+    is_new: bool,
+}
+
+impl<D: Document> DocumentWriter<D> {
+    /// Creates a directory below `root`, which is created if it is missing, and writes `document`. The name of the
+    /// directory is `name` and the time of the start.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn create(
+        root: &Path,
+        name: &str,
+        document: D,
+        started: SystemTime,
+    ) -> Result<Self, ResultsError> {
+        let created_root = CreatedRoot::make(root)?;
+        let hidden = StagingDir::create(root)?;
+        write_new(&hidden.path().join(D::FILE), &document.to_json())?;
+        let at = hidden.path().to_owned();
+        let name = name_of(name, started);
+        let path = publish(&at, root, &name, |path| hidden.published(path))?;
+        Ok(Self {
+            _lock: lock(&path)?,
+            dir: Directory::at(&path),
+            document,
+            _created_root: created_root,
+            is_new: true,
+        })
+    }
+
+    /// Resumes the document in a directory. Runs of killed processes there become results, as far as that is possible.
+    ///
+    /// # Errors
+    /// As [`Directory::read`]; [`ResultsError::InUse`] if another process writes to the directory.
+    pub fn resume(path: &Path) -> Result<Self, ResultsError> {
+        let dir = Directory::<D>::at(path);
+        // Before the lock too, so that a directory of another kind is named as such.
+        dir.read()?;
+        let lock = lock(path)?;
+        for abandoned in AbandonedRun::below(path) {
+            // A run that cannot be finished stays as it is.
+            let _ = abandoned.finish();
+        }
+        Ok(Self {
+            document: dir.read()?,
+            dir,
+            _lock: lock,
+            _created_root: None,
+            is_new: false,
+        })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Directory<D> {
+        &self.dir
+    }
+
+    /// The document as it was last written.
+    #[must_use]
+    pub fn document(&self) -> &D {
+        &self.document
+    }
+
+    /// Changes the document, and writes it.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn change(&mut self, change: impl FnOnce(&mut D)) -> Result<(), ResultsError> {
+        let mut changed = self.document.clone();
+        change(&mut changed);
+        replace(&self.dir.file(), &changed.to_json())?;
+        self.document = changed;
+        Ok(())
+    }
+
+    /// Writes another file of the results, such as a page, over the one there is.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+        replace(&self.dir.path().join(name), text)
+    }
+
+    /// Whether this writer created the directory, and did not resume it.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Removes a directory that this writer created and that holds no results. A directory that holds anything else
+    /// stays.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn withdraw(self) -> Result<(), ResultsError> {
+        let dir = self.dir.path();
+        let files = [dir.join(SUT_FILE), self.dir.file()];
+        let entries = std::fs::read_dir(dir).map_err(ResultsError::io("read", dir))?;
+        if !self.is_new
+            || entries
+                .flatten()
+                .any(|entry| !files.contains(&entry.path()))
+        {
+            return Ok(());
+        }
+        for file in files.iter().filter(|file| file.exists()) {
+            std::fs::remove_file(file).map_err(ResultsError::io("remove", file))?;
+        }
+        std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))
+    }
+}

@@ -1,0 +1,156 @@
+//! A load curve.
+
+use crate::Verdict;
+use crate::series::next::check_metric;
+use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, StopRules, Strategy};
+use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict, Rule, UslFit};
+use plimsoll_measure::{Bottleneck, SATURATED_UTILISATION};
+use plimsoll_plan::Reason;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One workload at several loads, in increasing order, on one data set that grows with the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadCurve {
+    /// Requested loads, in increasing order.
+    pub loads: Vec<u64>,
+    /// Rules that end the curve before its last load.
+    pub stop_rules: StopRules,
+    /// Overall response time in milliseconds over the valid points, by the rule of SPEC SFS 2014:
+    /// area under mean response time over load from the first to the last, divided by their
+    /// distance. Null with fewer than two valid points.
+    pub ort_ms: Option<f64>,
+    /// Overall response time in milliseconds by the rule of SPECsfs2008: over the achieved
+    /// throughput, from the origin, divided by the highest. Null if it is not defined.
+    pub ort_2008_ms: Option<f64>,
+    /// Highest load that was valid.
+    pub highest_valid_load: Option<u64>,
+    /// Load line: the highest load that was valid with all measured loads below it.
+    pub load_line: Option<u64>,
+    /// Load at which the response time turns up; null if it does not.
+    pub knee: Option<f64>,
+    /// Universal Scalability Law fitted to throughput over load; null without a fit.
+    pub usl: Option<UslFit>,
+}
+
+impl LoadCurve {
+    /// A curve without points.
+    #[must_use]
+    pub fn new(loads: Vec<u64>, stop_rules: StopRules) -> Self {
+        Self {
+            loads,
+            stop_rules,
+            ort_ms: None,
+            ort_2008_ms: None,
+            highest_valid_load: None,
+            load_line: None,
+            knee: None,
+            usl: None,
+        }
+    }
+}
+
+/// The measured points as a curve.
+fn curve_of<'a>(runs: impl Iterator<Item = &'a SeriesRun>) -> Result<Curve, CurveError> {
+    let point = |run: &SeriesRun| {
+        let verdict = match run.verdict {
+            Verdict::Valid => PointVerdict::Valid,
+            Verdict::Invalid => PointVerdict::Invalid,
+            Verdict::Failed | Verdict::Interrupted => return None,
+        };
+        Some(Point {
+            load: run.load? as f64,
+            achieved: run.achieved_ops_per_s,
+            latency_ms: run.mean_ms.unwrap_or(0.0),
+            verdict,
+        })
+    };
+    Curve::new(runs.filter_map(point).collect())
+}
+
+impl Strategy for LoadCurve {
+    fn next(&self, series: &Series) -> Step {
+        let Some(next) = self.independent(series).into_iter().next() else {
+            return Step::End(SeriesState::Complete, None);
+        };
+        let measured = curve_of(series.runs.iter()).ok();
+        match measured.and_then(|measured| self.stop_rules.stop(measured.points())) {
+            Some(rule) => {
+                let reason = Reason::new(rule.code(), rule.to_string());
+                Step::End(SeriesState::Stopped, Some(reason))
+            }
+            None => Step::Run(next),
+        }
+    }
+
+    fn independent(&self, series: &Series) -> Vec<NextRun> {
+        let last = series
+            .measured()
+            .filter_map(|run| run.load)
+            .max()
+            .unwrap_or(0);
+        let loads = (1..).zip(&self.loads).filter(|(_, load)| **load > last);
+        let run = |(number, load): (usize, &u64)| NextRun {
+            configuration: 0,
+            load: Some(*load),
+            purpose: None,
+            seed: series.first_plan().seed,
+            directory: format!("point-{number:02}-load-{load}"),
+        };
+        loads.map(run).collect()
+    }
+
+    fn conclude(&mut self, runs: &[SeriesRun]) {
+        let points = || runs.iter().filter(|run| run.is_measured());
+        self.highest_valid_load = points()
+            .rfind(|run| run.is_valid())
+            .and_then(|run| run.load);
+        let sustained = points().take_while(|run| run.is_valid());
+        self.load_line = sustained.last().and_then(|run| run.load);
+        let curve = curve_of(points()).ok();
+        let ort = |rule| curve.as_ref()?.overall_response_time(rule).ok();
+        self.ort_ms = ort(Rule::Sfs2014);
+        self.ort_2008_ms = ort(Rule::Sfs2008);
+        self.knee = curve.as_ref().and_then(|c| Some(c.knee()?.load));
+        self.usl = curve.as_ref().and_then(|c| c.fit_usl().ok());
+    }
+
+    fn is_valid(&self, runs: &[SeriesRun]) -> bool {
+        runs.iter().any(SeriesRun::is_valid)
+    }
+
+    fn shares_files(&self) -> bool {
+        true
+    }
+
+    fn check(&self, series: &Series) -> Result<(), String> {
+        check_metric(series)?;
+        if self.loads.is_empty() || !self.loads.is_sorted_by(|a, b| a < b) {
+            return Err("the loads of the curve do not increase".into());
+        }
+        let loads = series.measured().filter_map(|run| run.load);
+        if !loads.is_sorted_by(|a, b| a < b) {
+            return Err("the points of the curve are not in increasing order of load".into());
+        }
+        Ok(())
+    }
+}
+
+impl Series {
+    /// The measured points as a curve, without runs that failed or were interrupted.
+    ///
+    /// # Errors
+    /// [`CurveError`] if a number is out of range, which is never so in a curve that this program wrote.
+    pub fn points(&self) -> Result<Curve, CurveError> {
+        curve_of(self.runs.iter())
+    }
+
+    /// The first point at which a station of the simulated system is saturated, with that station.
+    #[must_use]
+    pub fn saturated_from(&self) -> Option<(u64, &Bottleneck)> {
+        self.measured().find_map(|run| {
+            let station = run.bottleneck.as_ref()?;
+            (station.utilisation >= SATURATED_UTILISATION).then_some((run.load?, station))
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! A series that is being written.
+
+use crate::document_writer::DocumentWriter;
+use crate::series::{NextRun, Series, SeriesDir, SeriesRun, SeriesState};
+use crate::whole_file::write_new;
+use crate::{Percentiles, Reason, ResultsError, RunDir, RunWriter, SUT_FILE, Verdict};
+use plimsoll_plan::Plan;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// The results directory of a series that is being written.
+pub struct SeriesWriter(DocumentWriter<Series>);
+
+impl SeriesWriter {
+    /// Creates a directory below `root`, which is created if it is missing, and writes a series without runs.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn create(
+        root: &Path,
+        mut series: Series,
+        started: SystemTime,
+    ) -> Result<Self, ResultsError> {
+        series.conclude();
+        let name = format!("{}-{}", series.name, series.kind.kind());
+        DocumentWriter::create(root, &name, series, started).map(Self)
+    }
+
+    /// Resumes the series in a directory. Runs that failed or were interrupted are no longer listed, since they are made
+    /// again; their results stay.
+    ///
+    /// # Errors
+    /// As [`SeriesDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
+    pub fn resume(path: &Path) -> Result<Self, ResultsError> {
+        let mut writer = Self(DocumentWriter::resume(path)?);
+        let series = writer.series();
+        if !series.runs.iter().all(SeriesRun::is_measured) {
+            writer.change(|series| series.runs.retain(SeriesRun::is_measured))?;
+        }
+        Ok(writer)
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &SeriesDir {
+        self.0.dir()
+    }
+
+    /// The series as it was last written.
+    #[must_use]
+    pub fn series(&self) -> &Series {
+        self.0.document()
+    }
+
+    /// Changes the series, recomputes the figures that follow from its runs, and writes it.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn change(&mut self, change: impl FnOnce(&mut Series)) -> Result<(), ResultsError> {
+        self.0.change(|series| {
+            change(series);
+            series.conclude();
+        })
+    }
+
+    /// Adds a run and writes the series.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn add(&mut self, run: SeriesRun) -> Result<(), ResultsError> {
+        self.change(|series| series.runs.push(run))
+    }
+
+    /// Writes the state in which the series ended, and the reason.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn end(&mut self, state: SeriesState, reason: Option<Reason>) -> Result<(), ResultsError> {
+        self.change(|series| (series.state, series.stop_reason) = (state, reason))
+    }
+
+    /// Shows these percentiles in tables from now on, also of the runs that were made before.
+    ///
+    /// # Errors
+    /// As [`RunDir::read_with`] of the runs, and [`ResultsError::Io`] if the file system refuses.
+    pub fn show_percentiles(&mut self, wanted: &Percentiles) -> Result<(), ResultsError> {
+        let shown = self.dir().read_with(Some(wanted))?;
+        self.change(|series| {
+            series.runs = shown.runs;
+            series.percentiles_shown = shown.percentiles_shown;
+        })
+    }
+
+    /// The entry of a run whose results are in this directory of the series.
+    ///
+    /// # Errors
+    /// As [`RunDir::read_with`].
+    pub fn entry(&self, next: &NextRun, results: &RunDir) -> Result<SeriesRun, ResultsError> {
+        let shown = self.series().percentiles_shown.as_ref();
+        let run = results.read_with(shown)?;
+        Ok(SeriesRun::of(&run, next, &self.name_of(results)))
+    }
+
+    /// The name of results in the document: their path below the series' directory.
+    #[must_use]
+    pub fn name_of(&self, results: &RunDir) -> String {
+        let path = results.path();
+        let below = path.strip_prefix(self.dir().path()).unwrap_or(path);
+        below.to_string_lossy().into_owned()
+    }
+
+    /// The entry of a run that was measured to its end and is not listed: its process ended before it listed the run, or
+    /// the run was measured before runs that precede it.
+    #[must_use]
+    pub fn unlisted(&self, next: &NextRun) -> Option<SeriesRun> {
+        let series = self.series();
+        let results = RunDir::at(&self.dir().within(&next.directory)?);
+        let run = results.read_with(series.percentiles_shown.as_ref()).ok()?;
+        let expected = series.plan(next).ok()?;
+        let target = &series.configuration(next.configuration).target;
+        let load = |plan: &Plan| plan.metric.as_ref().map(|m| m.load);
+        let is_it = load(&run.plan) == load(&expected)
+            && run.plan.seed == expected.seed
+            && run.plan.filesets == expected.filesets
+            && run.target.system == target.system;
+        let is_measured = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
+        (is_it && is_measured).then(|| SeriesRun::of(&run, next, &next.directory))
+    }
+
+    /// A writer of the results of a run.
+    ///
+    /// # Errors
+    /// As [`RunWriter::create`]; [`ResultsError::None`] if the name of the directory leads out of the series'.
+    pub fn run_writer(
+        &self,
+        next: &NextRun,
+        plan: &Plan,
+        started: SystemTime,
+    ) -> Result<RunWriter, ResultsError> {
+        self.dir().run_writer(self.series(), next, plan, started)
+    }
+
+    /// Writes the description of the system under test.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, or there is one.
+    pub fn write_sut(&self, text: &str) -> Result<(), ResultsError> {
+        write_new(&self.dir().path().join(SUT_FILE), text)
+    }
+
+    /// Writes another file of the results, such as a page, over the one there is.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+        self.0.write(name, text)
+    }
+
+    /// Whether a refusal leaves nothing of the series: this writer created it, and it has no runs.
+    #[must_use]
+    pub fn is_withdrawable(&self) -> bool {
+        self.0.is_new() && self.series().runs.is_empty()
+    }
+
+    /// Removes the directory of a new series without runs, for instance because the first run was refused.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn withdraw(self) -> Result<(), ResultsError> {
+        if !self.is_withdrawable() {
+            return Ok(());
+        }
+        let dir = self.dir().path();
+        let below = self.series().configurations.iter();
+        let below = below.filter_map(|configuration| self.dir().within(&configuration.directory));
+        for path in below {
+            // The directories of runs, of which the first was refused. Others are not empty, or not there.
+            for parent in path.ancestors().take_while(|p| *p != dir) {
+                let _ = std::fs::remove_dir(parent);
+            }
+        }
+        self.0.withdraw()
+    }
+}
+
+impl SeriesDir {
+    /// A writer of the results of a run of the series in this directory.
+    ///
+    /// # Errors
+    /// As [`RunWriter::create`]; [`ResultsError::None`] if the name of the directory leads out of the series'.
+    pub fn run_writer(
+        &self,
+        series: &Series,
+        next: &NextRun,
+        plan: &Plan,
+        started: SystemTime,
+    ) -> Result<RunWriter, ResultsError> {
+        let outside = || ResultsError::None {
+            path: self.path().join(&next.directory),
+        };
+        let path = self.within(&next.directory).ok_or_else(outside)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let root = path.parent().unwrap_or(self.path());
+        RunWriter::create_as(&name, root, plan, started, series.clock)
+    }
+}

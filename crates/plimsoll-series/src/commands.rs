@@ -1,0 +1,192 @@
+//! User's commands before and after each phase of a run.
+
+use plimsoll_engine::{CommandEnd, Limits, PhaseInfo, run_command};
+use plimsoll_plan::Plan;
+use plimsoll_results::{CommandRun, HookTime, Hooks, ResultsError, RunDir};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Maximum duration of a command after a phase once the user has requested the end.
+const HOOK_STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Commands around the phases of one run, and those that have run.
+pub struct HookRunner {
+    hooks: Hooks,
+    /// Environment variables of every command.
+    facts: Vec<(&'static str, OsString)>,
+    done: Vec<CommandRun>,
+}
+
+/// Facts that tell a run from the other runs of a result.
+#[derive(Debug, Clone, Default)]
+pub struct RunFacts {
+    /// Load of a load point.
+    pub load: Option<u64>,
+    /// Number of the run among those of one result, from 1.
+    pub number: Option<u64>,
+    /// Configuration of a profile.
+    pub configuration: Option<String>,
+}
+
+impl RunFacts {
+    /// Environment variables of every command of a run of this Plan on a target, by this number of
+    /// ranks.
+    pub fn variables(
+        &self,
+        plan: &Plan,
+        target: &str,
+        ranks: u32,
+    ) -> Vec<(&'static str, OsString)> {
+        let dir = plimsoll_target::absolute(target, &plan.work_dir.dir);
+        let dir = dir.unwrap_or_else(|_| plan.work_dir.dir.clone());
+        let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default().into();
+        let configuration = self.configuration.clone().unwrap_or_default();
+        vec![
+            ("PLIMSOLL_WORKLOAD", plan.name.clone().into()),
+            ("PLIMSOLL_TARGET", target.into()),
+            ("PLIMSOLL_DIR", dir.into()),
+            ("PLIMSOLL_RANKS", ranks.to_string().into()),
+            ("PLIMSOLL_LOAD", number(self.load)),
+            ("PLIMSOLL_RUN", number(self.number)),
+            ("PLIMSOLL_CONFIGURATION", configuration.into()),
+        ]
+    }
+}
+
+impl HookRunner {
+    /// For a run of this Plan on a target, by this number of ranks.
+    pub fn new(hooks: &Hooks, plan: &Plan, target: &str, ranks: u32, run: &RunFacts) -> Self {
+        Self {
+            hooks: hooks.clone(),
+            facts: run.variables(plan, target, ranks),
+            done: vec![],
+        }
+    }
+
+    /// Whether there is a command for this time.
+    pub fn has(&self, when: HookTime) -> bool {
+        self.command(when).is_some()
+    }
+
+    fn command(&self, when: HookTime) -> Option<&String> {
+        match when {
+            HookTime::Before => self.hooks.before.as_ref(),
+            HookTime::After => self.hooks.after.as_ref(),
+        }
+    }
+
+    /// Runs the command for a phase to its end; its output is kept in the results directory.
+    ///
+    /// # Errors
+    /// A sentence if it fails.
+    pub fn run(
+        &mut self,
+        when: HookTime,
+        phase: PhaseInfo<'_>,
+        results: &Path,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        let Some(command) = self.command(when).cloned() else {
+            return Ok(());
+        };
+        let mut run = CommandRun {
+            when,
+            phase: phase.name().into(),
+            iteration: phase.iteration(),
+            command,
+            exit_status: None,
+            signal: None,
+            timed_out: false,
+            error: None,
+            seconds: 0.0,
+        };
+        let begun = Instant::now();
+        let log = self.call(&mut run, results, stopped);
+        run.seconds = begun.elapsed().as_secs_f64();
+        let kept = log.and_then(|mut log| {
+            let (end, seconds) = (run.outcome(), run.seconds);
+            writeln!(log, "== it {end} ({seconds:.2} s)\n").map_err(|e| e.to_string())
+        });
+        let said = match run.failure() {
+            Some(failure) => Err(failure),
+            None => kept.map_err(|e| {
+                let (command, phase) = (&run.command, run.phase_name());
+                format!("what the command `{command}` {when} {phase} printed was not kept: {e}")
+            }),
+        };
+        self.done.push(run);
+        said
+    }
+
+    /// Calls the command; returns the log.
+    fn call(
+        &self,
+        run: &mut CommandRun,
+        results: &Path,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<File, String> {
+        let mut log = RunDir::at(results)
+            .commands_log()
+            .map_err(|e: ResultsError| {
+                run.error = Some(e.to_string());
+                e.to_string()
+            })?;
+        let mut called = || -> io::Result<CommandEnd> {
+            let (when, phase) = (run.when, run.phase_name());
+            writeln!(log, "== {when} {phase}: {}", run.command)?;
+            let mut shell = Command::new("sh");
+            shell
+                .arg("-c")
+                .arg(&run.command)
+                .envs(self.facts.iter().map(|(name, value)| (name, value)))
+                .env("PLIMSOLL_WHEN", when.to_string())
+                .env("PLIMSOLL_PHASE", &run.phase)
+                .env(
+                    "PLIMSOLL_ITERATION",
+                    run.iteration
+                        .map(|n| (n + 1).to_string())
+                        .unwrap_or_default(),
+                )
+                .env("PLIMSOLL_RESULTS", results)
+                .stdin(Stdio::null())
+                .stdout(log.try_clone()?)
+                .stderr(log.try_clone()?);
+            run_command(&mut shell, self.limits(when), stopped)
+        };
+        match called() {
+            Ok(CommandEnd::Ended(status)) => {
+                run.exit_status = status.code();
+                run.signal = status.signal();
+            }
+            Ok(CommandEnd::TimedOut(_)) => run.timed_out = true,
+            Err(e) => run.error = Some(e.to_string()),
+        }
+        Ok(log)
+    }
+
+    fn limits(&self, when: HookTime) -> Limits {
+        Limits {
+            time: Duration::try_from_secs_f64(self.hooks.timeout_s).ok(),
+            time_once_stopped: match when {
+                // The phase that it prepares will not begin.
+                HookTime::Before => Duration::ZERO,
+                HookTime::After => HOOK_STOP_TIMEOUT,
+            },
+        }
+    }
+
+    /// The commands that have run so far.
+    pub fn done(&self) -> &[CommandRun] {
+        &self.done
+    }
+
+    /// The commands that ran.
+    pub fn into_done(self) -> Vec<CommandRun> {
+        self.done
+    }
+}

@@ -1,0 +1,177 @@
+//! Everything that happens around a run at rank 0: results, user's commands, events, and a view.
+
+use crate::commands::HookRunner;
+use crate::events::EventRunner;
+use crate::host::{Host, RunView, StateChange};
+use crate::monitor::{Monitor, MonitorPhase};
+use crate::results_writer::{ResultsWriter, Written};
+use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo};
+use plimsoll_measure::Interval;
+use plimsoll_plan::{Phase, Plan};
+use plimsoll_results::HookTime;
+
+/// The observer of a run at rank 0.
+pub struct Conductor<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) host: &'a dyn Host,
+    pub(crate) view: Box<dyn RunView + 'a>,
+    pub(crate) results: ResultsWriter<'a>,
+    /// User's commands around the phases.
+    pub(crate) hooks: Option<HookRunner>,
+    /// Events of the system under test.
+    pub(crate) events: Option<EventRunner>,
+    /// The program that is informed of the phases, and the load.
+    pub(crate) monitor: Option<(&'a mut Monitor, u64)>,
+    /// Errors of commands after a phase.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Conductor<'_> {
+    /// The view of the run.
+    pub fn view(&mut self) -> &mut dyn RunView {
+        &mut *self.view
+    }
+
+    /// Ends the view, and completes the results.
+    #[must_use]
+    pub fn end(mut self, outcome: Outcome) -> Written {
+        self.view.end();
+        self.host.note(StateChange::Removal(false));
+        self.end_events();
+        self.publish(&outcome);
+        self.results.end(outcome)
+    }
+
+    /// Ends the events, when the workers have ended.
+    fn end_events(&mut self) {
+        if let Some(mut events) = self.events.take() {
+            self.results.set_events(events.finish());
+        }
+    }
+
+    /// Writes the results, unless they are written.
+    fn publish(&mut self, outcome: &Outcome) {
+        let (hooks, remarks) = (self.hooks.take(), std::mem::take(&mut self.notes));
+        self.results.publish(outcome.clone(), hooks, remarks);
+    }
+
+    /// Runs the user's command for this time.
+    fn command(
+        &mut self,
+        when: HookTime,
+        phase: PhaseInfo<'_>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        let Some(hooks) = self.hooks.as_mut().filter(|hooks| hooks.has(when)) else {
+            return Ok(());
+        };
+        self.view.command_begins(when, phase);
+        let ran = match self.results.directory() {
+            Some(results) => hooks.run(when, phase, results, stopped),
+            // The run stops because they cannot be written.
+            None => Ok(()),
+        };
+        self.view.command_ends();
+        ran
+    }
+
+    /// Whether a command of the user or of the workload, which may take long, follows the measurement.
+    fn goes_on_unmeasured(&self) -> bool {
+        let has_command = |hooks: &HookRunner| hooks.has(HookTime::After);
+        let rest = self.plan.script.iter().rev();
+        let mut rest = rest.take_while(|p| !matches!(p, Phase::Stop));
+        self.hooks.as_ref().is_some_and(has_command)
+            || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
+    }
+
+    /// Appends an interval to the results.
+    fn interval(&mut self, interval: &Interval) {
+        let is_kept = match &mut self.events {
+            None => self.results.interval(interval, &[]),
+            Some(events) => {
+                let (marked, begun) = (events.add(interval), events.begun_so_far());
+                let actions = marked.iter().flat_map(|(_, actions)| actions.clone());
+                self.view
+                    .system_events(&begun, &actions.collect::<Vec<_>>());
+                // Before the rows, so that whoever has read these finds them.
+                self.results.show_events(begun);
+                let mut marked = marked.iter();
+                marked.all(|(interval, actions)| self.results.interval(interval, actions))
+            }
+        };
+        if !is_kept {
+            // Figures that cannot be written need not be measured.
+            self.host.stop().request();
+        }
+    }
+
+    /// Shows the events that have begun, of which the next interval may be far away.
+    fn show_events(&mut self) {
+        if let Some(events) = &self.events {
+            let begun = events.begun_so_far();
+            self.view.system_events(&begun, &[]);
+            self.results.show_events(begun);
+        }
+    }
+}
+
+impl Observer for Conductor<'_> {
+    fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+        self.view.begin();
+        self.command(HookTime::Before, phase, stopped)
+    }
+
+    fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
+        let ran = self.command(HookTime::After, phase, stopped);
+        self.notes.extend(ran.err());
+    }
+
+    fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
+        self.end_events();
+        if self.goes_on_unmeasured()
+            && let Some(outcome) = outcome()
+        {
+            let done = self.hooks.as_ref().map(|hooks| hooks.done().to_vec());
+            let (done, remarks) = (done.unwrap_or_default(), self.notes.clone());
+            self.results.publish_early(outcome, done, remarks);
+        }
+    }
+
+    fn measured(&mut self, outcome: &Outcome) {
+        self.view.measured();
+        self.end_events();
+        self.publish(outcome);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match &event {
+            Event::Started { clock, at, .. } => {
+                // First of all: the workers wait for this to return.
+                if let Some(events) = &self.events {
+                    events.begin(clock, *at);
+                }
+                self.notify(MonitorPhase::Warm);
+            }
+            Event::WindowOpened { number, at } => {
+                if let Some(events) = &mut self.events {
+                    events.open_window(*number, *at);
+                }
+                self.notify(MonitorPhase::Run);
+            }
+            Event::Interval(interval) => self.interval(interval),
+            Event::Tick { .. } => self.show_events(),
+            Event::Cleaning => self.host.note(StateChange::Removal(true)),
+            _ => {}
+        }
+        self.view.begin();
+        self.view.event(&event);
+    }
+}
+
+impl Conductor<'_> {
+    fn notify(&mut self, phase: MonitorPhase) {
+        if let Some((monitor, load)) = &mut self.monitor {
+            monitor.notify(*load, phase);
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! The one loop of every series: it makes the next run until the rule of the series, an error or the user ends it.
+
+use crate::ahead::{Ahead, AheadEnd};
+use crate::commands::RunFacts;
+use crate::communicator::Communicator;
+use crate::config::RunConfig;
+use crate::error::SeriesError;
+use crate::events::{self, EventSpec};
+use crate::host::{Host, ListedRun, StateChange};
+use crate::monitor::Monitor;
+use crate::results_writer::Written;
+use crate::run::RunContext;
+use crate::system_text;
+use plimsoll_engine::Settings;
+use plimsoll_plan::Note;
+use plimsoll_results::{
+    CommandRun, NextRun, ResultsError, Series, SeriesRun, SeriesState, SeriesWriter, Step,
+};
+use std::num::NonZeroUsize;
+
+/// Makes the runs of a series at rank 0.
+pub struct SeriesDriver<'a> {
+    context: RunContext<'a>,
+    monitor: Option<Monitor>,
+    /// Number of runs begun, including those of earlier processes.
+    begun: u64,
+    /// Whether a run has used the shared work directory.
+    used: bool,
+    /// Whether all files that had to be removed were removed.
+    is_clean: bool,
+    /// Files of the last run that others may be working on, in sentences.
+    busy: Vec<String>,
+}
+
+/// How a series ended.
+pub struct SeriesEnd {
+    /// The series, and its directory.
+    pub writer: SeriesWriter,
+    /// Whether all files that had to be removed were removed.
+    pub is_clean: bool,
+}
+
+/// Why no more runs are made.
+enum Abort {
+    /// A run was refused.
+    Refused(SeriesError),
+    /// The results could not be written.
+    Lost(ResultsError),
+}
+
+impl From<ResultsError> for Abort {
+    fn from(e: ResultsError) -> Self {
+        Self::Lost(e)
+    }
+}
+
+/// The configuration of a run of a series.
+fn config(series: &Series, next: &NextRun) -> Result<RunConfig, SeriesError> {
+    Ok(RunConfig {
+        plan: series.plan(next).map_err(SeriesError::Refused)?,
+        target: series.configuration(next.configuration).target.clone(),
+        clock: series.clock,
+        lanes: series.lanes,
+        interval_s: series.interval_s,
+        holds: series.kind.strategy().shares_files(),
+    })
+}
+
+/// Makes the runs that rank 0 chooses, at another rank, until rank 0 chooses none.
+///
+/// # Errors
+/// If a rank is lost.
+pub fn follow(context: &RunContext<'_>) -> Result<(), SeriesError> {
+    while let Some(config) = next_config(context.communicator, || Ok(None))? {
+        context.run_as_member(&config)?;
+    }
+    Ok(())
+}
+
+/// Ends the runs at all ranks; rank 0 calls this after the last run.
+pub fn release_members(communicator: &Communicator) {
+    // A rank that is gone has ended already.
+    let _ = next_config(communicator, || Ok(None));
+}
+
+/// The configuration of the next run, which rank 0 makes and the others receive.
+fn next_config(
+    communicator: &Communicator,
+    make: impl FnOnce() -> Result<Option<RunConfig>, SeriesError>,
+) -> Result<Option<RunConfig>, SeriesError> {
+    communicator.run_on_root_and_broadcast(make)
+}
+
+/// Makes the missing runs of a series at rank 0; up to `jobs` at a time if they are independent of each other.
+///
+/// # Errors
+/// If the first run of a new series is refused, which leaves no series, and if the results cannot be written.
+pub fn drive(
+    context: RunContext<'_>,
+    mut writer: SeriesWriter,
+    jobs: NonZeroUsize,
+) -> Result<SeriesEnd, SeriesError> {
+    let mut driver = match SeriesDriver::new(context, &writer) {
+        Ok(driver) => driver,
+        Err(refused) => {
+            // The refusal says more than an error of the removal.
+            let _ = writer.withdraw();
+            return Err(refused);
+        }
+    };
+    if let Err(e) = driver.show_percentiles(&mut writer) {
+        return Err(driver.end_without_results(e, &writer));
+    }
+    let ahead = Ahead::new(&writer, jobs, driver.context.per_rank);
+    driver.host().series_begins(writer.series());
+    let made = driver.make_runs(&mut writer, ahead);
+    // The monitor's last output comes before the report.
+    driver.monitor = None;
+    let ended = match made {
+        Ok(()) => driver.clean(&mut writer),
+        Err(Abort::Refused(refused)) if writer.is_withdrawable() => {
+            let error = driver.clean_up_after_refusal(refused, writer.series());
+            let _ = writer.withdraw();
+            return Err(error);
+        }
+        Err(Abort::Refused(refused)) => {
+            let ended = writer.end(SeriesState::Failed, Some(refused.reason()));
+            ended.and_then(|()| driver.clean(&mut writer))
+        }
+        Err(Abort::Lost(e)) => Err(e),
+    };
+    match ended {
+        Ok(()) => Ok(SeriesEnd {
+            is_clean: driver.is_clean,
+            writer,
+        }),
+        Err(e) => Err(driver.end_without_results(e, &writer)),
+    }
+}
+
+impl<'a> SeriesDriver<'a> {
+    fn new(mut context: RunContext<'a>, writer: &SeriesWriter) -> Result<Self, SeriesError> {
+        let series = writer.series();
+        context.hooks = series.hooks.clone();
+        context.results_error = SeriesError::failed;
+        let stop = context.host.stop();
+        let monitor = series.monitor.as_deref();
+        let monitor = monitor.map(|program| Monitor::new(program, &series.name, stop));
+        Ok(Self {
+            monitor: monitor.transpose().map_err(SeriesError::Refused)?,
+            context,
+            begun: series.runs.len() as u64,
+            used: false,
+            is_clean: true,
+            busy: vec![],
+        })
+    }
+
+    fn host(&self) -> &'a dyn Host {
+        self.context.host
+    }
+
+    /// Makes the requested percentiles those of the series; without a request, the percentiles of the series are shown.
+    fn show_percentiles(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
+        match self.context.percentiles.clone() {
+            Some(requested) => writer.show_percentiles(&requested),
+            None => {
+                self.context.percentiles = writer.series().percentiles_shown.clone();
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes the missing runs, and ends the processes that make some ahead of their turn.
+    fn make_runs(
+        &mut self,
+        writer: &mut SeriesWriter,
+        mut ahead: Option<Ahead>,
+    ) -> Result<(), Abort> {
+        let made = self.make_missing(writer, &mut ahead);
+        let is_over = match &made {
+            Ok(()) => !writer.series().state.can_resume(),
+            Err(_) => writer.is_withdrawable(),
+        };
+        let mut texts = Vec::new();
+        if let Some(ahead) = ahead {
+            let is_interrupted = writer.series().state == SeriesState::Interrupted;
+            texts = ahead.end(is_over, is_interrupted);
+        }
+        if is_over {
+            texts.extend(beyond_end(writer));
+        }
+        texts.iter().for_each(|text| self.host().warn(text));
+        made
+    }
+
+    fn make_missing(
+        &mut self,
+        writer: &mut SeriesWriter,
+        ahead: &mut Option<Ahead>,
+    ) -> Result<(), Abort> {
+        // A series that is resumed has ended before.
+        writer.end(SeriesState::Unfinished, None)?;
+        loop {
+            let next = match writer.series().next() {
+                Step::End(state, reason) => return Ok(writer.end(state, reason)?),
+                Step::Run(next) => next,
+            };
+            if let Some(run) = writer.unlisted(&next) {
+                self.begun += 1;
+                writer.add(run.clone())?;
+                let series = writer.series();
+                self.host().run_listed(series, ListedRun::Earlier(&run));
+                continue;
+            }
+            if self.host().stop().is_requested() {
+                return Ok(writer.end(SeriesState::Interrupted, None)?);
+            }
+            match ahead {
+                None => self.make(writer, &next)?,
+                Some(ahead) => match ahead.await_run(&next, writer, self.host())? {
+                    AheadEnd::Made(run) => {
+                        self.used = true;
+                        writer.add((*run).clone())?;
+                        let series = writer.series();
+                        self.host().run_listed(series, ListedRun::Beside(&run));
+                    }
+                    AheadEnd::Refused(refused) => return Err(Abort::Refused(refused)),
+                    AheadEnd::Interrupted => {
+                        return Ok(writer.end(SeriesState::Interrupted, None)?);
+                    }
+                    AheadEnd::Lost(reason) => {
+                        return Ok(writer.end(SeriesState::Failed, Some(reason))?);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Makes a run and lists it.
+    fn make(&mut self, writer: &mut SeriesWriter, next: &NextRun) -> Result<(), Abort> {
+        let written = self.run(writer, next).map_err(Abort::Refused)?;
+        let Written {
+            run,
+            dir,
+            unremoved,
+        } = written;
+        let label = label(writer.series(), next);
+        let mut notes = self
+            .monitor
+            .as_mut()
+            .map_or_else(Vec::new, Monitor::take_notes);
+        let failed = run.commands.iter().filter_map(CommandRun::failure);
+        notes.extend(failed.map(|text| format!("{label}: {text}")));
+        if writer.series().kind.strategy().shares_files() {
+            self.busy = unremoved;
+        } else {
+            self.is_clean &= unremoved.is_empty();
+            notes.extend(unremoved.iter().map(|text| format!("{label}: {text}")));
+        }
+        let results = dir?;
+        let entry = SeriesRun::of(&run, next, &writer.name_of(&results));
+        writer.change(|series| {
+            series.runs.push(entry);
+            series.notes.extend(notes.into_iter().map(Note::from));
+        })?;
+        let listed = ListedRun::Now(&run, results.path());
+        self.host().run_listed(writer.series(), listed);
+        Ok(())
+    }
+
+    /// Makes a run with all ranks.
+    fn run(&mut self, writer: &SeriesWriter, next: &NextRun) -> Result<Written, SeriesError> {
+        let series = writer.series();
+        let config = config(series, next)?;
+        system_text::check(&config.target, &series.program.version)?;
+        self.context.events = match plimsoll_target::takes_events(&config.target.url) {
+            // The URL has them.
+            true => vec![],
+            false => {
+                let check = |event: &EventSpec| self.host().check_event(event, &config.target.url);
+                events::read(&series.events, &check).map_err(SeriesError::Refused)?
+            }
+        };
+        next_config(self.context.communicator, || Ok(Some(config.clone())))?;
+        self.begun += 1;
+        let facts = RunFacts {
+            load: next.load,
+            number: Some(self.begun),
+            configuration: series.configuration(next.configuration).label(),
+        };
+        let mut monitor = self.monitor.take();
+        let written = self
+            .context
+            .run_as_root(&config, &facts, monitor.as_mut(), |started| {
+                writer.run_writer(next, &config.plan, started)
+            });
+        self.monitor = monitor;
+        self.used |= written.is_ok();
+        written
+    }
+}
+
+impl SeriesDriver<'_> {
+    /// Removes the shared files, or leaves them if they are to be kept: because the user requested it, or because an
+    /// unfinished series can be resumed with them. Files that a rank or a worker may still be working on stay in any case,
+    /// and the directory remains claimed by this process, after whose end the next process takes it over. What could
+    /// not be removed is noted in the series.
+    fn clean(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
+        let unremoved = self.end_files(writer.series(), writer.series().state.can_resume());
+        if unremoved.is_empty() {
+            return Ok(());
+        }
+        self.is_clean = false;
+        writer.change(|series| series.notes.extend(unremoved.into_iter().map(Note::from)))
+    }
+
+    /// Ends the use of the shared files. Returns sentences about what failed.
+    fn end_files(&self, series: &Series, can_resume: bool) -> Vec<String> {
+        if !series.kind.strategy().shares_files() {
+            return vec![];
+        }
+        let plan = series.first_plan();
+        let stays = plan.options.keep || can_resume && !plan.work_dir.temporary;
+        if !self.busy.is_empty() {
+            return if stays { vec![] } else { self.busy.clone() };
+        }
+        let target = &series.first_target().url;
+        if self.used
+            && !stays
+            && let Some(command) = plimsoll_engine::clean_commands(plan, target)
+        {
+            self.host().note(StateChange::CleanCommand(&command));
+            self.host().note(StateChange::Removal(true));
+            self.host().progress("removing the files");
+        }
+        match self.end_claim(series, stays) {
+            Ok(unremoved) => unremoved,
+            Err(text) if self.used => vec![text],
+            Err(_) => vec![],
+        }
+    }
+
+    /// Ends the use of the files: they are removed, or stay for others to use. Returns what could not be
+    /// removed, in sentences.
+    fn end_claim(&self, series: &Series, stays: bool) -> Result<Vec<String>, String> {
+        let target = &series.first_target().url;
+        if !plimsoll_target::keeps_files(target) {
+            return Ok(vec![]);
+        }
+        let host = self.host();
+        host.note(StateChange::Removal(!stays));
+        let settings = Settings {
+            target: target.clone(),
+            clock: series.clock,
+            ..Settings::default()
+        };
+        let dir = &series.first_plan().work_dir.dir;
+        let ended = plimsoll_engine::end_claim(dir, &settings, stays, host.stop());
+        host.note(StateChange::Removal(false));
+        match ended {
+            Ok(left) => Ok(left.unremoved),
+            Err(e) if stays => Err(format!("the directory could not be released: {e}")),
+            Err(e) => Err(format!("the files could not be removed: {e}")),
+        }
+    }
+
+    /// Removes the files after a refusal, which then says too what could not be removed.
+    fn clean_up_after_refusal(&self, refusal: SeriesError, series: &Series) -> SeriesError {
+        if !series.kind.strategy().shares_files() {
+            return refusal;
+        }
+        // Another run may be using the directory.
+        refusal.with_warnings(&self.end_claim(series, false).unwrap_or_default())
+    }
+
+    /// The error of a series whose results could not be written, after it had ended for a reason if there is one: it can
+    /// be resumed from what they have, so that its files stay unless their directory is temporary.
+    fn end_without_results(&self, e: ResultsError, writer: &SeriesWriter) -> SeriesError {
+        let series = writer.series();
+        let mut warnings: Vec<String> = series.stop_reason.iter().map(|r| r.text.clone()).collect();
+        warnings.extend(self.end_files(series, true));
+        let error = SeriesError::failed(e).with_warnings(&warnings);
+        error.with_line(&writer.dir().resume_hint())
+    }
+}
+
+/// A sentence about runs beyond the end of a series that an earlier process made, and which stay.
+fn beyond_end(writer: &SeriesWriter) -> Option<String> {
+    let series = writer.series();
+    let left = series.kind.strategy().independent(series);
+    let there = left.iter().filter_map(|next| writer.unlisted(next));
+    let names: Vec<String> = there.map(|run| run.directory).collect();
+    let (what, verb) = match names.len() {
+        0 => return None,
+        1 => ("was", "stays"),
+        _ => ("were", "stay"),
+    };
+    Some(format!(
+        "beyond the end of the series, {} {what} measured by an earlier process and {verb}",
+        names.join(", ")
+    ))
+}
+
+/// What notes call a run.
+fn label(series: &Series, next: &NextRun) -> String {
+    let configuration = series.configuration(next.configuration);
+    match (next.load, configuration.label()) {
+        (Some(load), _) => format!("load {load}"),
+        (None, Some(label)) => label,
+        (None, None) => next.directory.clone(),
+    }
+}

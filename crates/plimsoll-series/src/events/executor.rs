@@ -1,0 +1,195 @@
+//! Execution of the actions of events.
+
+use super::Action;
+use plimsoll_engine::{CommandEnd, Limits, run_command};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Bytes of the end of an output in which its last line is looked for.
+const TAIL_BYTES: u64 = 4096;
+
+/// Maximum length of the last line that is kept, in characters.
+const MAX_LINE_CHARS: usize = 200;
+
+/// Executes the actions of events, each on a thread that waits for it to end.
+pub trait EventExecutor: Send + Sync {
+    /// Executes an action. `stopped` returns true when it is to end, because the run is over or
+    /// interrupted.
+    fn execute(&self, action: &Action, stopped: &dyn Fn() -> bool) -> Execution;
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Execution {
+    /// Exit status of a command that ended by itself.
+    pub exit_status: Option<i32>,
+    /// The signal that ended a command.
+    pub signal: Option<i32>,
+    /// A command was ended, because the run was over or interrupted.
+    pub timed_out: bool,
+    /// Error that kept the action from being executed, as a sentence.
+    pub error: Option<String>,
+    /// Last line that a command printed.
+    pub last_line: Option<String>,
+}
+
+impl Execution {
+    /// Whether the action did what it was to.
+    pub fn succeeded(&self) -> bool {
+        let status = self.exit_status.is_none_or(|status| status == 0);
+        status && self.signal.is_none() && !self.timed_out && self.error.is_none()
+    }
+
+    /// An action that could not be executed.
+    pub fn failed(error: impl ToString) -> Self {
+        Self {
+            error: Some(error.to_string()),
+            ..Self::default()
+        }
+    }
+}
+
+/// Executes shell commands; their output is kept in the results directory.
+pub struct ShellExecutor {
+    /// Environment variables of every command.
+    pub facts: Vec<(&'static str, OsString)>,
+    /// Directory of the results.
+    pub results: PathBuf,
+}
+
+impl EventExecutor for ShellExecutor {
+    fn execute(&self, action: &Action, stopped: &dyn Fn() -> bool) -> Execution {
+        let Action::Command(command) = action else {
+            unreachable!("faults are refused before the run, for want of a test bed");
+        };
+        self.call(command, stopped)
+            .unwrap_or_else(Execution::failed)
+    }
+}
+
+impl ShellExecutor {
+    fn call(&self, command: &str, stopped: &dyn Fn() -> bool) -> io::Result<Execution> {
+        // Without a name: a process that the command leaves behind may keep it open.
+        let mut output = tempfile::tempfile_in(&self.results)?;
+        let mut shell = Command::new("sh");
+        shell
+            .arg("-c")
+            .arg(command)
+            .envs(self.facts.iter().map(|(name, value)| (name, value)))
+            .env("PLIMSOLL_WHEN", "event")
+            .env("PLIMSOLL_RESULTS", &self.results)
+            .stdin(Stdio::null())
+            .stdout(appending(&output)?)
+            .stderr(appending(&output)?);
+        let limits = Limits {
+            time: None,
+            time_once_stopped: Duration::ZERO,
+        };
+        let mut execution = match run_command(&mut shell, limits, stopped) {
+            Ok(CommandEnd::Ended(status)) => Execution {
+                exit_status: status.code(),
+                signal: status.signal(),
+                ..Execution::default()
+            },
+            Ok(CommandEnd::TimedOut(_)) => Execution {
+                timed_out: true,
+                ..Execution::default()
+            },
+            Err(e) => Execution::failed(e),
+        };
+        execution.last_line = last_line(&mut output)?;
+        self.keep(command, &mut output)?;
+        Ok(execution)
+    }
+
+    /// Appends what a command printed to the log of commands.
+    fn keep(&self, command: &str, output: &mut File) -> io::Result<()> {
+        let dir = plimsoll_results::RunDir::at(&self.results);
+        let mut log = dir.commands_log().map_err(io::Error::other)?;
+        writeln!(log, "== event: {command}")?;
+        output.seek(SeekFrom::Start(0))?;
+        io::copy(output, &mut log)?;
+        writeln!(log, "== end of the event\n")
+    }
+}
+
+/// A handle on a file that a command appends to, whatever is read from it meanwhile.
+fn appending(output: &File) -> io::Result<Stdio> {
+    let handle = output.try_clone()?;
+    let flags = rustix::fs::fcntl_getfl(&handle)?;
+    rustix::fs::fcntl_setfl(&handle, flags | rustix::fs::OFlags::APPEND)?;
+    Ok(handle.into())
+}
+
+/// The last line of an output that is not blank.
+fn last_line(output: &mut File) -> io::Result<Option<String>> {
+    let length = output.metadata()?.len();
+    output.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut tail = Vec::new();
+    output.take(TAIL_BYTES).read_to_end(&mut tail)?;
+    let tail = String::from_utf8_lossy(&tail);
+    let line = tail.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Ok(line.map(|line| line.chars().take(MAX_LINE_CHARS).collect()))
+}
+
+impl ShellExecutor {
+    /// An executor whose commands have these environment variables, and whose results are written to
+    /// a directory.
+    pub fn new(facts: Vec<(&'static str, OsString)>, results: &Path) -> Self {
+        Self {
+            facts,
+            results: results.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn execute(dir: &Path, command: &str, stopped: &dyn Fn() -> bool) -> Execution {
+        let facts = vec![("PLIMSOLL_WORKLOAD", "w".into())];
+        ShellExecutor::new(facts, dir).execute(&Action::Command(command.into()), stopped)
+    }
+
+    #[test]
+    fn the_end_of_a_command_and_its_last_line_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = |command: &str| execute(dir.path(), command, &|| false);
+        let said = run("echo $PLIMSOLL_WORKLOAD $PLIMSOLL_WHEN; echo last >&2; echo; exit 3");
+        assert_eq!(said.last_line.as_deref(), Some("last"));
+        assert_eq!((said.exit_status, said.succeeded()), (Some(3), false));
+        let quiet = run("true");
+        assert_eq!(
+            (quiet.last_line.as_deref(), quiet.succeeded()),
+            (None, true)
+        );
+        assert_eq!(run("kill -9 $$").signal, Some(9));
+        let long = run("head -c 10000 /dev/zero | tr '\\0' x")
+            .last_line
+            .unwrap();
+        assert_eq!(long, "x".repeat(MAX_LINE_CHARS));
+        // What it leaves behind may go on to print.
+        let left = run("(sleep 0.2; echo later) & echo begun");
+        assert_eq!(left.last_line.as_deref(), Some("begun"));
+        let log = std::fs::read_to_string(dir.path().join("commands.log")).unwrap();
+        assert!(log.contains("exit 3\nw event\nlast\n\n== end"), "{log}");
+    }
+
+    #[test]
+    fn a_command_that_is_stopped_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let ended = execute(dir.path(), "echo begun; sleep 1000", &|| {
+            std::fs::read_dir(dir.path()).is_ok()
+        });
+        assert!(ended.timed_out && !ended.succeeded(), "{ended:?}");
+        assert_eq!((ended.exit_status, ended.error), (None, None));
+        let gone = execute(&dir.path().join("gone"), "true", &|| false);
+        assert!(gone.error.is_some(), "{gone:?}");
+    }
+}

@@ -1,0 +1,319 @@
+//! One run of a Plan, by all ranks, with its results.
+
+use crate::commands::{HookRunner, RunFacts};
+use crate::communicator::{Communicator, SilentObserver};
+use crate::conductor::Conductor;
+use crate::config::RunConfig;
+use crate::error::SeriesError;
+use crate::events::{EventRunner, EventSpec, ShellExecutor};
+use crate::host::{Host, RunBegin};
+use crate::measured_run::{self, RunMetadata};
+use crate::monitor::{Monitor, MonitorPhase};
+use crate::results_writer::{ResultsWriter, Written};
+use plimsoll_engine::{EngineError, Outcome, Settings};
+use plimsoll_plan::{Failure, Plan, RelPath};
+use plimsoll_results::{
+    Document, Environment, Hooks, Percentiles, ReadSource, ResultsError, Run, RunWriter,
+};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The state that the runs of a command share.
+#[derive(Clone)]
+pub struct RunContext<'a> {
+    /// Ranks.
+    pub communicator: &'a Communicator,
+    /// The program around the runs.
+    pub host: &'a dyn Host,
+    /// Whether the results of each rank are kept.
+    pub per_rank: bool,
+    /// Requested percentiles in tables.
+    pub percentiles: Option<Percentiles>,
+    /// User's commands around the phases.
+    pub hooks: Option<Hooks>,
+    /// Events that this program executes in each run.
+    pub events: Vec<EventSpec>,
+    /// Error if the results of a run cannot be created.
+    pub results_error: fn(ResultsError) -> SeriesError,
+}
+
+impl<'a> RunContext<'a> {
+    /// A context without user's commands and events.
+    #[must_use]
+    pub fn new(communicator: &'a Communicator, host: &'a dyn Host) -> Self {
+        Self {
+            communicator,
+            host,
+            per_rank: false,
+            percentiles: None,
+            hooks: None,
+            events: vec![],
+            results_error: |e| SeriesError::results_path(&e),
+        }
+    }
+
+    /// Number of ranks of a run. The ranks of a pattern are workers of one process in virtual time.
+    fn ranks(&self, plan: &Plan) -> u32 {
+        plan.pattern()
+            .map_or(self.communicator.working(), |pattern| pattern.ranks)
+    }
+
+    /// Metadata of a run that begins. Only rank 0 looks up the work directory, which it
+    /// creates: on NFS, a rank that looks before and finds none continues to find none.
+    fn metadata(&self, config: &RunConfig, started: SystemTime) -> RunMetadata {
+        RunMetadata {
+            started,
+            environment: if self.communicator.is_root() {
+                environment(&config.plan, &config.settings())
+            } else {
+                Environment::look(None)
+            },
+            ranks: self.ranks(&config.plan),
+            percentiles: self.percentiles.clone(),
+            config: config.clone(),
+        }
+    }
+
+    /// Runs the Plan at a rank other than 0, which leaves all reporting to rank 0. Returns `false`
+    /// if the run failed.
+    ///
+    /// # Errors
+    /// If a rank is lost.
+    pub fn run_as_member(&self, config: &RunConfig) -> Result<bool, SeriesError> {
+        let (mut config, mut settings) = (config.clone(), config.settings());
+        if let Some((plan, at_host)) = self.host.at_this_host(&config.plan, &settings) {
+            config.target.url.clone_from(&at_host.target);
+            (config.plan, settings) = (plan, at_host);
+        }
+        let metadata = self.metadata(&config, plimsoll_runtime::system_time());
+        let ranks = self.communicator.ranks();
+        let (plan, stop) = (&config.plan, self.host.stop());
+        let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut SilentObserver, ranks);
+        // Rank 0 is informed of an error and reports it.
+        let Ok(outcome) = ran else {
+            return Ok(false);
+        };
+        if self.per_rank {
+            // One rank does not know which part of the counters is the others' traffic.
+            let environment = Environment {
+                read_source: None,
+                ..environment(plan, &settings)
+            };
+            let own = Run::assemble(measured_run::measured(
+                outcome,
+                RunMetadata {
+                    environment,
+                    ..metadata
+                },
+            ));
+            self.communicator.collect(own.to_json(), |_, _| ())?;
+        }
+        Ok(true)
+    }
+
+    /// Begins a run at rank 0, whose results the writer writes.
+    ///
+    /// # Errors
+    /// If the results cannot be written, or a thread cannot be started.
+    pub fn begin<'b>(
+        &'b self,
+        config: &'b RunConfig,
+        facts: &'b RunFacts,
+        writer: RunWriter,
+        started: SystemTime,
+        monitor: Option<&'b mut Monitor>,
+    ) -> Result<Conductor<'b>, SeriesError> {
+        let plan = &config.plan;
+        let ranks = self.ranks(plan);
+        let each = self.per_rank.then_some(self.communicator);
+        let events = self.events(config, facts, writer.path())?;
+        let drafted = events.as_ref().map(EventRunner::draft);
+        let metadata = self.metadata(config, started);
+        let results = ResultsWriter::begin(
+            writer,
+            metadata,
+            each,
+            drafted.unwrap_or_default(),
+            self.host,
+        )
+        .map_err(self.results_error)?;
+        let target = &config.target.url;
+        let runner = |hooks| HookRunner::new(hooks, plan, target, ranks, facts);
+        Ok(Conductor {
+            plan,
+            host: self.host,
+            view: self.host.view(RunBegin {
+                config,
+                ranks: self.communicator.working(),
+                facts,
+            }),
+            results,
+            hooks: self.hooks.as_ref().map(runner),
+            events,
+            monitor: monitor.map(|monitor| (monitor, facts.load.unwrap_or_default())),
+            notes: vec![],
+        })
+    }
+
+    /// The events of a run whose results are written to a directory.
+    fn events(
+        &self,
+        config: &RunConfig,
+        facts: &RunFacts,
+        results: &Path,
+    ) -> Result<Option<EventRunner>, SeriesError> {
+        let target = &config.target.url;
+        let variables = facts.variables(&config.plan, target, self.ranks(&config.plan));
+        let executor = self
+            .host
+            .executor(target, ShellExecutor::new(variables, results))
+            .map_err(SeriesError::Failed)?;
+        let simulated = plimsoll_target::system_events(target);
+        let stop = self.host.stop();
+        EventRunner::new(&self.events, simulated, executor, &config.plan, stop)
+            .map_err(|e| SeriesError::failed(format!("cannot start the thread of events: {e}")))
+    }
+
+    /// Runs the Plan at rank 0 and writes the results with the writer that `writer` creates. The
+    /// monitor, if there is one, is informed of the phases.
+    ///
+    /// # Errors
+    /// If the run was refused: nothing was measured.
+    pub fn run_as_root(
+        &self,
+        config: &RunConfig,
+        facts: &RunFacts,
+        mut monitor: Option<&mut Monitor>,
+        writer: impl FnOnce(SystemTime) -> Result<RunWriter, ResultsError>,
+    ) -> Result<Written, SeriesError> {
+        let load = facts.load.unwrap_or_default();
+        if let Some(monitor) = &mut monitor {
+            monitor.notify_and_wait(load, MonitorPhase::Init);
+        }
+        let started = plimsoll_runtime::system_time();
+        let writer = writer(started).map_err(self.results_error)?;
+        let mut conductor = self.begin(config, facts, writer, started, monitor.as_deref_mut())?;
+        let (ranks, stop) = (self.communicator.ranks(), self.host.stop());
+        let settings = config.settings();
+        let ran = plimsoll_engine::run_ranks(&config.plan, &settings, stop, &mut conductor, ranks);
+        let outcome = outcome_or_refusal(ran);
+        if let Some((monitor, load)) = &mut conductor.monitor {
+            monitor.notify_and_wait(*load, MonitorPhase::End);
+        }
+        match outcome {
+            Ok(outcome) => Ok(conductor.end(outcome)),
+            Err(refused) => {
+                // Ends the view first, so that the reason stands alone.
+                drop(conductor);
+                Err(refused)
+            }
+        }
+    }
+}
+
+/// The outcome of a run, also of one that failed.
+///
+/// # Errors
+/// If the run was refused.
+pub fn outcome_or_refusal(ran: Result<Outcome, EngineError>) -> Result<Outcome, SeriesError> {
+    match ran {
+        Ok(outcome) => Ok(outcome),
+        Err(EngineError::Refused(reason)) => Err(SeriesError::Refused(reason)),
+        Err(EngineError::Failed(error)) => Ok(Outcome {
+            failure: Some(Failure::of("run", error)),
+            ..Outcome::default()
+        }),
+        Err(EngineError::Interrupted) => Ok(Outcome {
+            interrupted: true,
+            ..Outcome::default()
+        }),
+    }
+}
+
+/// Refuses a results directory below a directory that must hold nothing but the run's files.
+///
+/// # Errors
+/// If the results would be written below one.
+pub fn refuse_results_among_files(
+    results: &Path,
+    plan: &Plan,
+    target: &str,
+) -> Result<(), SeriesError> {
+    if plimsoll_target::is_local(target) {
+        refuse_among_files("the results", results, "--results", plan)
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses a path of an option below a directory that must hold nothing but the run's files. `what`
+/// would be written there.
+///
+/// # Errors
+/// If the path is below one.
+pub fn refuse_among_files(
+    what: &str,
+    path: &Path,
+    option: &str,
+    plan: &Plan,
+) -> Result<(), SeriesError> {
+    let path = resolved(path);
+    for guard in &plan.work_dir.guards {
+        let dir = resolved(&below(&plan.work_dir.dir, guard));
+        if path.starts_with(&dir) {
+            return Err(SeriesError::refused(format!(
+                "{what} would be written to {}, which is inside {}, the directory of the run's \
+                 files; {option} chooses another place",
+                path.display(),
+                dir.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A path below the work directory.
+#[must_use]
+pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
+    match path.as_str() {
+        "" => dir.to_owned(),
+        path => dir.join(path),
+    }
+}
+
+/// A path with the links of its existing part followed.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for existing in path.ancestors() {
+        if let Ok(real) = existing.canonicalize()
+            && let Ok(rest) = path.strip_prefix(existing)
+        {
+            return if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            };
+        }
+    }
+    path
+}
+
+/// This machine, and the file system of the work directory.
+#[must_use]
+pub fn environment(plan: &Plan, settings: &Settings) -> Environment {
+    let work_dir = &plan.work_dir;
+    let guards = work_dir.guards.iter();
+    let mut dirs: Vec<PathBuf> = guards.map(|g| below(&work_dir.dir, g)).collect();
+    if dirs.is_empty() {
+        dirs.push(work_dir.dir.clone());
+    }
+    let local = plimsoll_target::is_local(&settings.target);
+    Environment {
+        read_source: match plimsoll_target::is_remote(&settings.target) {
+            _ if local => ReadSource::of_directories(&dirs),
+            true => Some(ReadSource::NfsClient),
+            false => None,
+        },
+        ..Environment::look(local.then_some(dirs[0].as_path()))
+    }
+}

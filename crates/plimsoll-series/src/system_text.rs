@@ -1,0 +1,43 @@
+//! The text of the simulated system of results that are resumed.
+
+use crate::error::SeriesError;
+use plimsoll_results::Target;
+use plimsoll_sim::BUILTIN;
+
+/// Fingerprint of the present text of a simulated system; `None` for another target.
+///
+/// # Errors
+/// If the system does not exist.
+pub fn fingerprint(target: &str) -> Result<Option<String>, SeriesError> {
+    plimsoll_target::system_fingerprint(target).map_err(SeriesError::refused)
+}
+
+/// Refuses a simulated system whose text has another fingerprint than when the results were begun, by
+/// this version of Plimsoll.
+///
+/// # Errors
+/// If it differs, or cannot be read.
+pub fn check(target: &Target, version: &str) -> Result<(), SeriesError> {
+    let url = &target.url;
+    if fingerprint(url)? == target.system {
+        return Ok(());
+    }
+    Err(SeriesError::refused(match built_in(url) {
+        Some(name) => format!(
+            "the built-in system `{name}` differs in this version of Plimsoll: resume with version \
+             {version}, or start a new measurement"
+        ),
+        None => format!(
+            "the system of {url} has changed since the first run: restore it, or start a new \
+             measurement"
+        ),
+    }))
+}
+
+/// The name of the built-in system of a target; `None` for the path of a system, or another target.
+fn built_in(target: &str) -> Option<&'static str> {
+    let system = target.strip_prefix("sim:")?;
+    let name = system.split_once('?').map_or(system, |(name, _)| name);
+    let mut names = BUILTIN.iter().map(|(name, _)| *name);
+    names.find(|built_in| *built_in == name)
+}
