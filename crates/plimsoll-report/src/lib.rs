@@ -24,6 +24,7 @@ pub mod operation_table;
 pub mod percentiles;
 pub mod points;
 pub mod profile;
+pub mod repeats;
 pub mod simulation;
 pub mod stages;
 pub mod standstill;

@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, series_location};
 use plimsoll_results::{
-    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, SeriesRun, Verdict,
+    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, Verdict,
 };
 
 /// Default percentiles of the table.
@@ -143,16 +143,17 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     cells
 }
 
-/// A run that has just ended, in one line.
+/// A run in one line, by its number in the document from 0.
 #[must_use]
-pub fn line(profile: SeriesOf<'_, Profile>, run: &SeriesRun) -> String {
+pub fn line(profile: SeriesOf<'_, Profile>, number: usize) -> String {
+    let run = &profile.runs[number];
     let mean = run.mean_ms.map(inline_latency);
     let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean}"));
     let all = profile.configurations.len() as u64 * u64::from(profile.figures.repeat.max(1));
     let label = profile.configuration(run.configuration).label();
     format!(
         "run {} of {all}, {}: {} ops/s, {} MiB/s{mean}: {}{}",
-        profile.runs.len(),
+        number + 1,
         label.unwrap_or_default(),
         rate(run.achieved_ops_per_s),
         mib_per_s(run.bytes_per_s),

@@ -14,7 +14,7 @@ use crate::system_text;
 use plimsoll_engine::Settings;
 use plimsoll_plan::Note;
 use plimsoll_results::{
-    CommandRun, NextRun, ResultsError, Series, SeriesRun, SeriesState, SeriesWriter, Step,
+    CommandRun, NextRun, ResultsError, Series, SeriesDir, SeriesRun, SeriesState, SeriesWriter, Step,
 };
 use std::num::NonZeroUsize;
 
@@ -136,6 +136,43 @@ pub fn drive(
         }),
         Err(e) => Err(driver.end_without_results(e, &writer)),
     }
+}
+
+/// Makes one of the independent runs of a series, without listing it: by the name of its directory, in which the
+/// results are. Returns the name of the results.
+///
+/// # Errors
+/// If there is no such run, if the run was refused, and if the results could not be written.
+pub fn make_alone(
+    context: &RunContext<'_>,
+    dir: &SeriesDir,
+    series: &Series,
+    directory: &str,
+) -> Result<String, SeriesError> {
+    let independent = series.kind.strategy().independent(series);
+    let next = independent.iter().find(|next| next.directory == directory);
+    let next = next.ok_or_else(|| {
+        let dir = dir.path().display();
+        SeriesError::refused(format!("{directory} is not a missing run of the series in {dir}"))
+    })?;
+    let config = config(series, next)?;
+    let facts = RunFacts {
+        load: next.load,
+        number: None,
+        configuration: series.configuration(next.configuration).label(),
+    };
+    let context = RunContext {
+        percentiles: series.percentiles_shown.clone(),
+        results_error: SeriesError::failed,
+        ..context.clone()
+    };
+    let written = context.run_as_root(&config, &facts, None, |started| {
+        dir.run_writer(series, next, &config.plan, started)
+    })?;
+    let results = written.dir.map_err(SeriesError::failed)?;
+    let below = results.path().strip_prefix(dir.path());
+    let below = below.unwrap_or(results.path());
+    Ok(below.to_string_lossy().into_owned())
 }
 
 impl<'a> SeriesDriver<'a> {

@@ -125,6 +125,11 @@ pub trait RunView {
     /// An event of the engine.
     fn event(&mut self, event: &Event<'_>);
 
+    /// Prints lines of the workload's own report.
+    fn print(&mut self, lines: &str) {
+        let _ = lines;
+    }
+
     /// Events of the system under test that have begun, in order, and the actions of those that began in the last
     /// interval.
     fn system_events(&mut self, begun: &[LiveEvent], actions: &[String]) {

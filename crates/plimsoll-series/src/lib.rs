@@ -34,7 +34,7 @@ pub use commands::RunFacts;
 pub use communicator::{Communicator, SilentObserver};
 pub use conductor::Conductor;
 pub use config::RunConfig;
-pub use drive::{SeriesEnd, drive, follow, release_members};
+pub use drive::{SeriesEnd, drive, follow, make_alone, release_members};
 pub use error::SeriesError;
 pub use host::{Host, ListedRun, RunBegin, RunView, StateChange};
 pub use loads::{Loads, MAX_LOAD, MAX_POINTS};
@@ -44,7 +44,7 @@ pub use results_writer::Written;
 pub use resume::resume;
 pub use run::{
     RunContext, below, environment, outcome_or_refusal, refuse_among_files,
-    refuse_results_among_files,
+    refuse_results_among_files, run_without_results,
 };
 pub use system_text::fingerprint;
 

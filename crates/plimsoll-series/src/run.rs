@@ -10,7 +10,7 @@ use crate::host::{Host, RunBegin};
 use crate::measured_run::{self, RunMetadata};
 use crate::monitor::{Monitor, MonitorPhase};
 use crate::results_writer::{ResultsWriter, Written};
-use plimsoll_engine::{EngineError, Outcome, Settings};
+use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Failure, Plan, RelPath};
 use plimsoll_results::{
     Document, Environment, Hooks, Percentiles, ReadSource, ResultsError, Run, RunWriter,
@@ -209,6 +209,24 @@ impl<'a> RunContext<'a> {
             }
         }
     }
+}
+
+/// Runs a Plan in this process alone, and keeps no results.
+///
+/// # Errors
+/// If the run was refused.
+pub fn run_without_results(config: &RunConfig, stop: &Stop) -> Result<Run, SeriesError> {
+    let settings = config.settings();
+    let ran = plimsoll_engine::run(&config.plan, &settings, stop, &mut SilentObserver);
+    let metadata = RunMetadata {
+        config: config.clone(),
+        started: plimsoll_runtime::system_time(),
+        environment: Environment::look(None),
+        ranks: 1,
+        percentiles: None,
+    };
+    let measured = measured_run::measured(outcome_or_refusal(ran)?, metadata);
+    Ok(Run::assemble(measured))
 }
 
 /// The outcome of a run, also of one that failed.

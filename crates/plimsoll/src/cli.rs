@@ -28,7 +28,7 @@ pub use events::EventArgs;
 pub use hooks::HookArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
 pub use io::{Io, IoArgs};
-pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MeasurePointArgs};
+pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use ranks::{HostArgs, RankArgs, RankCommandArgs, SshArgs};
@@ -46,7 +46,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use examples::{
-    CURVE_EXAMPLES, FIND_EXAMPLES, FIT_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RUN_EXAMPLES,
+    CURVE_EXAMPLES, FIND_EXAMPLES, FIT_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES,
+    RESUME_EXAMPLES, RUN_EXAMPLES,
     SERVE_EXAMPLES, SERVE_NFS_EXAMPLES, STUDY_EXAMPLES, TESTBED_EXAMPLES, WAN_EXAMPLES,
 };
 use plimsoll_results::Percentiles;
@@ -58,7 +59,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// The command line, with the conflicts of `--resume`.
+/// The command line, with the conflicts of `study --resume`.
 pub fn definition() -> clap::Command {
     resume::with_conflicts(Cli::command())
 }
@@ -90,9 +91,9 @@ pub enum Command {
     /// Measure a load curve: one workload at increasing loads, on one set of files
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<CurveArgs>),
-    /// Measure one point of a curve; started by `curve --jobs`
-    #[command(name = "measure-point", hide = true)]
-    MeasurePoint(MeasurePointArgs),
+    /// Make one run of a series; started by `curve --jobs`
+    #[command(name = "make-run", hide = true)]
+    MakeRun(MakeRunArgs),
     /// Find the load line of a workload: the highest load that passes its criteria
     #[command(after_help = FIND_EXAMPLES)]
     Find(Box<FindArgs>),
@@ -115,6 +116,9 @@ Exits with 1 if a host cannot be used.")]
     /// Run every configuration of a Filebench profile, on one or several file systems
     #[command(after_help = PROFILE_EXAMPLES)]
     Profile(Box<ProfileArgs>),
+    /// Make the missing runs of a series: of repeated runs, a curve, a search or a profile
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(Box<ResumeArgs>),
     /// Run a study: runs that answer one question, on a server or on test beds
     #[command(after_help = STUDY_EXAMPLES)]
     #[command(subcommand)]
@@ -351,6 +355,8 @@ pub struct RunArgs {
     pub root: ResultsRoot,
     #[command(flatten)]
     pub manner: OutputArgs,
+    #[command(flatten)]
+    pub hooks: HookArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
     #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
@@ -378,8 +384,7 @@ pub struct PercentilesArg {
 /// Output of the commands that make runs, and the processes that make them.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
-    /// Output format of the report; json prints the results file (run.json, curve.json, ...) alone;
-    /// for repeated runs, the file of each run in order
+    /// Output format of the report; json prints the results file alone: run.json, or series.json
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Print nothing but the report and errors
@@ -392,8 +397,6 @@ pub struct OutputArgs {
     pub percentiles: PercentilesArg,
     #[command(flatten)]
     pub ranks: RankArgs,
-    #[command(flatten)]
-    pub hooks: HookArgs,
     #[command(flatten)]
     pub cleanup: CleanupArgs,
 }
@@ -428,14 +431,8 @@ pub enum SchemaForm {
     /// run.json
     #[default]
     Run,
-    /// curve.json, the result of load points
-    Curve,
-    /// find.json, the search for a load line
-    Find,
-    /// repeats.json, repeated runs as one result
-    Repeats,
-    /// profile.json, the runs of a profile
-    Profile,
+    /// series.json: repeated runs, a load curve, a search for the load line, the runs of a profile
+    Series,
     /// study.json, the steps of a study on test beds
     Study,
     /// A disclosure report, as `import` prints it

@@ -1,7 +1,8 @@
 //! Exit codes and errors of commands.
 
 use crate::cli::CleanupArgs;
-use plimsoll_results::{Reason, Verdict};
+use plimsoll_results::{Status, Verdict};
+use plimsoll_series::SeriesError;
 use std::process::ExitCode;
 
 /// Codes the program ends with; scripts rely on them.
@@ -36,6 +37,28 @@ impl From<Verdict> for Exit {
     }
 }
 
+impl From<Status> for Exit {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Valid => Self::Valid,
+            Status::Invalid => Self::Invalid,
+            Status::Failed | Status::Unfinished => Self::Failed,
+            Status::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+impl From<SeriesError> for CommandError {
+    fn from(e: SeriesError) -> Self {
+        match e {
+            SeriesError::Refused(text) => Self::usage(text),
+            SeriesError::Failed(text) => Self::failed(text),
+            SeriesError::RefusedAtRoot => Self::silent(Exit::Valid),
+            SeriesError::RankLost => Self::silent(Exit::Failed),
+        }
+    }
+}
+
 impl CleanupArgs {
     /// The exit code after a cleanup that was complete or not. That of an interrupted or failed run
     /// stays.
@@ -63,20 +86,6 @@ impl CommandError {
             exit: Exit::Usage,
             message: format!("error: {message}\n"),
         }
-    }
-
-    /// The error, followed by these warnings.
-    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
-        for text in warnings {
-            self.message.push_str(&format!("warning: {text}\n"));
-        }
-        self
-    }
-
-    /// The error as the reason why a series of runs ended.
-    pub fn reason(&self) -> Reason {
-        let text = self.message.trim().trim_start_matches("error: ");
-        Reason::new("refused", text)
     }
 
     /// Another process reports the reason.

@@ -36,6 +36,18 @@ impl From<&OutputArgs> for OutputOptions {
 }
 
 impl OutputOptions {
+    /// The output of a process that prints nothing but its result.
+    pub fn quiet() -> Self {
+        Self {
+            format: Format::Json,
+            quiet: true,
+            live: false,
+            per_rank: false,
+            percentiles: None,
+            cleanup: CleanupArgs { strict: false },
+        }
+    }
+
     /// The exit code after a cleanup that was complete or not.
     pub fn exit(&self, exit: Exit, is_clean: bool) -> Exit {
         self.cleanup.exit(exit, is_clean)

@@ -1,21 +1,19 @@
-//! The display of a run in progress, which also passes the series to the results.
+//! The display of a run in progress.
 
 mod live_run;
 
 use crate::cli::Format;
 use crate::console::{self, Stream};
-use crate::event::EventRunner;
-use crate::hook::HookRunner;
+use crate::output_options::OutputOptions;
 use crate::progress_display::live_run::LiveRunView;
-use crate::results_writer::{ResultsWriter, Written};
-use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
-use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Stop};
+use plimsoll_engine::{Event, PhaseInfo};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{ByteSum, Bytes, Phase, Plan, PopulatedFileset, counted, show_duration};
+use plimsoll_plan::{ByteSum, Bytes, Plan, PopulatedFileset, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
-use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
+use plimsoll_results::{HookTime, LiveEvent, Percentile, Percentiles, figures};
+use plimsoll_series::RunView;
 use std::time::{Duration, Instant};
 
 /// Time between two lines of progress without a terminal that can rewrite one.
@@ -42,7 +40,7 @@ pub struct RunTitle {
     pub opening_line: Option<String>,
 }
 
-/// Shows a run to a person and writes its series.
+/// Shows a run to a person.
 pub struct ProgressDisplay<'a> {
     plan: &'a Plan,
     format: Format,
@@ -61,70 +59,41 @@ pub struct ProgressDisplay<'a> {
     wants_live: bool,
     /// The whole terminal, from the start of the run to its end.
     screen: Option<LiveRunView>,
-    scribe: ResultsWriter<'a>,
-    stop: Stop,
-    /// Commands of the user around the phases.
-    hooks: Option<HookRunner>,
-    /// What happens while the run runs.
-    events: Option<EventRunner>,
-    /// Errors of commands after a phase.
-    notes: Vec<String>,
     moment: live::LiveFigures,
     /// Time, operations and bytes at the start of the period of the next rates.
     mark: (Duration, u64, u64),
 }
 
 impl<'a> ProgressDisplay<'a> {
-    /// A display of a run of `plan`, whose results the scribe writes; if that fails, `stop` is
-    /// requested.
-    pub fn new(
-        format: Format,
-        quiet: bool,
-        plan: &'a Plan,
-        scribe: ResultsWriter<'a>,
-        stop: Stop,
-    ) -> Self {
-        let voice = match (quiet, format) {
+    /// A display of a run of `plan`; `wants_live`: on the whole terminal instead of in a line.
+    ///
+    /// The first line of the title is printed once the run has begun: a run that is refused prints only the reason.
+    pub fn new(output: &OutputOptions, plan: &'a Plan, title: RunTitle, wants_live: bool) -> Self {
+        let voice = match (output.quiet, output.format) {
             (true, _) => MessageSink::Quiet,
             (false, Format::Text) => MessageSink::Out,
             (false, Format::Json) => MessageSink::Err,
         };
         Self {
             plan,
-            format,
+            format: output.format,
             voice,
-            headline: None,
-            label: String::new(),
-            percentiles: None,
+            headline: title.opening_line,
+            label: title.label,
+            percentiles: output.percentiles.clone(),
             rewrites: voice != MessageSink::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
-            wants_live: false,
+            wants_live,
             screen: None,
-            scribe,
-            stop,
-            hooks: None,
-            events: None,
-            notes: vec![],
             moment: live::LiveFigures::default(),
             mark: (Duration::ZERO, 0, 0),
         }
     }
 
-    /// Sets the first line, which is printed once the run has begun (a run that is refused prints
-    /// only the reason), and the start of the live line.
-    pub fn set_title(&mut self, title: RunTitle) {
-        (self.headline, self.label) = (title.opening_line, title.label);
-    }
-
-    /// Shows the run on the whole terminal, if it is wanted, instead of in a line.
-    pub fn show_live(&mut self, wanted: bool) {
-        self.wants_live = wanted;
-    }
-
     /// Begins the display, when the run is no longer refused: prints the first line, and then shows the
     /// screen if there is one.
-    fn begin(&mut self) {
+    fn show_head(&mut self) {
         let headline = self.headline.take();
         if let Some(line) = &headline {
             self.print_message(line);
@@ -138,77 +107,6 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Runs these commands around the phases.
-    pub fn hook(&mut self, hooks: Option<HookRunner>) {
-        self.hooks = hooks;
-    }
-
-    /// Executes these events while the run runs.
-    pub fn execute(&mut self, events: Option<EventRunner>) {
-        self.events = events;
-    }
-
-    /// Ends the events, when the workers have ended.
-    fn end_events(&mut self) {
-        if let Some(mut events) = self.events.take() {
-            self.scribe.set_events(events.finish());
-        }
-    }
-
-    /// Runs the command of the user for this time.
-    fn command(
-        &mut self,
-        when: HookTime,
-        phase: PhaseInfo<'_>,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<(), String> {
-        let Some(mut hooks) = self.hooks.take_if(|hooks| hooks.has(when)) else {
-            return Ok(());
-        };
-        self.bar("running the command {wide_msg}", None);
-        self.message(&format!("{when} {}", phase.name()));
-        self.bar.tick();
-        self.report_progress(&format!("running the command {when} {}", phase.name()));
-        let ran = match self.scribe.place() {
-            Some(results) => hooks.run(when, phase, results, stopped),
-            // The run stops because they cannot be written.
-            None => Ok(()),
-        };
-        self.hooks = Some(hooks);
-        self.bar.finish_and_clear();
-        ran
-    }
-
-    /// Sets the percentiles of tables; `None` stands for the usual ones.
-    pub fn show(&mut self, percentiles: Option<&Percentiles>) {
-        self.percentiles = percentiles.cloned();
-    }
-
-    /// Ends the display, and the results.
-    pub fn end(mut self, outcome: Outcome) -> Written {
-        self.bar.finish_and_clear();
-        self.screen = None;
-        signals::note_removal(false);
-        self.end_events();
-        self.write(&outcome);
-        self.scribe.end(outcome)
-    }
-
-    /// Writes the results, unless they are written.
-    fn write(&mut self, outcome: &Outcome) {
-        let (hooks, remarks) = (self.hooks.take(), std::mem::take(&mut self.notes));
-        self.scribe.publish(outcome.clone(), hooks, remarks);
-    }
-
-    /// Whether a command of the user or of the workload, which may take long, follows the measurement.
-    fn goes_on_unmeasured(&self) -> bool {
-        let has_command = |hooks: &HookRunner| hooks.has(HookTime::After);
-        let rest = self.plan.script.iter().rev();
-        let mut rest = rest.take_while(|p| !matches!(p, Phase::Stop));
-        self.hooks.as_ref().is_some_and(has_command)
-            || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
-    }
-
     /// Prints a line above the one that is rewritten.
     pub fn print_message(&self, line: &str) {
         self.bar.suspend(|| match self.voice {
@@ -216,15 +114,6 @@ impl<'a> ProgressDisplay<'a> {
             // A reader that has gone does not end the run.
             MessageSink::Out => _ = console::out(&format!("{line}\n")),
             MessageSink::Err => console::err(&format!("{line}\n")),
-        });
-    }
-
-    /// Prints lines that are the result, so that a quiet run has them too.
-    pub fn print(&self, lines: &str) {
-        self.bar.suspend(|| match self.format {
-            Format::Text => _ = console::out(lines),
-            Format::Json if self.voice == MessageSink::Quiet => {}
-            Format::Json => console::err(lines),
         });
     }
 
@@ -332,37 +221,10 @@ impl<'a> ProgressDisplay<'a> {
                 screen.rates(&self.moment);
             }
         }
-        if let Some(events) = &self.events {
-            // In an outage, the next interval may come only with its end.
-            let begun = events.begun_so_far();
-            if let Some(screen) = &self.screen {
-                screen.events(&begun);
-            }
-            self.scribe.show_events(begun);
-        }
         self.live();
     }
 
     fn interval(&mut self, interval: &Interval) {
-        let is_kept = match &mut self.events {
-            None => self.scribe.interval(interval, &[]),
-            Some(events) => {
-                let (marked, begun) = (events.add(interval), events.begun_so_far());
-                for action in marked.iter().flat_map(|(_, actions)| actions) {
-                    if self.screen.is_none() {
-                        self.report_progress(&format!("event: {action}"));
-                    }
-                }
-                // Before the rows, so that whoever has read these finds them.
-                self.scribe.show_events(begun);
-                let mut marked = marked.iter();
-                marked.all(|(interval, actions)| self.scribe.interval(interval, actions))
-            }
-        };
-        if !is_kept {
-            // Figures that cannot be written need not be measured.
-            self.stop.request();
-        }
         let rows = || self.plan.operations.iter().zip(&interval.rows);
         let counted = || rows().filter(|(op, _)| op.kind.counts()).map(|(_, t)| t);
         let times = |pick: fn(&OpTotals) -> &Latency| {
@@ -408,37 +270,53 @@ impl<'a> ProgressDisplay<'a> {
     }
 }
 
-impl Observer for ProgressDisplay<'_> {
-    fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
-        self.begin();
-        self.command(HookTime::Before, phase, stopped)
+impl RunView for ProgressDisplay<'_> {
+    fn begin(&mut self) {
+        self.show_head();
     }
 
-    fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
-        let ran = self.command(HookTime::After, phase, stopped);
-        self.notes.extend(ran.err());
+    fn print(&mut self, lines: &str) {
+        // They are the result, so that a quiet run has them too.
+        self.bar.suspend(|| match self.format {
+            Format::Text => _ = console::out(lines),
+            Format::Json if self.voice == MessageSink::Quiet => {}
+            Format::Json => console::err(lines),
+        });
     }
 
-    fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
-        self.end_events();
-        if self.goes_on_unmeasured()
-            && let Some(outcome) = outcome()
-        {
-            let done = self.hooks.as_ref().map(|hooks| hooks.done().to_vec());
-            let (done, remarks) = (done.unwrap_or_default(), self.notes.clone());
-            self.scribe.publish_early(outcome, done, remarks);
+    fn command_begins(&mut self, when: HookTime, phase: PhaseInfo<'_>) {
+        self.bar("running the command {wide_msg}", None);
+        self.message(&format!("{when} {}", phase.name()));
+        self.bar.tick();
+        self.report_progress(&format!("running the command {when} {}", phase.name()));
+    }
+
+    fn command_ends(&mut self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn system_events(&mut self, begun: &[LiveEvent], actions: &[String]) {
+        match &self.screen {
+            Some(screen) => screen.events(begun),
+            None => {
+                for action in actions {
+                    self.report_progress(&format!("event: {action}"));
+                }
+            }
         }
     }
 
-    fn measured(&mut self, outcome: &Outcome) {
+    fn measured(&mut self) {
         self.bar.finish_and_clear();
-        self.end_events();
-        self.write(outcome);
     }
 
-    fn event(&mut self, event: Event<'_>) {
-        self.begin();
-        match event {
+    fn end(&mut self) {
+        self.bar.finish_and_clear();
+        self.screen = None;
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        match *event {
             Event::PopulateStart {
                 fileset,
                 files,
@@ -446,13 +324,7 @@ impl Observer for ProgressDisplay<'_> {
             } => self.populate_start(fileset, files, bytes),
             Event::PopulateProgress { files, bytes } => self.populate_progress(files, bytes),
             Event::PopulateEnd(populated) => self.populate_end(populated),
-            Event::Started {
-                workers, clock, at, ..
-            } => {
-                // First of all: the workers wait for this to return.
-                if let Some(events) = &self.events {
-                    events.begin(clock, at);
-                }
+            Event::Started { workers, .. } => {
                 self.bar("{wide_msg}", None);
                 self.mark = (Duration::ZERO, 0, 0);
                 if let Some(screen) = &mut self.screen {
@@ -463,10 +335,7 @@ impl Observer for ProgressDisplay<'_> {
                     counted(workers, "worker", "workers")
                 ));
             }
-            Event::WindowOpened { number, at } => {
-                if let Some(events) = &mut self.events {
-                    events.open_window(number, at);
-                }
+            Event::WindowOpened { number, .. } => {
                 self.report_progress_unless_stages(&format!("measuring (window {number})"));
             }
             Event::Interval(interval) => self.interval(interval),
@@ -489,7 +358,6 @@ impl Observer for ProgressDisplay<'_> {
                 self.report_progress("reading the files again");
             }
             Event::Cleaning => {
-                signals::note_removal(true);
                 self.bar("removing the files", None);
                 self.bar.tick();
                 self.report_progress("removing the files");

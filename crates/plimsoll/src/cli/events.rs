@@ -1,10 +1,11 @@
 //! Arguments on what happens to the system under test while a run runs.
 
 use super::Command;
-use crate::event::{self, Action, EventSpec};
+use crate::console_host::check_event;
 use crate::exit::CommandError;
 use clap::Args;
 use plimsoll_engine::ClockKind;
+use plimsoll_series::events::{Action, EventSpec};
 use plimsoll_sim::SystemEvent;
 
 /// Events of a run.
@@ -37,7 +38,12 @@ impl EventArgs {
             return Ok(vec![]);
         }
         for event in &self.event {
-            event::check(event, target, allowed).map_err(CommandError::usage)?;
+            if matches!(event.action, Action::Command(_)) && !allowed {
+                return Err(CommandError::usage(format!(
+                    "--event '{event}' runs a shell command: allow it with --allow-commands"
+                )));
+            }
+            check_event(event, target).map_err(CommandError::usage)?;
             if clock == ClockKind::Virtual {
                 return Err(CommandError::usage(format!(
                     "--event '{event}' happens in real time, and the run is in virtual time: expected \

@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
 use super::values::{jobs, limit, load, share, some_runs};
-use super::{CommonRunArgs, EventArgs, OutputArgs, ResultsRoot};
+use super::{CommonRunArgs, EventArgs, HookArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,8 +12,7 @@ use std::time::Duration;
 pub struct CurveArgs {
     /// Built-in name, or path of a workload file; one with a business metric, such as vda
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present = "resume")]
-    pub workload: Option<OsString>,
+    pub workload: OsString,
     #[command(flatten)]
     pub how: CommonRunArgs,
     #[command(flatten)]
@@ -44,10 +43,6 @@ pub struct CurveArgs {
     #[arg(allow_hyphen_values = true, long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
     #[arg(help_heading = "Behaviour")]
     pub monitor: Option<PathBuf>,
-    /// Resume the curve in this directory, with its original settings
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    pub resume: Option<PathBuf>,
-
     /// Number of load points that are measured at the same time, each in a process of its own, with
     /// the same results; 0: as many as there are processors. Needs virtual time
     #[arg(long, value_name = "N", default_value = "1", value_parser = jobs)]
@@ -58,20 +53,38 @@ pub struct CurveArgs {
     pub root: ResultsRoot,
     #[command(flatten)]
     pub manner: OutputArgs,
+    #[command(flatten)]
+    pub hooks: HookArgs,
 }
 
-/// Arguments of the command that `curve --jobs` starts for each load point.
+/// Arguments of the command that `curve --jobs` starts for each run.
 #[derive(Debug, Args)]
-pub struct MeasurePointArgs {
-    /// Directory of the curve
+pub struct MakeRunArgs {
+    /// Directory of the series
     #[arg(value_hint = ValueHint::DirPath)]
-    pub curve: PathBuf,
-    /// Load of the point
-    #[arg(value_parser = load)]
-    pub load: u64,
+    pub series: PathBuf,
+    /// Directory of the run, relative to the series'
+    pub directory: String,
     /// Keep the results of each rank too
     #[arg(long)]
     pub per_rank: bool,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// Results directory of the series, which is continued with its original settings
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// Allow the commands that the results contain to run
+    #[arg(long, help_heading = "Behaviour")]
+    pub allow_commands: bool,
+    /// Number of runs that are made at the same time, as of `curve`
+    #[arg(long, value_name = "N", default_value = "1", value_parser = jobs)]
+    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
+    pub jobs: usize,
+    #[command(flatten)]
+    pub manner: OutputArgs,
 }
 
 /// Criteria of a sustained load, instead of what the workload says.
@@ -97,8 +110,7 @@ pub struct CriteriaArgs {
 pub struct FindArgs {
     /// Built-in name, or path of a workload file; one with a business metric, such as vda
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present = "resume")]
-    pub workload: Option<OsString>,
+    pub workload: OsString,
     #[command(flatten)]
     pub how: CommonRunArgs,
     #[command(flatten)]
@@ -106,9 +118,8 @@ pub struct FindArgs {
 
     /// Highest load to try; the layout is for this load, but files are created only as needed
     #[arg(long, value_name = "LOAD", value_parser = load)]
-    #[arg(required_unless_present = "resume")]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
-    pub max_load: Option<u64>,
+    pub max_load: u64,
     /// First load [default: an eighth of --max-load]
     #[arg(long, value_name = "LOAD", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
@@ -131,12 +142,10 @@ pub struct FindArgs {
     #[command(flatten)]
     pub criteria: CriteriaArgs,
 
-    /// Resume the search in this directory, with its original settings
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    pub resume: Option<PathBuf>,
-
     #[command(flatten)]
     pub root: ResultsRoot,
     #[command(flatten)]
     pub manner: OutputArgs,
+    #[command(flatten)]
+    pub hooks: HookArgs,
 }

@@ -1,7 +1,7 @@
 //! Arguments of `profile`.
 
 use super::values::{directory, times};
-use super::{CommonRunArgs, EventArgs, OutputArgs};
+use super::{CommonRunArgs, EventArgs, HookArgs, OutputArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -14,8 +14,7 @@ pub struct ProfileArgs {
     /// Built-in name (fileio, filemacro, filemicro), or path of a file with DEFAULTS and CONFIG
     /// blocks
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present = "resume")]
-    pub file: Option<PathBuf>,
+    pub file: PathBuf,
     /// Print only the profile's source
     #[arg(long, conflicts_with = "dry_run")]
     pub print_source: bool,
@@ -40,16 +39,14 @@ pub struct ProfileArgs {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Complete the remaining runs of the profile in this directory, with its original settings
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    pub resume: Option<PathBuf>,
-
     /// Directory in which the results directory is created, instead of the profile's `stats`
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
     #[command(flatten)]
     pub manner: OutputArgs,
+    #[command(flatten)]
+    pub hooks: HookArgs,
 }
 
 /// Value of `--filesystem`.

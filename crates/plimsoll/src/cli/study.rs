@@ -1,7 +1,7 @@
 //! Arguments of `study nfs4-opens`.
 
 use super::values::{directory, duration, times};
-use super::{CommonRunArgs, EventArgs, OutputArgs};
+use super::{CommonRunArgs, EventArgs, OutputArgs, HookArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,6 +58,8 @@ pub struct StudyArgs {
     pub results: Option<PathBuf>,
     #[command(flatten)]
     pub manner: OutputArgs,
+    #[command(flatten)]
+    pub hooks: HookArgs,
 }
 
 /// A version of NFS.

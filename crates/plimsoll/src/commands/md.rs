@@ -1,26 +1,23 @@
 //! `md`: metadata and small objects under many processes.
 
-use super::run;
+use super::run::{self, target_of};
 use crate::cli::{Format, MdArgs};
-use crate::communicator::Communicator;
+use crate::communicator::{join, join_launched, stop_on_interrupt};
 use crate::console::{self, Stream};
-use crate::event::EventSpec;
+use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
-use crate::hook::RunFacts;
 use crate::io_choice;
-use crate::measured_run::RunMetadata;
 use crate::output_options::OutputOptions;
-use crate::progress_display::ProgressDisplay;
-use crate::results_writer::Written;
-use crate::run_context::{
-    RunContext, outcome_or_refusal, refuse_among_files, refuse_results_among_files,
-    results_path_error, stop_on_interrupt,
-};
 use plimsoll_engine::{ClockKind, Event, Observer, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_measure::RankStage;
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_report::terminal;
 use plimsoll_results::{Run, RunDir, RunWriter, Verdict};
+use plimsoll_series::events::EventSpec;
+use plimsoll_series::{
+    Communicator, Conductor, RunConfig, RunContext, RunFacts, SeriesError, Written,
+    outcome_or_refusal, refuse_among_files, refuse_results_among_files,
+};
 use plimsoll_workload::md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
@@ -40,9 +37,9 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         let plan = plan(args, &options, args.ranks.working()?)?;
         return super::plan::show(&plan, &settings_of(args, &options, &plan), args.format);
     }
-    let (communicator, ranks) = join(args)?;
+    let (communicator, ranks) = join_ranks(args)?;
     let mut tools = None;
-    let plan = communicator.run_on_root_and_broadcast(|| {
+    let plan: Plan = communicator.run_on_root_and_broadcast(|| {
         let (options, _) = options(args)?;
         args.ranks.check_target(&options.target)?;
         let plan = plan(args, &options, ranks)?;
@@ -50,29 +47,41 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
             .check_io(&io_choice::target_of(&options.target, &plan))?;
         args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
-        Ok(plan)
+        Ok::<_, CommandError>(plan)
     })?;
     // Rank 0 has checked the same arguments.
     let (options, events) = options(args)?;
+    let settings = settings_of(args, &options, &plan);
+    let config = RunConfig {
+        plan,
+        target: target_of(&settings.target),
+        clock: settings.clock,
+        lanes: None,
+        interval_s: settings.interval.as_secs_f64(),
+        holds: false,
+    };
+    let output = OutputOptions {
+        format: args.format,
+        quiet: options.quiet,
+        live: false,
+        per_rank: args.ranks.per_rank,
+        percentiles: args.percentiles.percentiles.clone(),
+        cleanup: args.cleanup,
+    };
+    let host = ConsoleHost::of_pattern(&output, stop_on_interrupt(&communicator)?);
     let context = RunContext {
-        communicator: &communicator,
-        settings: &settings_of(args, &options, &plan),
-        stop: &stop_on_interrupt(&communicator)?,
-        output: OutputOptions {
-            format: args.format,
-            quiet: options.quiet,
-            live: false,
-            per_rank: args.ranks.per_rank,
-            percentiles: args.percentiles.percentiles.clone(),
-            cleanup: args.cleanup,
-        },
+        per_rank: output.per_rank,
+        percentiles: output.percentiles.clone(),
         hooks: args.hooks.hooks(args.allow_commands)?,
         events,
-        results_error: results_path_error,
+        ..RunContext::new(&communicator, &host)
     };
     match tools {
-        Some(tools) => run_as_root(&context, &options, &plan, tools),
-        None => context.run_as_member(&plan).map(|_| Exit::Valid),
+        Some(tools) => run_as_root(&context, &output, &options, &config, tools),
+        None => {
+            context.run_as_member(&config)?;
+            Ok(Exit::Valid)
+        }
     }
 }
 
@@ -103,13 +112,13 @@ fn settings(args: &MdArgs, options: &Options) -> Settings {
 
 /// Joins the processes of the run. Returns also the number of ranks: that of the processes, or in
 /// virtual time of the workers of this one.
-fn join(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
+fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
     // Rank 0 reports what is wrong with the options.
     let options = Options::new(&args.md);
     let clock = options.map_or(ClockKind::Real, |o| settings(args, &o).clock);
     match clock {
         ClockKind::Real => {
-            let communicator = Communicator::join(&args.ranks)?;
+            let communicator = join(&args.ranks)?;
             let ranks = communicator.working();
             Ok((communicator, ranks))
         }
@@ -117,7 +126,7 @@ fn join(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
             "--hosts: in virtual time all ranks run in one process: use --processes N",
         )),
         ClockKind::Virtual => Ok((
-            Communicator::join_launched()?,
+            join_launched()?,
             args.ranks.processes.unwrap_or(1),
         )),
     }
@@ -181,13 +190,13 @@ impl MdOutputs {
         }
         let root = &args.root.results;
         let settings = settings(args, options);
-        refuse_results_among_files(root, plan, &settings)?;
+        refuse_results_among_files(root, plan, &settings.target)?;
         let started = SystemTime::now();
         let writer = RunWriter::create(root, plan, started, settings.clock);
         Ok(Self {
             uses_empty_root: is_empty(plan, options),
             latency,
-            writer: writer.map_err(results_path_error)?,
+            writer: writer.map_err(|e| SeriesError::results_path(&e))?,
             started,
         })
     }
@@ -204,55 +213,59 @@ fn is_empty(plan: &Plan, options: &Options) -> bool {
 
 fn run_as_root(
     context: &RunContext<'_>,
+    output: &OutputOptions,
     options: &Options,
-    plan: &Plan,
+    config: &RunConfig,
     tools: MdOutputs,
 ) -> Result<Exit, CommandError> {
-    let metadata = RunMetadata {
-        started: tools.started,
-        ..context.run_metadata(plan)
-    };
+    let plan = &config.plan;
     let report = Report::new(options, plan);
     let facts = RunFacts {
         number: Some(1),
         ..RunFacts::default()
     };
-    let screen = context.display(plan, &facts, tools.writer, metadata)?;
+    let conductor = context.begin(config, &facts, tools.writer, tools.started, None)?;
     let mut head = report.begin(&arguments(), env!("CARGO_PKG_VERSION"), &local_time());
     if tools.uses_empty_root && !options.quiet {
         head.push_str("WARN: Will use the existing (empty) directory\n");
     }
     let mut watch = MdObserver {
-        screen,
+        conductor,
         report,
         head,
         latency: tools.latency,
         done: vec![],
         broken: None,
-        stop: context.stop.clone(),
+        stop: context.host.stop().clone(),
     };
     let begun = Instant::now();
     let ranks = context.communicator.ranks();
-    let ran = plimsoll_engine::run_ranks(plan, context.settings, context.stop, &mut watch, ranks);
+    let (settings, stop) = (config.settings(), context.host.stop());
+    let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, ranks);
     let outcome = match outcome_or_refusal(ran) {
         Ok(outcome) => with_latency_failure(outcome, watch.broken.as_ref()),
         Err(refused) => {
             drop(watch);
-            return Err(refused);
+            return Err(refused.into());
         }
     };
-    let MdObserver { screen, done, .. } = watch;
-    screen.print(&report.end(begun.elapsed(), &local_time()));
-    let written = screen.end(outcome);
-    if context.output.format == Format::Json || options.quiet {
-        written.warn_of_unremoved();
+    let MdObserver {
+        mut conductor,
+        done,
+        ..
+    } = watch;
+    let lines = report.end(begun.elapsed(), &local_time());
+    conductor.view().print(&lines);
+    let written = conductor.end(outcome);
+    if output.format == Format::Json || options.quiet {
+        run::warn_of_unremoved(&written);
     }
     let is_clean = written.is_clean();
     let Written { run, dir, .. } = written;
     keep_position(options, plan, &run, &done)?;
-    print_report(&context.output, &run, dir.as_ref().ok().map(RunDir::path))?;
+    print_report(output, &run, dir.as_ref().ok().map(RunDir::path))?;
     dir.map_err(CommandError::failed)?;
-    Ok(context.output.exit(run.validity.verdict.into(), is_clean))
+    Ok(output.exit(run.validity.verdict.into(), is_clean))
 }
 
 /// Prints the report of the whole run; in quiet mode only if it is not valid.
@@ -310,7 +323,7 @@ fn local_time() -> String {
 
 /// Prints a line for each stage as it ends, and keeps the time of every operation.
 struct MdObserver<'a> {
-    screen: ProgressDisplay<'a>,
+    conductor: Conductor<'a>,
     report: Report<'a>,
     /// First lines, printed once the run has begun: a run that is refused prints only the reason.
     head: String,
@@ -336,7 +349,8 @@ impl MdObserver<'_> {
     /// Prints what comes first, once.
     fn say_head(&mut self) {
         if !self.head.is_empty() {
-            self.screen.print(&std::mem::take(&mut self.head));
+            let head = std::mem::take(&mut self.head);
+            self.conductor.view().print(&head);
         }
     }
 
@@ -353,22 +367,22 @@ impl MdObserver<'_> {
 impl Observer for MdObserver<'_> {
     fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         self.say_head();
-        self.screen.before(phase, stopped)
+        self.conductor.before(phase, stopped)
     }
 
     fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
-        self.screen.after(phase, stopped);
+        self.conductor.after(phase, stopped);
     }
 
     fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
         let judged =
             || outcome().map(|outcome| with_latency_failure(outcome, self.broken.as_ref()));
-        self.screen.all_measured(&judged);
+        self.conductor.all_measured(&judged);
     }
 
     fn measured(&mut self, outcome: &Outcome) {
         let judged = with_latency_failure(outcome.clone(), self.broken.as_ref());
-        self.screen.measured(&judged);
+        self.conductor.measured(&judged);
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -381,11 +395,12 @@ impl Observer for MdObserver<'_> {
                 ..
             } => self.latency(|files| files.add(stage, row, samples)),
             Event::StageEnd { stage, ranks, rows } => {
-                self.screen.print(&self.report.stage(stage, ranks, rows));
+                let lines = self.report.stage(stage, ranks, rows);
+                self.conductor.view().print(&lines);
                 self.latency(|files| files.end_stage(stage));
                 self.done.push(ranks.to_vec());
             }
-            other => self.screen.event(other),
+            other => self.conductor.event(other),
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod rank;
 pub mod reference;
 pub mod report;
 pub mod run;
+pub mod series;
 pub mod serve;
 pub mod serve_nfs;
 pub mod show;

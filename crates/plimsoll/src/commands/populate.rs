@@ -3,10 +3,11 @@
 use super::print;
 use crate::cli::PopulateArgs;
 use crate::exit::{CommandError, Exit};
-use crate::run_context::{outcome_or_refusal, stop_on_interrupt};
-use crate::{communicator::Communicator, console, workload};
+use crate::communicator::{join_launched, stop_on_interrupt};
+use crate::{console, workload};
 use plimsoll_engine::{Event, Observer, Outcome};
 use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted};
+use plimsoll_series::outcome_or_refusal;
 
 /// Creates the files and keeps them.
 pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
@@ -21,7 +22,7 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
         )));
     }
     // A signal stops it; what was created is listed in the marker.
-    let stop = stop_on_interrupt(&Communicator::join_launched()?)?;
+    let stop = stop_on_interrupt(&join_launched()?)?;
     let mut observer = PopulateObserver {
         is_quiet: args.quiet,
     };

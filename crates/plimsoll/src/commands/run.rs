@@ -1,106 +1,121 @@
 //! `run`: runs a workload.
 
-mod repeat;
-
-use crate::cli::{Format, RunArgs};
-use crate::communicator::Communicator;
+use super::series::{self, ReadySeries};
+use crate::cli::{CommonRunArgs, Format, RunArgs};
+use crate::communicator::{join, stop_on_interrupt};
+use crate::console;
+use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
-use crate::hook::RunFacts;
-use crate::load_runner::{files_of, ranks_of};
-use crate::progress_display::RunTitle;
-use crate::results_writer::Written;
-use crate::run_context::{
-    RunContext, refuse_results_among_files, results_path_error, stop_on_interrupt,
-};
+use crate::new_series;
+use crate::output_options::OutputOptions;
 use crate::workload;
-use plimsoll_diagnostics::foreign;
-use plimsoll_engine::Settings;
-use plimsoll_plan::{Plan, show_duration};
+use plimsoll_plan::Plan;
 use plimsoll_report::terminal;
-use plimsoll_results::{Document, RepeatsWriter, Run, RunDir, RunWriter};
+use plimsoll_results::{Document, Repeats, Run, RunDir, RunWriter, SeriesKind, Target};
+use plimsoll_series::{
+    RunConfig, RunContext, RunFacts, Written, fingerprint, refuse_results_among_files,
+};
 use std::path::Path;
 
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     args.manner.ranks.check_target(&args.workload.how.target)?;
-    let communicator = Communicator::join(&args.manner.ranks)?;
-    let hooks = || args.manner.hooks.hooks(args.workload.how.allow_commands);
-    let plan = communicator.run_on_root_and_broadcast(|| {
-        hooks()?;
-        let plan = workload::plan(&args.workload)?;
-        let target = workload::settings(&args.workload.how, &plan).target;
-        args.manner.ranks.check_io(&target)?;
-        Ok(plan)
-    })?;
-    let context = RunContext {
-        communicator: &communicator,
-        settings: &workload::settings(&args.workload.how, &plan),
-        stop: &stop_on_interrupt(&communicator)?,
-        output: (&args.manner).into(),
-        hooks: hooks()?,
-        events: args.workload.events.event.clone(),
-        results_error: results_path_error,
-    };
-    let root = &args.root.results;
     match args.repeat {
-        None => run_once(&context, &plan, root, None, 1),
-        Some(times) => repeat::run(&context, &plan, root, times),
+        None => run_once(args),
+        Some(times) => repeat(args, times),
     }
 }
 
-/// Runs the Plan once and prints its report. Its results go below `root`, or to repeated runs.
-fn run_once(
-    context: &RunContext<'_>,
-    plan: &Plan,
-    root: &Path,
-    repeats: Option<&mut RepeatsWriter>,
-    number: u64,
-) -> Result<Exit, CommandError> {
-    if !context.communicator.is_root() {
-        return context.run_as_member(plan).map(|_| Exit::Valid);
+/// The Plan of the command line; rank 0 calls this.
+fn plan(args: &RunArgs) -> Result<Plan, CommandError> {
+    args.hooks.hooks(args.workload.how.allow_commands)?;
+    let plan = workload::plan(&args.workload)?;
+    let target = workload::settings(&args.workload.how, &plan).target;
+    args.manner.ranks.check_io(&target)?;
+    Ok(plan)
+}
+
+/// Runs the workload several times, each time with the next seed.
+fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
+    series::run(&args.manner, 1, |communicator| {
+        let plan = plan(args)?;
+        let (how, events) = (&args.workload.how, &args.workload.events);
+        let kind = SeriesKind::Repeats(Repeats {
+            requested_runs: times,
+        });
+        let ranks = communicator.working();
+        let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
+        series.hooks = args.hooks.hooks(how.allow_commands)?;
+        new_series::check(&mut series, how, &args.root.results)?;
+        Ok(ReadySeries::new(series, &args.root.results))
+    })
+}
+
+fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
+    let communicator = join(&args.manner.ranks)?;
+    let plan: Plan = communicator.run_on_root_and_broadcast(|| plan(args))?;
+    let how = &args.workload.how;
+    let config = config(plan, how)?;
+    let output = OutputOptions::from(&args.manner);
+    let host = ConsoleHost::of_runs(&output, stop_on_interrupt(&communicator)?);
+    let context = RunContext {
+        per_rank: output.per_rank,
+        percentiles: output.percentiles.clone(),
+        hooks: args.hooks.hooks(how.allow_commands)?,
+        events: args.workload.events.event.clone(),
+        ..RunContext::new(&communicator, &host)
+    };
+    if !communicator.is_root() {
+        context.run_as_member(&config)?;
+        return Ok(Exit::Valid);
     }
-    refuse_results_among_files(root, plan, context.settings)?;
+    let root = &args.root.results;
+    refuse_results_among_files(root, &config.plan, &config.target.url)?;
     let facts = RunFacts {
-        number: Some(number),
+        number: Some(1),
         ..RunFacts::default()
     };
-    let title = RunTitle {
-        label: String::new(),
-        opening_line: Some(headline(
-            plan,
-            context.settings,
-            context.communicator.working(),
-        )),
-    };
-    let written =
-        context.run_as_root(plan, title, &facts, None, |started, clock| match &repeats {
-            Some(repeats) => repeats.next(plan, started, clock),
-            None => RunWriter::create(root, plan, started, clock),
-        })?;
-    let format = context.output.format;
-    if format == Format::Json {
-        written.warn_of_unremoved();
+    let written = context.run_as_root(&config, &facts, None, |started| {
+        RunWriter::create(root, &config.plan, started, config.clock)
+    })?;
+    if output.format == Format::Json {
+        warn_of_unremoved(&written);
     }
     let is_clean = written.is_clean();
     let Written { run, dir, .. } = written;
-    report(format, &run, dir.as_ref().ok().map(RunDir::path))?;
-    let dir = dir.map_err(CommandError::failed)?;
-    if let Some(repeats) = repeats {
-        repeats.add(&dir).map_err(CommandError::failed)?;
-    }
-    Ok(context.output.exit(run.validity.verdict.into(), is_clean))
+    report(output.format, &run, dir.as_ref().ok().map(RunDir::path))?;
+    dir.map_err(CommandError::failed)?;
+    Ok(output.exit(run.validity.verdict.into(), is_clean))
 }
 
-/// The first line: the workload, the place of its files and the target.
-pub(super) fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
-    format!(
-        "{}: {}, target {}{}, intervals of {}",
-        plan.name,
-        foreign::escaped(&files_of(plan, &settings.target)),
-        settings.target,
-        ranks_of(ranks),
-        show_duration(settings.interval)
-    )
+/// The configuration of a single run, whose target keeps the form in which it was given.
+fn config(plan: Plan, how: &CommonRunArgs) -> Result<RunConfig, CommandError> {
+    let settings = workload::settings(how, &plan);
+    Ok(RunConfig {
+        plan,
+        target: target_of(&settings.target),
+        clock: settings.clock,
+        lanes: how.lanes.map(u64::from),
+        interval_s: how.interval.as_secs_f64(),
+        holds: false,
+    })
+}
+
+/// The target of a single run, as it was given. A system that is not known refuses the run later.
+pub(super) fn target_of(url: &str) -> Target {
+    Target {
+        url: url.to_owned(),
+        description: String::new(),
+        system: fingerprint(url).unwrap_or_default(),
+        testbed: super::testbed::description(url),
+    }
+}
+
+/// Prints warnings about files that could not be removed, for output without a report.
+pub(super) fn warn_of_unremoved(written: &Written) {
+    for text in &written.unremoved {
+        console::err(&format!("warning: {text}\n"));
+    }
 }
 
 /// Prints the report of a run.

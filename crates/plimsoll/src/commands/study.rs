@@ -57,7 +57,7 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
     }
     let on = ways_to_server(&args)?;
     profile::run(ProfileArgs {
-        file: Some(NFS4_OPENS.into()),
+        file: NFS4_OPENS.into(),
         print_source: false,
         how: args.how,
         events: args.events,
@@ -65,9 +65,9 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
         only: args.only,
         repeat: args.repeat,
         dry_run: args.dry_run,
-        resume: None,
         results: args.results,
         manner: args.manner,
+        hooks: args.hooks,
     })
 }
 

@@ -7,7 +7,7 @@ use crate::workload;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_measure::curve::Rule;
 use plimsoll_plan::{OnError, Overrides, Phase, Plan, RunOptions, Stream, Until};
-use plimsoll_results::{CURVE_FILE, CurveDir, LoadCurve, Program};
+use plimsoll_results::{Program, SERIES_FILE, Series, SeriesDir};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl ReferenceCurve {
     pub(super) fn read(args: &FitArgs) -> Result<Self, CommandError> {
         let path = &args.to;
         let name = path.display().to_string();
-        let is_document = path.file_name() == Some(OsStr::new(CURVE_FILE));
+        let is_document = path.file_name() == Some(OsStr::new(SERIES_FILE));
         match path {
             file if is_document => measured(args, name, file.parent().unwrap_or(Path::new(""))),
             dir if dir.is_dir() => measured(args, name, dir),
@@ -73,38 +73,42 @@ fn measured(args: &FitArgs, name: String, dir: &Path) -> Result<ReferenceCurve, 
         true => Path::new("."),
         false => dir,
     };
-    let curve = CurveDir::at(dir).read().map_err(CommandError::usage)?;
-    let numbered = (1..).zip(&curve.points);
+    let series = SeriesDir::at(dir).read().map_err(CommandError::usage)?;
+    if series.as_curve().is_none() {
+        let kind = series.kind.kind();
+        return Err(CommandError::usage(format!("{name} is a {kind}: expected a load curve")));
+    }
+    let numbered = (1..).zip(series.measured());
     let points = numbered.filter_map(|(number, p)| {
+        let load = p.load?;
         Some(Point {
             number,
-            load: p.load,
-            shown_load: p.load as f64,
+            load,
+            shown_load: load as f64,
             measured_ms: p.mean_ms.filter(|ms| *ms > 0.0)?,
         })
     });
     let points: Vec<Point> = points.collect();
     let plan = match &args.workload {
         Some(workload) => lowered(args, workload, &mut |_| highest(&points))?,
-        None => plan_of(args, &curve)?,
+        None => plan_of(args, &series)?,
     };
     checked(ReferenceCurve {
         name,
-        unit: curve.metric.clone(),
+        unit: series.metric_name().to_owned(),
         points,
         plan,
     })
 }
 
 /// The Plan of a measured curve, with the times and the seed that are asked for.
-fn plan_of(args: &FitArgs, curve: &LoadCurve) -> Result<Plan, CommandError> {
+fn plan_of(args: &FitArgs, curve: &Series) -> Result<Plan, CommandError> {
     if args.scale.is_some() {
         return Err(CommandError::usage(
             "--scale is that of the curve: give a --workload to change it",
         ));
     }
-    let mut plan = curve.plan.clone();
-    plan.check().map_err(CommandError::usage)?;
+    let mut plan = curve.first_plan().clone();
     plan.seed = args.seed.unwrap_or(plan.seed);
     plan.script = with_times(&plan.script, args.warmup, args.time);
     Ok(plan)

@@ -1,14 +1,12 @@
 //! Trials: runs of the workload on a system with other figures, several loads at once.
 
 use super::memo::Memo;
-use crate::communicator::SilentObserver;
+use crate::commands::run::target_of;
 use crate::exit::{CommandError, Exit};
-use crate::load_runner;
-use crate::measured_run::{self, RunMetadata};
-use crate::run_context::outcome_or_refusal;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::Plan;
-use plimsoll_results::{CurvePoint, Environment, Run, Verdict};
+use plimsoll_results::{NextRun, SeriesRun, Verdict};
+use plimsoll_series::{RunConfig, run_without_results};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -148,21 +146,24 @@ fn latency_ms(
     let plan = plan
         .at_load(load)
         .expect("a curve is read only if its Plan is that of its highest load");
-    let ran = plimsoll_engine::run(&plan, settings, stop, &mut SilentObserver);
-    let outcome = outcome_or_refusal(ran)?;
     let (_, measured) = plan.times();
-    let metadata = RunMetadata {
+    let config = RunConfig {
         plan,
-        target: settings.target.clone(),
-        system: None,
+        target: target_of(&settings.target),
         clock: settings.clock,
-        started: SystemTime::now(),
-        environment: Environment::look(None),
-        ranks: 1,
-        percentiles: None,
+        lanes: None,
+        interval_s: settings.interval.as_secs_f64(),
+        holds: false,
     };
-    let run = Run::assemble(measured_run::measured(outcome, metadata));
-    let point = CurvePoint::of(&run, load, "");
+    let run = run_without_results(&config, stop)?;
+    let only = NextRun {
+        configuration: 0,
+        load: Some(load),
+        purpose: None,
+        seed: run.seed,
+        directory: String::new(),
+    };
+    let point = SeriesRun::of(&run, &only, "");
     match point.verdict {
         Verdict::Valid | Verdict::Invalid => {
             Ok(point.mean_ms.unwrap_or(measured.as_secs_f64() * 1e3))
@@ -172,8 +173,7 @@ fn latency_ms(
             message: "interrupted: the same command resumes the fit\n".into(),
         }),
         Verdict::Failed => {
-            let reason = load_runner::failure_at(load, &point.reasons);
-            Err(CommandError::failed(reason.text))
+            Err(CommandError::failed(point.failure().text))
         }
     }
 }

@@ -137,7 +137,7 @@ impl WorkloadCatalog {
         case: &Case,
         args: &ProfileArgs,
         profile: &str,
-    ) -> Result<ProfileCase, CommandError> {
+    ) -> Result<Configuration, CommandError> {
         let read = self.read.borrow().get(&case.personality).cloned();
         let read = read.ok_or_else(|| CommandError::usage("a workload was not read"))?;
         let mut target = case
@@ -170,19 +170,14 @@ impl WorkloadCatalog {
             ));
         }
         workload::make_absolute(&mut plan, target)?;
-        let (target, system) =
-            workload::absolute_target(target).map_err(|e| of_case(e, case, profile))?;
+        let target = new_series::target(target).map_err(|e| of_case(e, case, profile))?;
         let directory = directory_name(&case.place.label);
-        Ok(ProfileCase {
+        Ok(Configuration {
             name: case.name.clone(),
-            config: case.config.clone(),
-            filesystem: case.place.label.clone(),
-            target,
-            system,
+            filesystem: Some(case.place.label.clone()),
             directory: format!("{directory}/{}", case.name),
+            target,
             plan,
-            results: None,
-            verdict: None,
         })
     }
 }

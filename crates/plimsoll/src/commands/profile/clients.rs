@@ -5,7 +5,6 @@ use crate::cli::ProfileArgs;
 use crate::exit::CommandError;
 use crate::workload;
 use plimsoll_ranks::host_list;
-use plimsoll_results::ProfileDir;
 use plimsoll_workload::profile::Profile;
 use std::path::Path;
 
@@ -39,15 +38,9 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The profile that is run, or resumed.
+/// The profile that is run.
 fn read(args: &ProfileArgs) -> Result<Profile, CommandError> {
-    let (text, name) = match &args.resume {
-        Some(dir) => {
-            let begun = ProfileDir::at(dir).read().map_err(CommandError::usage)?;
-            (begun.text, begun.file)
-        }
-        None => (setup::text(args)?, setup::file(args).display().to_string()),
-    };
+    let (text, name) = (setup::text(args)?, args.file.display().to_string());
     plimsoll_workload::profile::parse(&text, &name).map_err(workload::diagnosed)
 }
 

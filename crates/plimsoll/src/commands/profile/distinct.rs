@@ -1,7 +1,7 @@
 //! Checks that the file systems to compare are different.
 
 use crate::exit::CommandError;
-use plimsoll_results::ProfileCase;
+use plimsoll_results::Configuration;
 use plimsoll_target::is_remote;
 use plimsoll_workload::profile::directory_name;
 use std::os::unix::fs::MetadataExt;
@@ -28,23 +28,23 @@ pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<
 }
 
 /// Refuses file systems of different names whose files would be in one directory.
-pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), CommandError> {
+pub(super) fn check_places(configurations: &[Configuration]) -> Result<(), CommandError> {
     let mut seen: Vec<(&str, FilesLocation)> = Vec::new();
     // Targets that keep no files may be equal.
-    let keeps = |c: &&ProfileCase| plimsoll_target::keeps_files(&c.target);
-    for case in cases
+    let keeps = |c: &&Configuration| plimsoll_target::keeps_files(&c.target.url);
+    for configuration in configurations
         .iter()
         .filter(|c| !c.plan.work_dir.temporary)
         .filter(keeps)
     {
-        let label = case.filesystem.as_str();
-        let place = FilesLocation::of(&case.target, &case.plan.work_dir.dir);
+        let label = configuration.filesystem.as_deref().unwrap_or_default();
+        let place = FilesLocation::of(&configuration.target.url, &configuration.plan.work_dir.dir);
         let same = |(other, at): &&(&str, FilesLocation)| *other != label && *at == place;
         if let Some((other, _)) = seen.iter().find(same) {
             return Err(CommandError::usage(format!(
                 "the file systems `{other}` and `{label}` are the same directory, {}: they are \
                  compared, so give each its own",
-                case.plan.work_dir.dir.display()
+                configuration.plan.work_dir.dir.display()
             )));
         }
         if !seen.contains(&(label, place.clone())) {

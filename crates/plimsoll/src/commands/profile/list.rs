@@ -1,18 +1,19 @@
 //! `profile --dry-run`: what would be run.
 
-use super::setup::{PreparedProfile, length};
+use super::setup::PreparedProfile;
 use crate::cli::{Format, ProfileArgs};
 use crate::commands::print;
 use crate::exit::{CommandError, Exit};
+use crate::series_text::profile_length;
 use crate::workload;
 use plimsoll_plan::{counted, show_duration};
-use plimsoll_results::{Document, ProfileCase};
+use plimsoll_results::{Configuration, Document};
 
 /// Lists the runs; the reasons to refuse some, if there are any, end the command.
 pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
-    let ready = PreparedProfile::read(args)?;
+    let ready = PreparedProfile::read(args, 1)?;
     match args.manner.format {
-        Format::Json => print(&ready.results.to_json())?,
+        Format::Json => print(&ready.series.to_json())?,
         Format::Text => print(&text(&ready)?)?,
     };
     match ready.refusals()?.as_slice() {
@@ -24,32 +25,33 @@ pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
     }
 }
 
-fn text(ready: &PreparedProfile) -> Result<String, CommandError> {
-    let results = &ready.results;
-    let all: Vec<&ProfileCase> = results.cases.iter().collect();
-    let each = match results.repeat {
+fn text(ready: &PreparedProfile<'_>) -> Result<String, CommandError> {
+    let series = &ready.series;
+    let profile = series.as_profile().expect("the series is a profile").figures;
+    let all: Vec<u32> = (0..series.configurations.len() as u32).collect();
+    let each = match profile.repeat {
         1 => String::new(),
         n => format!(", each {n} times"),
     };
     let mut out = format!(
         "profile {}: {}{each}, about {} plus the time to create the files\n",
-        results.profile,
+        series.name,
         counted(all.len() as u64, "run", "runs"),
-        show_duration(length(results, &all))
+        show_duration(profile_length(series, &all))
     );
-    if !results.description.is_empty() {
-        out.push_str(&format!("  {}\n", results.description));
+    if !profile.description.is_empty() {
+        out.push_str(&format!("  {}\n", profile.description));
     }
-    for event in &results.events {
+    for event in &series.events {
         out.push_str(&format!("  event in each run: {event}\n"));
     }
-    for note in &results.notes {
-        out.push_str(&format!("  note: {note}\n"));
+    for note in &series.notes {
+        out.push_str(&format!("  note: {}\n", note.text));
     }
-    for left in &results.not_run {
+    for left in &profile.not_run {
         out.push_str(&format!("  not run: {}: {}\n", left.name, left.reason));
     }
-    for (number, case) in (1..).zip(&results.cases) {
+    for (number, case) in (1..).zip(&series.configurations) {
         let number: u64 = number;
         out.push_str(&entry(number, case, &ready.look(case)?));
     }
@@ -57,7 +59,7 @@ fn text(ready: &PreparedProfile) -> Result<String, CommandError> {
 }
 
 /// One run: what it is, where its files go, and what it sets.
-fn entry(number: u64, case: &ProfileCase, look: &plimsoll_engine::Preflight) -> String {
+fn entry(number: u64, case: &Configuration, look: &plimsoll_engine::Preflight) -> String {
     let plan = &case.plan;
     let (warmup, time) = plan.times();
     let warmup = match warmup.is_zero() {
@@ -68,7 +70,7 @@ fn entry(number: u64, case: &ProfileCase, look: &plimsoll_engine::Preflight) -> 
         true => "until its workers are done".to_owned(),
         false => show_duration(time),
     };
-    let files = match plimsoll_target::keeps_files(&case.target) {
+    let files = match plimsoll_target::keeps_files(&case.target.url) {
         true => format!("{} to make in {}", look.bytes_needed, workload::place(plan)),
         false => "no files".into(),
     };
@@ -81,9 +83,9 @@ fn entry(number: u64, case: &ProfileCase, look: &plimsoll_engine::Preflight) -> 
     format!(
         "\n{number:>3}  {} on {}\n     {}, {time}{warmup}, {}, {files}, target {}\n{changed}",
         case.name,
-        case.filesystem,
+        case.filesystem.as_deref().unwrap_or_default(),
         plan.name,
         counted(plan.workers(), "worker", "workers"),
-        case.target
+        case.target.url
     )
 }

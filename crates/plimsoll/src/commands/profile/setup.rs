@@ -1,119 +1,27 @@
-//! The start of a profile: its runs, from the text and the command line, or from the directory of one
-//! that is resumed.
+//! The start of a profile: its runs, from the text and the command line.
 
 use super::catalog::WorkloadCatalog;
-use super::clients;
-use super::distinct;
+use super::{clients, distinct};
 use crate::cli::{FileSystem, ProfileArgs};
-use crate::communicator::Communicator;
-use crate::event::EventSpec;
 use crate::exit::CommandError;
-use crate::resume::{KeptCommands, check_resume};
-use crate::run_context::{refuse_results_among_files, results_path_error};
-use crate::{system_text, workload};
+use crate::{new_series, workload};
 use plimsoll_diagnostics::nearest;
-use plimsoll_engine::{Preflight, Settings};
-use plimsoll_plan::{counted, show_duration};
+use plimsoll_engine::Preflight;
+use plimsoll_plan::Note;
 use plimsoll_results::{
-    ClockKind, Document, Environment, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
-    ProfileWriter, Program,
+    Configuration, Profile as ProfileFigures, Series, SeriesKind, SkippedConfiguration,
 };
 use plimsoll_workload::profile::{
-    CaseFilesystem, CaseList, Profile, ProfileOverrides, SkippedConfiguration, library,
+    CaseFilesystem, CaseList, Profile, ProfileOverrides, library,
 };
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// Results directory if neither the profile nor the command line names one.
 const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
 
-/// The results of a profile before its first run, or before the next; rank 0 calls this.
-pub(super) fn open(
-    args: &ProfileArgs,
-    communicator: &Communicator,
-) -> Result<ProfileWriter, CommandError> {
-    if let Some(dir) = &args.resume {
-        // The writer lists a run that was written and not listed: then only a report remains to be
-        // made.
-        let before = ProfileDir::at(dir).read().map_err(CommandError::usage)?;
-        let mut writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
-        let begun = writer.document().ranks;
-        check_resume(&writer, before.missing() > 0, begun, communicator.working())?;
-        let results = writer.document();
-        let mut kept = KeptCommands::default();
-        kept.add_hooks(results.hooks.as_ref());
-        kept.add_events(&results.events);
-        for case in results.cases.iter().filter(|case| case.is_missing()) {
-            kept.add_plan(&case.plan);
-        }
-        kept.check(dir, args.how.allow_commands)?;
-        check_hosts(args, results)?;
-        for case in results.cases.iter().filter(|case| case.is_missing()) {
-            super::events(results, case).map_err(CommandError::usage)?;
-        }
-        add_fingerprints(&mut writer)?;
-        return Ok(writer);
-    }
-    let started = SystemTime::now();
-    let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
-    let ready = PreparedProfile::read(args)?;
-    check_hosts(args, &ready.results)?;
-    let refused = ready.refusals()?;
-    if !refused.is_empty() {
-        return Err(CommandError::usage(refused.join("\n  ")));
-    }
-    for case in &ready.results.cases {
-        refuse_results_among_files(&ready.root, &case.plan, &ready.settings(case))?;
-    }
-    let results = ProfileResults {
-        ranks: communicator.working(),
-        hooks,
-        ..ready.results
-    };
-    ProfileWriter::create(&ready.root, results, started).map_err(results_path_error)
-}
-
-/// Refuses hosts that cannot reach the target of a run that remains to be made.
-fn check_hosts(args: &ProfileArgs, results: &ProfileResults) -> Result<(), CommandError> {
-    let ranks = &args.manner.ranks;
-    for case in results.cases.iter().filter(|case| case.is_missing()) {
-        ranks.check_target(&case.target)?;
-        ranks.check_io(&case.target)?;
-    }
-    ranks.check_filesystems(&results.filesystems())
-}
-
-/// Writes the fingerprints of simulated systems that missing runs lack.
-fn add_fingerprints(writer: &mut ProfileWriter) -> Result<(), CommandError> {
-    let mut cases = writer.document().cases.clone();
-    let mut notes = Vec::new();
-    let missing = cases.iter_mut().filter(|case| case.is_missing());
-    for case in missing.filter(|case| case.system.is_none()) {
-        case.system = system_text::fingerprint(&case.target)?;
-        let note = system_text::unknown(&case.target);
-        if case.system.is_some() && !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    if notes.is_empty() {
-        return Ok(());
-    }
-    let change = |profile: &mut ProfileResults| {
-        profile.cases = cases;
-        profile.notes.extend(notes);
-    };
-    writer.change(change).map_err(CommandError::failed)
-}
-
-/// Name or path of the profile.
-pub(super) fn file(args: &ProfileArgs) -> &Path {
-    let file = args.file.as_deref();
-    file.expect("clap requires it without --resume")
-}
-
 /// The text of the profile: a built-in name, else a path.
 pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
-    let file = file(args);
+    let file = &args.file;
     let name = file.to_str().unwrap_or_default();
     if let Some(text) = library::find(name) {
         return Ok(text.to_owned());
@@ -128,17 +36,18 @@ pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
 }
 
 /// A profile with everything that its runs do.
-pub(super) struct PreparedProfile {
-    pub(super) results: ProfileResults,
+pub(super) struct PreparedProfile<'a> {
+    pub(super) series: Series,
     /// Directory that the results directory is made in.
-    root: PathBuf,
+    pub(super) root: PathBuf,
+    args: &'a ProfileArgs,
 }
 
-impl PreparedProfile {
+impl<'a> PreparedProfile<'a> {
     /// Reads the profile and prepares its runs.
-    pub(super) fn read(args: &ProfileArgs) -> Result<Self, CommandError> {
+    pub(super) fn read(args: &'a ProfileArgs, ranks: u32) -> Result<Self, CommandError> {
         distinct::check_labels(args.filesystem.iter().map(|f| f.label.as_str()))?;
-        let file = file(args);
+        let file = &args.file;
         let text = text(args)?;
         let name = file.display().to_string();
         let profile =
@@ -152,9 +61,9 @@ impl PreparedProfile {
         }
         let mut listed = listed.map_err(workload::diagnosed)?;
         check_sets(&listed)?;
-        let cases = listed.cases.iter().map(|c| shelf.plan(c, args, &name));
-        let cases = cases.collect::<Result<Vec<_>, _>>()?;
-        distinct::check_places(&cases)?;
+        let configurations = listed.cases.iter().map(|c| shelf.plan(c, args, &name));
+        let configurations = configurations.collect::<Result<Vec<_>, _>>()?;
+        distinct::check_places(&configurations)?;
         listed.notes.extend(shelf.notes.take());
         listed.notes.extend(clients::note(&profile, args));
         let root = match (&args.results, &listed.stats) {
@@ -163,72 +72,55 @@ impl PreparedProfile {
             (None, None) => PathBuf::from(DEFAULT_RESULTS_DIR),
         };
         Ok(Self {
-            results: results(args, &profile, listed, cases),
+            series: series(args, &profile, listed, configurations, ranks),
             root,
+            args,
         })
     }
 
     /// Reasons why runs would be refused, in sentences.
     pub(super) fn refusals(&self) -> Result<Vec<String>, CommandError> {
         let mut refused = Vec::new();
-        for case in &self.results.cases {
-            let look = self.look(case)?;
-            let said = look.refusals.iter();
-            refused.extend(said.map(|r| format!("{} on {}: {r}", case.name, case.filesystem)));
+        for configuration in &self.series.configurations {
+            let label = configuration.label().unwrap_or_default();
+            let reasons = self.look(configuration)?.refusals;
+            refused.extend(reasons.iter().map(|r| format!("{label}: {r}")));
         }
         Ok(refused)
     }
 
-    /// Settings of the engine for a run.
-    fn settings(&self, case: &ProfileCase) -> Settings {
-        let config = super::load_test_config(&self.results, case, case.plan.clone());
-        super::settings(&config)
-    }
-
     /// The needs of a run, and the available resources.
-    pub(super) fn look(&self, case: &ProfileCase) -> Result<Preflight, CommandError> {
-        plimsoll_engine::preflight(&case.plan, &self.settings(case))
-            .map_err(|e| CommandError::usage(format!("{} on {}: {e}", case.name, case.filesystem)))
+    pub(super) fn look(&self, configuration: &Configuration) -> Result<Preflight, CommandError> {
+        let label = configuration.label().unwrap_or_default();
+        let settings = new_series::settings(configuration, &self.args.how);
+        plimsoll_engine::preflight(&configuration.plan, &settings)
+            .map_err(|e| CommandError::usage(format!("{label}: {e}")))
     }
 }
 
-fn results(
+fn series(
     args: &ProfileArgs,
     profile: &Profile,
     listed: CaseList,
-    cases: Vec<ProfileCase>,
-) -> ProfileResults {
+    configurations: Vec<Configuration>,
+    ranks: u32,
+) -> Series {
     let file = Path::new(profile.name());
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let stamp = jiff::Timestamp::now();
-    ProfileResults {
-        schema_version: ProfileResults::SCHEMA,
-        profile: stem.into_owned(),
+    let skipped = listed.not_run.into_iter().map(|skipped| SkippedConfiguration {
+        name: skipped.name,
+        reason: skipped.reason,
+    });
+    let kind = SeriesKind::Profile(ProfileFigures {
         file: profile.name().to_owned(),
         text: profile.text().to_owned(),
         description: listed.description,
-        started_at: stamp.to_string(),
-        interrupted: false,
         repeat: args.repeat,
-        cases,
-        not_run: listed.not_run.into_iter().map(not_run).collect(),
-        program: Program::plimsoll(),
-        clock: args.how.clock(),
-        lanes: args.how.lanes.map(u64::from),
-        interval_s: args.how.interval.as_secs_f64(),
-        ranks: 1,
-        hooks: None,
-        events: args.events.event.iter().map(EventSpec::to_string).collect(),
-        percentiles_shown: None,
-        notes: listed.notes,
-        environment: Environment::look(None),
-    }
-}
-
-fn not_run(skipped: SkippedConfiguration) -> ProfileNotRun {
-    ProfileNotRun {
-        name: skipped.name,
-        reason: skipped.reason,
+        not_run: skipped.collect(),
+    });
+    Series {
+        notes: listed.notes.into_iter().map(Note::from).collect(),
+        ..new_series::series(kind, &stem, configurations, &args.how, &args.events, ranks)
     }
 }
 
@@ -277,37 +169,4 @@ fn check_sets(listed: &CaseList) -> Result<(), CommandError> {
         ))),
         None => Ok(()),
     }
-}
-
-/// The first line: what is run, and about how long that takes.
-pub(super) fn headline(results: &ProfileResults) -> String {
-    let missing: Vec<&ProfileCase> = results.cases.iter().filter(|c| c.is_missing()).collect();
-    let left = match missing.len() == results.cases.len() {
-        true => "",
-        false => " left",
-    };
-    let each = match results.repeat {
-        1 => String::new(),
-        n => format!(", each {n} times"),
-    };
-    let systems = results.filesystems().join(", ");
-    let clock = match results.clock {
-        ClockKind::Real => "",
-        ClockKind::Virtual => " of virtual time",
-    };
-    format!(
-        "profile {}: {}{left} on {systems}{each}: about {}{clock} plus the time to create the files",
-        results.profile,
-        counted(missing.len() as u64, "run", "runs"),
-        show_duration(length(results, &missing))
-    )
-}
-
-/// Time that runs warm up and measure for.
-pub(super) fn length(results: &ProfileResults, cases: &[&ProfileCase]) -> Duration {
-    let of_one = |c: &&ProfileCase| {
-        let (warmup, time) = c.plan.times();
-        warmup + time
-    };
-    cases.iter().map(of_one).sum::<Duration>() * results.repeat
 }

@@ -1,7 +1,6 @@
 //! Faults of test beds as actions of events.
 
-use super::executor::Execution;
-use super::{Action, EventExecutor, ShellExecutor};
+use plimsoll_series::events::{Action, EventExecutor, Execution, ShellExecutor};
 use plimsoll_testbed::{BedError, Fault, Store, TestBed};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,7 +19,7 @@ fn bed(target: &str) -> Result<TestBed, BedError> {
 ///
 /// # Errors
 /// A sentence if it is none, or applies to no node.
-pub(super) fn check(target: &str, fault: &str) -> Result<(), String> {
+pub fn check(target: &str, fault: &str) -> Result<(), String> {
     let fault: Fault = fault.parse()?;
     bed(target)
         .and_then(|bed| bed.fault(&fault, true))

@@ -1,0 +1,203 @@
+//! Commands that make the runs of a series: what they share, and `resume`.
+
+use super::print_report;
+use crate::cli::{MakeRunArgs, OutputArgs, RankArgs, ResumeArgs};
+use crate::communicator::{join, join_launched, stop_on_interrupt};
+use crate::console::Stream;
+use crate::console_host::{ConsoleHost, check_event};
+use crate::exit::{CommandError, Exit};
+use crate::output_options::OutputOptions;
+use crate::{new_series, series_text, signals};
+use plimsoll_engine::{ClockKind, Stop};
+use plimsoll_results::{Document, Series, SeriesDir, SeriesKind, SeriesWriter};
+use plimsoll_series::{
+    Communicator, RunContext, SeriesError, drive, follow, make_alone, process_count,
+    release_members, resume as open_resumed,
+};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A series that is ready to be made: nothing can be refused any more but the place of the results.
+pub enum ReadySeries {
+    /// A series that begins in a directory below `root`, with a description of the system under test if it is known.
+    New {
+        root: PathBuf,
+        series: Box<Series>,
+        sut: Option<String>,
+        started: SystemTime,
+    },
+    /// A series that is resumed.
+    Resumed(SeriesWriter),
+}
+
+impl ReadySeries {
+    /// A series that begins in a directory below `root`.
+    pub fn new(series: Series, root: &Path) -> Self {
+        Self::New {
+            root: root.to_owned(),
+            started: new_series::started(&series),
+            series: Box::new(series),
+            sut: None,
+        }
+    }
+
+    /// The series with a description of the system under test, if it is known.
+    pub fn with_sut(mut self, text: Option<String>) -> Self {
+        if let Self::New { sut, .. } = &mut self {
+            *sut = text;
+        }
+        self
+    }
+
+    /// The series.
+    fn series(&self) -> &Series {
+        match self {
+            Self::New { series, .. } => series,
+            Self::Resumed(writer) => writer.series(),
+        }
+    }
+
+    fn open(self) -> Result<SeriesWriter, SeriesError> {
+        match self {
+            Self::Resumed(writer) => Ok(writer),
+            Self::New {
+                root,
+                series,
+                sut,
+                started,
+            } => {
+                let opened = SeriesWriter::create(&root, *series, started).and_then(|writer| {
+                    if let Some(sut) = sut {
+                        writer.write_sut(&sut)?;
+                    }
+                    Ok(writer)
+                });
+                opened.map_err(|e| SeriesError::results_path(&e))
+            }
+        }
+    }
+}
+
+/// Makes the runs of the series that `prepare` makes ready on rank 0, with all ranks, up to `jobs` at a time, and prints
+/// the report.
+///
+/// # Errors
+/// Errors of `prepare`; if Ctrl-C cannot be caught, and if the series ends without a report.
+pub fn run(
+    manner: &OutputArgs,
+    jobs: usize,
+    prepare: impl FnOnce(&Communicator) -> Result<ReadySeries, CommandError>,
+) -> Result<Exit, CommandError> {
+    let communicator = join(&manner.ranks)?;
+    let mut ready = None;
+    communicator.run_on_root_and_broadcast(|| {
+        let prepared = prepare(&communicator)?;
+        check_ranks(&manner.ranks, prepared.series())?;
+        check_jobs(prepared.series(), jobs)?;
+        ready = Some(prepared);
+        Ok::<_, CommandError>(())
+    })?;
+    let output = OutputOptions::from(manner);
+    let jobs = process_count(jobs);
+    let host = ConsoleHost::of_series(&output, stop_on_interrupt(&communicator)?, jobs.get());
+    let context = context(&communicator, &host, &output);
+    let Some(ready) = ready else {
+        follow(&context)?;
+        return Ok(Exit::Valid);
+    };
+    // The other ranks wait for a run from here on, or to hear that there is none.
+    let made = ready
+        .open()
+        .and_then(|writer| drive(context, writer, jobs));
+    release_members(&communicator);
+    let ended = made?;
+    let (series, writer) = (ended.writer.series(), &ended.writer);
+    let text = series_text::report(writer, Stream::Out.layout())?;
+    print_report(output.format, || series.to_json(), |_| text)?;
+    Ok(output.exit(series.status().into(), ended.is_clean))
+}
+
+fn context<'a>(
+    communicator: &'a Communicator,
+    host: &'a ConsoleHost,
+    output: &OutputOptions,
+) -> RunContext<'a> {
+    RunContext {
+        per_rank: output.per_rank,
+        percentiles: output.percentiles.clone(),
+        ..RunContext::new(communicator, host)
+    }
+}
+
+/// Refuses ranks that cannot reach the target of a run that remains to be made.
+fn check_ranks(ranks: &RankArgs, series: &Series) -> Result<(), CommandError> {
+    for configuration in &series.configurations {
+        ranks.check_target(&configuration.target.url)?;
+        ranks.check_io(&configuration.target.url)?;
+    }
+    ranks.check_filesystems(&series.filesystems())
+}
+
+/// Refuses to make runs at the same time if they are not independent of each other.
+fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
+    if jobs == 1 {
+        return Ok(());
+    }
+    let refused = |why: &str| Err(CommandError::usage(format!("--jobs {jobs}: {why}")));
+    if matches!(series.kind, SeriesKind::Search(_)) {
+        return refused("each load of a search follows from the runs before: expected --jobs 1");
+    }
+    if series.clock == ClockKind::Real {
+        return refused(
+            "in real time, points that are measured at the same time disturb each other: expected \
+             --jobs 1, or virtual time (--clock virtual, or a target that always runs in it, such as \
+             sim:)",
+        );
+    }
+    if series.hooks.is_some() || series.monitor.is_some() {
+        return refused(
+            "commands around the phases of a point (--before, --after, --monitor) expect one point at \
+             a time: expected --jobs 1",
+        );
+    }
+    if series.ranks > 1 {
+        return refused("virtual time supports only one process for each point: run with one rank");
+    }
+    // Preflight refuses such a series, but one that is resumed may have been edited.
+    let mut configurations = series.configurations.iter();
+    if configurations.any(|c| plimsoll_target::keeps_files(&c.target.url)) {
+        return refused("the points of this target share files: expected --jobs 1");
+    }
+    Ok(())
+}
+
+/// Makes the missing runs of a series.
+pub fn resume(args: &ResumeArgs) -> Result<Exit, CommandError> {
+    run(&args.manner, args.jobs, |communicator| {
+        let ranks = communicator.working();
+        let opened = open_resumed(&args.dir, ranks, args.allow_commands, &check_event);
+        Ok(ReadySeries::Resumed(opened?))
+    })
+}
+
+/// Makes one run of a series, in the process that `--jobs` starts for it, and prints the name of its results.
+pub fn make_run(args: &MakeRunArgs) -> Result<Exit, CommandError> {
+    let dir = SeriesDir::at(&args.series);
+    let series = dir.read().map_err(CommandError::usage)?;
+    if series.clock == ClockKind::Real {
+        let text = "a run is made by itself only in virtual time";
+        return Err(CommandError::usage(text));
+    }
+    let stop = Stop::default();
+    signals::stop_at_end_of_input(&stop)
+        .map_err(|e| CommandError::usage(format!("cannot catch signals: {e}")))?;
+    let output = OutputOptions {
+        per_rank: args.per_rank,
+        ..OutputOptions::quiet()
+    };
+    let communicator = join_launched()?;
+    let host = ConsoleHost::of_series(&output, stop, 1);
+    let context = context(&communicator, &host, &output);
+    let directory = make_alone(&context, &dir, &series, &args.directory)?;
+    super::print(&format!("{directory}\n"))
+}

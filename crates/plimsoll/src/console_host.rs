@@ -1,0 +1,200 @@
+//! The program around runs and series: the user's console, and interrupts.
+
+use crate::cli::Format;
+use crate::commands::print;
+use crate::output_options::OutputOptions;
+use crate::progress_display::{ProgressDisplay, RunTitle};
+use crate::series_text::{self, RunLine};
+use crate::{bed_faults, console, hosts, signals, workload};
+use plimsoll_diagnostics::foreign;
+use plimsoll_engine::{ClockKind, Settings, Stop};
+use plimsoll_plan::{Plan, show_duration};
+use plimsoll_report::terminal;
+use plimsoll_results::{Kind, Series};
+use plimsoll_series::events::{self, Action, EventExecutor, EventSpec, ShellExecutor};
+use plimsoll_series::{Host, ListedRun, RunBegin, RunConfig, RunView, StateChange};
+use std::sync::MutexGuard;
+
+/// The console of the user.
+pub struct ConsoleHost {
+    output: OutputOptions,
+    stop: Stop,
+    /// Number of runs that are made at the same time.
+    jobs: usize,
+    /// Whether each run begins with a line on its workload, files and target.
+    shows_headlines: bool,
+}
+
+impl ConsoleHost {
+    /// The host of commands that make single runs.
+    pub fn of_runs(output: &OutputOptions, stop: Stop) -> Self {
+        Self {
+            output: output.clone(),
+            stop,
+            jobs: 1,
+            shows_headlines: true,
+        }
+    }
+
+    /// The host of a series, of which `jobs` runs are made at the same time.
+    pub fn of_series(output: &OutputOptions, stop: Stop, jobs: usize) -> Self {
+        Self {
+            jobs,
+            shows_headlines: false,
+            ..Self::of_runs(output, stop)
+        }
+    }
+
+    /// The host of a pattern, whose lines are printed by its own report.
+    pub fn of_pattern(output: &OutputOptions, stop: Stop) -> Self {
+        Self {
+            shows_headlines: false,
+            ..Self::of_runs(output, stop)
+        }
+    }
+}
+
+/// Whether this program can execute an event on a target.
+///
+/// # Errors
+/// A sentence if it cannot.
+pub fn check_event(event: &EventSpec, target: &str) -> Result<(), String> {
+    match &event.action {
+        Action::Fault(fault) if plimsoll_target::testbed::name_of(target).is_some() => {
+            bed_faults::check(target, fault).map_err(|e| format!("--event '{event}': {e}"))
+        }
+        _ => events::check(event, target),
+    }
+}
+
+impl Host for ConsoleHost {
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn view<'a>(&'a self, run: RunBegin<'a>) -> Box<dyn RunView + 'a> {
+        let facts = run.facts;
+        let label = match (&facts.configuration, facts.load) {
+            (Some(configuration), _) => format!("{configuration}  "),
+            (None, Some(load)) => format!("load {load}  "),
+            (None, None) => String::new(),
+        };
+        let has_line = self.shows_headlines || facts.configuration.is_some();
+        let title = RunTitle {
+            opening_line: has_line.then(|| format!("{label}{}", headline(run.config, run.ranks))),
+            label,
+        };
+        let wants_live = self.output.live && run.config.clock == ClockKind::Real;
+        Box::new(ProgressDisplay::new(
+            &self.output,
+            &run.config.plan,
+            title,
+            wants_live,
+        ))
+    }
+
+    fn series_begins(&self, series: &Series) {
+        let line = series_text::headline(series, self.jobs);
+        self.output.print_message(&line);
+        for number in 0..series.runs.len() {
+            let line = series_text::line(series, number, RunLine::Earlier);
+            self.output.print_message(&line);
+        }
+    }
+
+    fn run_listed(&self, series: &Series, run: ListedRun<'_>) {
+        let number = series.runs.len() - 1;
+        let how = match run {
+            ListedRun::Now(..) | ListedRun::Beside(_) => RunLine::New,
+            ListedRun::Earlier(_) => RunLine::Earlier,
+        };
+        let line = series_text::line(series, number, how);
+        self.output.print_message(&line);
+        if let ListedRun::Now(run, dir) = run
+            && series.kind.kind() == Kind::Repeats
+            && self.output.format == Format::Text
+        {
+            let layout = console::Stream::Out.layout();
+            // A reader that has gone does not end the series.
+            let _ = print(&format!("\n{}", terminal::render(run, Some(dir), layout)));
+        }
+    }
+
+    fn progress(&self, line: &str) {
+        self.output.report_progress(line);
+    }
+
+    fn warn(&self, line: &str) {
+        console::err(&format!("warning: {line}\n"));
+    }
+
+    fn error(&self, line: &str) {
+        console::err(&format!("error: {line}\n"));
+    }
+
+    fn note(&self, state: StateChange<'_>) {
+        match state {
+            StateChange::RunBegins(results, clean) => {
+                signals::note_run_begin(results, clean.map(str::to_owned));
+            }
+            StateChange::ResultsLost => signals::note_results_lost(),
+            StateChange::ResultsWritten(results) => signals::note_results_written(results),
+            StateChange::Removal(now) => signals::note_removal(now),
+            StateChange::CleanCommand(command) => signals::cleans_by(Some(command.to_owned())),
+        }
+    }
+
+    fn hold_results(&self) -> Option<MutexGuard<'static, ()>> {
+        Some(signals::hold_results())
+    }
+
+    fn check_event(&self, event: &EventSpec, target: &str) -> Result<(), String> {
+        check_event(event, target)
+    }
+
+    fn executor(
+        &self,
+        target: &str,
+        shell: ShellExecutor,
+    ) -> Result<Box<dyn EventExecutor>, String> {
+        bed_faults::executor(target, shell).map_err(|e| e.to_string())
+    }
+
+    fn at_this_host(&self, plan: &Plan, settings: &Settings) -> Option<(Plan, Settings)> {
+        hosts::place().map(|place| place.of_run(plan, settings))
+    }
+}
+
+/// The first line of a run: the workload, the place of its files and the target.
+fn headline(config: &RunConfig, ranks: u32) -> String {
+    let plan = &config.plan;
+    format!(
+        "{}: {}, target {}{}, intervals of {}",
+        plan.name,
+        foreign::escaped(&files_of(plan, &config.target.url)),
+        config.target.url,
+        ranks_of(ranks),
+        show_duration(config.settings().interval)
+    )
+}
+
+/// The directory of a Plan's files, and whether they are kept.
+pub fn files_of(plan: &Plan, target: &str) -> String {
+    if !plimsoll_target::keeps_files(target) {
+        return "no files".into();
+    }
+    let fate = match (plan.options.keep, plan.work_dir.temporary) {
+        (true, _) => "kept afterwards",
+        (false, true) => "a new directory, removed afterwards",
+        (false, false) => "removed afterwards",
+    };
+    format!("files in {} ({fate})", workload::place(plan))
+}
+
+/// The number of ranks as the end of a list; empty for one.
+pub fn ranks_of(ranks: u32) -> String {
+    match ranks {
+        1 => String::new(),
+        n => format!(", {n} ranks"),
+    }
+}

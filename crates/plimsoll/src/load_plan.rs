@@ -1,0 +1,49 @@
+//! The Plan of a workload that is measured at several loads.
+
+use crate::cli::{CommonRunArgs, CriteriaArgs};
+use crate::exit::CommandError;
+use crate::workload;
+use plimsoll_plan::{OnError, Plan};
+use std::ffi::OsStr;
+
+/// The Plan of a workload for the load `max`, whose files are laid out so that every smaller load
+/// works on a part of them.
+///
+/// # Errors
+/// If the workload is not known, it has no business metric, or the load is out of range.
+pub fn at(
+    name: &OsStr,
+    how: &CommonRunArgs,
+    criteria: &CriteriaArgs,
+    max: u64,
+) -> Result<Plan, CommandError> {
+    let found = workload::find(name)?;
+    let reading = workload::parse(&found)?;
+    let mut overrides = workload::changes(how, name);
+    let one = reading.lower(&found, &overrides)?;
+    if one.metric.is_none() {
+        return Err(CommandError::usage(format!(
+            "`{}` has no business metric to be a load of: load points are for operation mixes \
+             such as `vda` (`plimsoll list` names them); `plimsoll run {0}` runs it once",
+            found.name
+        )));
+    }
+    overrides.load = Some(max);
+    overrides.most = Some(max);
+    // An error that is counted makes its run invalid, and the other loads are still measured.
+    overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
+    let mut plan = reading.lower(&found, &overrides)?;
+    if let Some(metric) = &mut plan.metric {
+        let c = &mut metric.criteria;
+        c.latency = criteria.latency_limit.or(c.latency);
+        c.process_percent = criteria.min_process_rate.map_or(c.process_percent, percent);
+        c.total_percent = criteria.min_total_rate.map_or(c.total_percent, percent);
+    }
+    workload::adapt_to_target(&mut plan, how)?;
+    Ok(plan)
+}
+
+/// A fraction in percent, rounded to six decimals.
+fn percent(share: f64) -> f64 {
+    (share * 1e8).round() / 1e6
+}

@@ -1,0 +1,133 @@
+//! Documents of series that begin.
+
+use crate::cli::{CommonRunArgs, EventArgs};
+use crate::exit::CommandError;
+use crate::{commands, io_choice, workload};
+use plimsoll_engine::{Preflight, Settings};
+use plimsoll_plan::Plan;
+use plimsoll_results::{
+    Configuration, Document, Environment, Program, Series, SeriesKind, SeriesState, Target,
+};
+use plimsoll_series::{environment, refuse_results_among_files};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// The target of results: with an absolute path of a simulated system, the fingerprint of its text, and the description of
+/// a test bed.
+///
+/// # Errors
+/// If the system is not known, or its path cannot be part of a URL.
+pub fn target(url: &str) -> Result<Target, CommandError> {
+    let (url, system) = workload::absolute_target(url)?;
+    Ok(Target {
+        testbed: commands::testbed::description(&url),
+        url,
+        description: String::new(),
+        system,
+    })
+}
+
+/// A series of this kind without runs.
+pub fn series(
+    kind: SeriesKind,
+    name: &str,
+    configurations: Vec<Configuration>,
+    how: &CommonRunArgs,
+    events: &EventArgs,
+    ranks: u32,
+) -> Series {
+    let started = jiff::Timestamp::now();
+    let environment = match &configurations[..] {
+        [only] => environment(&only.plan, &settings(only, how)),
+        _ => Environment::look(None),
+    };
+    Series {
+        schema_version: Series::SCHEMA,
+        name: name.to_owned(),
+        started_at: started.to_string(),
+        state: SeriesState::Unfinished,
+        stop_reason: None,
+        kind,
+        runs: vec![],
+        configurations,
+        percentiles_shown: None,
+        program: Program::plimsoll(),
+        clock: how.clock(),
+        lanes: how.lanes.map(u64::from),
+        interval_s: how.interval.as_secs_f64(),
+        ranks,
+        hooks: None,
+        monitor: None,
+        events: events.event.iter().map(ToString::to_string).collect(),
+        notes: vec![],
+        environment,
+    }
+}
+
+/// A series of one workload, whose Plan is that of the highest load if it has several.
+///
+/// # Errors
+/// If the system of the target is not known, or there is no current directory.
+pub fn of_workload(
+    kind: SeriesKind,
+    mut plan: Plan,
+    how: &CommonRunArgs,
+    events: &EventArgs,
+    ranks: u32,
+) -> Result<Series, CommandError> {
+    workload::make_absolute(&mut plan, &how.target)?;
+    let name = plan.name.clone();
+    let only = Configuration {
+        name: String::new(),
+        filesystem: None,
+        directory: String::new(),
+        target: target(&io_choice::target_of(&how.target, &plan))?,
+        plan,
+    };
+    Ok(series(kind, &name, vec![only], how, events, ranks))
+}
+
+/// Settings of the engine for the runs of a configuration.
+pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings {
+    Settings {
+        target: configuration.target.url.clone(),
+        clock: how.clock(),
+        lanes: how.lanes.map(|n| n as usize),
+        interval: how.interval,
+        holds: false,
+    }
+}
+
+/// Looks at what the only configuration of a series needs and adds the description of its target and its notes.
+///
+/// # Errors
+/// If a run would be refused, or the results below `root` would be among its files.
+pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<(), CommandError> {
+    let only = &series.configurations[0];
+    refuse_results_among_files(root, &only.plan, &only.target.url)?;
+    let look = preflight(only, how)?;
+    if !look.refusals.is_empty() {
+        return Err(CommandError::usage(look.refusals.join("\n")));
+    }
+    series.notes.clone_from(&only.plan.notes);
+    series.configurations[0].target.description = look.target;
+    Ok(())
+}
+
+/// The needs of a configuration, and the available resources.
+///
+/// # Errors
+/// If the target cannot be looked at.
+pub fn preflight(
+    configuration: &Configuration,
+    how: &CommonRunArgs,
+) -> Result<Preflight, CommandError> {
+    plimsoll_engine::preflight(&configuration.plan, &settings(configuration, how))
+        .map_err(CommandError::usage)
+}
+
+/// The time at which a series began.
+pub fn started(series: &Series) -> SystemTime {
+    let stamp: Result<jiff::Timestamp, _> = series.started_at.parse();
+    stamp.expect("this program writes the time").into()
+}

@@ -1,0 +1,195 @@
+//! What the console shows of a series: its first line, a line for each run, and the report.
+
+use crate::console_host::{files_of, ranks_of};
+use crate::exit::CommandError;
+use plimsoll_engine::ClockKind;
+use plimsoll_plan::{Bytes, Count, counted, show_duration};
+use plimsoll_report::compare::{ProfileSet, of_profiles};
+use plimsoll_report::terminal::Layout;
+use plimsoll_report::{curve, find, profile, repeats};
+use plimsoll_results::{
+    COMPARISON_FILE, LoadCurve, LoadSearch, Profile, ResultsError, Series, SeriesKind, SeriesOf,
+    SeriesWriter, read_runs,
+};
+use std::time::Duration;
+
+/// How a run came to be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunLine {
+    /// This process made it.
+    New,
+    /// An earlier process made it.
+    Earlier,
+}
+
+/// The first line: what is run, and about how long that takes.
+pub fn headline(series: &Series, jobs: usize) -> String {
+    match &series.kind {
+        SeriesKind::Repeats(repeats) => {
+            let runs = counted(u64::from(repeats.requested_runs), "run", "runs");
+            format!("{}: {runs} with seeds that follow each other", series.name)
+        }
+        SeriesKind::Curve(figures) => curve_headline(SeriesOf { series, figures }, jobs),
+        SeriesKind::Search(figures) => search_headline(SeriesOf { series, figures }),
+        SeriesKind::Profile(figures) => profile_headline(SeriesOf { series, figures }),
+    }
+}
+
+/// The line of a run, by its number in the document from 0.
+pub fn line(series: &Series, number: usize, how: RunLine) -> String {
+    let run = &series.runs[number];
+    let line = match &series.kind {
+        SeriesKind::Repeats(repeats) => {
+            let seed = Count(run.seed);
+            format!("run {} of {}, seed {seed}", number + 1, repeats.requested_runs)
+        }
+        SeriesKind::Curve(_) => curve::line(run),
+        SeriesKind::Search(_) => find::line(series.metric_name(), number + 1, run),
+        SeriesKind::Profile(figures) => profile::line(SeriesOf { series, figures }, number),
+    };
+    match how {
+        RunLine::New => line,
+        RunLine::Earlier => format!("{line} (measured before)"),
+    }
+}
+
+/// The report on a series that has ended. The page that compares the file systems of a profile is written.
+///
+/// # Errors
+/// If runs cannot be read, or the page cannot be written.
+pub fn report(writer: &SeriesWriter, layout: Layout) -> Result<String, CommandError> {
+    render(writer, layout).map_err(CommandError::failed)
+}
+
+fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError> {
+    let (series, dir) = (writer.series(), writer.dir());
+    let shown = series.percentiles_shown.as_ref();
+    Ok(match &series.kind {
+        SeriesKind::Repeats(_) => {
+            let runs = read_runs(dir.path(), shown)?;
+            repeats::render(series, &runs, Some(dir), layout)
+        }
+        SeriesKind::Curve(figures) => curve::render(SeriesOf { series, figures }, Some(dir), layout),
+        SeriesKind::Search(figures) => find::render(SeriesOf { series, figures }, Some(dir), layout),
+        SeriesKind::Profile(figures) => {
+            let results = SeriesOf { series, figures };
+            let sets = ProfileSet::read(results, dir, shown)?;
+            if sets.len() > 1 {
+                let page = plimsoll_html::page::comparison(&of_profiles(&sets, shown));
+                writer.write(COMPARISON_FILE, &page)?;
+            }
+            profile::render(results, &sets, Some(dir), layout)
+        }
+    })
+}
+
+fn length(s: f64) -> String {
+    show_duration(Duration::try_from_secs_f64(s).unwrap_or_default())
+}
+
+fn clock_of(series: &Series) -> &'static str {
+    match series.clock {
+        ClockKind::Virtual => " of virtual time",
+        ClockKind::Real => "",
+    }
+}
+
+fn scaled(series: &Series) -> &'static str {
+    if series.is_comparable() {
+        ""
+    } else {
+        " (scaled: not comparable)"
+    }
+}
+
+fn curve_headline(curve: SeriesOf<'_, LoadCurve>, jobs: usize) -> String {
+    let left = curve.kind.strategy().independent(&curve);
+    let left: Vec<u64> = left.into_iter().filter_map(|run| run.load).collect();
+    let count = counted(left.len() as u64, "load point", "load points");
+    let count = if left.len() == curve.figures.loads.len() {
+        count
+    } else {
+        format!("{count} left")
+    };
+    let range = match left[..] {
+        [] => String::new(),
+        [only] => format!(" at {only} {}", curve.metric_name()),
+        [first, .., last] => format!(" from {first} to {last} {}", curve.metric_name()),
+    };
+    let (plan, target) = (curve.first_plan(), &curve.first_target().url);
+    let filling = if plimsoll_target::keeps_files(target) {
+        let data = curve.metric().map_or(0.0, |m| m.data as f64 * m.load as f64 * m.scale);
+        format!(" and what making {} takes", Bytes(data.round() as u64))
+    } else {
+        String::new()
+    };
+    let jobs = match jobs.min(left.len()) {
+        0 | 1 => String::new(),
+        n => format!(", {n} points at a time"),
+    };
+    let (warmup_s, window_s) = curve.times_s();
+    format!(
+        "{}{}: {count}{range}, each {} of warm-up and {} measured: about {}{}{filling}; {}, target {target}{}{jobs}",
+        curve.name,
+        scaled(&curve),
+        length(warmup_s),
+        length(window_s),
+        length((warmup_s + window_s) * left.len() as f64),
+        clock_of(&curve),
+        files_of(plan, target),
+        ranks_of(curve.ranks),
+    )
+}
+
+fn search_headline(search: SeriesOf<'_, LoadSearch>) -> String {
+    let rules = &search.figures.rules;
+    let made = match search.runs.len() {
+        0 => String::new(),
+        n => format!(", {n} of them made before"),
+    };
+    let target = &search.first_target().url;
+    let (warmup_s, window_s) = search.times_s();
+    format!(
+        "{}{}: the load line from {} up to {} {}, at most {} runs{made}, each {} of warm-up and {} \
+         measured{}; {}, target {target}{}",
+        search.name,
+        scaled(&search),
+        rules.start_load,
+        rules.max_load,
+        search.metric_name(),
+        rules.max_runs,
+        length(warmup_s),
+        length(window_s),
+        clock_of(&search),
+        files_of(search.first_plan(), target),
+        ranks_of(search.ranks),
+    )
+}
+
+fn profile_headline(profile: SeriesOf<'_, Profile>) -> String {
+    let all = profile.configurations.len();
+    let missing: Vec<u32> = (0..all as u32).filter(|n| !profile.is_measured(*n)).collect();
+    let left = if missing.len() == all { "" } else { " left" };
+    let each = match profile.figures.repeat {
+        1 => String::new(),
+        n => format!(", each {n} times"),
+    };
+    format!(
+        "profile {}: {}{left} on {}{each}: about {}{} plus the time to create the files",
+        profile.name,
+        counted(missing.len() as u64, "run", "runs"),
+        profile.filesystems().join(", "),
+        show_duration(profile_length(&profile, &missing)),
+        clock_of(&profile),
+    )
+}
+
+/// Time for which the runs of configurations warm up and measure.
+pub fn profile_length(series: &Series, configurations: &[u32]) -> Duration {
+    let of_one = |number: &u32| {
+        let (warmup, time) = series.configuration(*number).plan.times();
+        warmup + time
+    };
+    let repeat = series.as_profile().map_or(1, |p| p.figures.repeat);
+    configurations.iter().map(of_one).sum::<Duration>() * repeat
+}
