@@ -45,6 +45,19 @@ impl Kind {
         }
     }
 
+    /// The kind with its article, for messages.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Run => "a run",
+            Self::Curve => "a load curve",
+            Self::Search => "a search for a load line",
+            Self::Repeats => "a series of repeated runs",
+            Self::Profile => "a profile",
+            Self::Study => "a study",
+        }
+    }
+
     /// The kind of the results in a directory.
     ///
     /// # Errors

@@ -4,39 +4,32 @@
 //! - `cli`: the types of the arguments, by command; `cli/values.rs` parses the values of options.
 //! - `commands`: one module per subcommand.
 //! - `workload`: finds and parses workloads, with one module per language.
-//! - `run_context`: one run by all ranks, for `run`, `md` and `profile`; `load_runner`: runs at
-//!   several loads, for `curve` and `find`; `process_pool`: copies of the program that measure at
-//!   the same time.
-//! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
-//!   (results), `hook` and `monitor` (commands of the user), `event` (what happens to the system under
-//!   test while it runs), `signals` (interrupts).
-//! - `resume`: checks before results are resumed.
-//! - Input and output: `console`, `output_options`, `exit`, `new_file`,
+//! - `new_series`: the series that the arguments describe; `load_plan`: the plan at one load.
+//!   `plimsoll-series` measures the runs.
+//! - What a series asks of the program: `console_host` (output and questions of a series),
+//!   `progress_display` (one run in a terminal), `bed_faults` (faults of test beds), `signals`
+//!   (interrupts).
+//! - Input and output: `console`, `series_text`, `output_options`, `exit`, `new_file`,
 //!   `communicator` (ranks), `hosts` (other machines).
 
+mod bed_faults;
 mod cli;
 mod commands;
 mod communicator;
 mod console;
-mod event;
+mod console_host;
 mod exit;
-mod hook;
 mod hosts;
 mod io_choice;
-mod load_runner;
-mod measured_run;
-mod monitor;
+mod load_plan;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod new_file;
+mod new_series;
 mod output_options;
-mod process_pool;
 mod progress_display;
-mod results_writer;
-mod resume;
-mod run_context;
+mod series_text;
 mod signals;
-mod system_text;
 mod workload;
 
 use clap::FromArgMatches;
@@ -90,10 +83,11 @@ fn run(command: Command) -> Result<Exit, CommandError> {
     match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Curve(args) => commands::curve::run(&args),
-        Command::MeasurePoint(args) => commands::curve::measure_point(&args),
         Command::Find(args) => commands::find::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Profile(args) => commands::profile::run(*args),
+        Command::Resume(args) => commands::series::resume(&args),
+        Command::MakeRun(args) => commands::series::make_run(&args),
         Command::Hosts(command) => commands::hosts::run(&command),
         Command::Rank(_) => Err(CommandError::failed(
             "what rank 0 sent is unreadable: the command rank executes that of rank 0",

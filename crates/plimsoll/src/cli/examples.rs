@@ -36,8 +36,6 @@ Examples:
       a thousandth of the data and the rates; the result is marked as not comparable
   plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual --jobs 4
       no real target, in virtual time; four points at a time, with the results of one at a time
-  plimsoll curve --resume plimsoll-results/vda-curve-20260101-120000
-      resumes a curve that was interrupted or killed
 
 A point that fails a criterion is invalid; it is kept and shown with its reasons.
 Exit codes: 0 at least one point is valid, 1 failed, 2 bad usage or input, 3 no point is valid, 130 \
@@ -51,8 +49,6 @@ Examples:
   plimsoll find vda --max-load 100 --scale 0.001 --time 10s --warmup 2s
       a thousandth of the data and the rates; the result is marked as not comparable
   plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1' --clock virtual
-  plimsoll find --resume plimsoll-results/vda-find-20260101-120000
-      resumes a search that was interrupted or killed
 
 Loads are doubled until one is not sustained; then the interval is bisected. A load with a narrow \
 margin is repeated, and both ends of the interval are confirmed.
@@ -80,13 +76,20 @@ Examples:
       five runs of each configuration on each file system, compared
   plimsoll profile fileio --filesystem 'nfs=nfs3://server/export' --only randomread2k
   plimsoll profile fileio --print-source > my.prof   a copy to change
-  plimsoll profile --resume plimsoll-results/fileio-profile-20260101-120000
-      completes the remaining runs
 
 A parameter with a list of values runs once per value. A failed run is reported, and the next one \
 starts.
 Exit codes: 0 all runs are valid, 1 a run failed, 2 bad usage or input, 3 a run is invalid, 130 \
 interrupted (SIGINT, SIGTERM or SIGHUP).";
+
+pub(super) const RESUME_EXAMPLES: &str = "\
+Examples:
+  plimsoll resume plimsoll-results/vda-curve-20260101-120000
+      makes the missing runs with the Plan, target and seeds of the series
+  plimsoll resume plimsoll-results/fileio-profile-20260101-120000 --allow-commands
+      the workload executes commands of the user
+
+Runs that were measured are kept. Exit codes are those of the command that began the series.";
 
 pub(super) const STUDY_EXAMPLES: &str = "\
 Examples:

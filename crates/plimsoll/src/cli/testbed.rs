@@ -4,7 +4,7 @@ use super::values::duration;
 use super::{Command, Format};
 use crate::exit::CommandError;
 use clap::{Args, Parser, Subcommand};
-use plimsoll_results::{CURVE_FILE, FIND_FILE, PROFILE_FILE};
+use plimsoll_results::SeriesDir;
 use plimsoll_testbed::{BedOptions, Fault};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -218,12 +218,12 @@ impl Command {
             Self::Run(args) => vec![args.workload.how.target.clone()],
             Self::Plan(args) => vec![args.workload.how.target.clone()],
             Self::Populate(args) => vec![args.workload.how.target.clone()],
-            Self::Curve(args) => of_test(&args.how.target, args.resume.as_deref()),
-            Self::Find(args) => of_test(&args.how.target, args.resume.as_deref()),
+            Self::Curve(args) => vec![args.how.target.clone()],
+            Self::Find(args) => vec![args.how.target.clone()],
+            Self::Resume(args) => targets_of(&args.dir),
             Self::Profile(args) => {
                 let all = args.filesystem.iter().filter_map(|f| f.target.clone());
-                all.chain(of_test(&args.how.target, args.resume.as_deref()))
-                    .collect()
+                all.chain([args.how.target.clone()]).collect()
             }
             Self::Md(args) => args
                 .md
@@ -232,7 +232,7 @@ impl Command {
                 .chain(&args.md.interface)
                 .cloned()
                 .collect(),
-            Self::MeasurePoint(args) => resumed_targets(&args.curve),
+            Self::MakeRun(args) => targets_of(&args.series),
             Self::Clean(args) => vec![args.target.clone()],
             _ => vec![],
         };
@@ -252,28 +252,11 @@ impl Command {
     }
 }
 
-/// The target of a load test, or those of the one that is resumed.
-fn of_test(target: &str, resume: Option<&Path>) -> Vec<String> {
-    match resume {
-        Some(dir) => resumed_targets(dir),
-        None => vec![target.to_owned()],
-    }
-}
-
-/// The targets of results that are resumed. Whether they are results is checked later.
-fn resumed_targets(dir: &Path) -> Vec<String> {
-    let documents = [CURVE_FILE, FIND_FILE, PROFILE_FILE].map(|file| {
-        let text = std::fs::read(dir.join(file)).unwrap_or_default();
-        serde_json::from_slice::<serde_json::Value>(&text).unwrap_or_default()
-    });
-    let of = |document: &serde_json::Value| {
-        let cases = document["cases"].as_array().cloned().unwrap_or_default();
-        let cases = cases.into_iter().map(|case| case["target"].clone());
-        let all = cases.chain([document["target"]["url"].clone()]);
-        all.filter_map(|t| t.as_str().map(str::to_owned))
-            .collect::<Vec<_>>()
-    };
-    documents.iter().flat_map(of).collect()
+/// Targets of a series; none if it cannot be read, of which the command itself reports the error.
+fn targets_of(dir: &Path) -> Vec<String> {
+    let series = SeriesDir::at(dir).read();
+    let configurations = series.map_or_else(|_| vec![], |series| series.configurations);
+    configurations.into_iter().map(|c| c.target.url).collect()
 }
 
 /// The fault of an action's words.

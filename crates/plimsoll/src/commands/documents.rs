@@ -5,9 +5,7 @@ use crate::cli::{Cli, SchemaForm};
 use crate::exit::{CommandError, Exit};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use plimsoll_results::{
-    self as results, LoadCurve, LoadSearch, ProfileResults, Repeats, Run, StudyResults,
-};
+use plimsoll_results::{self as results, Run, Series, StudyResults};
 use std::path::Path;
 
 /// Prints a completion script.
@@ -26,10 +24,7 @@ pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
 pub fn schema_text(form: SchemaForm) -> String {
     match form {
         SchemaForm::Run => results::schema::<Run>(),
-        SchemaForm::Curve => results::schema::<LoadCurve>(),
-        SchemaForm::Find => results::schema::<LoadSearch>(),
-        SchemaForm::Repeats => results::schema::<Repeats>(),
-        SchemaForm::Profile => results::schema::<ProfileResults>(),
+        SchemaForm::Series => results::schema::<Series>(),
         SchemaForm::Study => results::schema::<StudyResults>(),
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),

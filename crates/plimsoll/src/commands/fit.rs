@@ -7,17 +7,16 @@ mod trial;
 
 use super::print;
 use crate::cli::{FitArgs, Format};
-use crate::communicator::Communicator;
+use crate::communicator::{join_launched, stop_on_interrupt};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
-use crate::process_pool::process_count;
-use crate::run_context::stop_on_interrupt;
 use crate::workload::diagnosed;
 use crate::{new_file, signals};
 use curve::{Point, ReferenceCurve};
 use memo::Memo;
 use plimsoll_plan::counted;
 use plimsoll_report::fit::{FitReport, FittedFigure, FittedPoint};
+use plimsoll_series::process_count;
 use plimsoll_sim::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures};
 use progress::Progress;
 use trial::TrialRunner;
@@ -34,7 +33,7 @@ struct FreeSystem {
 
 /// Fits the figures, writes the system and prints the report.
 pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
-    let communicator = Communicator::join_launched()?;
+    let communicator = join_launched()?;
     if communicator.size() > 1 {
         return Err(CommandError::usage(
             "fit runs in one process: --jobs runs several points at once",
@@ -48,7 +47,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     let memo = Memo::open(&args.output, key, &system.figures)?;
     let stop = stop_on_interrupt(&communicator)?;
     signals::note_fit();
-    let mut runner = TrialRunner::new(&curve.plan, memo, &stop, process_count(args.jobs))?;
+    let mut runner = TrialRunner::new(&curve.plan, memo, &stop, process_count(args.jobs).get())?;
     let mut progress = Progress::new(args.quiet, args.format);
     progress.say(&headline(&system, &curve, &fitted, &held_out));
     let enough = fitted.len() > system.figures.len();

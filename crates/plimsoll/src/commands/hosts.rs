@@ -3,7 +3,7 @@
 mod bandwidth;
 
 use crate::cli::{HostsCheckArgs, HostsCommand};
-use crate::communicator::Communicator;
+use crate::communicator::join_launched;
 use crate::exit::{CommandError, Exit};
 use crate::hosts::{self, HostPlace};
 use crate::signals;
@@ -30,7 +30,7 @@ pub fn run(command: &HostsCommand) -> Result<Exit, CommandError> {
     let HostsCommand::Check(args) = command;
     match plimsoll_ranks::is_assigned_rank() {
         true => {
-            let communicator = Communicator::join_launched()?;
+            let communicator = join_launched()?;
             let reply = reply(communicator.ranks());
             reply.map(|()| Exit::Valid).map_err(CommandError::failed)
         }

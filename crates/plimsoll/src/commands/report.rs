@@ -15,7 +15,7 @@ use crate::new_file;
 use plimsoll_diagnostics::foreign;
 use plimsoll_html::RunData;
 use plimsoll_report::{bed_study, csv, curve, find, markdown, points, profile, terminal};
-use plimsoll_results::Document;
+use plimsoll_results::{Document, SeriesDir};
 use results::{LoadedResult, ResultKind, subjects};
 use std::path::{Path, PathBuf};
 
@@ -129,13 +129,21 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
             ResultKind::Measured(RunData::Run(loaded)) => {
                 terminal::render(&loaded.run, path, layout)
             }
-            ResultKind::Measured(RunData::Curve { curve, .. }) => {
-                curve::render(curve, path, layout)
+            ResultKind::Measured(RunData::Series { series, .. }) => {
+                let dir = SeriesDir::at(&found.path);
+                if let Some(curve) = series.as_curve() {
+                    curve::render(curve, Some(&dir), layout)
+                } else if let Some(search) = series.as_search() {
+                    find::render(search, Some(&dir), layout)
+                } else {
+                    unreachable!("repeated runs and profiles are read run by run")
+                }
             }
-            ResultKind::Measured(RunData::Search { search, .. }) => {
-                find::render(search, path, layout)
+            ResultKind::Profile { series, sets } => {
+                let dir = SeriesDir::at(&found.path);
+                let profile = series.as_profile().expect("the series of a profile");
+                profile::render(profile, sets, Some(&dir), layout)
             }
-            ResultKind::Profile { results, sets } => profile::render(results, sets, path, layout),
             ResultKind::Study { results, sections } => {
                 bed_study::render(results, sections, path, layout)
             }
@@ -150,9 +158,8 @@ fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
     let one = |found: &LoadedResult| {
         Ok(match &found.what {
             ResultKind::Measured(RunData::Run(loaded)) => loaded.run.to_json(),
-            ResultKind::Measured(RunData::Curve { curve, .. }) => curve.to_json(),
-            ResultKind::Measured(RunData::Search { search, .. }) => search.to_json(),
-            ResultKind::Profile { results, .. } => results.to_json(),
+            ResultKind::Measured(RunData::Series { series, .. })
+            | ResultKind::Profile { series, .. } => series.to_json(),
             ResultKind::Study { results, .. } => results.to_json(),
             ResultKind::Published(report) => {
                 let json = serde_json::to_string_pretty(report);
@@ -179,13 +186,13 @@ fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
                 runs.push((name, &loaded.run));
                 "a run"
             }
-            RunData::Curve { curve, .. } => {
-                curves.push((name, &**curve));
-                "a load curve"
-            }
-            RunData::Search { search, .. } => {
-                searches.push((name, &**search));
-                "a search for a load line"
+            RunData::Series { series, .. } => {
+                if let Some(curve) = series.as_curve() {
+                    curves.push((name, curve));
+                } else if let Some(search) = series.as_search() {
+                    searches.push((name, search));
+                }
+                series.kind.kind().words()
             }
         };
         if let Some((first, other)) = kinds.first().filter(|(_, k)| *k != kind) {
@@ -204,11 +211,15 @@ fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
 }
 
 fn markdown(subjects: &[RunData]) -> String {
-    let texts = subjects.iter().map(|s| match s {
+    let one = |subject: &RunData| match subject {
         RunData::Run(loaded) => markdown::render(&loaded.name, &loaded.run),
-        RunData::Curve { name, curve, .. } => points::markdown(name, curve),
-        RunData::Search { name, search, .. } => points::search_markdown(name, search),
-    });
+        RunData::Series { name, series, .. } => match (series.as_curve(), series.as_search()) {
+            (Some(curve), _) => points::markdown(name, curve),
+            (_, Some(search)) => points::search_markdown(name, search),
+            (None, None) => unreachable!("repeated runs and profiles are read run by run"),
+        },
+    };
+    let texts = subjects.iter().map(one);
     texts.collect::<Vec<_>>().join("\n")
 }
 

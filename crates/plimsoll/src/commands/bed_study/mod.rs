@@ -9,6 +9,7 @@ use crate::cli::{BedStudyArgs, Format, StudyCommand, UpArgs};
 use crate::exit::{CommandError, Exit};
 use plimsoll_plan::show_duration;
 use plimsoll_report::bed_study;
+use plimsoll_series::SeriesError;
 use plimsoll_results::{
     Document, Environment, Program, STUDY_FILE, StudyAction, StudyBed, StudyResults, StudyStep,
     StudyWriter,
@@ -49,8 +50,9 @@ fn on_beds(
                 });
             }
             refuse_if_nothing_is_available(&study)?;
-            StudyWriter::create(&args.results, study, SystemTime::now())
-                .map_err(crate::run_context::results_path_error)?
+            let name = format!("{name}-study");
+            StudyWriter::create(&args.results, &name, study, SystemTime::now())
+                .map_err(|e| SeriesError::results_path(&e))?
         }
     };
     StudyRunner::new(writer, args.format, args.quiet)?.run()

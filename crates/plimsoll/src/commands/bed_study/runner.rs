@@ -123,7 +123,7 @@ impl StudyRunner {
             Ok(started) => started,
             Err(_) if self.signals.any() => return Ok(()),
             Err(e) => {
-                let why = e.reason().text;
+                let why = e.message.trim().trim_start_matches("error: ").to_owned();
                 self.say(&format!("{}: {why}", bed.name));
                 return self.change(|study| study.beds[number].failure = Some(why));
             }

@@ -2,11 +2,11 @@
 
 use crate::cli::ProfileArgs;
 use crate::exit::{CommandError, Exit};
-use crate::io_choice;
+use crate::{io_choice, new_series};
 use crate::workload::{self, ParsedWorkload, WorkloadSource};
 use plimsoll_diagnostics::nearest;
 use plimsoll_plan::{OpKind, Parameter};
-use plimsoll_results::ProfileCase;
+use plimsoll_results::Configuration;
 use plimsoll_workload::profile::{Case, Library, NamedText, Unavailable, directory_name};
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -45,31 +45,13 @@ const FILES: [Document; 3] = [
     document(SchemaForm::Sut, "sut", "sut.toml", "../../disclosure.md"),
 ];
 
-const RESULTS: [Document; 7] = [
+const RESULTS: [Document; 4] = [
     document(SchemaForm::Run, "run", "run.json", "../../results.md"),
     document(
-        SchemaForm::Curve,
-        "curve",
-        "curve.json",
-        "../../load-points.md",
-    ),
-    document(
-        SchemaForm::Find,
-        "find",
-        "find.json",
-        "../../load-points.md",
-    ),
-    document(
-        SchemaForm::Repeats,
-        "repeats",
-        "repeats.json",
+        SchemaForm::Series,
+        "series",
+        "series.json",
         "../../results.md",
-    ),
-    document(
-        SchemaForm::Profile,
-        "profile",
-        "profile.json",
-        "../../profiles.md",
     ),
     document(SchemaForm::Study, "study", "study.json", "../../studies.md"),
     document(

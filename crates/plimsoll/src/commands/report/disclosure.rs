@@ -23,7 +23,13 @@ pub(super) fn page(
     description: Option<&Path>,
 ) -> Result<String, CommandError> {
     let (only, disclosure) = of_only(found, description)?;
-    let ResultKind::Measured(RunData::Curve { name, curve, .. }) = &only.what else {
+    let curve = match &only.what {
+        ResultKind::Measured(RunData::Series { name, series, .. }) => {
+            series.as_curve().map(|curve| (name, curve))
+        }
+        _ => None,
+    };
+    let Some((name, curve)) = curve else {
         return Err(CommandError::usage(format!(
             "{}, and the page of a disclosure is that of a load curve: expected --format disclosure",
             only.shown()
@@ -46,7 +52,9 @@ fn of_only<'a>(
     let now = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
     let described = description.map(sut::read).transpose()?;
     let input = match &only.what {
-        ResultKind::Measured(RunData::Curve { curve, .. }) => {
+        ResultKind::Measured(RunData::Series { series, .. })
+            if let Some(curve) = series.as_curve() =>
+        {
             let sut = match (described, only.path.join(SUT_FILE)) {
                 (Some(sut), _) => sut,
                 // A curve on a test bed has one.

@@ -8,9 +8,8 @@ use plimsoll_plan::counted;
 use plimsoll_report::bed_study::{self, StudySection};
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_results::{
-    AbandonedRun, Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir,
-    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError, STUDY_FILE, StudyDir,
-    StudyResults,
+    AbandonedRun, Annotations, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, STUDY_FILE, Series,
+    SeriesDir, SeriesKind, SeriesOf, StudyDir, StudyResults, run_dirs,
 };
 use std::path::{Path, PathBuf};
 
@@ -28,9 +27,9 @@ pub(super) enum ResultKind {
     Measured(RunData),
     /// The runs of a profile.
     Profile {
-        /// The content of `profile.json`.
-        results: Box<ProfileResults>,
-        /// The runs, by file system.
+        /// Content of `series.json`.
+        series: Box<Series>,
+        /// Runs by file system.
         sets: Vec<ProfileSet>,
     },
     /// The steps of a study on test beds.
@@ -61,17 +60,9 @@ impl LoadedResult {
             return published(path).map(|found| vec![found]);
         };
         let said = Annotations::read(dir).map_err(CommandError::usage)?;
-        let repeats = RepeatsDir::at(dir);
-        if repeats.exists() {
-            let runs = repeats.runs().map_err(CommandError::usage)?;
-            return runs
-                .iter()
-                .map(|r| Self::measured(r.path(), said.clone(), percentiles))
-                .collect();
-        }
-        let profile = ProfileDir::at(dir);
-        if profile.exists() {
-            return Ok(vec![Self::profile(&profile, said, percentiles)?]);
+        let series = SeriesDir::at(dir);
+        if series.exists() {
+            return Self::series(&series, said, percentiles);
         }
         let study = StudyDir::at(dir);
         if study.exists() {
@@ -80,24 +71,43 @@ impl LoadedResult {
         Ok(vec![Self::measured(dir, said, percentiles)?])
     }
 
-    fn profile(
-        dir: &ProfileDir,
+    fn series(
+        dir: &SeriesDir,
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
-    ) -> Result<Self, CommandError> {
-        let mut results = dir.read().map_err(CommandError::usage)?;
-        if percentiles.is_some() {
-            results.percentiles_shown = percentiles.cloned();
-        }
-        let sets = ProfileSet::read(&results, dir, percentiles).map_err(CommandError::usage)?;
-        Ok(Self {
+    ) -> Result<Vec<Self>, CommandError> {
+        let mut series = dir.read().map_err(CommandError::usage)?;
+        let what = match &series.kind {
+            SeriesKind::Repeats(_) => {
+                let runs = series.runs.iter().filter_map(|run| dir.run(run));
+                return runs
+                    .map(|run| Self::measured(run.path(), annotations.clone(), percentiles))
+                    .collect();
+            }
+            SeriesKind::Curve(_) | SeriesKind::Search(_) => {
+                return Self::measured(dir.path(), annotations, percentiles).map(|r| vec![r]);
+            }
+            SeriesKind::Profile(figures) => {
+                let profile = SeriesOf {
+                    series: &series,
+                    figures,
+                };
+                let sets = ProfileSet::read(profile, dir, percentiles);
+                let sets = sets.map_err(CommandError::usage)?;
+                if percentiles.is_some() {
+                    series.percentiles_shown = percentiles.cloned();
+                }
+                ResultKind::Profile {
+                    series: Box::new(series),
+                    sets,
+                }
+            }
+        };
+        Ok(vec![Self {
             path: dir.path().to_owned(),
-            what: ResultKind::Profile {
-                results: Box::new(results),
-                sets,
-            },
+            what,
             annotations,
-        })
+        }])
     }
 
     fn study(dir: &StudyDir, annotations: Annotations) -> Result<Self, CommandError> {
@@ -113,8 +123,7 @@ impl LoadedResult {
         })
     }
 
-    /// Reads a results directory that holds no repeated runs. What is said of repeated runs is said
-    /// of each.
+    /// Reads the results directory of a run, a curve or a search.
     fn measured(
         dir: &Path,
         annotations: Annotations,
@@ -132,8 +141,7 @@ impl LoadedResult {
     pub(super) fn shown(&self) -> String {
         let what = match &self.what {
             ResultKind::Measured(RunData::Run(_)) => "a run",
-            ResultKind::Measured(RunData::Curve { .. }) => "a load curve",
-            ResultKind::Measured(RunData::Search { .. }) => "a search for a load line",
+            ResultKind::Measured(RunData::Series { series, .. }) => series.kind.kind().words(),
             ResultKind::Profile { .. } => "a profile",
             ResultKind::Study { .. } => "a study",
             ResultKind::Published(_) => "a published report",
@@ -150,7 +158,7 @@ pub(super) fn results_dir(path: &Path) -> Option<&Path> {
     }
     let name = path.file_name().and_then(|n| n.to_str());
     match name {
-        Some(RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE | PROFILE_FILE | STUDY_FILE) => {
+        Some(RUN_FILE | SERIES_FILE | STUDY_FILE) => {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
             Some(parent.unwrap_or(Path::new(".")))
         }
@@ -205,8 +213,9 @@ pub(super) fn subjects(
     for f in found {
         match f.what {
             ResultKind::Measured(subject) => all.push(subject),
-            ResultKind::Profile { results, .. } => {
-                all.extend(of_profile(&f.path, &results, percentiles)?);
+            ResultKind::Profile { series, .. } => {
+                let shown = percentiles.or(series.percentiles_shown.as_ref());
+                all.extend(of_profile(&f.path, shown)?);
             }
             ResultKind::Study { .. } => {
                 return Err(CommandError::usage(format!(
@@ -227,32 +236,21 @@ pub(super) fn subjects(
     Ok(all)
 }
 
-/// The runs of a profile, in its order, those that were repeated too. Each is called by its place in
-/// the profile's directory: on every file system they have the same names.
-fn of_profile(
-    path: &Path,
-    results: &ProfileResults,
-    percentiles: Option<&Percentiles>,
-) -> Result<Vec<RunData>, CommandError> {
-    let dir = ProfileDir::at(path);
-    let percentiles = percentiles.or(results.percentiles_shown.as_ref());
+/// The runs of a profile, in its order. The name of each run is its place in the profile's directory: runs on different
+/// file systems have the same names.
+fn of_profile(path: &Path, percentiles: Option<&Percentiles>) -> Result<Vec<RunData>, CommandError> {
     let mut all = Vec::new();
-    for case in results.cases.iter().filter_map(|c| dir.results(c)) {
-        for found in LoadedResult::read(&case, percentiles)? {
-            if let ResultKind::Measured(mut subject) = found.what {
-                if let (RunData::Run(run), Ok(name)) = (&mut subject, found.path.strip_prefix(path))
-                {
-                    run.name = name.display().to_string();
-                }
-                all.push(subject);
-            }
+    for run in run_dirs(path).map_err(CommandError::usage)? {
+        let mut data =
+            RunData::read(run.path(), percentiles).map_err(|e| unreadable(run.path(), &e))?;
+        if let (RunData::Run(run_data), Ok(name)) = (&mut data, run.path().strip_prefix(path)) {
+            run_data.name = name.display().to_string();
         }
+        all.push(data);
     }
-    match all.is_empty() {
-        true => Err(CommandError::usage(format!(
-            "{} has no run in it",
-            path.display()
-        ))),
-        false => Ok(all),
+    if all.is_empty() {
+        let path = path.display();
+        return Err(CommandError::usage(format!("{path} has no run in it")));
     }
+    Ok(all)
 }
