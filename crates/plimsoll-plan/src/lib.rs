@@ -72,7 +72,7 @@ pub use plan::{
     CACHED_DATA, COMPLETION_DELAY, Note, Parameter, Plan, PlanError, Source, SourceKind,
     WorkDirSpec,
 };
-pub use program::{FileRef, Io, LimitKind, Op, Program, Step, WorkerGroup};
+pub use program::{FileRef, Io, LimitKind, Op, OpProperties, Program, Step, WorkerGroup};
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use shell::{shell_word, shell_words};

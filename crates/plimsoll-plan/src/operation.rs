@@ -18,74 +18,110 @@ pub struct Operation {
     pub location: Option<SourcePosition>,
 }
 
-/// Kinds of operation, the unit of statistics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // the names are those of the flowops
-pub enum OpKind {
-    Read,
-    Write,
+/// Defines [`OpKind`]: a line for each kind, with its class and the directions in which it moves data.
+macro_rules! kinds {
+    ($($(#[$about:meta])* $kind:ident: $class:ident $($direction:ident)*;)*) => {
+        /// Kinds of operation, the unit of statistics.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        #[allow(missing_docs)] // the names are those of the flowops
+        pub enum OpKind {
+            $($(#[$about])* $kind,)*
+        }
+
+        impl OpKind {
+            /// The class of the kind.
+            ///
+            /// A completion is `Other`: the summary counts its write when the write is queued.
+            #[must_use]
+            pub fn class(self) -> OpClass {
+                match self {
+                    $(Self::$kind => OpClass::$class,)*
+                }
+            }
+
+            fn directions(self) -> &'static [Direction] {
+                match self {
+                    $(Self::$kind => &[$(Direction::$direction),*],)*
+                }
+            }
+        }
+    };
+}
+
+/// Directions in which operations move data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// From the target to the client.
+    In,
+    /// From the client to the target.
+    Out,
+}
+
+kinds! {
+    Read: Io In;
+    Write: Io Out;
     /// Queueing of an asynchronous write.
-    AioWrite,
+    AioWrite: Aio Out;
     /// Completion of an asynchronous write, from its queueing.
-    AioComplete,
-    AioWait,
-    Open,
-    Create,
+    AioComplete: Other;
+    AioWait: Aio;
+    Open: Io;
+    Create: Io;
     /// Creation of a whole object: open with create, write, close.
-    ObjectCreate,
+    ObjectCreate: Io Out;
     /// Read of a whole object: open, read, close.
-    ObjectRead,
-    Close,
-    ReadWhole,
-    WriteWhole,
-    Append,
-    Delete,
-    Stat,
-    Fsync,
-    FsyncSet,
-    MakeDir,
-    RemoveDir,
-    ListDir,
-    SemBlock,
-    SemPost,
-    Block,
-    Wakeup,
-    Hog,
-    Delay,
-    Limit,
-    Finish,
-    Print,
-    TestVariable,
-    MmapRead,
-    MmapWrite,
+    ObjectRead: Io In;
+    Close: Io;
+    ReadWhole: Io In;
+    WriteWhole: Io Out;
+    Append: Io Out;
+    Delete: Io;
+    Stat: Io;
+    Fsync: Io;
+    FsyncSet: Io;
+    MakeDir: Io;
+    RemoveDir: Io;
+    ListDir: Io;
+    SemBlock: Sync;
+    SemPost: Sync;
+    Block: Sync;
+    Wakeup: Sync;
+    Hog: Other;
+    Delay: Other;
+    Limit: Sync;
+    Finish: Other;
+    Print: Other;
+    TestVariable: Other;
+    MmapRead: Io In;
+    MmapWrite: Io Out;
     /// Read of a piece of a file and write at the same position.
-    Rmw,
+    Rmw: Io In Out;
     /// Lock and unlock of a range.
-    Lock,
-    Access,
+    Lock: Io;
+    Access: Io;
     /// Stat of a name that does not exist.
-    NegStat,
-    Chmod,
-    CopyFile,
-    Rename,
-    StatFs,
-    PathConf,
-    Truncate,
+    NegStat: Io;
+    Chmod: Io;
+    CopyFile: Io In Out;
+    Rename: Io;
+    StatFs: Io;
+    PathConf: Io;
+    Truncate: Io;
     /// NFS's LOOKUP alone.
-    Lookup,
+    Lookup: Io;
     /// NFS's READLINK alone.
-    ReadLink,
+    ReadLink: Io;
     /// NFS's READDIRPLUS.
-    ListDirPlus,
+    ListDirPlus: Io;
     /// Preparation of an operation of a mix, outside of the operation.
-    Prepare,
+    Prepare: Other;
     /// Start of an operation of a mix, timed from its intended start.
-    Start,
+    Start: Other;
     /// A procedure that the target called on a server.
-    Rpc,
+    Rpc: Other;
     /// Time from the completion of an operation in a target's queue until its worker saw it.
-    CompletionDelay,
+    CompletionDelay: Other;
 }
 
 /// Classes of operation; only [`OpClass::Io`] and [`OpClass::Aio`] count in the summary.
@@ -103,30 +139,6 @@ pub enum OpClass {
 }
 
 impl OpKind {
-    /// The class the kind belongs to.
-    ///
-    /// A completion is `Other`: the write it belongs to was counted when it was queued.
-    #[must_use]
-    pub fn class(self) -> OpClass {
-        match self {
-            Self::AioWrite | Self::AioWait => OpClass::Aio,
-            Self::SemBlock | Self::SemPost | Self::Block | Self::Wakeup | Self::Limit => {
-                OpClass::Sync
-            }
-            Self::AioComplete
-            | Self::Hog
-            | Self::Delay
-            | Self::Finish
-            | Self::Print
-            | Self::TestVariable
-            | Self::Prepare
-            | Self::Start
-            | Self::Rpc
-            | Self::CompletionDelay => OpClass::Other,
-            _ => OpClass::Io,
-        }
-    }
-
     /// Whether the summary counts it.
     #[must_use]
     pub fn counts(self) -> bool {
@@ -139,34 +151,16 @@ impl OpKind {
         !matches!(self, Self::Rpc | Self::CompletionDelay)
     }
 
-    /// Whether it moves data from the target to the client.
+    /// Whether operations of the kind move data from the target to the client.
     #[must_use]
     pub fn reads(self) -> bool {
-        matches!(
-            self,
-            Self::Read
-                | Self::ReadWhole
-                | Self::MmapRead
-                | Self::Rmw
-                | Self::CopyFile
-                | Self::ObjectRead
-        )
+        self.directions().contains(&Direction::In)
     }
 
-    /// Whether it moves data from the client to the target.
+    /// Whether operations of the kind move data from the client to the target.
     #[must_use]
     pub fn writes(self) -> bool {
-        matches!(
-            self,
-            Self::Write
-                | Self::WriteWhole
-                | Self::Append
-                | Self::AioWrite
-                | Self::MmapWrite
-                | Self::Rmw
-                | Self::CopyFile
-                | Self::ObjectCreate
-        )
+        self.directions().contains(&Direction::Out)
     }
 }
 

@@ -273,11 +273,8 @@ impl Plan {
         for group in &self.groups {
             changes |= group.program.mix().is_some_and(|m| m.changes_tree(id));
             group.program.for_each_op(&mut |_, _, op| {
-                let of = match op {
-                    Op::MakeDir { fileset, .. } | Op::RemoveDir { fileset, .. } => Some(*fileset),
-                    _ => op.file().and_then(|f| f.fileset),
-                };
-                changes |= op.changes_tree() && of.is_none_or(|f| f == id);
+                let op = op.properties();
+                changes |= op.changes_tree && op.any_fileset().is_none_or(|f| f == id);
             });
         }
         changes
@@ -478,62 +475,22 @@ impl Plan {
     fn check_op(&self, row: OperationId, iters: Value, op: &Op) -> Result<(), PlanError> {
         self.has_row(row)?;
         self.check_values([iters])?;
-        if let Some(file) = op.file() {
+        let properties = op.properties();
+        if let Some(file) = properties.file {
             file.fileset.map_or(Ok(()), |f| self.has_fileset(f))?;
             file.implicit_open.map_or(Ok(()), |row| self.has_row(row))?;
             self.check_values(file.index)?;
             check_slot(file.slot)?;
         }
-        let targets =
-            |rows: &Option<Vec<OperationId>>| self.has_rows(rows.as_deref().unwrap_or(&[]));
+        let fileset = properties.fileset;
+        fileset.map_or(Ok(()), |f| self.has_fileset(f))?;
+        properties.slot.map_or(Ok(()), check_slot)?;
+        self.check_values(properties.values.into_iter().flatten())?;
+        self.has_rows(properties.rows)?;
         match op {
-            Op::AioWrite { io, completion } => {
-                self.has_row(*completion)?;
-                self.check_values([io.size])
-            }
-            Op::Close { slot } => check_slot(*slot),
-            Op::Read(io) | Op::Write(io) => self.check_values([io.size]),
-            Op::WriteWhole {
-                source_slot, size, ..
-            } => {
-                source_slot.map_or(Ok(()), check_slot)?;
-                self.check_values([*size])
-            }
-            Op::ReadWhole { size, .. } | Op::Append { size, .. } => self.check_values([*size]),
-            Op::FsyncSet { fileset } => self.has_fileset(*fileset),
-            Op::MakeDir { fileset, index }
-            | Op::RemoveDir { fileset, index }
-            | Op::ListDir { fileset, index } => {
-                self.has_fileset(*fileset)?;
-                self.check_values(*index)
-            }
-            Op::SemBlock { value, high_water } => self.check_values([*value, *high_water]),
-            Op::SemPost {
-                targets: rows,
-                value,
-                ..
-            } => {
-                self.check_values([*value])?;
-                self.has_rows(rows)
-            }
-            Op::Wakeup { targets: rows } => self.has_rows(rows),
-            Op::Limit { targets: rows, .. } => targets(rows),
-            Op::FinishOnCount {
-                value,
-                targets: rows,
-            }
-            | Op::FinishOnBytes {
-                value,
-                targets: rows,
-            } => {
-                self.check_values([*value])?;
-                targets(rows)
-            }
             Op::Delay { nanoseconds, .. } if *nanoseconds >= 1_000_000_000 => wrong(format!(
                 "the nanoseconds of a delay must be below 1 000 000 000, are {nanoseconds}"
             )),
-            Op::Delay { seconds, .. } => self.check_values([*seconds]),
-            Op::Hog { value } | Op::TestVariable { value } => self.check_values([*value]),
             _ => Ok(()),
         }
     }

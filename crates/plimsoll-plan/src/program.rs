@@ -4,6 +4,7 @@ use crate::ids::{FilesetId, OperationId};
 use crate::mix::Mix;
 use crate::pattern::Pattern;
 use crate::source::SourcePosition;
+use crate::supply::SupplyKind;
 use crate::variable::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -312,36 +313,166 @@ pub enum Op {
     },
 }
 
-impl Op {
-    /// Whether it can change which files exist or how long they are.
+/// Properties of an operation that its execution does not decide.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpProperties<'a> {
+    /// File that the operation works on.
+    pub file: Option<&'a FileRef>,
+    /// Fileset of an operation that works on directories or on all open files.
+    pub fileset: Option<FilesetId>,
+    /// Descriptor slot besides that of `file`.
+    pub slot: Option<u8>,
+    /// Values that are drawn for each execution.
+    pub values: [Option<Value>; 2],
+    /// Rows of other operations that the operation names.
+    pub rows: &'a [OperationId],
+    /// Kind of the fileset entries of which each execution uses one up.
+    pub takes: Option<SupplyKind>,
+    /// Whether an execution can change which files exist, or the length of a file.
+    pub changes_tree: bool,
+    /// Means by which the operation affects other workers of its process, such as `semaphores`.
+    pub coordinates_by: Option<&'static str>,
+    /// Whether the operation ends its worker.
+    pub ends_worker: bool,
+}
+
+impl OpProperties<'_> {
+    /// Fileset whose entries the operation works on; `None` if only its slot decides.
     #[must_use]
-    pub fn changes_tree(&self) -> bool {
-        matches!(
-            self,
-            Self::Create(_)
-                | Self::Delete(_)
-                | Self::Append { .. }
-                | Self::WriteWhole { .. }
-                | Self::MakeDir { .. }
-                | Self::RemoveDir { .. }
-        ) || matches!(self, Self::Write(io) if !io.random)
+    pub fn any_fileset(&self) -> Option<FilesetId> {
+        self.fileset.or_else(|| self.file?.fileset)
+    }
+}
+
+impl Op {
+    /// The properties of the operation.
+    #[must_use]
+    pub fn properties(&self) -> OpProperties<'_> {
+        let none = OpProperties::default();
+        let on = |file| OpProperties {
+            file: Some(file),
+            ..none
+        };
+        let of_value = |value| OpProperties {
+            values: [Some(value), None],
+            ..none
+        };
+        let directories = |fileset, index| OpProperties {
+            fileset: Some(fileset),
+            values: [index, None],
+            ..none
+        };
+        match self {
+            Self::Read(io) => OpProperties {
+                values: [Some(io.size), None],
+                ..on(&io.file)
+            },
+            Self::Write(io) => OpProperties {
+                values: [Some(io.size), None],
+                // A write at the next position can be behind the end of the file.
+                changes_tree: !io.random,
+                ..on(&io.file)
+            },
+            Self::AioWrite { io, completion } => OpProperties {
+                values: [Some(io.size), None],
+                rows: std::slice::from_ref(completion),
+                ..on(&io.file)
+            },
+            Self::Open(file) | Self::Stat(file) | Self::Fsync(file) => on(file),
+            Self::Create(file) => OpProperties {
+                takes: Some(SupplyKind::MissingFiles),
+                changes_tree: true,
+                ..on(file)
+            },
+            Self::Delete(file) => OpProperties {
+                takes: Some(SupplyKind::Files),
+                changes_tree: true,
+                ..on(file)
+            },
+            Self::Close { slot } => OpProperties {
+                slot: Some(*slot),
+                ..none
+            },
+            Self::ReadWhole { file, size } => OpProperties {
+                values: [Some(*size), None],
+                ..on(file)
+            },
+            Self::WriteWhole {
+                file,
+                source_slot,
+                size,
+            } => OpProperties {
+                slot: *source_slot,
+                values: [Some(*size), None],
+                changes_tree: true,
+                ..on(file)
+            },
+            Self::Append { file, size, .. } => OpProperties {
+                values: [Some(*size), None],
+                changes_tree: true,
+                ..on(file)
+            },
+            Self::FsyncSet { fileset } => directories(*fileset, None),
+            Self::MakeDir { fileset, index } => OpProperties {
+                takes: Some(SupplyKind::MissingLeafDirs),
+                changes_tree: true,
+                ..directories(*fileset, *index)
+            },
+            Self::RemoveDir { fileset, index } => OpProperties {
+                takes: Some(SupplyKind::LeafDirs),
+                changes_tree: true,
+                ..directories(*fileset, *index)
+            },
+            Self::ListDir { fileset, index } => directories(*fileset, *index),
+            Self::SemBlock { value, high_water } => OpProperties {
+                values: [Some(*value), Some(*high_water)],
+                coordinates_by: Some(SEMAPHORES),
+                ..none
+            },
+            Self::SemPost { targets, value, .. } => OpProperties {
+                rows: targets,
+                coordinates_by: Some(SEMAPHORES),
+                ..of_value(*value)
+            },
+            Self::Block => OpProperties {
+                coordinates_by: Some(WAKEUPS),
+                ..none
+            },
+            Self::Wakeup { targets } => OpProperties {
+                rows: targets,
+                coordinates_by: Some(WAKEUPS),
+                ..none
+            },
+            Self::Hog { value } | Self::TestVariable { value } => of_value(*value),
+            Self::Delay { seconds, .. } => of_value(*seconds),
+            Self::Limit { targets, .. } => OpProperties {
+                rows: targets.as_deref().unwrap_or_default(),
+                ..none
+            },
+            Self::FinishOnCount { value, targets } | Self::FinishOnBytes { value, targets } => {
+                OpProperties {
+                    rows: targets.as_deref().unwrap_or_default(),
+                    coordinates_by: Some("finishoncount and finishonbytes"),
+                    ends_worker: true,
+                    ..of_value(*value)
+                }
+            }
+            Self::AioWait | Self::Print { .. } => none,
+        }
     }
 
     /// The file reference of an operation that has one.
     #[must_use]
     pub fn file(&self) -> Option<&FileRef> {
-        match self {
-            Self::Read(io) | Self::Write(io) | Self::AioWrite { io, .. } => Some(&io.file),
-            Self::Open(f) | Self::Create(f) | Self::Delete(f) | Self::Stat(f) | Self::Fsync(f) => {
-                Some(f)
-            }
-            Self::ReadWhole { file, .. }
-            | Self::WriteWhole { file, .. }
-            | Self::Append { file, .. } => Some(file),
-            _ => None,
-        }
+        self.properties().file
     }
 }
+
+/// [`OpProperties::coordinates_by`] of semblocks and posts.
+const SEMAPHORES: &str = "semaphores";
+
+/// [`OpProperties::coordinates_by`] of blocks and wakeups.
+const WAKEUPS: &str = "block and wakeup";
 
 impl Program {
     /// Whether any of its transfers bypass the page cache.

@@ -74,17 +74,14 @@ impl GroupUse {
         for_each_done(steps, &mut |op| ops.push(op));
         let mut all = Self::default();
         for op in &ops {
-            let one = |fileset: Option<FilesetId>| fileset.into_iter().collect();
-            let (kind, filesets): (_, BTreeSet<FilesetId>) = match op {
-                Op::Create(file) => (SupplyKind::MissingFiles, one(file.fileset)),
-                Op::Delete(file) => (SupplyKind::Files, deleted_from(file, &ops)),
-                Op::MakeDir { fileset, .. } => (SupplyKind::MissingLeafDirs, one(Some(*fileset))),
-                Op::RemoveDir { fileset, .. } => (SupplyKind::LeafDirs, one(Some(*fileset))),
-                Op::FinishOnCount { .. } | Op::FinishOnBytes { .. } => {
-                    all.finishes = true;
-                    continue;
-                }
-                _ => continue,
+            let properties = op.properties();
+            all.finishes |= properties.ends_worker;
+            let Some(kind) = properties.takes else {
+                continue;
+            };
+            let filesets: BTreeSet<FilesetId> = match op {
+                Op::Delete(file) => deleted_from(file, &ops),
+                _ => properties.any_fileset().into_iter().collect(),
             };
             let supply = |fileset| Supply { fileset, kind };
             all.used.push(filesets.into_iter().map(supply).collect());

@@ -311,8 +311,8 @@ fn the_first_violation_of_all_groups_is_reported() {
 
 #[test]
 fn another_schema_is_refused() {
-    let text = error(|p| p.schema_version = 1);
-    assert_eq!(text, "the Plan has schema 1; this program reads 2");
+    let text = error(|p| p.schema_version = 2);
+    assert_eq!(text, "the Plan has schema 2; this program reads 1");
 }
 
 #[test]

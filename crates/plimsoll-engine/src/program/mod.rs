@@ -160,17 +160,11 @@ impl Compiled {
             let Instr::Op { op, .. } = instr else {
                 continue;
             };
-            let slot = match op {
-                Op::Close { slot } => Some(*slot),
-                Op::WriteWhole {
-                    source_slot: Some(slot),
-                    ..
-                } => Some(*slot),
-                _ => None,
-            };
-            let slots = slot.into_iter().chain(op.file().map(|f| f.slot));
+            let properties = op.properties();
+            let slots = properties.slot.into_iter();
+            let slots = slots.chain(properties.file.map(|f| f.slot));
             self.slots = slots.map(|s| u32::from(s) + 1).fold(self.slots, u32::max);
-            if let Some(file) = op.file().filter(|f| f.open_next)
+            if let Some(file) = properties.file.filter(|f| f.open_next)
                 && let Some(fileset) = file.fileset
                 && !rotating.contains(&fileset)
             {

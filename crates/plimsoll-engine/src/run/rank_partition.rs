@@ -4,7 +4,7 @@ use super::Settings;
 use super::team::RankTeam;
 use crate::file_pool::RankPart;
 use plimsoll_measure::ClockKind;
-use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
+use plimsoll_plan::{FilesetId, OpsLimit, Phase, Plan, QuitMode};
 
 /// Why a Plan cannot be distributed over this number of ranks.
 pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) -> Vec<String> {
@@ -48,13 +48,8 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) ->
     }
     for group in &plan.groups {
         group.program.for_each_op(&mut |row, _, op| {
-            let what = match op {
-                Op::SemBlock { .. } | Op::SemPost { .. } => "semaphores",
-                Op::Block | Op::Wakeup { .. } => "block and wakeup",
-                Op::FinishOnCount { .. } | Op::FinishOnBytes { .. } => {
-                    "finishoncount and finishonbytes"
-                }
-                _ => return,
+            let Some(what) = op.properties().coordinates_by else {
+                return;
             };
             let name = &plan.operation(row).name;
             let text = format!(
@@ -91,13 +86,9 @@ fn is_divided(plan: &Plan, id: FilesetId) -> bool {
     let mut divided = false;
     for group in &plan.groups {
         group.program.for_each_op(&mut |_, _, op| {
-            let of = match op {
-                Op::MakeDir { fileset, .. } | Op::RemoveDir { fileset, .. } => Some(*fileset),
-                Op::Create(file) | Op::Delete(file) => file.fileset,
-                _ => return,
-            };
-            // Without a fileset it works on any file in the slot.
-            divided |= of.is_none_or(|f| f == id);
+            let op = op.properties();
+            // An operation without a fileset works on any file in the slot.
+            divided |= op.takes.is_some() && op.any_fileset().is_none_or(|f| f == id);
         });
     }
     divided
