@@ -218,9 +218,9 @@ fn comparisons_of_paced_runs_are_of_response_times() {
     let set = |name, runs| RunSet { name, runs };
     let compared = of_runs(&[set("free", &free), set("paced", &paced)], None);
     let condition: Condition = "p99 > +1%".parse().unwrap();
-    assert_eq!(condition.check(&compared).unwrap().len(), 1);
+    assert_eq!(condition.check(&compared, false).unwrap().len(), 1);
     let condition: Condition = "service p99 > +1%".parse().unwrap();
-    assert_eq!(condition.check(&compared).unwrap(), []);
+    assert_eq!(condition.check(&compared, false).unwrap(), []);
     let layout = Layout {
         width: 100,
         color: false,
@@ -507,7 +507,7 @@ fn a_comparison_marks_lower_bounds() {
     let is_p99 = |r: &&Row| {
         r.operation.starts_with("a-very-long") && r.metric == Metric::PercentileMs(Percentile::P99)
     };
-    let row = compared.rows.iter().find(is_p99).unwrap();
+    let row = compared.rows().iter().find(is_p99).unwrap();
     let bounds: Vec<bool> = row.values.iter().flatten().map(|v| v.at_least).collect();
     assert_eq!(bounds, [false, true]);
     // From one lower bound to another nothing is known.

@@ -2,7 +2,8 @@
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use plimsoll_results::{
-    CurveDir, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs, run_dirs,
+    CurveDir, CurveState, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs,
+    run_dirs,
 };
 use std::path::Path;
 
@@ -78,9 +79,17 @@ fn lacking(
 }
 
 fn of_curve(name: &str, curve: &LoadCurve) -> Result<Results, String> {
-    let verdict = match (&curve.state, curve.comparable) {
-        (_, false) => format!("scaled to {}: not comparable", curve.scale),
-        (state, true) => format!("{state:?}").to_lowercase(),
+    let state = format!("{:?}", curve.state).to_lowercase();
+    let verdict = match curve.state {
+        CurveState::Complete | CurveState::Stopped => Verdict::Valid,
+        CurveState::Unfinished | CurveState::Interrupted => Verdict::Interrupted,
+        CurveState::Failed => Verdict::Failed,
+    };
+    let scaled = format!("scaled to {}: not comparable", curve.scale);
+    let ending = match (curve.comparable, verdict) {
+        (true, _) => state,
+        (false, Verdict::Valid) => scaled,
+        (false, _) => format!("{state}, {scaled}"),
     };
     let left_out = curve.points.iter().filter_map(|p| match p.verdict {
         Verdict::Valid | Verdict::Invalid => None,
@@ -94,6 +103,7 @@ fn of_curve(name: &str, curve: &LoadCurve) -> Result<Results, String> {
         workload: curve.workload.clone(),
         metric: metric.unwrap_or_else(|_| curve.workload.clone()),
         unit: curve.metric.clone(),
+        ending,
         verdict,
         scale: curve.scale,
         published: false,

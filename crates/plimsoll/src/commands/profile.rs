@@ -187,7 +187,7 @@ impl ProfileRunner<'_> {
                     return Err(stopped);
                 }
             };
-            worst = worse(worst, verdict);
+            worst = worst.max(verdict);
             if matches!(verdict, Verdict::Failed | Verdict::Interrupted) || self.stop.is_requested()
             {
                 // The whole case is made again by --resume: it has fewer runs than requested.
@@ -287,14 +287,6 @@ impl ProfileRunner<'_> {
             || results.to_json(),
             |layout| profile::render(results, &sets, dir, layout),
         )
-    }
-}
-
-/// The worse of two verdicts.
-fn worse(a: Verdict, b: Verdict) -> Verdict {
-    match b as u8 > a as u8 {
-        true => b,
-        false => a,
     }
 }
 
