@@ -252,9 +252,8 @@ impl Condition {
             let words = value.statement.words();
             return Err(match change.is_finite() {
                 true => format!(
-                    "{figure} in {} is {} by {:+.1} % ({words})",
+                    "{figure} in {} changed by {:+.1} % ({words})",
                     side.name,
-                    if change > 0.0 { "more" } else { "less" },
                     change * 100.0,
                 ),
                 false => format!(

@@ -2,8 +2,8 @@
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use plimsoll_results::{
-    CurveDir, CurveState, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs,
-    run_dirs,
+    CurveDir, CurveState, FindDir, LoadCurve, Percentiles, ProfileDir, RepeatsDir, Run, Verdict,
+    read_runs, run_dirs,
 };
 use std::path::Path;
 
@@ -43,14 +43,19 @@ impl Results {
             return of_profile(name, &profile, percentiles);
         }
         let runs = read_runs(path, percentiles).map_err(|e| e.to_string())?;
-        match runs.is_empty() {
-            true => Err(format!("{name} has no run in it")),
-            false => Ok(Self::Runs(
-                name.to_owned(),
-                runs,
-                lacking(name, path, [path])?,
-            )),
+        if runs.is_empty() {
+            return Err(format!("{name} has no run in it"));
         }
+        let mut warnings = lacking(name, path, [path])?;
+        let repeats = RepeatsDir::at(path);
+        if repeats.exists() {
+            let requested = repeats.read().map_err(|e| e.to_string())?.requested_runs as usize;
+            if runs.len() < requested {
+                let runs = runs.len();
+                warnings.push(format!("{name} has {runs} of {requested} requested runs"));
+            }
+        }
+        Ok(Self::Runs(name.to_owned(), runs, warnings))
     }
 }
 

@@ -4,7 +4,8 @@
 use super::{Comparison, Metric, Row, Value, distinct, letter};
 use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE};
 use plimsoll_measure::compare::{
-    Difference, FALSE_DISCOVERY_RATE, has_enough_runs, relative_change, runs_needed, significant,
+    self as statistics, Difference, FALSE_DISCOVERY_RATE, has_enough_runs, relative_change,
+    significant,
 };
 use plimsoll_plan::counted;
 use plimsoll_results::Verdict;
@@ -72,6 +73,14 @@ impl ChangeVerdict {
         }
     }
 
+    /// Whether it is the result of a test, or that of one for which there are too few runs.
+    fn is_of_test(self) -> bool {
+        matches!(
+            self,
+            Self::OneRunEach | Self::TooFewRuns | Self::Real | Self::NotShown | Self::NotDecided
+        )
+    }
+
     /// Mark of the figure itself in a table.
     #[must_use]
     pub fn figure_mark(self) -> &'static str {
@@ -137,7 +146,7 @@ pub(super) fn test(rows: &mut [Row]) -> Tests {
         tested: tested.len(),
         real: found.iter().filter(|f| **f).count(),
         false_discovery_rate: FALSE_DISCOVERY_RATE,
-        runs_needed: runs_needed(tested.len() + too_few),
+        runs_needed: statistics::runs_needed(tested.len() + too_few),
     };
     for ((value, difference), is_real) in tested.into_iter().zip(found) {
         value.statement = match is_real {
@@ -184,49 +193,82 @@ impl Comparison {
     /// Explanations of the tests and of the marks in the tables, in sentences.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        let shown = || self.rows.iter().filter(|r| r.is_shown());
-        let values = || shown().flat_map(|r| r.values.iter().flatten());
-        let any = |s: ChangeVerdict| values().any(|v| v.statement == s);
-        let Tests {
-            tested,
-            runs_needed,
-            ..
-        } = self.tests;
-        let percent = 100.0 * FALSE_DISCOVERY_RATE;
-        let figures = counted(tested as u64, "figure was", "figures were");
+        let shown = self.rows.iter().filter(|r| r.is_shown());
+        let values: Vec<&Value> = shown.flat_map(|r| r.values.iter().flatten()).collect();
+        let any = |is_it: &dyn Fn(&Value) -> bool| values.iter().any(|v| is_it(v));
+        let states = |s: ChangeVerdict| any(&|v| v.statement == s);
         let mut remarks = Vec::new();
-        if any(ChangeVerdict::OneRunEach) {
+        if states(ChangeVerdict::OneRunEach) {
             let advice = match self.load_axis {
-                None => format!("; repeat the runs with run --repeat {runs_needed}"),
+                None => format!(
+                    "; repeat the runs with run --repeat {}",
+                    self.tests.runs_needed
+                ),
                 Some(_) => String::new(),
             };
             remarks.push(format!(
                 "one run each: no statement on whether a difference is real{advice}"
             ));
         }
+        remarks.extend(self.remarks_on_tests());
+        if states(ChangeVerdict::Offered) {
+            remarks.push(
+                "ops/s and MiB/s of an open load are not tested: its schedule sets them".into(),
+            );
+        }
+        if states(ChangeVerdict::InvalidPoint) {
+            remarks.push("! the load point is invalid: no change is computed to or from it".into());
+        }
+        if let Some(named) = self.named(|v| v.runs_without > 0, |_| true) {
+            remarks.push(format!("not all runs have these figures: {named}"));
+        }
+        if any(&|v| !v.enough_samples) {
+            remarks.push(UNCERTAIN_NOTE.into());
+        }
+        if any(&|v| v.at_least) {
+            remarks.push(LOWER_BOUND_NOTE.into());
+        }
+        remarks
+    }
+
+    /// What was tested, what the marks mean, and which figures have too few runs.
+    fn remarks_on_tests(&self) -> Vec<String> {
+        let Tests {
+            tested,
+            real,
+            false_discovery_rate,
+            runs_needed,
+        } = self.tests;
+        let percent = 100.0 * false_discovery_rate;
+        let mut remarks = Vec::new();
         if tested > 0 {
+            let figures = counted(tested as u64, "figure was", "figures were");
             remarks.push(format!(
                 "{figures} tested (Mann-Whitney test, bootstrap interval), with a false discovery rate \
                  of {percent} % for all of them together (Benjamini-Hochberg)"
             ));
         }
-        if any(ChangeVerdict::Real) {
+        if real > 0 {
             remarks.push(format!(
                 "* the difference is real: of all that are marked so, at most {percent} % are expected \
                  to be chance"
             ));
         }
-        if any(ChangeVerdict::NotShown) || any(ChangeVerdict::NotDecided) {
+        if tested > real {
             remarks.push("~ the difference may be chance".into());
         }
-        if let Some(named) = self.named(|v| v.statement == ChangeVerdict::NotDecided) {
+        let named = |statement| {
+            let is_it = |v: &Value| v.statement == statement;
+            self.named(is_it, |v| v.statement.is_of_test())
+        };
+        if let Some(named) = named(ChangeVerdict::NotDecided) {
             remarks.push(format!(
                 "too few runs to exclude chance among {tested} figures, although those of both results do \
                  not overlap: {named}; {runs_needed} runs of each result are needed"
             ));
         }
-        if let Some(named) = self.named(|v| v.statement == ChangeVerdict::TooFewRuns) {
-            let least = plimsoll_measure::compare::runs_needed(1);
+        if let Some(named) = named(ChangeVerdict::TooFewRuns) {
+            let least = statistics::runs_needed(1);
             let more = match runs_needed > least {
                 true => format!(", and {runs_needed} to show a difference in a single one of them"),
                 false => String::new(),
@@ -235,28 +277,16 @@ impl Comparison {
                 "too few runs for a test: {named}; at least {least} runs of each result are needed{more}"
             ));
         }
-        if any(ChangeVerdict::Offered) {
-            remarks.push(
-                "ops/s and MiB/s of an open load are not tested: its schedule sets them".into(),
-            );
-        }
-        if any(ChangeVerdict::InvalidPoint) {
-            remarks.push("! the load point is invalid: no change is computed to or from it".into());
-        }
-        if let Some(named) = self.named(|v| v.runs_without > 0) {
-            remarks.push(format!("not all runs have these figures: {named}"));
-        }
-        if values().any(|v| !v.enough_samples) {
-            remarks.push(UNCERTAIN_NOTE.into());
-        }
-        if values().any(|v| v.at_least) {
-            remarks.push(LOWER_BOUND_NOTE.into());
-        }
         remarks
     }
 
-    /// The figures that tables show and of which something is true, by result: `p99 latency (all) in B`.
-    fn named(&self, is_it: impl Fn(&Value) -> bool) -> Option<String> {
+    /// The figures that tables show and of which something is true, by result: `p99 latency (all) in B`, or
+    /// `every figure in B` if it is true of all that are `among` those in question.
+    fn named(
+        &self,
+        is_it: impl Fn(&Value) -> bool,
+        among: impl Fn(&Value) -> bool,
+    ) -> Option<String> {
         let mut sides = Vec::new();
         for i in 0..self.sets.len() {
             let with = |is_it: &dyn Fn(&Value) -> bool| -> Vec<&Row> {
@@ -268,7 +298,7 @@ impl Comparison {
             if rows.is_empty() {
                 continue;
             }
-            let what = match rows.len() == with(&|_| true).len() {
+            let what = match rows.len() == with(&among).len() {
                 true => "every figure".to_owned(),
                 false => by_figure(&rows),
             };

@@ -161,6 +161,12 @@ fn figures_with_too_few_runs_are_named() {
         all,
         "too few runs for a test: every figure in B; at least 4 runs of each result are needed"
     );
+    // Others could not be tested with any number of runs.
+    let rows = vec![
+        row(ALL, P99, &[&LOW[..3], &HIGH[..3]]),
+        row(ALL, Metric::OpsPerS, &[&[5.0; 3], &[5.0; 3]]),
+    ];
+    assert_eq!(remark(&comparison(rows), "too few"), all);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn a_condition_that_is_met_says_by_what() {
     ]);
     assert_eq!(
         check("p99 > +10%", &c, false).unwrap(),
-        ["p99 > +10%: p99 of all in b is more by +25.0 % (one run each: no statement)"]
+        ["p99 > +10%: p99 of all in b changed by +25.0 % (one run each: no statement)"]
     );
     assert_eq!(
         check("errors > +0%", &c, false).unwrap(),
@@ -187,7 +187,7 @@ fn a_figure_that_only_one_side_has_meets_every_condition() {
     let c = compared(vec![(ALL, P99, sides)]);
     let met = check("p99 > +1%", &c, false).unwrap();
     assert_eq!(met.len(), 2, "{met:?}");
-    assert!(met[0].contains("b (valid) has no") && met[1].contains("in c is more by +100.0 %"));
+    assert!(met[0].contains("b (valid) has no") && met[1].contains("in c changed by +100.0 %"));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_new_result_that_is_not_valid_meets_every_condition_unless_allowed() {
         }
         let c = compared(vec![(ALL, P99, vec![side(&[2.0]), bad(3.0)])]);
         let met = check("p99 > +10%", &c, true).unwrap();
-        assert!(met[0].contains("is more by +50.0 %"), "{met:?}");
+        assert!(met[0].contains("changed by +50.0 %"), "{met:?}");
         // The first result is what it is.
         let c = compared(vec![(ALL, P99, vec![bad(2.0), side(&[2.0])])]);
         assert_eq!(check("p99 > +10%", &c, false).unwrap(), [""; 0]);
@@ -303,7 +303,7 @@ fn without_a_name_a_condition_is_on_every_configuration_of_a_profile() {
     assert_eq!(
         check("mean > +10%", &c, false).unwrap(),
         [
-            "mean > +10%: mean of one in b is more by +100.0 % (one run each: no statement)",
+            "mean > +10%: mean of one in b changed by +100.0 % (one run each: no statement)",
             "mean > +10%: b (valid) has no mean of two",
             "mean > +10%: no result has mean of three",
         ]

@@ -1,0 +1,58 @@
+//! Repeated runs in one line: the mean of each figure over the runs, and its range.
+
+use crate::format::{inline, latency, rate};
+use crate::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
+use plimsoll_results::{Percentile, Percentiles, Run};
+
+/// The throughput and the latencies of repeated runs, with the requested percentiles.
+///
+/// A run in which no operation completed has no latencies; the figure then says of how many runs it is.
+#[must_use]
+pub fn line(runs: &[Run], percentiles: Option<&Percentiles>) -> String {
+    let percentiles = Percentiles::shown_percentiles(percentiles, &[Percentile::P99]);
+    let times = |mean: fn(&Run) -> f64, of: PercentileKind| {
+        let completed = |r: &Run| (r.summary.ops > 0).then(|| mean(r));
+        let mut parts = vec![format!("mean {}", range(runs, completed, latency))];
+        for p in percentiles {
+            let figure = |r: &Run| r.summary.percentile(*p);
+            let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough_samples);
+            let doubt = if doubtful { UNCERTAIN_MARK } else { "" };
+            let at_least = runs.iter().filter_map(figure).any(|f| of.at_least(&f));
+            let bound = if at_least { LOWER_BOUND_MARK } else { "" };
+            let range = range(runs, |r| figure(r).map(|f| of.ms(&f)), latency);
+            parts.push(format!("{p} {bound}{range}{doubt}"));
+        }
+        parts.join(", ")
+    };
+    let service = match runs.iter().any(|r| r.summary.service.is_some()) {
+        true => {
+            let times = times(|r| r.summary.service().mean_ms, PercentileKind::Service);
+            format!("; service time {times}")
+        }
+        false => String::new(),
+    };
+    format!(
+        "{} runs: {} ops/s, {}{service}",
+        runs.len(),
+        range(runs, |r| Some(r.summary.ops_per_s), rate),
+        times(|r| r.summary.mean_ms, PercentileKind::Latency),
+    )
+}
+
+/// The mean, the minimum and the maximum of a figure over the runs that have it; a dash if none does.
+fn range(runs: &[Run], figure: impl Fn(&Run) -> Option<f64>, show: fn(f64) -> String) -> String {
+    let values: Vec<f64> = runs.iter().filter_map(figure).collect();
+    if values.is_empty() {
+        return "-".into();
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let (min, max) = values.iter().fold((f64::MAX, f64::MIN), |(min, max), v| {
+        (min.min(*v), max.max(*v))
+    });
+    let [mean, min, max] = [mean, min, max].map(|v| inline(&show(v)));
+    let of = match values.len() == runs.len() {
+        true => String::new(),
+        false => format!(", {} of {} runs", values.len(), runs.len()),
+    };
+    format!("{mean} ({min} to {max}{of})")
+}
