@@ -19,8 +19,8 @@ pub struct Condition {
     metric: Metric,
     /// Whether the figure must not be more than the change, or not less.
     more: bool,
-    /// The change as a fraction.
-    change: f64,
+    /// The change in percent of the first figure.
+    percent: f64,
 }
 
 /// A condition that a comparison meets, or that cannot be checked in one of its results.
@@ -53,17 +53,17 @@ impl FromStr for Condition {
                 "`{name}` is not a figure: expected one of {METRIC_HELP}"
             ))
         })?;
-        let percent = rest[1..].trim();
-        let number = percent
+        let number = rest[1..]
+            .trim()
             .strip_suffix('%')
             .ok_or_else(|| wrong("expected a change in percent"))?
             .trim();
-        let change: f64 = number
+        let percent: f64 = number
             .parse()
             .ok()
             .filter(|n: &f64| n.is_finite())
             .ok_or_else(|| wrong(&format!("`{number}` is not a number")))?;
-        if !more && change <= -100.0 {
+        if !more && percent <= -100.0 {
             return Err(wrong("no figure falls by more than 100 %"));
         }
         if operation.as_deref() == Some("") {
@@ -73,7 +73,7 @@ impl FromStr for Condition {
             operation,
             metric,
             more,
-            change: change / 100.0,
+            percent,
         })
     }
 }
@@ -84,12 +84,7 @@ impl fmt::Display for Condition {
             write!(f, "{operation}:")?;
         }
         let sign = if self.more { '>' } else { '<' };
-        write!(
-            f,
-            "{} {sign} {:+}%",
-            self.metric.name(),
-            self.change * 100.0
-        )
+        write!(f, "{} {sign} {:+}%", self.metric.name(), self.percent)
     }
 }
 
@@ -244,8 +239,8 @@ impl Condition {
         }
         let change = relative_change(base.mean, value.mean);
         let is_met = |change: f64| match self.more {
-            true => change > self.change,
-            false => change < self.change,
+            true => change > self.percent / 100.0,
+            false => change < self.percent / 100.0,
         };
         let is_chance = value.statement == ChangeVerdict::NotShown && change.is_finite();
         if is_met(if is_chance { 0.0 } else { change }) {

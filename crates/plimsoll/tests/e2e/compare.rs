@@ -222,10 +222,15 @@ fn repeated_runs_are_one_result_and_are_judged() {
     let mut killed: Value = serde_json::from_str(&listed).unwrap();
     killed["runs"].as_array_mut().unwrap().pop();
     std::fs::write(&file, killed.to_string()).unwrap();
-    let text = call(&bench, &["compare"], &[&fast, &slow]).expect_code(0).stdout;
+    let text = call(&bench, &["compare"], &[&fast, &slow])
+        .expect_code(0)
+        .stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("has 3 of 4 requested runs"), "{text}");
-    assert!(text.contains("too few runs for a test: every figure in B"), "{text}");
+    assert!(
+        text.contains("too few runs for a test: every figure in B"),
+        "{text}"
+    );
     // A report of repeated runs is one of each.
     let out = call(&bench, &["report", "--format=csv"], &[&fast]).expect_code(0);
     let reads = out

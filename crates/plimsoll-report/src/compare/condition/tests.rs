@@ -412,7 +412,17 @@ proptest! {
     fn any_text_is_a_condition_or_an_error(text in "\\PC{0,20}") {
         if let Ok(condition) = text.parse::<Condition>() {
             let again: Condition = condition.to_string().parse().unwrap();
-            prop_assert_eq!(again.to_string(), condition.to_string());
+            prop_assert_eq!(again, condition);
         }
+    }
+
+    #[test]
+    fn a_condition_is_printed_as_it_is_read(
+        percent in prop_oneof![-100.0f64..1e6, Just(-99.999_999_999_999_99)],
+        more: bool,
+    ) {
+        let sign = if more { '>' } else { '<' };
+        let condition: Condition = format!("p99 {sign} {percent}%").parse().unwrap();
+        prop_assert_eq!(condition.to_string().parse(), Ok(condition));
     }
 }
