@@ -427,7 +427,7 @@ fn of_rate(ops: u64, paced: u64, reasons: &[Reason]) -> Vec<Run> {
 #[test]
 fn rates_of_open_loads_are_not_tested() {
     use plimsoll_report::compare::{ChangeVerdict, Metric, RunSet, of_runs};
-    let overloaded = [Reason::new("total_rate", "too few completed")];
+    let reason = |code| [Reason::new(code, "a reason")];
     let (open, closed) = (|ops| of_rate(ops, 100, &[]), |ops| of_rate(ops, 0, &[]));
     for (first, second, tested) in [
         (open(100), open(200), false),
@@ -435,7 +435,9 @@ fn rates_of_open_loads_are_not_tested() {
         (open(100), closed(200), true),
         (of_rate(100, 90, &[]), of_rate(200, 90, &[]), true),
         // A load that was not sustained says what the target can do.
-        (open(100), of_rate(200, 100, &overloaded), true),
+        (open(100), of_rate(200, 100, &reason("total_rate")), true),
+        (of_rate(100, 100, &reason("process_rate")), open(200), true),
+        (open(100), of_rate(200, 100, &reason("latency")), false),
     ] {
         let set = |name, runs| RunSet { name, runs };
         let c = of_runs(&[set("a", &first), set("b", &second)], None);

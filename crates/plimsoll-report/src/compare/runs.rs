@@ -54,11 +54,7 @@ fn row_of<'a>(
     latency_kind: impl Fn(&'a Run) -> Option<LatencyKind>,
 ) -> Option<Row> {
     let is_rate = matches!(metric, Metric::OpsPerS | Metric::MibPerS);
-    // A run that is not valid may have done less than its load offered.
-    let is_offered = |r: &'a Run| {
-        let paced = latency_kind(r) == Some(LatencyKind::Response);
-        paced && r.validity.verdict == Verdict::Valid
-    };
+    let is_offered = |r: &'a Run| latency_kind(r) == Some(LatencyKind::Response) && !fell_short(r);
     let of = match metric.is_service() {
         true => PercentileKind::Service,
         false => PercentileKind::Latency,
@@ -80,6 +76,12 @@ fn row_of<'a>(
         }
     };
     Row::new(name, metric, sets.iter().map(of_set).collect())
+}
+
+/// Whether a run completed less than its load offered, so that its rate is what the target can do.
+fn fell_short(run: &Run) -> bool {
+    let mut reasons = run.validity.reasons.iter();
+    reasons.any(|r| ["process_rate", "total_rate"].contains(&r.code.as_str()))
 }
 
 /// A row of all operations together.

@@ -213,7 +213,9 @@ impl Comparison {
         remarks.extend(self.remarks_on_tests());
         if states(ChangeVerdict::Offered) {
             remarks.push(
-                "ops/s and MiB/s of an open load are not tested: its schedule sets them".into(),
+                "ops/s and MiB/s of an open load that was sustained are not tested: its schedule sets \
+                 them"
+                .into(),
             );
         }
         if states(ChangeVerdict::InvalidPoint) {
@@ -264,7 +266,7 @@ impl Comparison {
         if let Some(named) = named(ChangeVerdict::NotDecided) {
             remarks.push(format!(
                 "too few runs to exclude chance among {tested} figures, although those of both results do \
-                 not overlap: {named}; {runs_needed} runs of each result are needed"
+                 not overlap: {named}; {runs_needed} runs of each result that have the figure are needed"
             ));
         }
         if let Some(named) = named(ChangeVerdict::TooFewRuns) {
@@ -274,7 +276,8 @@ impl Comparison {
                 false => String::new(),
             };
             remarks.push(format!(
-                "too few runs for a test: {named}; at least {least} runs of each result are needed{more}"
+                "too few runs for a test: {named}; at least {least} runs of each result that have the figure are \
+                 needed{more}"
             ));
         }
         remarks

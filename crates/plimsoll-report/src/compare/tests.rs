@@ -127,7 +127,7 @@ fn figures_are_judged_together() {
     assert_eq!(
         remark(&c, "too few"),
         "too few runs to exclude chance among 60 figures, although those of both results do not \
-         overlap: p99 latency (op0) in B; 7 runs of each result are needed"
+         overlap: p99 latency (op0) in B; 7 runs of each result that have the figure are needed"
     );
     // 2 / C(12, 6) · 60 / 3 < 0.05: three figures together are shown.
     assert_eq!(of_many(60, 2, 6).tests().real, 0);
@@ -153,13 +153,14 @@ fn figures_with_too_few_runs_are_named() {
     assert_eq!(
         remark(&c, "too few"),
         "too few runs for a test: mean latency (read1), p99 latency (all, read1) in B; at least 4 runs \
-         of each result are needed, and 5 to show a difference in a single one of them"
+         of each result that have the figure are needed, and 5 to show a difference in a single one of them"
     );
     assert_eq!(c.tests().tested, 1);
     let all = remark(&p99(&LOW[..3], &HIGH[..3]), "too few");
     assert_eq!(
         all,
-        "too few runs for a test: every figure in B; at least 4 runs of each result are needed"
+        "too few runs for a test: every figure in B; at least 4 runs of each result that have the \
+         figure are needed"
     );
     // Others could not be tested with any number of runs.
     let rows = vec![
@@ -185,7 +186,9 @@ fn the_rate_of_an_open_load_and_what_is_not_known_are_not_tested() {
     assert_eq!(tested(|_, _| ()).0, ChangeVerdict::Real);
     let (statement, count, remarks) = tested(|m, _| m.offered = true);
     assert_eq!((statement, count), (ChangeVerdict::Offered, 0));
-    assert!(remarks.contains("open load are not tested: its schedule sets them"));
+    assert!(
+        remarks.contains("open load that was sustained are not tested: its schedule sets them")
+    );
     // Against a closed loop, or one that did less than was offered, the rate is a measurement.
     assert_eq!(tested(|m, i| m.offered = i == 0).0, ChangeVerdict::Real);
     for i in [0, 1] {

@@ -200,6 +200,10 @@ fn a_figure_that_only_some_runs_have_meets_every_condition() {
         check("p99 > +1%", &of([&all, &some]), false).unwrap(),
         ["p99 > +1%: 1 of 3 runs of b have no p99 of all"]
     );
+    // Processor time is sampled.
+    let cpu = vec![all.clone(), some.clone()];
+    let cpu = compared(vec![(ALL, Metric::CpuUsPerOp, cpu)]);
+    assert_eq!(check("cpu > +1%", &cpu, false).unwrap(), [""; 0]);
     // A rare operation may be missing in runs of both.
     assert_eq!(
         check("p99 > +1%", &of([&some, &some]), false).unwrap(),
