@@ -164,7 +164,7 @@ impl Condition {
         let rows = comparison.rows();
         let named: Vec<&str> = match self.operation.as_deref() {
             Some(name) => vec![name],
-            None if rows.iter().any(|r| r.operation == ALL) => vec![ALL],
+            None if comparison.has_total => vec![ALL],
             None => distinct(rows.iter().map(|r| r.operation.as_str())),
         };
         let find = |name: &str| {

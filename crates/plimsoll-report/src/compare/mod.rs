@@ -35,6 +35,9 @@ pub struct Comparison {
     /// Of load curves what the loads of the rows are, such as `load in streams`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_axis: Option<String>,
+    /// Whether the rows named [`ALL`] are of all operations together, and not of a configuration of that name.
+    #[serde(skip)]
+    has_total: bool,
     /// The tests of all figures together.
     tests: Tests,
     /// One entry per operation and figure.
@@ -192,6 +195,7 @@ impl Comparison {
             sets,
             warnings,
             load_axis,
+            has_total: true,
             tests: significance::test(&mut rows),
             rows,
         }

@@ -72,7 +72,10 @@ pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Co
         }
     }
     let sides = sets.iter().map(side_of).collect();
-    Comparison::new(sides, warnings(sets, &names), None, rows)
+    Comparison {
+        has_total: false,
+        ..Comparison::new(sides, warnings(sets, &names), None, rows)
+    }
 }
 
 fn side_of(set: &ProfileSet) -> ComparedResult {

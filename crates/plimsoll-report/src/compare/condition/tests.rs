@@ -297,7 +297,11 @@ fn a_lower_bound_does_not_pass_for_a_good_result() {
 #[test]
 fn without_a_name_a_condition_is_on_every_configuration_of_a_profile() {
     let pair = |a: &[f64], b: &[f64]| vec![side(a), side(b)];
-    let c = compared(vec![
+    let profile = |rows| Comparison {
+        has_total: false,
+        ..compared(rows)
+    };
+    let c = profile(vec![
         ("one", Metric::OpsPerS, pair(&[1.0], &[1.0])),
         ("two", Metric::OpsPerS, pair(&[1.0], &[1.0])),
         ("three", Metric::OpsPerS, pair(&[0.0], &[0.0])),
@@ -317,6 +321,12 @@ fn without_a_name_a_condition_is_on_every_configuration_of_a_profile() {
         check("three:mean > +10%", &c, false).unwrap_err(),
         "there is no mean of `three`; there is of one, two"
     );
+    // Also if a configuration is named like the row of all operations.
+    let c = profile(vec![
+        (ALL, Metric::MeanMs, pair(&[1.0], &[1.0])),
+        ("one", Metric::MeanMs, pair(&[1.0], &[2.0])),
+    ]);
+    assert_eq!(check("mean > +10%", &c, false).unwrap().len(), 1);
 }
 
 #[test]
