@@ -102,11 +102,13 @@ fn chance_is_found_in_at_most_one_of_twenty_comparisons() {
             }
             let limit = COMPARISONS * 6 / 100;
             assert!(found <= limit, "{figures:?}, {runs} runs: {found}");
-            // A test of each figure by itself is no better for being correlated with others.
-            assert!(
-                found_singly > 2 * limit || (runs, figures.correlation) == (4, 0.99),
-                "{figures:?}, {runs} runs: {found_singly}"
-            );
+            // Tests of each figure by itself find something in every third comparison or more.
+            if figures.correlation <= 0.5 {
+                assert!(
+                    3 * found_singly > COMPARISONS,
+                    "{figures:?}, {runs} runs: {found_singly}"
+                );
+            }
         }
     }
 }
