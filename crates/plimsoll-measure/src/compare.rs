@@ -1,19 +1,20 @@
-//! Whether two sets of repeated measurements differ significantly.
+//! Whether sets of repeated measurements differ significantly.
 //!
-//! A difference is [significant](Difference::is_significant) if the bootstrap confidence interval of
-//! the change of the mean excludes zero, and if the p-value of the Mann–Whitney test is less than
-//! [`SIGNIFICANCE`]. The interval gives the size of the difference, the test is robust against
-//! outliers.
+//! Two tests judge each figure. The bootstrap confidence interval of the difference of the means shows
+//! its size and direction, and the Mann–Whitney test is robust against outliers: the p-value of the
+//! figure is that of the Mann–Whitney test if the interval excludes zero, and 1 otherwise. Among all
+//! figures that are tested together, [`significant`] controls the false discovery rate.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// p-value below which a difference is significant.
-pub const SIGNIFICANCE: f64 = 0.05;
+/// Limit of the false discovery rate: the expected fraction of chance differences among all that are
+/// found significant, and the probability that any is found if nothing differs.
+pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
-/// Fraction of the resampled changes inside the confidence interval.
+/// Fraction of the resampled differences inside the confidence interval.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Number of resamples of the bootstrap.
@@ -22,8 +23,11 @@ const RESAMPLES: usize = 10_000;
 /// Seed of the bootstrap, so that the same measurements give the same interval.
 const SEED: u64 = 1;
 
-/// Maximum number of measurements of both sets for the exact test; for more, and for equal
-/// measurements, the normal distribution is used.
+/// Minimum number of measurements of a set that has a variation to test against.
+const MIN_RUNS: usize = 2;
+
+/// Maximum number of measurements of both sets for the exact test, which counts subsets: up to 50, every
+/// count is a whole number below 2⁵³. For more measurements the normal distribution is used.
 const MAX_EXACT_SAMPLES: usize = 50;
 
 /// Result of a two-sided Mann–Whitney U test.
@@ -32,60 +36,107 @@ pub struct MannWhitney {
     /// Pairs of which the first set's measurement is the larger; pairs of equals count half.
     pub u: f64,
     /// Probability of a `u` at least as far from its mean if both sets came from one distribution,
-    /// from 0 to 1.
+    /// above 0 and at most 1.
     pub p: f64,
     /// Whether `p` is exact; otherwise it is that of the normal distribution, corrected for ties and
     /// for continuity.
     pub exact: bool,
+    /// Whether every measurement of one set is larger than every one of the other.
+    pub separated: bool,
 }
 
-/// The change from one set of measurements to another.
+/// The difference between two sets of measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Change of the mean as a fraction of the first mean: 0.1 is ten percent more.
-    pub change: f64,
-    /// Bounds of the bootstrap confidence interval of the change.
+    /// Bounds of the bootstrap confidence interval of the second mean less the first, in the unit of the
+    /// measurements.
     pub interval: (f64, f64),
     /// The test.
     pub test: MannWhitney,
 }
 
 impl Difference {
-    /// Compares two sets; `None` if one has fewer than two measurements, if any is not finite, or
-    /// if the first mean is zero.
+    /// Compares two sets; `None` if one has fewer than two measurements, or if any is not finite.
     #[must_use]
     pub fn of(first: &[f64], second: &[f64]) -> Option<Self> {
         let finite = first.iter().chain(second).all(|v| v.is_finite());
-        let base = mean(first);
-        if !finite || first.len() < 2 || second.len() < 2 || base == 0.0 {
+        if !finite || first.len() < MIN_RUNS || second.len() < MIN_RUNS {
             return None;
         }
+        // Negative zero is below zero in the order of the test.
+        let [first, second] =
+            [first, second].map(|s| s.iter().map(|v| v + 0.0).collect::<Vec<_>>());
         Some(Self {
-            change: (mean(second) - base) / base.abs(),
-            interval: bootstrap(first, second)?,
-            test: mann_whitney(first, second)?,
+            interval: bootstrap(&first, &second),
+            test: mann_whitney(&first, &second)?,
         })
     }
 
-    /// Whether the difference is significant by both the interval and the test.
+    /// The p-value of both tests together: a difference whose interval includes zero has none below 1.
     #[must_use]
-    pub fn is_significant(&self) -> bool {
+    pub fn p(&self) -> f64 {
         let (low, high) = self.interval;
-        (low > 0.0 || high < 0.0) && self.test.p < SIGNIFICANCE
+        match low > 0.0 || high < 0.0 {
+            true => self.test.p,
+            false => 1.0,
+        }
     }
 }
 
-/// Whether sets of these sizes are large enough for any difference to be significant: the smallest
-/// possible p-value of the test is below [`SIGNIFICANCE`].
+/// The change from one figure to another, as a fraction of the first: 0.1 is ten percent more. From zero
+/// to anything else the change is infinite, and between equal figures it is 0.
 #[must_use]
-pub fn has_enough_runs(first: usize, second: usize) -> bool {
-    // Of all ways to choose the ranks of one set, two are the most extreme.
-    let ways = (1..=first).fold(1.0, |w, i| w * (second + i) as f64 / i as f64);
-    2.0 / ways < SIGNIFICANCE
+pub fn relative_change(from: f64, to: f64) -> f64 {
+    match from == to {
+        true => 0.0,
+        false => (to - from) / from.abs(),
+    }
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+/// Which of the p-values of all figures that are tested together are significant: Benjamini and
+/// Hochberg's procedure at a false discovery rate of [`FALSE_DISCOVERY_RATE`].
+///
+/// Of `m` p-values in increasing order, the first `k` are significant for the largest `k` whose p-value
+/// is at most `k / m` times the rate.
+///
+/// Y. Benjamini, Y. Hochberg: Controlling the False Discovery Rate: a Practical and Powerful Approach to
+/// Multiple Testing (1995).
+#[must_use]
+pub fn significant(p_values: &[f64]) -> Vec<bool> {
+    let mut ordered = p_values.to_vec();
+    ordered.sort_by(f64::total_cmp);
+    let tests = (1..).zip(&ordered);
+    let accepted = tests.filter(|(k, p)| **p <= limit(*k, ordered.len()));
+    let highest = accepted.map(|(_, p)| *p).last();
+    let is_significant = |p: &f64| highest.is_some_and(|h| *p <= h);
+    p_values.iter().map(is_significant).collect()
+}
+
+/// The p-value that the `k`-th of `m` figures may have.
+fn limit(k: usize, m: usize) -> f64 {
+    FALSE_DISCOVERY_RATE * k as f64 / m as f64
+}
+
+/// Whether sets of these sizes can differ significantly at all, even as the only figure that is tested.
+#[must_use]
+pub fn has_enough_runs(first: usize, second: usize) -> bool {
+    first >= MIN_RUNS && second >= MIN_RUNS && smallest_p(first, second) <= limit(1, 1)
+}
+
+/// Minimum number of runs of each of two sets with which a difference in a single one of this many
+/// figures can be significant; at least one figure.
+#[must_use]
+pub fn runs_needed(figures: usize) -> usize {
+    let is_enough = |n: &usize| smallest_p(*n, *n) <= limit(1, figures.max(1));
+    let found = (MIN_RUNS..).find(is_enough);
+    found.expect("the smallest p-value falls by half with each run")
+}
+
+/// The smallest possible p-value of the test: of all ways to choose which measurements are the first
+/// set's, two separate the sets.
+fn smallest_p(first: usize, second: usize) -> f64 {
+    let ways = (1..=first).fold(1.0, |w, i| w * (second + i) as f64 / i as f64);
+    2.0 / ways
 }
 
 /// Mann–Whitney U test, two-sided; `None` if a set is empty.
@@ -108,13 +159,18 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
             };
         }
     }
-    let ties = ties(first, second);
-    let exact = ties == 0.0 && n + m <= MAX_EXACT_SAMPLES;
+    let exact = n + m <= MAX_EXACT_SAMPLES;
     let p = match exact {
-        true => exact_p(n, m, u),
-        false => normal_p(n as f64, m as f64, u, ties),
+        true => exact_p(first, second),
+        false => normal_p(n as f64, m as f64, u, ties(first, second)),
     };
-    Some(MannWhitney { u, p, exact })
+    let separated = u == 0.0 || u == (n * m) as f64;
+    Some(MannWhitney {
+        u,
+        p,
+        exact,
+        separated,
+    })
 }
 
 /// Sum of `t³ − t` over groups of `t` equal measurements.
@@ -125,31 +181,51 @@ fn ties(first: &[f64], second: &[f64]) -> f64 {
     groups.map(|g| g.len() as f64).map(|t| t * t * t - t).sum()
 }
 
-/// Twice the probability of a `u` that is at most the smaller of the two sides'.
-///
-/// The number of ways in which `n` and `m` different measurements have a certain `u` is counted by
-/// removing the largest one: if it is of the first set, it exceeds all `m` of the second.
-fn exact_p(n: usize, m: usize, u: f64) -> f64 {
-    let least = u.min((n * m) as f64 - u) as usize;
-    // ways[j][u] for the measurements of the first set taken so far, and j of the second.
-    let mut ways = vec![vec![0.0f64; n * m + 1]; m + 1];
-    for row in &mut ways {
-        row[0] = 1.0;
+/// Probability of a sum of the first set's ranks that is at least as far from its mean, over all ways to
+/// choose which measurements are the first set's. Equal measurements share their mean rank.
+fn exact_p(first: &[f64], second: &[f64]) -> f64 {
+    if first.len() > second.len() {
+        // The probability is the same, and fewer subsets are counted.
+        return exact_p(second, first);
     }
-    for _ in 1..=n {
-        let mut next = vec![vec![0.0f64; n * m + 1]; m + 1];
-        next[0][0] = 1.0;
-        for j in 1..=m {
-            for value in 0..=n * m {
-                let of_first = if value >= j { ways[j][value - j] } else { 0.0 };
-                next[j][value] = of_first + next[j - 1][value];
+    let mut all = [first, second].concat();
+    all.sort_by(f64::total_cmp);
+    // Twice the ranks are whole numbers.
+    let mut ranks = Vec::with_capacity(all.len());
+    for group in all.chunk_by(|a, b| a.total_cmp(b).is_eq()) {
+        let before = ranks.len();
+        ranks.extend(std::iter::repeat_n(
+            2 * before + group.len() + 1,
+            group.len(),
+        ));
+    }
+    let rank = |value: &f64| ranks[all.partition_point(|v| v.total_cmp(value).is_lt())];
+    let observed: usize = first.iter().map(rank).sum();
+    let n = first.len();
+    // ways[j][s]: subsets of j of the ranks so far with the sum s.
+    let most = |of: &[usize], n: usize| -> usize { of.iter().rev().take(n).sum() };
+    let mut ways = vec![vec![0.0f64; most(&ranks, n) + 1]; n + 1];
+    ways[0][0] = 1.0;
+    for (taken, rank) in ranks.iter().enumerate() {
+        for j in (1..=n.min(taken + 1)).rev() {
+            let (fewer, with) = ways.split_at_mut(j);
+            let (fewer, with) = (&fewer[j - 1], &mut with[0][*rank..]);
+            let reached = most(&ranks[..taken], j - 1);
+            for (with, fewer) in with.iter_mut().zip(&fewer[..=reached]) {
+                *with += fewer;
             }
         }
-        ways = next;
     }
-    let all: f64 = ways[m].iter().sum();
-    let extreme: f64 = ways[m][..=least].iter().sum();
-    (2.0 * extreme / all).min(1.0)
+    let mean = n * (all.len() + 1);
+    let far = |sum: usize| sum.abs_diff(mean);
+    let (mut every, mut extreme) = (0.0, 0.0);
+    for (sum, count) in ways[n].iter().enumerate() {
+        every += count;
+        if far(sum) >= far(observed) {
+            extreme += count;
+        }
+    }
+    extreme / every
 }
 
 fn normal_p(n: f64, m: f64, u: f64, ties: f64) -> f64 {
@@ -183,10 +259,9 @@ fn complementary_error(x: f64) -> f64 {
     (t * (-x * x + sum).exp()).min(1.0)
 }
 
-/// Confidence interval of the change of the mean: both sets are resampled with replacement, and the
-/// interval is the middle [`CONFIDENCE`] of the changes (percentile bootstrap, Efron 1979). `None`
-/// if too many resamples of the first set have a mean of zero.
-fn bootstrap(first: &[f64], second: &[f64]) -> Option<(f64, f64)> {
+/// Confidence interval of the difference of the means: both sets are resampled with replacement, and the
+/// interval is the middle [`CONFIDENCE`] of the differences (percentile bootstrap, Efron 1979).
+fn bootstrap(first: &[f64], second: &[f64]) -> (f64, f64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
     let mut drawn = |values: &[f64]| {
         let sum: f64 = (0..values.len())
@@ -194,21 +269,19 @@ fn bootstrap(first: &[f64], second: &[f64]) -> Option<(f64, f64)> {
             .sum();
         sum / values.len() as f64
     };
-    let mut changes: Vec<f64> = (0..RESAMPLES)
+    let mut differences: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             let base = drawn(first);
-            (drawn(second) - base) / base.abs()
+            drawn(second) - base
         })
-        .filter(|c| c.is_finite())
         .collect();
-    changes.sort_by(f64::total_cmp);
-    if changes.len() < RESAMPLES / 2 {
-        return None;
-    }
-    let at = |q: f64| changes[(q * (changes.len() - 1) as f64).round() as usize];
+    differences.sort_by(f64::total_cmp);
+    let at = |q: f64| differences[(q * (differences.len() - 1) as f64).round() as usize];
     let outside = (1.0 - CONFIDENCE) / 2.0;
-    Some((at(outside), at(1.0 - outside)))
+    (at(outside), at(1.0 - outside))
 }
 
+#[cfg(test)]
+mod like_with_like;
 #[cfg(test)]
 mod tests;

@@ -90,7 +90,7 @@ fn shown(mut comparison: Comparison) -> Comparison {
     if comparison.load_axis.is_none() {
         let is_shown =
             |r: &compare::Row| r.operation == compare::ALL && METRICS.contains(&r.metric);
-        comparison.rows.retain(is_shown);
+        comparison.retain_rows(is_shown);
     }
     comparison
 }

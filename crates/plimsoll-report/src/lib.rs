@@ -2,7 +2,7 @@
 //!
 //! # Modules
 //! - a run: [`terminal`] (with [`stages`], [`standstill`], [`events`] and `mix`), [`markdown`], [`csv`], [`live`]
-//!   (the line during the run) and [`filebench`] (Filebench's line);
+//!   (the line during the run), [`repeats`] (the line of repeated runs) and [`filebench`] (Filebench's line);
 //! - a load curve or search: [`curve`], [`find`], and [`points`] (CSV and Markdown of both);
 //! - a profile: [`profile`] and [`study`], with `profile_parts` for both; a study on test beds: [`bed_study`];
 //! - comparisons: [`compare`];

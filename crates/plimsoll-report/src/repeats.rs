@@ -1,55 +1,70 @@
-//! Repeated runs in a terminal or a text file.
+//! Repeated runs in a terminal or a text file: the mean of each figure over the runs, and its range.
 
-use crate::format::{latency, rate};
+use crate::format::{inline, latency, rate};
 use crate::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
 use crate::terminal::Layout;
 use crate::text::{Paint, series_location};
 use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir};
 
-/// The spread of repeated runs: means, and the least and greatest figure.
+/// The whole report.
 #[must_use]
 pub fn render(series: &Series, runs: &[Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
     let mut out = String::new();
     if !runs.is_empty() {
-        out.push_str(&spread(series, runs));
+        out = format!("{}\n", line(runs, series.percentiles_shown.as_ref()));
     }
     series_location(&mut out, series, dir, Paint(layout.color));
     out
 }
 
-fn spread(series: &Series, runs: &[Run]) -> String {
-    let range = |pick: &dyn Fn(&Run) -> f64, show: fn(f64) -> String| {
-        let values = || runs.iter().map(pick);
-        let mean = values().sum::<f64>() / runs.len() as f64;
-        let (least, most) = values().fold((f64::MAX, f64::MIN), |(l, m), v| (l.min(v), m.max(v)));
-        let shown = [mean, least, most].map(|v| show(v).replace("  ", " "));
-        format!("{} ({} to {})", shown[0], shown[1], shown[2])
-    };
-    let requested = series.percentiles_shown.as_ref();
-    let percentiles = Percentiles::shown_percentiles(requested, &[Percentile::P99]);
+/// The throughput and the latencies of repeated runs, with the requested percentiles.
+///
+/// A run in which no operation completed has no latencies; the figure then says of how many runs it is.
+fn line(runs: &[Run], percentiles: Option<&Percentiles>) -> String {
+    let percentiles = Percentiles::shown_percentiles(percentiles, &[Percentile::P99]);
     let times = |mean: fn(&Run) -> f64, of: PercentileKind| {
-        let mut parts = vec![format!("mean {}", range(&mean, latency))];
+        let completed = |r: &Run| (r.summary.ops > 0).then(|| mean(r));
+        let mut parts = vec![format!("mean {}", range(runs, completed, latency))];
         for p in percentiles {
             let figure = |r: &Run| r.summary.percentile(*p);
-            let ms = |r: &Run| figure(r).map_or(0.0, |f| of.ms(&f));
             let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough_samples);
             let doubt = if doubtful { UNCERTAIN_MARK } else { "" };
             let at_least = runs.iter().filter_map(figure).any(|f| of.at_least(&f));
             let bound = if at_least { LOWER_BOUND_MARK } else { "" };
-            parts.push(format!("{p} {bound}{}{doubt}", range(&ms, latency)));
+            let range = range(runs, |r| figure(r).map(|f| of.ms(&f)), latency);
+            parts.push(format!("{p} {bound}{range}{doubt}"));
         }
         parts.join(", ")
     };
-    let service = if runs.iter().any(|r| r.summary.service.is_some()) {
-        let times = times(|r| r.summary.service().mean_ms, PercentileKind::Service);
-        format!("; service time {times}")
-    } else {
-        String::new()
+    let service = match runs.iter().any(|r| r.summary.service.is_some()) {
+        true => {
+            let times = times(|r| r.summary.service().mean_ms, PercentileKind::Service);
+            format!("; service time {times}")
+        }
+        false => String::new(),
     };
     format!(
-        "{} runs: {} ops/s, {}{service}\n",
+        "{} runs: {} ops/s, {}{service}",
         runs.len(),
-        range(&|r| r.summary.ops_per_s, rate),
+        range(runs, |r| Some(r.summary.ops_per_s), rate),
         times(|r| r.summary.mean_ms, PercentileKind::Latency),
     )
+}
+
+/// The mean, the minimum and the maximum of a figure over the runs that have it; a dash if none does.
+fn range(runs: &[Run], figure: impl Fn(&Run) -> Option<f64>, show: fn(f64) -> String) -> String {
+    let values: Vec<f64> = runs.iter().filter_map(figure).collect();
+    if values.is_empty() {
+        return "-".into();
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let (min, max) = values.iter().fold((f64::MAX, f64::MIN), |(min, max), v| {
+        (min.min(*v), max.max(*v))
+    });
+    let [mean, min, max] = [mean, min, max].map(|v| inline(&show(v)));
+    let of = match values.len() == runs.len() {
+        true => String::new(),
+        false => format!(", {} of {} runs", values.len(), runs.len()),
+    };
+    format!("{mean} ({min} to {max}{of})")
 }

@@ -73,7 +73,7 @@ pub fn comparisons(
                 METRICS.contains(&metric)
                     || (percentiles.is_some() && matches!(metric, Metric::PercentileMs(_)))
             };
-            comparison.rows.retain(|r| shown(r.metric));
+            comparison.retain_rows(|r| shown(r.metric));
             all.push((format!("{name}{RTT_LABEL_SEPARATOR}{trip}"), comparison));
         }
     }

@@ -218,9 +218,9 @@ fn comparisons_of_paced_runs_are_of_response_times() {
     let set = |name, runs| RunSet { name, runs };
     let compared = of_runs(&[set("free", &free), set("paced", &paced)], None);
     let condition: Condition = "p99 > +1%".parse().unwrap();
-    assert_eq!(condition.check(&compared).unwrap().len(), 1);
+    assert_eq!(condition.check(&compared, false).unwrap().len(), 1);
     let condition: Condition = "service p99 > +1%".parse().unwrap();
-    assert_eq!(condition.check(&compared).unwrap(), []);
+    assert_eq!(condition.check(&compared, false).unwrap(), []);
     let layout = Layout {
         width: 100,
         color: false,
@@ -409,6 +409,77 @@ fn comparison_of_repeated_runs() {
     insta::assert_snapshot!("comparison_markdown", markdown(&compared));
 }
 
+/// Four runs with this and up to three more operations of one row, of which `paced` in a hundred have an
+/// intended start.
+fn of_rate(ops: u64, paced: u64, reasons: &[Reason]) -> Vec<Run> {
+    let run = |i| {
+        let mut m = measured();
+        let mut totals = row(1_000_000, ops + i, 4096);
+        totals.paced = totals.ops * paced / 100;
+        totals.response = Latency::of((0..totals.ops).map(|_| 2_000_000 + i));
+        m.windows[0].0.rows[1] = totals;
+        m.reasons = reasons.to_vec();
+        Run::assemble(m)
+    };
+    (0..4).map(run).collect()
+}
+
+#[test]
+fn rates_of_open_loads_are_not_tested() {
+    use plimsoll_report::compare::{ChangeVerdict, Metric, RunSet, of_runs};
+    let reason = |code| [Reason::new(code, "a reason")];
+    let (open, closed) = (|ops| of_rate(ops, 100, &[]), |ops| of_rate(ops, 0, &[]));
+    for (first, second, tested) in [
+        (open(100), open(200), false),
+        (closed(100), closed(200), true),
+        (open(100), closed(200), true),
+        (of_rate(100, 90, &[]), of_rate(200, 90, &[]), true),
+        // A load that was not sustained says what the target can do.
+        (open(100), of_rate(200, 100, &reason("total_rate")), true),
+        (of_rate(100, 100, &reason("process_rate")), open(200), true),
+        (open(100), of_rate(200, 100, &reason("latency")), false),
+    ] {
+        let set = |name, runs| RunSet { name, runs };
+        let c = of_runs(&[set("a", &first), set("b", &second)], None);
+        for metric in [Metric::OpsPerS, Metric::MibPerS] {
+            let mut rows = c.rows().iter();
+            let row = rows.find(|r| r.operation == "wrtfile1" && r.metric == metric);
+            let statement = row.unwrap().values[1].as_ref().unwrap().statement;
+            match tested {
+                true => assert_eq!(statement, ChangeVerdict::Real),
+                false => assert_eq!(statement, ChangeVerdict::Offered),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_repeated_run_without_operations_has_no_latency_of_zero() {
+    use plimsoll_report::repeats::line;
+    let mut runs = repeated(1_000_000);
+    let whole = line(&runs, None);
+    assert!(
+        whole.starts_with("5 runs: 206 (206 to 206) ops/s, mean 2.65 ms (2.6"),
+        "{whole}"
+    );
+    assert!(!whole.contains("of 5 runs"), "{whole}");
+    let mut nothing = measured();
+    nothing.windows[0]
+        .0
+        .rows
+        .iter_mut()
+        .for_each(|r| *r = OpTotals::default());
+    runs[4] = Run::assemble(nothing);
+    let part = line(&runs, None);
+    assert!(
+        part.starts_with("5 runs: 165 (0 to 206) ops/s, mean 2.65 ms (2.6"),
+        "{part}"
+    );
+    assert_eq!(part.matches(", 4 of 5 runs)").count(), 2, "{part}");
+    let none = line(&runs[4..], None);
+    assert_eq!(none, "1 runs: 0 (0 to 0) ops/s, mean -, p99 -");
+}
+
 /// A run in which no worker that looked at a file came back, for three seconds.
 fn hanging() -> MeasuredRun {
     let mut m = measured();
@@ -507,7 +578,7 @@ fn a_comparison_marks_lower_bounds() {
     let is_p99 = |r: &&Row| {
         r.operation.starts_with("a-very-long") && r.metric == Metric::PercentileMs(Percentile::P99)
     };
-    let row = compared.rows.iter().find(is_p99).unwrap();
+    let row = compared.rows().iter().find(is_p99).unwrap();
     let bounds: Vec<bool> = row.values.iter().flatten().map(|v| v.at_least).collect();
     assert_eq!(bounds, [false, true]);
     // From one lower bound to another nothing is known.

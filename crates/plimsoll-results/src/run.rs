@@ -130,8 +130,10 @@ pub struct Validity {
     pub reasons: Vec<Reason>,
 }
 
-/// Verdict on a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Verdict on a run, from the best to the worst.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The run did what its Plan says.

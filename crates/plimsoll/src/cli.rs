@@ -211,8 +211,8 @@ Examples:
 Results are directories of a run, of repeated runs (run --repeat) or of a load curve, or published \
 disclosure reports; changes are relative to the first. Only repeated runs can be tested for \
 significance: for them, --fail-if ignores changes that may be due to chance.
-Exit codes: 0 no --fail-if condition is met, 2 results or figures not found, 3 a condition of \
---fail-if is met.")]
+Exit codes: 0 no --fail-if condition is met, 2 a figure that no result has, 3 a condition of --fail-if \
+is met, only one of the results has its figure, or a result after the first is not valid.")]
     Compare(CompareArgs),
     /// Add tags to results, or remove them
     #[command(after_help = "\

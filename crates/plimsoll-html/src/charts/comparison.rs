@@ -8,7 +8,7 @@ use plimsoll_report::compare::{Comparison, Metric, Row, letter};
 #[must_use]
 pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     let at_loads = |r: &&Row| r.load.is_some() && r.metric == Metric::MeanMs;
-    let rows: Vec<&Row> = comparison.rows.iter().filter(at_loads).collect();
+    let rows: Vec<&Row> = comparison.rows().iter().filter(at_loads).collect();
     let column = |i: usize, name: &str| {
         let value = |r: &&Row| r.values[i].as_ref().map(|v| v.mean);
         let name = format!("{}: {name}", letter(i));

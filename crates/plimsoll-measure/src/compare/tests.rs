@@ -2,7 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 /// The test's probability by its definition: over all ways to choose which of the measurements
-/// are the first set's, how many have a `u` at least as far from the middle.
+/// are the first set's, how many have a `u` at least as far from the middle. Equal measurements count
+/// half.
 fn by_counting(first: &[f64], second: &[f64]) -> f64 {
     let all = [first, second].concat();
     let (n, total) = (first.len(), all.len());
@@ -11,7 +12,11 @@ fn by_counting(first: &[f64], second: &[f64]) -> f64 {
         let mut u = 0.0;
         for (_, a) in all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1) {
             for (_, b) in all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 0) {
-                u += if a > b { 1.0 } else { 0.0 };
+                u += match a.total_cmp(b) {
+                    std::cmp::Ordering::Greater => 1.0,
+                    std::cmp::Ordering::Equal => 0.5,
+                    std::cmp::Ordering::Less => 0.0,
+                };
             }
         }
         u
@@ -49,49 +54,102 @@ fn two_sets_of_five_that_do_not_overlap_differ() {
     let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]);
     let d = Difference::of(&a, &b).unwrap();
     assert!((d.test.p - 2.0 / 252.0).abs() < 1e-12, "{}", d.test.p);
-    assert!((d.change - 5.0 / 3.0).abs() < 1e-12);
-    assert!(d.interval.0 > 0.0 && d.interval.1 > d.change && d.is_significant());
-    assert!(Difference::of(&a, &a).is_some_and(|d| !d.is_significant()));
+    assert!(d.test.separated && d.p() == d.test.p);
+    // The means differ by 5.
+    assert!(d.interval.0 > 0.0 && d.interval.0 < 5.0 && d.interval.1 > 5.0);
     let less = Difference::of(&b, &a).unwrap();
-    assert!(less.interval.1 < 0.0 && less.is_significant());
+    assert!(less.test.separated && less.interval.1 < 0.0 && less.p() == d.p());
+    let touching = Difference::of(&a, &[5.0, 6.0, 7.0, 8.0, 9.0]).unwrap();
+    assert!(!touching.test.separated);
 }
 
 #[test]
-fn three_runs_are_too_few_for_any_statement() {
-    // One of forty ranks is extreme with a probability of exactly 0.05.
-    assert!(!has_enough_runs(1, 39) && has_enough_runs(1, 40));
-    assert!(
-        !has_enough_runs(3, 3)
-            && has_enough_runs(4, 4)
-            && has_enough_runs(5, 5)
-            && !has_enough_runs(1, 20)
-    );
+fn the_number_of_runs_limits_what_can_be_shown() {
+    // One of forty ranks is extreme with a probability of exactly 0.05, and one run has no variation.
+    assert!(!has_enough_runs(1, 40) && !has_enough_runs(40, 1));
+    // Sets of 2 and 7 are separated by 2 of 36 choices, those of 2 and 8 by 2 of 45.
+    assert!(!has_enough_runs(2, 7) && has_enough_runs(2, 8) && has_enough_runs(8, 2));
+    assert!(!has_enough_runs(3, 3) && has_enough_runs(4, 4) && has_enough_runs(5, 5));
     for n in [0, 1, 100] {
         assert!(!has_enough_runs(n, 0) && !has_enough_runs(0, n));
     }
-    let d = Difference::of(&[1.0, 1.1, 1.2], &[100.0, 101.0, 102.0]).unwrap();
-    assert!((d.test.p - 0.1).abs() < 1e-12 && !d.is_significant());
+    // C(8, 4) = 70, C(10, 5) = 252, C(12, 6) = 924, C(14, 7) = 3432, C(16, 8) = 12 870.
+    for (figures, runs) in [
+        (0, 4),
+        (1, 4),
+        (2, 5),
+        (6, 5),
+        (7, 6),
+        (23, 6),
+        (24, 7),
+        (60, 7),
+        (85, 7),
+        (86, 8),
+    ] {
+        assert_eq!(runs_needed(figures), runs, "{figures}");
+        let most = |n: usize| (1..=n).fold(1.0, |w, i| w * (n + i) as f64 / i as f64);
+        let smallest = |n| 2.0 / most(n);
+        assert!(smallest(runs) * figures as f64 <= 0.05);
+        assert!(runs == 4 || smallest(runs - 1) * figures as f64 > 0.05);
+    }
 }
 
 #[test]
-fn a_difference_is_significant_by_its_interval_and_its_test() {
-    let is_significant = |interval, p| {
+fn a_difference_has_the_p_of_the_test_if_its_interval_excludes_zero() {
+    let p = |interval| {
         let test = MannWhitney {
             u: 0.0,
-            p,
+            p: 0.01,
             exact: true,
+            separated: true,
         };
-        let difference = Difference {
-            change: 0.1,
-            interval,
-            test,
-        };
-        difference.is_significant()
+        Difference { interval, test }.p()
     };
-    assert!(is_significant((0.1, 0.2), 0.049) && is_significant((-0.2, -0.1), 0.049));
-    assert!(!is_significant((0.1, 0.2), 0.05) && !is_significant((-0.2, -0.1), 0.05));
+    assert_eq!([p((0.1, 0.2)), p((-0.2, -0.1))], [0.01; 2]);
     for around in [(-0.1, 0.1), (0.0, 0.2), (-0.2, 0.0)] {
-        assert!(!is_significant(around, 0.001), "{around:?}");
+        assert_eq!(p(around), 1.0, "{around:?}");
+    }
+}
+
+#[test]
+fn the_false_discovery_rate_is_controlled_as_published() {
+    // The fifteen p-values of the example of Benjamini and Hochberg (1995), of which the first four are
+    // significant; Bonferroni's procedure finds three.
+    let published = [
+        0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+        0.5719, 0.6528, 0.7590, 1.0000,
+    ];
+    let found = significant(&published);
+    assert_eq!(found.iter().filter(|s| **s).count(), 4);
+    assert_eq!(found[..5], [true, true, true, true, false]);
+    // In any order.
+    let mut backwards = published;
+    backwards.reverse();
+    let mut expected = found.clone();
+    expected.reverse();
+    assert_eq!(significant(&backwards), expected);
+    // One p-value has the whole rate, and the limit itself is significant.
+    assert_eq!(significant(&[0.05]), [true]);
+    assert_eq!(significant(&[0.051]), [false]);
+    assert_eq!(significant(&[]), [false; 0]);
+    // A p-value above its own limit is significant below that of a greater one.
+    assert_eq!(significant(&[0.03, 0.04, 0.05]), [true; 3]);
+    assert_eq!(significant(&[0.03, 0.04, 0.06]), [false; 3]);
+    assert_eq!(significant(&[0.02, f64::NAN, 0.02]), [true, false, true]);
+}
+
+#[test]
+fn changes_are_relative_to_the_first_figure() {
+    for (from, to, change) in [
+        (2.0, 2.5, 0.25),
+        (2.0, 0.0, -1.0),
+        (0.0, 102.0, f64::INFINITY),
+        (0.0, 0.0, 0.0),
+        (-0.0, 0.0, 0.0),
+        (-10.0, -5.0, 0.5),
+        (0.0, -1.0, f64::NEG_INFINITY),
+    ] {
+        assert_eq!(relative_change(from, to), change, "{from} {to}");
     }
 }
 
@@ -121,18 +179,28 @@ fn probabilities_are_exact_for_up_to_fifty_different_measurements() {
     assert!(!test(21, 30).exact && !test(1, 50).exact);
     assert!((test(1, 49).p - 2.0 / 50.0).abs() < 1e-12);
     let ties = mann_whitney(&[1.0, 2.0, 2.0], &[2.0, 3.0]).unwrap();
-    assert_eq!((ties.u, ties.exact), (1.0, false));
+    assert_eq!((ties.u, ties.exact), (1.0, true));
     assert_eq!(super::ties(&[1.0, 2.0, 2.0], &[2.0, 3.0, 3.0]), 24.0 + 6.0);
 }
 
 #[test]
-fn changes_are_of_the_size_of_the_first_mean_whatever_its_sign() {
-    let d = Difference::of(&[-10.0, -12.0], &[-5.0, -6.0]).unwrap();
-    assert!((d.change - 0.5).abs() < 1e-12 && d.interval.0 > 0.0);
+fn sets_that_cannot_vary_have_no_difference() {
     assert!(Difference::of(&[1.0, 2.0], &[1.0]).is_none());
+    assert!(Difference::of(&[1.0], &[1.0, 2.0]).is_none());
     assert!(Difference::of(&[1.0, 2.0], &[1.0, f64::INFINITY]).is_none());
+    assert!(Difference::of(&[1.0, f64::NAN], &[1.0, 2.0]).is_none());
     assert!(Difference::of(&[1.0, 2.0], &[1.0, 2.0]).is_some());
-    assert_eq!(bootstrap(&[0.0; 3], &[1.0; 3]), None);
+    assert_eq!(mann_whitney(&[], &[1.0]), None);
+}
+
+#[test]
+fn from_zero_there_is_a_difference_like_any_other() {
+    let d = Difference::of(&[0.0; 5], &[3.0, 5.0, 4.0, 1.0, 9.0]).unwrap();
+    assert!(d.test.separated && d.interval.0 > 0.0);
+    assert!((d.p() - 2.0 / 252.0).abs() < 1e-12);
+    // There is one zero.
+    let same = Difference::of(&[0.0; 5], &[-0.0; 5]).unwrap();
+    assert_eq!((same.test.p, same.test.separated), (1.0, false));
 }
 
 #[test]
@@ -151,7 +219,7 @@ fn the_interval_leaves_a_fortieth_of_the_draws_at_either_end() {
             mean_of_draws(&b) - base
         })
         .collect();
-    let (low, high) = bootstrap(&a, &b).unwrap();
+    let (low, high) = bootstrap(&a, &b);
     let count = |is_outside: &dyn Fn(f64) -> bool| draws.iter().filter(|d| is_outside(**d)).count();
     assert_eq!((count(&|d| d < low), count(&|d| d > high)), (250, 250));
 }
@@ -162,15 +230,7 @@ fn one_measurement_far_off_does_not_make_a_difference() {
         [10.0, 10.1, 9.9, 10.2, 9.8],
         [10.05, 9.95, 10.15, 9.85, 300.0],
     );
-    assert!(!Difference::of(&a, &b).unwrap().is_significant());
-}
-
-#[test]
-fn what_has_no_share_has_no_difference() {
-    assert_eq!(Difference::of(&[0.0, 0.0], &[1.0, 2.0]), None);
-    assert_eq!(Difference::of(&[1.0], &[1.0, 2.0]), None);
-    assert_eq!(Difference::of(&[1.0, f64::NAN], &[1.0, 2.0]), None);
-    assert_eq!(mann_whitney(&[], &[1.0]), None);
+    assert_eq!(Difference::of(&a, &b).unwrap().p(), 1.0);
 }
 
 #[test]
@@ -178,7 +238,7 @@ fn equal_measurements_are_no_difference() {
     let d = Difference::of(&[5.0; 6], &[5.0; 6]).unwrap();
     assert_eq!(
         (d.test.p, d.test.exact, d.interval),
-        (1.0, false, (0.0, 0.0))
+        (1.0, true, (0.0, 0.0))
     );
 }
 
@@ -191,14 +251,14 @@ fn the_interval_is_that_of_all_possible_draws() {
         let all = (0..27).map(|i| (v[i % 3] + v[i / 3 % 3] + v[i / 9]) / 3.0);
         all.collect()
     };
-    let mut changes: Vec<f64> = draws(a)
+    let mut differences: Vec<f64> = draws(a)
         .iter()
-        .flat_map(|a| draws(b).into_iter().map(move |b| (b - a) / a))
+        .flat_map(|a| draws(b).into_iter().map(move |b| b - a))
         .collect();
-    changes.sort_by(f64::total_cmp);
-    let (low, high) = bootstrap(&a, &b).unwrap();
+    differences.sort_by(f64::total_cmp);
+    let (low, high) = bootstrap(&a, &b);
     // Within a percent of the probability to either side.
-    let at = |share: f64| changes[(share * 728.0) as usize];
+    let at = |share: f64| differences[(share * 728.0) as usize];
     assert!((at(0.015)..=at(0.035)).contains(&low), "{low}");
     assert!((at(0.965)..=at(0.985)).contains(&high), "{high}");
 }
@@ -209,14 +269,26 @@ proptest! {
     #[test]
     fn the_exact_probability_is_that_of_counting(
         ranks in Just((0..9).collect::<Vec<i32>>()).prop_shuffle(),
-        n in 1usize..8,
-        m in 1usize..2,
+        ties in 1i32..5,
+        n in 1usize..9,
     ) {
-        let values: Vec<f64> = ranks.iter().map(|r| f64::from(*r) * 1.5).collect();
+        let values: Vec<f64> = ranks.iter().map(|r| f64::from(r / ties) * 1.5).collect();
         let (a, b) = values.split_at(n);
-        let test = mann_whitney(a, &b[..b.len().min(5 * m)]).unwrap();
-        let counted = by_counting(a, &b[..b.len().min(5 * m)]);
+        let test = mann_whitney(a, b).unwrap();
+        let counted = by_counting(a, b);
         prop_assert!((test.p - counted).abs() < 1e-9, "{} {counted}", test.p);
+    }
+
+    #[test]
+    fn what_is_significant_is_what_the_definition_says(
+        p in prop::collection::vec((0.0f64..1.0).prop_map(|p| p * p * p), 0..40),
+    ) {
+        // The largest k, found by trying all of them.
+        let below = |limit: f64| p.iter().filter(|p| **p <= limit).count();
+        let limit = |k: usize| 0.05 * k as f64 / p.len() as f64;
+        let k = (0..=p.len()).rev().find(|k| below(limit(*k)) >= *k).unwrap();
+        let expected: Vec<bool> = p.iter().map(|p| k > 0 && *p <= limit(k)).collect();
+        prop_assert_eq!(significant(&p), expected);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Conditions under which a comparison fails, for use in scripts.
 
 use super::metric::METRIC_HELP;
-use super::{ALL, ChangeVerdict, Comparison, Metric, Row};
+use super::{ALL, ChangeVerdict, ComparedResult, Comparison, Metric, Row, Value, distinct};
+use plimsoll_measure::compare::relative_change;
 use plimsoll_plan::Count;
-use plimsoll_results::Percentile;
+use plimsoll_results::{Percentile, Verdict};
 use std::fmt;
 use std::str::FromStr;
 
 /// A change that must not occur, such as `p99 > +10%`.
 ///
-/// Of repeated runs only a significant change counts; of single runs every change, because it cannot be
-/// distinguished from chance.
+/// A change that may be chance counts as none, except from zero, which is infinite. A change that was not
+/// tested counts as it is: of single or too few runs, it cannot be distinguished from chance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// The operation; `None` for all together.
@@ -18,11 +19,11 @@ pub struct Condition {
     metric: Metric,
     /// Whether the figure must not be more than the change, or not less.
     more: bool,
-    /// The change as a fraction.
-    change: f64,
+    /// The change in percent of the first figure.
+    percent: f64,
 }
 
-/// A condition that a comparison meets.
+/// A condition that a comparison meets, or that cannot be checked in one of its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetCondition {
     /// One sentence.
@@ -52,16 +53,19 @@ impl FromStr for Condition {
                 "`{name}` is not a figure: expected one of {METRIC_HELP}"
             ))
         })?;
-        let percent = rest[1..].trim();
-        let number = percent
+        let number = rest[1..]
+            .trim()
             .strip_suffix('%')
             .ok_or_else(|| wrong("expected a change in percent"))?
             .trim();
-        let change: f64 = number
+        let percent: f64 = number
             .parse()
             .ok()
             .filter(|n: &f64| n.is_finite())
             .ok_or_else(|| wrong(&format!("`{number}` is not a number")))?;
+        if !more && percent <= -100.0 {
+            return Err(wrong("no figure falls by more than 100 %"));
+        }
         if operation.as_deref() == Some("") {
             return Err(wrong("expected the name of an operation before `:`"));
         }
@@ -69,7 +73,7 @@ impl FromStr for Condition {
             operation,
             metric,
             more,
-            change: change / 100.0,
+            percent,
         })
     }
 }
@@ -80,12 +84,7 @@ impl fmt::Display for Condition {
             write!(f, "{operation}:")?;
         }
         let sign = if self.more { '>' } else { '<' };
-        write!(
-            f,
-            "{} {sign} {:+}%",
-            self.metric.name(),
-            self.change * 100.0
-        )
+        write!(f, "{} {sign} {:+}%", self.metric.name(), self.percent)
     }
 }
 
@@ -96,116 +95,186 @@ impl Condition {
         self.metric.percentile()
     }
 
-    /// Returns every result that meets the condition.
+    /// Returns every result that meets the condition, and every one in which it cannot be checked: that
+    /// does not have the figure, or that is not valid, unless `allow_invalid`.
     ///
     /// # Errors
-    /// A sentence, if the comparison has no such operation or figure, so that a misspelled name does not
-    /// pass for a good result.
-    pub fn check(&self, comparison: &Comparison) -> Result<Vec<MetCondition>, String> {
-        let rows = self.rows(comparison);
-        if rows.is_empty() {
-            let name = self.metric.name();
-            let operation = self.operation.as_deref().unwrap_or(ALL);
-            let known = comparison.rows.iter().filter(|r| r.metric == self.metric);
-            let known: Vec<&str> = known.map(|r| r.operation.as_str()).collect();
-            return Err(match known.is_empty() {
-                true => format!("the results have no {name}"),
-                false => format!(
-                    "there is no {name} of `{operation}`; there is of {}",
-                    known.join(", ")
-                ),
+    /// A sentence, if no result has the figure, so that a misspelled name does not pass for a good result.
+    pub fn check(
+        &self,
+        comparison: &Comparison,
+        allow_invalid: bool,
+    ) -> Result<Vec<MetCondition>, String> {
+        let named: Vec<(&str, Option<&Row>)> = self.rows(comparison);
+        let sides = &comparison.sets;
+        let known = |(_, row): &(&str, Option<&Row>)| {
+            row.is_some_and(|r| r.values.iter().flatten().any(|v| v.enough_samples))
+        };
+        if !named.iter().any(known) {
+            return Err(self.unknown(comparison, &named));
+        }
+        let mut met = Vec::new();
+        for (operation, row) in named {
+            let figure = format!("{} of {operation}", self.metric);
+            let Some(row) = row else {
+                met.push(format!("no result has {figure}"));
+                continue;
+            };
+            let value = |i: usize| row.values[i].as_ref();
+            let base = self.usable(&sides[0], value(0), &figure);
+            let base = base.and_then(|base| {
+                let invalid = base.statement == ChangeVerdict::InvalidPoint;
+                match invalid && !allow_invalid {
+                    true => Err(format!(
+                        "{figure} in {} is of an invalid point",
+                        sides[0].name
+                    )),
+                    false => Ok(base),
+                }
             });
+            let base = match base {
+                Ok(base) => base,
+                Err(why) => {
+                    met.push(why);
+                    continue;
+                }
+            };
+            for (i, side) in sides.iter().enumerate().skip(1) {
+                let checked = self.usable(side, value(i), &figure).and_then(|value| {
+                    match value.verdict == Verdict::Valid || allow_invalid {
+                        true => self.compare(base, value, &figure, side),
+                        false => Err(format!(
+                            "{figure} in {} is of a result that is {}",
+                            side.name, value.verdict
+                        )),
+                    }
+                });
+                met.extend(checked.err());
+            }
         }
-        for row in &rows {
-            self.has_enough(comparison, row)?;
-            self.is_decided(comparison, row)?;
-        }
-        Ok(rows
-            .into_iter()
-            .flat_map(|r| self.broken(comparison, r))
-            .collect())
+        let met = met.into_iter().map(|text| MetCondition {
+            text: format!("{self}: {text}"),
+        });
+        Ok(met.collect())
     }
 
-    /// Fails if a percentile has too few operations, which must not pass for a good result.
-    fn has_enough(&self, comparison: &Comparison, row: &Row) -> Result<(), String> {
-        let mut sides = comparison.sets.iter().zip(&row.values);
-        let lacking = sides.find(|(_, v)| v.as_ref().is_some_and(|v| !v.enough_samples));
-        match (lacking, self.percentile()) {
-            (Some((side, _)), Some(percentile)) => Err(format!(
-                "{} of {} in {} is not known: it needs {} operations",
-                self.metric,
-                row.operation,
+    /// The operations of the condition with their rows, if the comparison has them. Profiles have no row of
+    /// all together: without a name the condition is on each of their configurations.
+    fn rows<'a>(&'a self, comparison: &'a Comparison) -> Vec<(&'a str, Option<&'a Row>)> {
+        let rows = comparison.rows();
+        let named: Vec<&str> = match self.operation.as_deref() {
+            Some(name) => vec![name],
+            None if comparison.has_total => vec![ALL],
+            None => distinct(rows.iter().map(|r| r.operation.as_str())),
+        };
+        let find = |name: &str| {
+            let mut rows = rows.iter();
+            rows.find(|r| r.metric == self.metric && r.operation == name)
+        };
+        named.into_iter().map(|name| (name, find(name))).collect()
+    }
+
+    /// Why no result has the figure.
+    fn unknown(&self, comparison: &Comparison, named: &[(&str, Option<&Row>)]) -> String {
+        let metric = self.metric;
+        let has_few = named.iter().find_map(|(name, row)| row.map(|_| name));
+        if let (Some(operation), Some(percentile)) = (has_few, self.percentile()) {
+            return format!(
+                "{metric} of {operation} is not known: it needs {} operations",
+                Count(percentile.needs())
+            );
+        }
+        let known = comparison.rows().iter().filter(|r| r.metric == metric);
+        let known: Vec<&str> = known.map(|r| r.operation.as_str()).collect();
+        match known.is_empty() {
+            true => format!("the results have no {metric}"),
+            false => format!(
+                "there is no {metric} of `{}`; there is of {}",
+                self.operation.as_deref().unwrap_or(ALL),
+                known.join(", ")
+            ),
+        }
+    }
+
+    /// The figure of a result.
+    ///
+    /// # Errors
+    /// A sentence, if the result does not have it.
+    fn usable<'a>(
+        &self,
+        side: &ComparedResult,
+        value: Option<&'a Value>,
+        figure: &str,
+    ) -> Result<&'a Value, String> {
+        let Some(value) = value else {
+            return Err(format!("{} ({}) has no {figure}", side.name, side.verdict));
+        };
+        match self.percentile() {
+            Some(percentile) if !value.enough_samples => Err(format!(
+                "{figure} in {} is not known: it needs {} operations",
                 side.name,
                 Count(percentile.needs())
             )),
-            _ => Ok(()),
+            _ => Ok(value),
         }
     }
 
-    /// Fails if a change from or to a lower bound may meet the condition, although that of the bounds does
-    /// not.
-    fn is_decided(&self, comparison: &Comparison, row: &Row) -> Result<(), String> {
-        let first = row.values.first().and_then(Option::as_ref);
-        let from_bound = first.is_some_and(|f| f.at_least);
-        for (side, value) in comparison.sets.iter().zip(&row.values).skip(1) {
-            let Some(value) = value else { continue };
-            let Some(change) = value.change else { continue };
-            // It may be more if this is a lower bound, and less if the first is.
-            let may_meet = match self.more {
-                true => value.at_least && change <= self.change,
-                false => from_bound && change >= self.change,
-            };
-            if may_meet {
-                return Err(format!(
-                    "the change of {} of {} in {} is not known: operations were in flight at the end, \
-                     and only lower bounds are known",
-                    self.metric, row.operation, side.name
-                ));
-            }
+    /// Checks the change of a figure.
+    ///
+    /// # Errors
+    /// A sentence, if the change meets the condition, or may meet it.
+    fn compare(
+        &self,
+        base: &Value,
+        value: &Value,
+        figure: &str,
+        side: &ComparedResult,
+    ) -> Result<(), String> {
+        // Processor time is sampled, and may have missed an operation in any run.
+        let is_lost = base.runs_without == 0 && value.runs_without > 0;
+        if is_lost && self.metric != Metric::CpuUsPerOp {
+            let runs = value.runs.len() + value.runs_without;
+            return Err(format!(
+                "{} of {runs} runs of {} have no {figure}",
+                value.runs_without, side.name
+            ));
         }
-        Ok(())
-    }
-
-    /// The rows of the condition. Profiles have no row of all together: without a name the condition is
-    /// on each of their configurations.
-    fn rows<'a>(&self, comparison: &'a Comparison) -> Vec<&'a Row> {
-        let of_metric = || comparison.rows.iter().filter(|r| r.metric == self.metric);
-        let whole = comparison.rows.iter().any(|r| r.operation == ALL);
-        match self.operation.as_deref() {
-            None if !whole => of_metric().collect(),
-            name => {
-                let name = name.unwrap_or(ALL);
-                of_metric().filter(|r| r.operation == name).collect()
-            }
+        let change = relative_change(base.mean, value.mean);
+        let is_met = |change: f64| match self.more {
+            true => change > self.percent / 100.0,
+            false => change < self.percent / 100.0,
+        };
+        let is_chance = value.statement == ChangeVerdict::NotShown && change.is_finite();
+        if is_met(if is_chance { 0.0 } else { change }) {
+            let words = value.statement.words();
+            return Err(match change.is_finite() {
+                true => format!(
+                    "{figure} in {} changed by {:+.1} % ({words})",
+                    side.name,
+                    change * 100.0,
+                ),
+                false => format!(
+                    "{figure} in {} rose from 0 to {} ({words})",
+                    side.name,
+                    self.metric.show(value.mean),
+                ),
+            });
         }
-    }
-
-    /// The results that meet the condition in one row.
-    fn broken(&self, comparison: &Comparison, row: &Row) -> Vec<MetCondition> {
-        let operation = &row.operation;
-        let mut broken = Vec::new();
-        for (side, value) in comparison.sets.iter().zip(&row.values).skip(1) {
-            let Some(value) = value else { continue };
-            let Some(change) = value.change else { continue };
-            let met = if self.more {
-                change > self.change
-            } else {
-                change < self.change
-            };
-            let counts = !matches!(value.statement, ChangeVerdict::NotShown);
-            if met && counts {
-                broken.push(MetCondition {
-                    text: format!(
-                        "{self}: {operation} {} of {} is {} by {:+.1} % ({})",
-                        self.metric.name(),
-                        side.name,
-                        if change > 0.0 { "more" } else { "less" },
-                        change * 100.0,
-                        value.statement.words(),
-                    ),
-                });
-            }
+        // The change may be more if this is a lower bound, and less if the first is.
+        match if self.more {
+            value.at_least
+        } else {
+            base.at_least
+        } {
+            true => Err(format!(
+                "the change of {figure} in {} is not known: operations were in flight at the end, and \
+                 only lower bounds are known",
+                side.name
+            )),
+            false => Ok(()),
         }
-        broken
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,9 @@
 //! Load curves side by side: measured ones and published ones.
 
-use super::{ALL, ChangeVerdict, ComparedResult, Comparison, Metric, Row, row};
+use super::{ALL, ComparedResult, Comparison, Measured, Metric, Row};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_plan::Count;
+use plimsoll_results::Verdict;
 
 /// A curve that is one of the compared results.
 #[derive(Debug, Clone)]
@@ -16,7 +17,9 @@ pub struct CurveSet {
     /// Unit of the load.
     pub unit: String,
     /// How the curve ended, in a word.
-    pub verdict: String,
+    pub ending: String,
+    /// Verdict on the curve: valid if it ended as planned or by a stop rule.
+    pub verdict: Verdict,
     /// Fraction of the full data and rates that was measured; 1 is all.
     pub scale: f64,
     /// Whether it is a published result of SPEC's own benchmark, not measured by Plimsoll.
@@ -37,26 +40,29 @@ enum LoadAxis {
 }
 
 /// Compares curves by their figures and by the latency at each load at which any of them was measured:
-/// between two valid points of a curve the latency is interpolated linearly, beyond its ends and beside
-/// an invalid point there is none.
+/// between two valid points of a curve the latency is interpolated linearly, beyond its ends, beside
+/// an invalid point and across a load whose run failed there is none.
 ///
 /// Curves by the rule of SPECsfs2008 with different units of load are compared at the achieved
 /// operations per second. A point at which no operation completed has no figures.
 #[must_use]
 pub fn of_curves(sets: &[CurveSet]) -> Comparison {
     let axis = axis(sets);
-    let of = |pick: &dyn Fn(&Curve) -> Option<f64>| -> Vec<Vec<f64>> {
-        let figures = sets.iter().map(|s| pick(&s.curve));
-        figures.map(|f| f.into_iter().collect()).collect()
+    let of = |pick: &dyn Fn(&Curve) -> Option<f64>| -> Vec<Measured> {
+        let figures = sets.iter();
+        figures
+            .map(|s| Measured::new(vec![pick(&s.curve)], s.verdict))
+            .collect()
     };
     let ort = |rule| move |c: &Curve| c.overall_response_time(rule).ok();
     let peak = |c: &Curve| c.peak().map(|p| position(p, axis));
     let mut rows = Vec::new();
-    rows.extend(row(ALL, Metric::Peak, of(&peak)));
-    rows.extend(row(ALL, Metric::OrtMs, of(&ort(Rule::Sfs2014))));
-    rows.extend(row(ALL, Metric::Ort2008Ms, of(&ort(Rule::Sfs2008))));
-    let lines: Vec<Vec<Point>> = sets.iter().map(|s| line(&s.curve, axis)).collect();
-    let mut loads: Vec<f64> = lines.iter().flatten().map(|p| p.load).collect();
+    rows.extend(Row::new(ALL, Metric::Peak, of(&peak)));
+    rows.extend(Row::new(ALL, Metric::OrtMs, of(&ort(Rule::Sfs2014))));
+    rows.extend(Row::new(ALL, Metric::Ort2008Ms, of(&ort(Rule::Sfs2008))));
+    let lines: Vec<Vec<Option<Point>>> = sets.iter().map(|s| line(s, axis)).collect();
+    let points = lines.iter().flatten().flatten();
+    let mut loads: Vec<f64> = points.map(|p| p.load).collect();
     loads.sort_by(f64::total_cmp);
     loads.dedup();
     for load in loads {
@@ -65,19 +71,24 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
             false => load.to_string(),
         };
         let at: Vec<Option<Point>> = lines.iter().map(|l| between(l, load)).collect();
+        let row = |name: &str, metric, pick: fn(&Point) -> f64| {
+            let sides = sets.iter().zip(&at);
+            let figures = sides.map(|(s, point)| figure(s, point.as_ref(), pick));
+            let row = Row::new(name, metric, figures.collect())?;
+            Some(Row {
+                load: Some(load),
+                ..row
+            })
+        };
         match axis {
             LoadAxis::Offered => {
                 let name = format!("load {number}");
-                rows.extend(point_row(&name, load, Metric::MeanMs, &at, |p| {
-                    p.latency_ms
-                }));
-                rows.extend(point_row(&name, load, Metric::OpsPerS, &at, |p| p.achieved));
+                rows.extend(row(&name, Metric::MeanMs, |p| p.latency_ms));
+                rows.extend(row(&name, Metric::OpsPerS, |p| p.achieved));
             }
             LoadAxis::Achieved => {
                 let name = format!("{number} ops/s");
-                rows.extend(point_row(&name, load, Metric::MeanMs, &at, |p| {
-                    p.latency_ms
-                }));
+                rows.extend(row(&name, Metric::MeanMs, |p| p.latency_ms));
             }
         }
     }
@@ -85,14 +96,21 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
         name: s.name.clone(),
         workload: s.workload.clone(),
         runs: 1,
-        verdict: s.verdict.clone(),
+        verdict: s.ending.clone(),
     };
-    Comparison {
-        sets: sets.iter().map(side).collect(),
-        warnings: warnings(sets, axis),
-        load_axis: Some(axis_name(sets, axis)),
-        rows,
-    }
+    let sides = sets.iter().map(side).collect();
+    let load_axis = axis_name(sets, axis);
+    Comparison::new(sides, warnings(sets, axis), Some(load_axis), rows)
+}
+
+/// A figure of a curve at a load.
+fn figure(set: &CurveSet, point: Option<&Point>, pick: fn(&Point) -> f64) -> Measured {
+    let invalid = point.is_some_and(|p| p.verdict == PointVerdict::Invalid);
+    let verdict = match invalid {
+        true => Verdict::Invalid,
+        false => set.verdict,
+    };
+    Measured::new(vec![point.map(pick)], verdict)
 }
 
 /// What the loads of an axis are.
@@ -124,66 +142,46 @@ fn position(point: &Point, axis: LoadAxis) -> f64 {
     }
 }
 
-/// The points by their position on the axis. Beyond the peak, throughput falls while the load rises:
-/// there a throughput does not have a single latency, and those points are omitted.
-fn line(curve: &Curve, axis: LoadAxis) -> Vec<Point> {
-    let mut line: Vec<Point> = Vec::new();
-    for point in curve.points() {
+/// The points by their position on the axis. Nothing is known where an entry is none, nor between it and
+/// its neighbours: no operation completed there, the run failed, or the throughput was not above that of
+/// a lower load, so that it does not have a single latency.
+fn line(set: &CurveSet, axis: LoadAxis) -> Vec<Option<Point>> {
+    let points = set.curve.points().iter().map(|p| (p.load, Some(p)));
+    let left_out = set.left_out.iter().map(|(load, _)| (*load as f64, None));
+    let mut loads: Vec<(f64, Option<&Point>)> = points.chain(left_out).collect();
+    loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut last = 0.0;
+    let entry = |(_, point): (f64, Option<&Point>)| {
+        let point = point.filter(|p| p.achieved > 0.0)?;
         let load = position(point, axis);
-        if load > line.last().map_or(0.0, |p| p.load) {
-            line.push(Point { load, ..*point });
-        }
-    }
-    line
+        (load > last).then(|| {
+            last = load;
+            Point { load, ..*point }
+        })
+    };
+    loads.into_iter().map(entry).collect()
 }
 
-/// The point at a load, or the interpolation between the valid points beside it; `None` if no operation
-/// completed.
-fn between(points: &[Point], load: f64) -> Option<Point> {
-    if let Some(point) = points.iter().find(|p| p.load == load) {
-        return (point.achieved > 0.0).then_some(*point);
+/// The point at a load, or the interpolation between the valid points beside it.
+fn between(line: &[Option<Point>], load: f64) -> Option<Point> {
+    if let Some(point) = line.iter().flatten().find(|p| p.load == load) {
+        return Some(*point);
     }
-    let pair = points
+    let valid = |p: &Option<Point>| p.filter(|p| p.verdict == PointVerdict::Valid);
+    let pairs = line
         .windows(2)
-        .find(|w| w[0].load < load && load < w[1].load)?;
-    let counts = |p: &Point| p.verdict == PointVerdict::Valid && p.achieved > 0.0;
-    if !pair.iter().all(counts) {
-        return None;
-    }
-    let share = (load - pair[0].load) / (pair[1].load - pair[0].load);
-    let mid = |pick: fn(&Point) -> f64| pick(&pair[0]) + share * (pick(&pair[1]) - pick(&pair[0]));
+        .filter_map(|w| Some((valid(&w[0])?, valid(&w[1])?)));
+    let (low, high) = pairs
+        .into_iter()
+        .find(|(low, high)| low.load < load && load < high.load)?;
+    let share = (load - low.load) / (high.load - low.load);
+    let mid = |pick: fn(&Point) -> f64| pick(&low) + share * (pick(&high) - pick(&low));
     Some(Point {
         load,
         achieved: mid(|p| p.achieved),
         latency_ms: mid(|p| p.latency_ms),
         verdict: PointVerdict::Valid,
     })
-}
-
-/// The row of a figure at a load; no change is computed to and from an invalid point.
-fn point_row(
-    name: &str,
-    load: f64,
-    metric: Metric,
-    at: &[Option<Point>],
-    pick: fn(&Point) -> f64,
-) -> Option<Row> {
-    let figures = at.iter().map(|p| p.iter().map(pick).collect()).collect();
-    let mut row = row(name, metric, figures)?;
-    row.load = Some(load);
-    let invalid = |p: &Option<Point>| p.is_some_and(|p| p.verdict == PointVerdict::Invalid);
-    let no_base = at.first().is_some_and(invalid);
-    for (value, point) in row.values.iter_mut().zip(at) {
-        let Some(value) = value else { continue };
-        if no_base || invalid(point) {
-            (value.change, value.difference) = (None, None);
-            value.statement = match invalid(point) {
-                true => ChangeVerdict::InvalidPoint,
-                false => ChangeVerdict::NoBase,
-            };
-        }
-    }
-    Some(row)
 }
 
 /// The letters and digits of a name in lower case: reports write `Job_Sets` for `job sets`.

@@ -3,12 +3,12 @@
 use crate::format::{latency, rate};
 use plimsoll_plan::Count;
 use plimsoll_results::Percentile;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 
 /// A compared figure, in the order of the tables. In JSON it is a name such as `ops_per_s` or `p99_ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "String")]
 pub enum Metric {
     /// Operations per second.
     OpsPerS,
@@ -163,29 +163,6 @@ impl From<Metric> for String {
             Metric::PercentileMs(p) => json_name(p),
             Metric::ServicePercentileMs(p) => format!("service_{}", json_name(p)),
             _ => metric.named().1.to_owned(),
-        }
-    }
-}
-
-impl TryFrom<String> for Metric {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        if let Some((metric, ..)) = NAMED_METRICS.iter().find(|(_, _, json)| *json == text) {
-            return Ok(*metric);
-        }
-        let (name, service) = match text.strip_prefix("service_") {
-            Some(rest) => (rest, true),
-            None => (text.as_str(), false),
-        };
-        let percentile = match name {
-            "p999_ms" => Some(Percentile::P999),
-            _ => name.strip_suffix("_ms").and_then(|p| p.parse().ok()),
-        };
-        match (percentile, service) {
-            (Some(p), true) => Ok(Self::ServicePercentileMs(p)),
-            (Some(p), false) => Ok(Self::PercentileMs(p)),
-            (None, _) => Err(format!("`{text}` is not a figure")),
         }
     }
 }

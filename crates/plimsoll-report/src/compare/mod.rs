@@ -7,6 +7,7 @@ mod profiles;
 mod results;
 mod runs;
 mod show;
+mod significance;
 
 pub use condition::{Condition, MetCondition};
 pub use curves::{CurveSet, of_curves};
@@ -15,30 +16,36 @@ pub use profiles::{ProfileSet, of_profiles};
 pub use results::{Results, side_by_side};
 pub use runs::{OPERATION_PERCENTILES, RunSet, TOTAL_PERCENTILES, of_runs};
 pub use show::{Cell, FigureBlock, blocks, letter, markdown, text};
+pub use significance::{ChangeVerdict, Tests};
 
-use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE};
-use plimsoll_measure::compare::{Difference, has_enough_runs};
-use serde::{Deserialize, Serialize};
+use plimsoll_measure::compare::Difference;
+use plimsoll_results::Verdict;
+use serde::{Serialize, Serializer};
 
 /// Name of the row of all operations together.
 pub const ALL: &str = "all";
 
 /// Results side by side; changes are from the first of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The compared results.
     pub sets: Vec<ComparedResult>,
     /// Warnings about differences that make the comparison difficult.
     pub warnings: Vec<String>,
     /// Of load curves what the loads of the rows are, such as `load in streams`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub load_axis: Option<String>,
+    /// Whether the rows named [`ALL`] are of all operations together, and not of a configuration of that name.
+    #[serde(skip)]
+    has_total: bool,
+    /// The tests of all figures together.
+    tests: Tests,
     /// One entry per operation and figure.
-    pub rows: Vec<Row>,
+    rows: Vec<Row>,
 }
 
 /// One of the compared results.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedResult {
     /// Name of the results.
     pub name: String,
@@ -51,12 +58,12 @@ pub struct ComparedResult {
 }
 
 /// One figure of one operation in each of the results.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the operation, [`ALL`] for all together.
     pub operation: String,
     /// Of load curves the load, or the achieved operations per second, that the row belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// The figure.
     pub metric: Metric,
@@ -65,119 +72,82 @@ pub struct Row {
 }
 
 /// A figure of one result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Value {
-    /// Mean over the runs.
+    /// Mean over the runs that have the figure.
     pub mean: f64,
-    /// The figure of each run.
+    /// The figure of each of these runs; at least one.
     pub runs: Vec<f64>,
-    /// Change from the first result as a fraction of it: 0.1 is ten percent more; null for the first
-    /// itself, and if the first is zero or missing.
+    /// Number of the result's runs that do not have the figure.
+    pub runs_without: usize,
+    /// Worst verdict of the runs, or of the load point.
+    pub verdict: Verdict,
+    /// Whether the figure is the rate at which an open load offered operations, which its schedule sets.
+    pub offered: bool,
+    /// Whether every run has as many operations as a percentile needs; true of other figures.
+    pub enough_samples: bool,
+    /// Whether the figure is only a lower bound in some run, because of operations in flight at the end.
+    pub at_least: bool,
+    /// Change from the first result as a fraction of its figure: 0.1 is ten percent more. In JSON the
+    /// change from zero to another figure is the text `Infinity`. Null for the first result itself, and
+    /// if there is nothing to compare with.
+    #[serde(serialize_with = "change_in_json")]
     pub change: Option<f64>,
     /// Statistics of the change; null without repeated runs.
     pub difference: Option<Difference>,
     /// Significance of the change.
     pub statement: ChangeVerdict,
-    /// Whether every run has as many operations as a percentile needs; true of other figures.
-    pub enough_samples: bool,
-    /// Whether it is only a lower bound in some run, because of operations in flight at the end.
-    #[serde(default)]
-    pub at_least: bool,
 }
 
-/// Significance of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeVerdict {
-    /// It is the first result, to which the others are compared.
-    Base,
-    /// One run each: no statement.
-    OneRunEach,
-    /// Too few runs to distinguish any difference from chance.
-    TooFewRuns,
-    /// The difference is significant.
-    Real,
-    /// The runs do not show that the difference is more than chance.
-    NotShown,
-    /// There is nothing to compare with.
-    NoBase,
-    /// It is of or from an invalid load point.
-    InvalidPoint,
-}
-
-impl ChangeVerdict {
-    /// The statement in words.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::OneRunEach => "one run each: no statement",
-            Self::TooFewRuns => "too few runs for a statement",
-            Self::Real => "real",
-            Self::NotShown => "may be chance",
-            Self::NoBase => "nothing to compare with",
-            Self::InvalidPoint => "the load point is invalid",
-        }
-    }
-
-    /// Mark of the figure itself in a table.
-    #[must_use]
-    pub fn figure_mark(self) -> &'static str {
-        match self {
-            Self::InvalidPoint => " !",
-            _ => "",
-        }
-    }
-
-    /// Mark of a change in a table.
-    #[must_use]
-    pub fn mark(self) -> &'static str {
-        match self {
-            Self::Real => " *",
-            Self::NotShown => " ~",
-            _ => "",
-        }
+/// JSON has no infinite numbers; `Infinity` is what languages that read JSON call them.
+fn change_in_json<S: Serializer>(change: &Option<f64>, json: S) -> Result<S::Ok, S::Error> {
+    match change {
+        Some(change) if change.is_infinite() => json.serialize_str(match *change > 0.0 {
+            true => "Infinity",
+            false => "-Infinity",
+        }),
+        change => change.serialize(json),
     }
 }
 
-impl Value {
-    /// Compares the figures of a result's runs with those of the first result.
-    fn of(runs: Vec<f64>, first: Option<&[f64]>) -> Self {
-        let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
-        let own = mean(&runs);
-        let base = first.map(mean).filter(|b| *b != 0.0);
-        let difference = first.and_then(|first| Difference::of(first, &runs));
-        let statement = match (first, base) {
-            (Some(first), Some(_)) if first.len() == 1 && runs.len() == 1 => {
-                ChangeVerdict::OneRunEach
-            }
-            (Some(first), Some(_)) if !has_enough_runs(first.len(), runs.len()) => {
-                ChangeVerdict::TooFewRuns
-            }
-            (Some(_), Some(_)) => match difference {
-                Some(d) if d.is_significant() => ChangeVerdict::Real,
-                _ => ChangeVerdict::NotShown,
-            },
-            _ => ChangeVerdict::NoBase,
-        };
+/// A figure of one result before it is compared.
+#[derive(Debug, Clone)]
+struct Measured {
+    /// The figure of each run; none of a run that does not have it.
+    runs: Vec<Option<f64>>,
+    /// Worst verdict of the runs, or of the load point.
+    verdict: Verdict,
+    offered: bool,
+    enough_samples: bool,
+    at_least: bool,
+}
+
+impl Measured {
+    fn new(runs: Vec<Option<f64>>, verdict: Verdict) -> Self {
         Self {
-            mean: own,
             runs,
-            change: base.map(|b| (own - b) / b.abs()),
-            difference,
-            statement,
+            verdict,
+            offered: false,
             enough_samples: true,
             at_least: false,
         }
     }
 
-    fn base(runs: Vec<f64>) -> Self {
-        Self {
+    /// The figure, not yet compared; none if no run has it.
+    fn value(self) -> Option<Value> {
+        let runs: Vec<f64> = self.runs.iter().copied().flatten().collect();
+        (!runs.is_empty()).then(|| Value {
+            mean: runs.iter().sum::<f64>() / runs.len() as f64,
+            runs_without: self.runs.len() - runs.len(),
+            runs,
+            verdict: self.verdict,
+            offered: self.offered,
+            enough_samples: self.enough_samples,
+            at_least: self.at_least,
             change: None,
             difference: None,
-            statement: ChangeVerdict::Base,
-            ..Self::of(runs, None)
-        }
+            statement: ChangeVerdict::NoBase,
+        })
     }
 }
 
@@ -193,61 +163,60 @@ pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     distinct
 }
 
-/// A row of the figures of each result's runs; `None` if no result has the figure.
-fn row(operation: &str, metric: Metric, figures: Vec<Vec<f64>>) -> Option<Row> {
-    if figures.iter().all(Vec::is_empty) {
-        return None;
-    }
-    let first = figures.first().filter(|f| !f.is_empty()).cloned();
-    let values = figures.into_iter().enumerate().map(|(i, runs)| {
-        (!runs.is_empty()).then(|| match i {
-            0 => Value::base(runs),
-            _ => Value::of(runs, first.as_deref()),
+impl Row {
+    /// A row of a figure of each result; `None` if no result has the figure.
+    fn new(operation: &str, metric: Metric, figures: Vec<Measured>) -> Option<Self> {
+        let values: Vec<_> = figures.into_iter().map(Measured::value).collect();
+        values.iter().any(Option::is_some).then(|| Self {
+            operation: operation.to_owned(),
+            load: None,
+            metric,
+            values,
         })
-    });
-    Some(Row {
-        operation: operation.to_owned(),
-        load: None,
-        metric,
-        values: values.collect(),
-    })
+    }
+
+    /// Whether tables show the row: errors and bytes that are zero in all results are left out.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        let zero = self.values.iter().flatten().all(|v| v.mean == 0.0);
+        !(zero && matches!(self.metric, Metric::Errors | Metric::MibPerS))
+    }
 }
 
 impl Comparison {
-    /// Explanations of the marks in the tables, in sentences.
+    /// Compares the rows of figures.
+    fn new(
+        sets: Vec<ComparedResult>,
+        warnings: Vec<String>,
+        load_axis: Option<String>,
+        mut rows: Vec<Row>,
+    ) -> Self {
+        Self {
+            sets,
+            warnings,
+            load_axis,
+            has_total: true,
+            tests: significance::test(&mut rows),
+            rows,
+        }
+    }
+
+    /// The figures, one row per operation and figure.
     #[must_use]
-    pub fn remarks(&self) -> Vec<&'static str> {
-        let values = || self.rows.iter().flat_map(|r| r.values.iter().flatten());
-        let any = |s: ChangeVerdict| values().any(|v| v.statement == s);
-        let sentences = [
-            (
-                ChangeVerdict::OneRunEach,
-                "one run each: no statement on whether a difference is real; repeat the runs with \
-                 run --repeat 5",
-            ),
-            (
-                ChangeVerdict::TooFewRuns,
-                "too few runs for a statement on whether a difference is real; at least four of \
-                 each are needed",
-            ),
-            (
-                ChangeVerdict::Real,
-                "* the difference is real: the 95 % confidence interval excludes zero, and p < 0.05 \
-                 in the Mann-Whitney test",
-            ),
-            (ChangeVerdict::NotShown, "~ the difference may be chance"),
-            (
-                ChangeVerdict::InvalidPoint,
-                "! the load point is invalid: no change is computed to or from it",
-            ),
-        ];
-        let used = sentences.into_iter().filter(|(s, _)| any(*s));
-        let uncertain = values()
-            .any(|v| !v.enough_samples)
-            .then_some(UNCERTAIN_NOTE);
-        let bounds = values().any(|v| v.at_least).then_some(LOWER_BOUND_NOTE);
-        let used = used.map(|(_, text)| text);
-        used.chain(uncertain).chain(bounds).collect()
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The tests of all figures together.
+    #[must_use]
+    pub fn tests(&self) -> Tests {
+        self.tests
+    }
+
+    /// Removes rows. The others are tested without them.
+    pub fn retain_rows(&mut self, is_kept: impl Fn(&Row) -> bool) {
+        self.rows.retain(is_kept);
+        self.tests = significance::test(&mut self.rows);
     }
 }
 

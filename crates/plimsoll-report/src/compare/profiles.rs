@@ -1,6 +1,6 @@
 //! Profiles side by side: the configurations are the rows.
 
-use super::runs::{of_all_metrics, remove_absent, row_of_all, side, warnings_of};
+use super::runs::{of_all_metrics, row_of_all, side, warnings_of};
 use super::{ComparedResult, Comparison, Row, RunSet, distinct};
 use plimsoll_results::{Percentiles, Profile, ResultsError, Run, SeriesDir, SeriesOf};
 
@@ -76,12 +76,10 @@ pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Co
             rows.extend(row_of_all(name, metric, &of_sets));
         }
     }
-    remove_absent(&mut rows);
+    let sides = sets.iter().map(side_of).collect();
     Comparison {
-        sets: sets.iter().map(side_of).collect(),
-        warnings: warnings(sets, &names),
-        load_axis: None,
-        rows,
+        has_total: false,
+        ..Comparison::new(sides, warnings(sets, &names), None, rows)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use plimsoll_results::{
-    Kind, LoadCurve, Percentiles, Run, RunDir, SeriesDir, SeriesOf, Verdict, read_runs, run_dirs,
+    Kind, LoadCurve, Percentiles, Run, RunDir, SeriesDir, SeriesKind, SeriesOf, SeriesState,
+    Verdict, read_runs, run_dirs,
 };
 use std::path::Path;
 
@@ -29,6 +30,7 @@ impl Results {
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, String> {
         let dir = SeriesDir::at(path);
+        let mut requested = None;
         if dir.exists() {
             let series = dir.read().map_err(|e| e.to_string())?;
             if let Some(curve) = series.as_curve() {
@@ -43,12 +45,20 @@ impl Results {
                 let sets = ProfileSet::read(profile, &dir, percentiles);
                 return of_profile(name, path, sets.map_err(|e| e.to_string())?);
             }
+            if let SeriesKind::Repeats(repeats) = &series.kind {
+                requested = Some(repeats.requested_runs as usize);
+            }
         }
         let runs = read_runs(path, percentiles).map_err(|e| e.to_string())?;
-        match runs.is_empty() {
-            true => Err(format!("{name} has no run in it")),
-            false => Ok(Self::Runs(name.to_owned(), runs, lacking(name, path)?)),
+        if runs.is_empty() {
+            return Err(format!("{name} has no run in it"));
         }
+        let mut warnings = lacking(name, path)?;
+        warnings.extend(requested.filter(|n| runs.len() < *n).map(|requested| {
+            let runs = runs.len();
+            format!("{name} has {runs} of {requested} requested runs")
+        }));
+        Ok(Self::Runs(name.to_owned(), runs, warnings))
     }
 }
 
@@ -68,9 +78,17 @@ fn lacking(name: &str, root: &Path) -> Result<Vec<String>, String> {
 }
 
 fn of_curve(name: &str, curve: SeriesOf<'_, LoadCurve>) -> Result<Results, String> {
-    let verdict = match (curve.state, curve.is_comparable()) {
-        (_, false) => format!("scaled to {}: not comparable", curve.scale()),
-        (state, true) => format!("{state:?}").to_lowercase(),
+    let state = format!("{:?}", curve.state).to_lowercase();
+    let verdict = match curve.state {
+        SeriesState::Complete | SeriesState::Stopped => Verdict::Valid,
+        SeriesState::Unfinished | SeriesState::Interrupted => Verdict::Interrupted,
+        SeriesState::Failed => Verdict::Failed,
+    };
+    let scaled = format!("scaled to {}: not comparable", curve.scale());
+    let ending = match (curve.is_comparable(), verdict) {
+        (true, _) => state,
+        (false, Verdict::Valid) => scaled,
+        (false, _) => format!("{state}, {scaled}"),
     };
     let left_out = curve.runs.iter().filter_map(|run| match run.verdict {
         Verdict::Valid | Verdict::Invalid => None,
@@ -84,6 +102,7 @@ fn of_curve(name: &str, curve: SeriesOf<'_, LoadCurve>) -> Result<Results, Strin
         workload: curve.name.clone(),
         metric: metric.unwrap_or_else(|_| curve.name.clone()),
         unit: curve.metric_name().to_owned(),
+        ending,
         verdict,
         scale: curve.scale(),
         published: false,

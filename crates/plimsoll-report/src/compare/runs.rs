@@ -1,11 +1,12 @@
 //! Runs side by side, each alone or repeated.
 
-use super::distinct;
-use super::{ALL, ComparedResult, Comparison, Metric, Row, row};
+use super::{ALL, ComparedResult, Comparison, Measured, Metric, Row, distinct};
 use crate::format::MIB;
 use crate::percentiles::PercentileKind;
 use crate::standstill;
-use plimsoll_results::{OperationFigures, Percentile, PercentileFigure, Percentiles, Run};
+use plimsoll_results::{
+    LatencyKind, OperationFigures, Percentile, PercentileFigure, Percentiles, Run, Verdict,
+};
 
 /// Runs that are one of the compared results.
 #[derive(Debug, Clone, Copy)]
@@ -43,30 +44,44 @@ pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> 
     )
 }
 
-/// A row of figures of runs, with marks for too few operations and for lower bounds.
+/// A row of figures of runs, with marks for too few operations, for lower bounds and for offered rates.
 fn row_of<'a>(
     name: &str,
     metric: Metric,
     sets: &[&'a [Run]],
     figure: impl Fn(&'a Run) -> Option<f64>,
     percentile: impl Fn(&'a Run, Percentile) -> Option<PercentileFigure>,
+    latency_kind: impl Fn(&'a Run) -> Option<LatencyKind>,
 ) -> Option<Row> {
-    let of_set = |runs: &&'a [Run]| runs.iter().filter_map(&figure).collect();
-    let mut row = row(name, metric, sets.iter().map(of_set).collect())?;
+    let is_rate = matches!(metric, Metric::OpsPerS | Metric::MibPerS);
+    let is_offered = |r: &'a Run| latency_kind(r) == Some(LatencyKind::Response) && !fell_short(r);
     let of = match metric.is_service() {
         true => PercentileKind::Service,
         false => PercentileKind::Latency,
     };
-    if let Some(p) = metric.percentile() {
-        for (value, runs) in row.values.iter_mut().zip(sets) {
-            if let Some(value) = value {
-                let figures = || runs.iter().filter_map(|r| percentile(r, p));
-                value.enough_samples = figures().all(|f| f.enough_samples);
-                value.at_least = figures().any(|f| of.at_least(&f));
-            }
+    let of_set = |runs: &&'a [Run]| {
+        let verdict = runs.iter().map(|r| r.validity.verdict).max();
+        let percentiles: Vec<PercentileFigure> = match metric.percentile() {
+            Some(p) => runs.iter().filter_map(|r| percentile(r, p)).collect(),
+            None => vec![],
+        };
+        Measured {
+            offered: is_rate && runs.iter().all(is_offered),
+            enough_samples: percentiles.iter().all(|f| f.enough_samples),
+            at_least: percentiles.iter().any(|f| of.at_least(f)),
+            ..Measured::new(
+                runs.iter().map(&figure).collect(),
+                verdict.unwrap_or(Verdict::Valid),
+            )
         }
-    }
-    Some(row)
+    };
+    Row::new(name, metric, sets.iter().map(of_set).collect())
+}
+
+/// Whether a run completed less than its load offered, so that its rate is what the target can do.
+fn fell_short(run: &Run) -> bool {
+    let mut reasons = run.validity.reasons.iter();
+    reasons.any(|r| ["process_rate", "total_rate"].contains(&r.code.as_str()))
 }
 
 /// A row of all operations together.
@@ -77,6 +92,7 @@ pub(super) fn row_of_all(name: &str, metric: Metric, sets: &[&[Run]]) -> Option<
         sets,
         |r| of_all(r, metric),
         |r, p| r.summary.percentile(p),
+        |r| Some(r.summary.latency_kind()),
     )
 }
 
@@ -109,24 +125,12 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
                 &of_sets,
                 |r| of_one(found(r)?, metric),
                 |r, p| found(r)?.percentile(p),
+                |r| Some(found(r)?.latency_kind()),
             ));
         }
     }
-    remove_absent(&mut rows);
-    Comparison {
-        sets: sets.iter().map(side).collect(),
-        warnings: warnings_of(sets),
-        load_axis: None,
-        rows,
-    }
-}
-
-/// Removes rows of errors and bytes that are 0 in all results.
-pub(super) fn remove_absent(rows: &mut Vec<Row>) {
-    rows.retain(|r| {
-        let zero = r.values.iter().flatten().all(|v| v.mean == 0.0);
-        !(zero && matches!(r.metric, Metric::Errors | Metric::MibPerS))
-    });
+    let sides = sets.iter().map(side).collect();
+    Comparison::new(sides, warnings_of(sets), None, rows)
 }
 
 /// Names and kinds of all operations that count, in the order of the runs.

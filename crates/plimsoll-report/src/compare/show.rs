@@ -40,6 +40,7 @@ pub fn letter(i: usize) -> String {
 /// A change in percent.
 fn percent(change: f64) -> String {
     match (change * 100.0).abs() {
+        p if p.is_infinite() => if change > 0.0 { "+∞" } else { "-∞" }.into(),
         p if p >= 99_950.0 => format!("×{:.0}", 1.0 + change),
         p if p >= 99.95 => format!("{:+.0} %", change * 100.0),
         _ => format!("{:+.1} %", change * 100.0),
@@ -74,18 +75,16 @@ fn change(row: &Row, value: Option<&Value>) -> Cell {
 #[must_use]
 pub fn blocks(comparison: &Comparison) -> Vec<FigureBlock> {
     let mut blocks = Vec::new();
-    let mut metrics: Vec<Metric> = comparison.rows.iter().map(|r| r.metric).collect();
+    let shown: Vec<&Row> = comparison.rows.iter().filter(|r| r.is_shown()).collect();
+    let mut metrics: Vec<Metric> = shown.iter().map(|r| r.metric).collect();
     metrics.sort_unstable();
     metrics.dedup();
     for metric in metrics {
-        let rows: Vec<&Row> = comparison
-            .rows
+        let rows: Vec<&Row> = shown
             .iter()
+            .copied()
             .filter(|r| r.metric == metric)
             .collect();
-        if rows.is_empty() {
-            continue;
-        }
         let mut head = Vec::new();
         for i in 0..comparison.sets.len() {
             head.push(letter(i));
@@ -145,7 +144,8 @@ pub fn text(comparison: &Comparison, layout: Layout) -> String {
     for warning in &comparison.warnings {
         paragraph(&mut out, "warning: ", warning, width);
     }
-    for block in blocks(comparison) {
+    for mut block in blocks(comparison) {
+        align_marked(&mut block.rows);
         let mut head = vec![block.metric.title()];
         head.extend(block.head);
         let mut table = Table::new(&head);
@@ -158,9 +158,24 @@ pub fn text(comparison: &Comparison, layout: Layout) -> String {
     }
     out.push('\n');
     for remark in comparison.remarks() {
-        paragraph(&mut out, "", remark, width);
+        paragraph(&mut out, "", &remark, width);
     }
     out
+}
+
+/// Aligns the numbers of columns in which some have a mark: the others get spaces in its place.
+fn align_marked(rows: &mut [(String, Vec<Cell>)]) {
+    let columns = rows.first().map_or(0, |(_, cells)| cells.len());
+    let is_marked = |cell: &Cell| [" *", " ~", " !"].iter().any(|m| cell.text.ends_with(m));
+    for column in 0..columns {
+        if rows.iter().any(|(_, cells)| is_marked(&cells[column])) {
+            for (_, cells) in &mut *rows {
+                if !is_marked(&cells[column]) {
+                    cells[column].text.push_str("  ");
+                }
+            }
+        }
+    }
 }
 
 /// The comparison as Markdown, for issues and wikis.
@@ -190,7 +205,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     }
     out.push('\n');
     for remark in comparison.remarks() {
-        out.push_str(&format!("{}\n", escaped(remark)));
+        out.push_str(&format!("{}\n", escaped(&remark)));
     }
     out
 }

@@ -57,9 +57,13 @@ pub struct CompareArgs {
     /// 50,90,99,99.9,99.99,99.999
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub percentiles: Option<Percentiles>,
-    /// Exit with 3 if a figure changed by more than this; repeatable
+    /// Exit with 3 if a figure changed by more than this, if a result does not have the figure, or if a
+    /// result after the first is not valid; repeatable
     #[arg(long, value_name = "[OPERATION:]FIGURE<|>PERCENT")]
     pub fail_if: Vec<Condition>,
+    /// Check --fail-if in results that are not valid, too
+    #[arg(long, requires = "fail_if")]
+    pub allow_invalid: bool,
 }
 
 /// Formats of `compare`.

@@ -10,7 +10,7 @@ use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_html::charts;
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
-use plimsoll_results::{Percentile, Percentiles};
+use plimsoll_results::{Percentile, Percentiles, Verdict};
 use std::path::Path;
 
 /// Compares the results and prints what differs.
@@ -30,7 +30,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
     let comparison = side_by_side(results, percentiles.as_ref()).map_err(CommandError::usage)?;
     let mut broken = Vec::new();
     for condition in &args.fail_if {
-        let met = condition.check(&comparison);
+        let met = condition.check(&comparison, args.allow_invalid);
         broken.extend(met.map_err(|e| CommandError::usage(format!("`{condition}`: {e}")))?);
     }
     write(&comparison, args)?;
@@ -116,7 +116,7 @@ fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     let d = imported.disclosure;
     let ours = d.remark.starts_with("Measured with Plimsoll");
     let scale = scale_of(&d.remark);
-    let verdict = match (ours, scale == 1.0) {
+    let ending = match (ours, scale == 1.0) {
         (false, _) => "published".into(),
         (true, true) => "report of Plimsoll".into(),
         (true, false) => format!("report of Plimsoll, scaled to {scale}: not comparable"),
@@ -127,7 +127,8 @@ fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
         workload: d.metric.clone(),
         metric: d.metric,
         unit: d.unit,
-        verdict,
+        ending,
+        verdict: Verdict::Valid,
         scale,
         published: !ours,
         curve: curve.map_err(|e| CommandError::usage(format!("{name}: {e}")))?,

@@ -81,7 +81,7 @@ fn a_condition_that_is_met_ends_with_three_and_says_which() {
     let args = |condition| ["compare", "--fail-if", condition];
     let out = call(&bench, &args("p99 > +10%"), &[&fast, &slow]).expect_code(3);
     assert!(
-        out.stderr.starts_with("failed: p99 > +10%: all p99 of "),
+        out.stderr.starts_with("failed: p99 > +10%: p99 of all in "),
         "{}",
         out.stderr
     );
@@ -102,6 +102,68 @@ fn a_condition_that_is_met_ends_with_three_and_says_which() {
         wrong.contains("`p101` is not a figure: expected one of ops/s"),
         "{wrong}"
     );
+}
+
+/// A workload whose every tenth operation fails, if a file is removed before.
+fn looker(remove: bool) -> String {
+    let remove = match remove {
+        true => "system \"rm files/s/*/00000003\"\n",
+        false => "",
+    };
+    format!(
+        "define fileset name=s,path=files,entries=10,size=1k,dirwidth=100,prealloc
+define process name=p {{ thread name=t,memsize=1m {{ flowop statfile name=look,filesetname=s }} }}
+create files
+{remove}run 1
+"
+    )
+}
+
+#[test]
+fn a_result_with_errors_a_failed_one_and_a_missing_figure_fail_a_condition() {
+    let bench = Bench::on_tmpfs();
+    let run = |remove, more: &[&str], code| {
+        let before = dirs(&bench);
+        let workload = bench.workload(&looker(remove));
+        let args = [&["--allow-commands", "--ops=90"], more].concat();
+        bench.run(&workload, &args).expect_code(code);
+        let new = dirs(&bench).into_iter().find(|d| !before.contains(d));
+        new.unwrap()
+    };
+    let clean = run(false, &[], 0);
+    let invalid = run(true, &["--on-error=count"], 3);
+    let failed = run(true, &[], 1);
+    let check = |condition: &str, more: &[&str], sides: [&PathBuf; 2], code| {
+        let condition = format!("--fail-if={condition}");
+        let args = [&["compare", &condition], more].concat();
+        call(&bench, &args, &sides).expect_code(code).stderr
+    };
+    // Nobody has an error, and that is no change.
+    check("errors > +0%", &[], [&clean, &clean], 0);
+    let allowed = ["--allow-invalid"];
+    let errors = check("errors > +0%", &allowed, [&clean, &invalid], 3);
+    assert!(
+        errors.starts_with("failed: errors > +0%: errors of all in ")
+            && errors.contains("rose from 0 to"),
+        "{errors}"
+    );
+    // Latencies are no worse, and yet the result is not valid.
+    let verdict = check("mean > +1000000%", &[], [&clean, &invalid], 3);
+    assert!(
+        verdict.contains("is of a result that is invalid"),
+        "{verdict}"
+    );
+    check("mean > +1000000%", &allowed, [&clean, &invalid], 0);
+    check("ops/s > +1000000%", &[], [&clean, &failed], 3);
+    check("errors > +0%", &[], [&invalid, &clean], 0);
+    // Only one side has it, and nobody can have it.
+    let other = virtual_run(&bench, "1ms", &[]);
+    let lost = check("look:mean > +10%", &[], [&clean, &other], 3);
+    assert!(lost.contains("has no mean of look"), "{lost}");
+    let wrong = check("ort > +10%", &[], [&clean, &clean], 2);
+    assert!(wrong.contains("the results have no ort"), "{wrong}");
+    let alone = call(&bench, &["compare", "--allow-invalid"], &[&clean, &clean]);
+    assert!(alone.refusal().contains("--fail-if"));
 }
 
 #[test]
@@ -129,7 +191,46 @@ fn repeated_runs_are_one_result_and_are_judged() {
     assert_eq!(comparison["sets"][1]["runs"], 4);
     let value = figure(&comparison, "all", "mean_ms", 1);
     assert_eq!(value["statement"], "real", "{value}");
+    // Text, Markdown and the page have the statements of the JSON.
+    let rows = comparison["rows"].as_array().unwrap();
+    let count = |is_it: &dyn Fn(&str) -> bool| {
+        let statements = rows.iter().map(|r| r["values"][1]["statement"].as_str());
+        statements.filter(|s| is_it(s.unwrap())).count()
+    };
+    let real = count(&|s| s == "real");
+    let tested = count(&|s| ["real", "not_shown", "not_decided"].contains(&s));
+    assert_eq!(comparison["tests"]["tested"], tested);
+    assert_eq!(comparison["tests"]["real"], real);
+    for (format, mark) in [
+        ("text", " *\n"),
+        ("markdown", r" \* |"),
+        ("html", " *</td>"),
+    ] {
+        let format = format!("--format={format}");
+        let shown = call(&bench, &["compare", &format], &[&fast, &slow])
+            .expect_code(0)
+            .stdout;
+        assert_eq!(shown.matches(mark).count(), real, "{shown}");
+        let said = format!("{tested} figures were tested");
+        assert!(shown.contains(&said), "{said}: {shown}");
+    }
     assert_eq!(value["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(comparison["warnings"], Value::Array(vec![]));
+    // One whose process was killed has fewer runs than were requested.
+    let file = slow.join("repeats.json");
+    let listed = std::fs::read_to_string(&file).unwrap();
+    let mut killed: Value = serde_json::from_str(&listed).unwrap();
+    killed["runs"].as_array_mut().unwrap().pop();
+    std::fs::write(&file, killed.to_string()).unwrap();
+    let text = call(&bench, &["compare"], &[&fast, &slow])
+        .expect_code(0)
+        .stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("has 3 of 4 requested runs"), "{text}");
+    assert!(
+        text.contains("too few runs for a test: every figure in B"),
+        "{text}"
+    );
     // A report of repeated runs is one of each.
     let out = call(&bench, &["report", "--format=csv"], &[&fast]).expect_code(0);
     let reads = out

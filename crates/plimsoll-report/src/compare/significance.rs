@@ -1,0 +1,324 @@
+//! Whether changes are more than chance: the figures of a comparison are tested together, once, and
+//! tables, pages, JSON and conditions show the same statements.
+
+use super::{Comparison, Metric, Row, Value, distinct, letter};
+use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE};
+use plimsoll_measure::compare::{
+    self as statistics, Difference, FALSE_DISCOVERY_RATE, has_enough_runs, relative_change,
+    significant,
+};
+use plimsoll_plan::counted;
+use plimsoll_results::Verdict;
+use serde::Serialize;
+
+/// The tests of all figures of a comparison together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Tests {
+    /// Number of figures that were tested, each of each result against the first.
+    pub tested: usize,
+    /// Number of differences that are real.
+    pub real: usize,
+    /// Limit of the expected fraction of chance among the differences that are real.
+    pub false_discovery_rate: f64,
+    /// Number of runs of each result with which a difference in a single figure can be shown, if all
+    /// figures with too few runs are tested too.
+    pub runs_needed: usize,
+}
+
+/// Significance of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeVerdict {
+    /// The first result, to which the others are compared.
+    Base,
+    /// One run each: no statement.
+    OneRunEach,
+    /// Too few runs for a test.
+    TooFewRuns,
+    /// The figure is the same in every run.
+    Same,
+    /// The rate at which an open load offers operations: the schedule sets it, and it is not tested.
+    Offered,
+    /// The figure is a percentile of too few operations, or a lower bound, and is not tested.
+    NotKnown,
+    /// The difference is real: more than chance.
+    Real,
+    /// The runs do not show that the difference is more than chance.
+    NotShown,
+    /// The runs of the two results do not overlap, which among so many figures may be chance: more runs
+    /// are needed.
+    NotDecided,
+    /// There is nothing to compare with.
+    NoBase,
+    /// The figure is of an invalid load point.
+    InvalidPoint,
+}
+
+impl ChangeVerdict {
+    /// The statement in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::OneRunEach => "one run each: no statement",
+            Self::TooFewRuns => "too few runs for a test",
+            Self::Same => "the same in every run",
+            Self::Offered => "set by the schedule: not tested",
+            Self::NotKnown => "not known exactly: not tested",
+            Self::Real => "real",
+            Self::NotShown => "may be chance",
+            Self::NotDecided => "no overlap, but too few runs to exclude chance",
+            Self::NoBase => "nothing to compare with",
+            Self::InvalidPoint => "the load point is invalid",
+        }
+    }
+
+    /// Whether it is the result of a test, or that of one for which there are too few runs.
+    fn is_of_test(self) -> bool {
+        matches!(
+            self,
+            Self::OneRunEach | Self::TooFewRuns | Self::Real | Self::NotShown | Self::NotDecided
+        )
+    }
+
+    /// Mark of the figure itself in a table.
+    #[must_use]
+    pub fn figure_mark(self) -> &'static str {
+        match self {
+            Self::InvalidPoint => " !",
+            _ => "",
+        }
+    }
+
+    /// Mark of a change in a table.
+    #[must_use]
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Real => " *",
+            Self::NotShown | Self::NotDecided => " ~",
+            _ => "",
+        }
+    }
+}
+
+/// Compares every figure with that of the first result, and tests all of them together.
+pub(super) fn test(rows: &mut [Row]) -> Tests {
+    let mut tested: Vec<(&mut Value, Difference)> = Vec::new();
+    let mut too_few = 0;
+    for row in rows {
+        let is_point = row.load.is_some();
+        let Some((first, others)) = row.values.split_first_mut() else {
+            continue;
+        };
+        if let Some(first) = first {
+            first.statement = match is_invalid_point(first, is_point) {
+                true => ChangeVerdict::InvalidPoint,
+                false => ChangeVerdict::Base,
+            };
+        }
+        for value in others.iter_mut().flatten() {
+            let statement = untested(first.as_ref(), value, is_point);
+            let base = first.as_ref().filter(|_| {
+                !matches!(
+                    statement,
+                    Some(ChangeVerdict::NoBase | ChangeVerdict::InvalidPoint)
+                )
+            });
+            value.change = base.map(|f| relative_change(f.mean, value.mean));
+            let difference = || Difference::of(&base?.runs, &value.runs);
+            value.difference = value.difference.or_else(difference);
+            match (statement, value.difference) {
+                (None, Some(difference)) => tested.push((value, difference)),
+                (statement, _) => {
+                    let statement = statement.unwrap_or(ChangeVerdict::NotKnown);
+                    too_few += usize::from(matches!(
+                        statement,
+                        ChangeVerdict::OneRunEach | ChangeVerdict::TooFewRuns
+                    ));
+                    value.statement = statement;
+                }
+            }
+        }
+    }
+    let p_values: Vec<f64> = tested.iter().map(|(_, d)| d.p()).collect();
+    let found = significant(&p_values);
+    let tests = Tests {
+        tested: tested.len(),
+        real: found.iter().filter(|f| **f).count(),
+        false_discovery_rate: FALSE_DISCOVERY_RATE,
+        runs_needed: statistics::runs_needed(tested.len() + too_few),
+    };
+    for ((value, difference), is_real) in tested.into_iter().zip(found) {
+        value.statement = match is_real {
+            true => ChangeVerdict::Real,
+            // No order of the runs would be better evidence.
+            false if difference.test.separated => ChangeVerdict::NotDecided,
+            false => ChangeVerdict::NotShown,
+        };
+    }
+    tests
+}
+
+fn is_invalid_point(value: &Value, is_point: bool) -> bool {
+    is_point && value.verdict == Verdict::Invalid
+}
+
+/// Why a figure is not tested; none if it is.
+fn untested(first: Option<&Value>, value: &Value, is_point: bool) -> Option<ChangeVerdict> {
+    if is_invalid_point(value, is_point) {
+        return Some(ChangeVerdict::InvalidPoint);
+    }
+    let Some(first) = first.filter(|f| !is_invalid_point(f, is_point)) else {
+        return Some(ChangeVerdict::NoBase);
+    };
+    let sizes = (first.runs.len(), value.runs.len());
+    let known = |v: &Value| v.enough_samples && !v.at_least;
+    let all = || first.runs.iter().chain(&value.runs);
+    if sizes == (1, 1) {
+        Some(ChangeVerdict::OneRunEach)
+    } else if all().all(|v| *v == first.runs[0]) {
+        Some(ChangeVerdict::Same)
+    } else if first.offered && value.offered {
+        Some(ChangeVerdict::Offered)
+    } else if !known(first) || !known(value) {
+        Some(ChangeVerdict::NotKnown)
+    } else if !has_enough_runs(sizes.0, sizes.1) {
+        Some(ChangeVerdict::TooFewRuns)
+    } else {
+        None
+    }
+}
+
+impl Comparison {
+    /// Explanations of the tests and of the marks in the tables, in sentences.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let shown = self.rows.iter().filter(|r| r.is_shown());
+        let values: Vec<&Value> = shown.flat_map(|r| r.values.iter().flatten()).collect();
+        let any = |is_it: &dyn Fn(&Value) -> bool| values.iter().any(|v| is_it(v));
+        let states = |s: ChangeVerdict| any(&|v| v.statement == s);
+        let mut remarks = Vec::new();
+        if states(ChangeVerdict::OneRunEach) {
+            let advice = match self.load_axis {
+                None => format!(
+                    "; repeat the runs with run --repeat {}",
+                    self.tests.runs_needed
+                ),
+                Some(_) => String::new(),
+            };
+            remarks.push(format!(
+                "one run each: no statement on whether a difference is real{advice}"
+            ));
+        }
+        remarks.extend(self.remarks_on_tests());
+        if states(ChangeVerdict::Offered) {
+            remarks.push(
+                "ops/s and MiB/s of an open load that was sustained are not tested: its schedule sets \
+                 them"
+                .into(),
+            );
+        }
+        if states(ChangeVerdict::InvalidPoint) {
+            remarks.push("! the load point is invalid: no change is computed to or from it".into());
+        }
+        if let Some(named) = self.named(|v| v.runs_without > 0, |_| true) {
+            remarks.push(format!("not all runs have these figures: {named}"));
+        }
+        if any(&|v| !v.enough_samples) {
+            remarks.push(UNCERTAIN_NOTE.into());
+        }
+        if any(&|v| v.at_least) {
+            remarks.push(LOWER_BOUND_NOTE.into());
+        }
+        remarks
+    }
+
+    /// What was tested, what the marks mean, and which figures have too few runs.
+    fn remarks_on_tests(&self) -> Vec<String> {
+        let Tests {
+            tested,
+            real,
+            false_discovery_rate,
+            runs_needed,
+        } = self.tests;
+        let percent = 100.0 * false_discovery_rate;
+        let mut remarks = Vec::new();
+        if tested > 0 {
+            let figures = counted(tested as u64, "figure was", "figures were");
+            remarks.push(format!(
+                "{figures} tested (Mann-Whitney test, bootstrap interval), with a false discovery rate \
+                 of {percent} % for all of them together (Benjamini-Hochberg)"
+            ));
+        }
+        if real > 0 {
+            remarks.push(format!(
+                "* the difference is real: of all that are marked so, at most {percent} % are expected \
+                 to be chance"
+            ));
+        }
+        if tested > real {
+            remarks.push("~ the difference may be chance".into());
+        }
+        let named = |statement| {
+            let is_it = |v: &Value| v.statement == statement;
+            self.named(is_it, |v| v.statement.is_of_test())
+        };
+        if let Some(named) = named(ChangeVerdict::NotDecided) {
+            remarks.push(format!(
+                "too few runs to exclude chance among {tested} figures, although those of both results do \
+                 not overlap: {named}; {runs_needed} runs of each result that have the figure are needed"
+            ));
+        }
+        if let Some(named) = named(ChangeVerdict::TooFewRuns) {
+            let least = statistics::runs_needed(1);
+            let more = match runs_needed > least {
+                true => format!(", and {runs_needed} to show a difference in a single one of them"),
+                false => String::new(),
+            };
+            remarks.push(format!(
+                "too few runs for a test: {named}; at least {least} runs of each result that have the figure are \
+                 needed{more}"
+            ));
+        }
+        remarks
+    }
+
+    /// The figures that tables show and of which something is true, by result: `p99 latency (all) in B`, or
+    /// `every figure in B` if it is true of all that are `among` those in question.
+    fn named(
+        &self,
+        is_it: impl Fn(&Value) -> bool,
+        among: impl Fn(&Value) -> bool,
+    ) -> Option<String> {
+        let mut sides = Vec::new();
+        for i in 0..self.sets.len() {
+            let with = |is_it: &dyn Fn(&Value) -> bool| -> Vec<&Row> {
+                let rows = self.rows.iter().filter(|r| r.is_shown());
+                rows.filter(|r| r.values[i].as_ref().is_some_and(is_it))
+                    .collect()
+            };
+            let rows = with(&is_it);
+            if rows.is_empty() {
+                continue;
+            }
+            let what = match rows.len() == with(&among).len() {
+                true => "every figure".to_owned(),
+                false => by_figure(&rows),
+            };
+            sides.push(format!("{what} in {}", letter(i)));
+        }
+        (!sides.is_empty()).then(|| sides.join(", "))
+    }
+}
+
+/// Rows by their figures: `p99 latency (all, read1), MiB/s (all)`.
+fn by_figure(rows: &[&Row]) -> String {
+    let mut metrics: Vec<Metric> = distinct(rows.iter().map(|r| r.metric));
+    metrics.sort_unstable();
+    let of = |metric: &Metric| {
+        let rows = rows.iter().filter(|r| r.metric == *metric);
+        let names: Vec<&str> = rows.map(|r| r.operation.as_str()).collect();
+        format!("{} ({})", metric.title(), names.join(", "))
+    };
+    metrics.iter().map(of).collect::<Vec<_>>().join(", ")
+}
