@@ -14,7 +14,8 @@ use crate::system_text;
 use plimsoll_engine::Settings;
 use plimsoll_plan::Note;
 use plimsoll_results::{
-    CommandRun, NextRun, ResultsError, Series, SeriesDir, SeriesRun, SeriesState, SeriesWriter, Step,
+    CommandRun, NextRun, ResultsError, Series, SeriesDir, SeriesRun, SeriesState, SeriesWriter,
+    Step,
 };
 use std::num::NonZeroUsize;
 
@@ -153,7 +154,9 @@ pub fn make_alone(
     let next = independent.iter().find(|next| next.directory == directory);
     let next = next.ok_or_else(|| {
         let dir = dir.path().display();
-        SeriesError::refused(format!("{directory} is not a missing run of the series in {dir}"))
+        SeriesError::refused(format!(
+            "{directory} is not a missing run of the series in {dir}"
+        ))
     })?;
     let config = config(series, next)?;
     let facts = RunFacts {

@@ -1,12 +1,12 @@
 //! Texts that others wrote, with every character that is unprintable: in no output are they what they
 //! were.
 
-use crate::common::load_tests::USERS;
 use crate::common::pty::{OnTerminal, ended_on_terminal};
+use crate::common::series::USERS;
 use crate::common::{Bench, Ended};
 use crate::serve::serve;
 use plimsoll_diagnostics::foreign::is_unprintable;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn poison(value: &mut Value, hostile: &str) {
         "phase",
         "error",
         "code",
-        "profile",
+        "file",
         "filesystem",
     ];
     match value {
@@ -89,9 +89,9 @@ fn poison(value: &mut Value, hostile: &str) {
 }
 
 fn poison_file(path: &Path) {
-    let mut json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    poison(&mut json, &hostile());
-    std::fs::write(path, json.to_string()).unwrap();
+    let mut document: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    poison(&mut document, &hostile());
+    std::fs::write(path, document.to_string()).unwrap();
 }
 
 /// The only directory of results below a root.
@@ -168,11 +168,8 @@ fn reported(bench: &Bench, dir: &Path) {
             assert!(text.contains("title"), "{format}: {text}");
             if format == "json" {
                 let json: Value = serde_json::from_str(&text).unwrap();
-                let workload = json["workload"].as_str().or(json["profile"].as_str());
-                assert!(
-                    workload.unwrap().ends_with(&hostile()),
-                    "JSON is what it was"
-                );
+                let name = json["workload"].as_str().or(json["name"].as_str());
+                assert!(name.unwrap().ends_with(&hostile()), "JSON is what it was");
             }
         }
     }
@@ -227,7 +224,7 @@ fn curves_with_hostile_texts_are_shown() {
         let ended = call(command);
         assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
         let dir = only(&root);
-        poison_file(&dir.join(format!("{kind}.json")));
+        poison_file(&dir.join("series.json"));
         noted(&bench, &dir);
         if kind == "curve" {
             reported(&bench, &dir);
@@ -356,13 +353,12 @@ CONFIG one {
     })
     .expect_code(0);
     let dir = only(&bench.path("profiles"));
-    let text = std::fs::read_to_string(dir.join("profile.json")).unwrap();
-    let mut json: Value = serde_json::from_str(&text).unwrap();
-    for key in ["profile", "description"] {
-        json[key] = format!("title{}", hostile()).into();
-    }
-    json["notes"] = [hostile()].into_iter().collect();
-    std::fs::write(dir.join("profile.json"), json.to_string()).unwrap();
+    let file = dir.join("series.json");
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    document["description"] = "title".into();
+    document["notes"] = json!([{ "text": "" }]);
+    std::fs::write(&file, document.to_string()).unwrap();
+    poison_file(&file);
     for case in ["a/one", "b/one"] {
         poison_file(&dir.join(case).join("run.json"));
     }

@@ -8,8 +8,8 @@ use plimsoll_plan::counted;
 use plimsoll_report::bed_study::{self, StudySection};
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_results::{
-    AbandonedRun, Annotations, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, STUDY_FILE, Series,
-    SeriesDir, SeriesKind, SeriesOf, StudyDir, StudyResults, run_dirs,
+    AbandonedRun, Annotations, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, STUDY_FILE,
+    Series, SeriesDir, SeriesKind, SeriesOf, StudyDir, StudyResults, run_dirs,
 };
 use std::path::{Path, PathBuf};
 
@@ -238,7 +238,10 @@ pub(super) fn subjects(
 
 /// The runs of a profile, in its order. The name of each run is its place in the profile's directory: runs on different
 /// file systems have the same names.
-fn of_profile(path: &Path, percentiles: Option<&Percentiles>) -> Result<Vec<RunData>, CommandError> {
+fn of_profile(
+    path: &Path,
+    percentiles: Option<&Percentiles>,
+) -> Result<Vec<RunData>, CommandError> {
     let mut all = Vec::new();
     for run in run_dirs(path).map_err(CommandError::usage)? {
         let mut data =
