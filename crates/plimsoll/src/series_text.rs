@@ -71,7 +71,7 @@ fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError>
     Ok(match &series.kind {
         SeriesKind::Repeats(_) => {
             let runs = read_runs(dir.path(), shown)?;
-            repeats::render(series, &runs, Some(dir), layout)
+            repeats::render(series, &runs.iter().collect::<Vec<_>>(), Some(dir), layout)
         }
         SeriesKind::Curve(figures) => {
             curve::render(SeriesOf { series, figures }, Some(dir), layout)

@@ -292,12 +292,17 @@ fn scaled_results_say_so_in_every_form() {
 
 #[test]
 fn a_report_is_what_was_printed_at_the_end() {
-    let cases: [(&str, &[&str]); 3] = [
-        ("run", &["--load=3"]),
-        ("curve", &["--load=5,10,15,20"]),
-        ("find", &["--max-load=8", "--start-load=8"]),
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("run", "run.json", &["--load=3"]),
+        ("run", "series.json", &["--load=3", "--repeat=2"]),
+        ("curve", "series.json", &["--load=5,10,15,20"]),
+        (
+            "find",
+            "series.json",
+            &["--max-load=8", "--start-load=8"],
+        ),
     ];
-    for (command, more) in cases {
+    for (command, document, more) in cases {
         let bench = Bench::on_tmpfs();
         let printed = measure(&bench, command, more).expect_code(0);
         let dir = only_results(&bench);
@@ -309,7 +314,7 @@ fn a_report_is_what_was_printed_at_the_end() {
             printed.stdout,
             again.stdout
         );
-        let file = format!("{dir}/{command}.json");
+        let file = format!("{dir}/{document}");
         let json = std::fs::read_to_string(bench.path(&file)).unwrap();
         for path in [&dir, &file] {
             let printed = report(&bench, &[path, "--format=json"]).expect_code(0);

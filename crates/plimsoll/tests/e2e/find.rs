@@ -147,7 +147,7 @@ fn where_no_load_is_sustained_the_exit_code_says_it() {
 fn the_number_of_runs_and_confirmations_is_as_requested() {
     let bench = Bench::on_tmpfs();
     let more = ["--max-load=50", "--start-load=4", "--max-runs=3"];
-    let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
+    let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(3));
     assert_eq!(load_line(&search).termination, End::MaxRunsReached);
     assert_eq!(loads(&search), [4, 8, 16]);
     assert_eq!(load_line(&search).sustained, support(16, 1, 1));

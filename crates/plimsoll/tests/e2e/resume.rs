@@ -12,7 +12,7 @@ define fileset name=s,path=files,entries=$nfiles,size=4k,dirwidth=8,prealloc
 define process name=p { thread name=t,memsize=1m,instances=$nthreads {
   flowop statfile name=look,filesetname=s
 } }
-run 1h
+run 3600
 ";
 
 const PROFILE: &str = "CONFIG lookers { personality = w; nthreads = 1, 2; }\n";
@@ -102,7 +102,9 @@ impl Kind {
 fn runs_below(dir: &SeriesDir) -> Vec<String> {
     let files = tree(dir.path()).0.into_keys();
     let runs = files.filter_map(|path| Some(path.strip_suffix("/run.json")?.to_owned()));
-    runs.collect()
+    let mut runs: Vec<String> = runs.collect();
+    runs.sort();
+    runs
 }
 
 #[test]
