@@ -10,7 +10,8 @@ use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir, Verdict}
 #[must_use]
 pub fn render(series: &Series, runs: &[&Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
     let mut out = String::new();
-    let is_measured = |run: &&&Run| matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
+    let is_measured =
+        |run: &&&Run| matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
     let measured: Vec<&Run> = runs.iter().filter(is_measured).copied().collect();
     if !measured.is_empty() {
         out.push_str(&spread(series, &measured));

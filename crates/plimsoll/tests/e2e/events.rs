@@ -1,6 +1,6 @@
 //! Events while a run runs: `--event`.
 
-use crate::common::series::{self, TO_THE_END, cut, resume};
+use crate::common::series::{self, TO_THE_END};
 use crate::common::served::Served;
 use crate::common::{Bench, Ended, children_of, signal, started, wait_until};
 use plimsoll_results::{EventFigures, EventState, Run, RunDir, RunEvent, Verdict};
@@ -255,7 +255,7 @@ fn phases_of_md_share_one_beginning() {
 }
 
 #[test]
-fn every_point_of_a_curve_has_its_events_and_a_resumed_curve_too() {
+fn every_point_of_a_curve_has_its_events() {
     let bench = Bench::on_tmpfs();
     let times = ["--time=300ms", "--warmup=100ms", "--interval=100ms"];
     let mut command = series::command_in_work(&bench, "curve", &times, &TO_THE_END);
@@ -272,13 +272,6 @@ fn every_point_of_a_curve_has_its_events_and_a_resumed_curve_too() {
         assert!(events[0].window_s.unwrap() < 0.0, "{events:?}");
         assert_eq!(events[0].effect, None);
     }
-    cut(&dir, 1);
-    let refusal = resume(&bench, &dir, &[]).refusal();
-    assert!(refusal.contains("--allow-commands"), "{refusal}");
-    assert_eq!(lines(&bench), ["1", "2"]);
-    let resumed = series::parsed(&resume(&bench, &dir, &["--allow-commands"]));
-    assert_eq!(series::loads(&resumed), [1, 2]);
-    assert_eq!(lines(&bench), ["1", "2", "2"]);
 }
 
 #[test]

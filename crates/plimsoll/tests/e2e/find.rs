@@ -175,16 +175,11 @@ fn a_report_reads_like_this() {
     insta::assert_snapshot!(stamp.replace_all(&ended.stdout, "users-search-DATE-TIME"));
 }
 
-/// A search of one run. Whether the load is carried depends on the machine, and is not asked.
+/// A search that has made all of its runs before it knows the load line.
 #[track_caller]
-fn one_run(command: Command) -> Series {
-    let ended = Ended::of(command);
-    let search = parsed(&ended);
-    let expected = match search.runs[0].is_valid() {
-        true => 0,
-        false => 3,
-    };
-    ended.expect_code(expected);
+fn ended_early(command: Command) -> Series {
+    let search = parsed(&Ended::of(command).expect_code(3));
+    assert_eq!(load_line(&search).termination, End::MaxRunsReached);
     search
 }
 
@@ -194,13 +189,13 @@ fn files_are_made_as_far_as_they_are_needed_and_go_at_the_end() {
     let more = ["--max-load=4", "--start-load=2", "--max-runs=1"];
     let mut command = quick_find(&bench, &more);
     command.arg("--keep");
-    assert_eq!(loads(&one_run(command)), [2]);
+    assert_eq!(loads(&ended_early(command)), [2]);
     // As many files as the load that was tried works on, not as the greatest of all.
     assert_eq!(tree(&bench.work()).0.len(), 2 * FILES_PER_USER as usize);
     let bytes: u64 = tree(&bench.work()).0.values().sum();
     assert_eq!(bytes, 2 * FILES_PER_USER * 4096);
     // The same files again, and now they go.
-    assert_eq!(loads(&one_run(quick_find(&bench, &more))), [2]);
+    assert_eq!(loads(&ended_early(quick_find(&bench, &more))), [2]);
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
 }
 
@@ -213,7 +208,7 @@ fn processes_search_together() {
         "--max-runs=1",
         "--processes=2",
     ];
-    let search = one_run(quick_find(&bench, &more));
+    let search = ended_early(quick_find(&bench, &more));
     assert_eq!((search.ranks, loads(&search)), (2, vec![2]));
     let run = run_of(&only(&bench), &search.runs[0]);
     assert_eq!((run.ranks, run.workers), (2, 4));

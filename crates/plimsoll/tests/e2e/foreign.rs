@@ -174,7 +174,8 @@ fn reported(bench: &Bench, dir: &Path) {
             if format == "json" {
                 let json: Value = serde_json::from_str(&text).unwrap();
                 let name = json["workload"].as_str().or(json["name"].as_str());
-                let is_it = |text: &str| text.ends_with(&hostile()) || text.ends_with(&hostile_text());
+                let is_it =
+                    |text: &str| text.ends_with(&hostile()) || text.ends_with(&hostile_text());
                 assert!(name.is_some_and(is_it), "JSON is what it was");
             }
         }

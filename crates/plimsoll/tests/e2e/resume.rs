@@ -166,7 +166,7 @@ fn a_series_that_is_refused_when_it_is_resumed_keeps_its_results() {
     for kind in KINDS {
         let bench = Bench::on_tmpfs();
         let dir = kind.interrupted(&bench);
-        let results = tree(dir.path());
+        let directories = tree(dir.path()).1;
         // Another user takes the directory over.
         let _ = std::fs::remove_file(bench.work().join(MARKER));
         std::fs::create_dir_all(bench.work()).unwrap();
@@ -180,11 +180,7 @@ fn a_series_that_is_refused_when_it_is_resumed_keeps_its_results() {
             "{reason:?}"
         );
         assert_eq!((dir.read().unwrap(), series.runs.len()), (series, 0));
-        let names =
-            |(files, directories): (std::collections::BTreeMap<String, u64>, Vec<String>)| {
-                (files.into_keys().collect::<Vec<_>>(), directories)
-            };
-        assert_eq!(names(tree(dir.path())), names(results));
+        assert_eq!(tree(dir.path()).1, directories);
         let thesis = std::fs::read_to_string(bench.work().join("thesis.tex"));
         assert_eq!(thesis.unwrap(), "mine\n");
     }
@@ -226,4 +222,19 @@ fn a_series_that_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     std::fs::write(dir.path().join("series.json"), left.to_json()).unwrap();
     let resumed = parsed(&resume(&bench, &dir, &[]).expect_code(0));
     assert_eq!(resumed.runs.len(), whole.runs.len());
+}
+
+#[test]
+fn runs_are_not_written_outside_of_the_directory_of_their_series() {
+    let bench = Bench::on_tmpfs();
+    let dir = PROFILES.complete(&bench);
+    cut(&dir, 2);
+    edit(&dir, |series| {
+        series.configurations[1].directory = "../../outside".into();
+    });
+    let failed = parsed(&resume(&bench, &dir, &[]).expect_code(1));
+    assert_eq!((failed.state, failed.runs.len()), (SeriesState::Failed, 2));
+    let known = ["results", "w.f", "users.toml", "p.prof"];
+    assert_eq!(bench.left_but(&known), [""; 0]);
+    assert_eq!(bench.results().len(), 1);
 }
