@@ -143,16 +143,24 @@ fn an_interrupted_series_is_resumed_in_another_directory_on_its_files() {
 
 #[test]
 fn a_series_that_was_killed_is_resumed_to_the_same_end() {
-    for kind in KINDS {
+    for (kind, jobs) in [
+        (&CURVE, "--jobs=1"),
+        (&CURVE, "--jobs=2"),
+        (&SEARCH, "--jobs=1"),
+        (&PROFILES, "--jobs=1"),
+        (&PROFILES, "--jobs=2"),
+        (&REPEATS, "--jobs=1"),
+        (&REPEATS, "--jobs=2"),
+    ] {
         let bench = Bench::on_tmpfs();
         let dir = kind.complete(&bench);
-        let refused = resume(&bench, &dir, &[]).refusal();
+        let refused = resume(&bench, &dir, &[jobs]).refusal();
         assert!(refused.contains("is complete"), "{refused}");
-        let whole = cut(&dir, 2);
+        let whole = cut(&dir, 1);
         assert!(whole.runs.len() > 2);
-        let mut resumed = parsed(&resume(&bench, &dir, &[]).expect_code(0));
+        let mut resumed = parsed(&resume(&bench, &dir, &[jobs]).expect_code(0));
         assert_eq!(dir.read().unwrap(), resumed);
-        assert_eq!(resumed.runs[..2], whole.runs[..2]);
+        assert_eq!(resumed.runs[0], whole.runs[0]);
         // In virtual time, a run of a seed is always the same.
         for (again, before) in resumed.runs.iter_mut().zip(&whole.runs) {
             again.started_at.clone_from(&before.started_at);
@@ -192,6 +200,11 @@ fn a_series_that_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     let dir = REPEATS.complete(&bench);
     let whole = cut(&dir, 1);
     let left = dir.read().unwrap();
+    let search = Bench::on_tmpfs();
+    let searched = SEARCH.complete(&search);
+    cut(&searched, 1);
+    let jobs = resume(&search, &searched, &["--jobs=2"]).refusal();
+    assert!(jobs.contains("expected --jobs 1"), "{jobs}");
     let two = resume(&bench, &dir, &["--processes=2"]).refusal();
     assert!(
         two.contains("was started with 1 process and there are 2 now"),
