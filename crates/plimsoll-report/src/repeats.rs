@@ -4,14 +4,17 @@ use crate::format::{inline, latency, rate};
 use crate::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
 use crate::terminal::Layout;
 use crate::text::{Paint, series_location};
-use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir};
+use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir, Verdict};
 
-/// The whole report.
+/// The spread of repeated runs that were measured to their end: means, and the least and greatest figure.
 #[must_use]
-pub fn render(series: &Series, runs: &[Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
+pub fn render(series: &Series, runs: &[&Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
     let mut out = String::new();
-    if !runs.is_empty() {
-        out = format!("{}\n", line(runs, series.percentiles_shown.as_ref()));
+    let is_measured =
+        |run: &&&Run| matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
+    let measured: Vec<&Run> = runs.iter().filter(is_measured).copied().collect();
+    if !measured.is_empty() {
+        out = format!("{}\n", line(&measured, series.percentiles_shown.as_ref()));
     }
     series_location(&mut out, series, dir, Paint(layout.color));
     out
@@ -20,16 +23,16 @@ pub fn render(series: &Series, runs: &[Run], dir: Option<&SeriesDir>, layout: La
 /// The throughput and the latencies of repeated runs, with the requested percentiles.
 ///
 /// A run in which no operation completed has no latencies; the figure then says of how many runs it is.
-fn line(runs: &[Run], percentiles: Option<&Percentiles>) -> String {
+fn line(runs: &[&Run], percentiles: Option<&Percentiles>) -> String {
     let percentiles = Percentiles::shown_percentiles(percentiles, &[Percentile::P99]);
     let times = |mean: fn(&Run) -> f64, of: PercentileKind| {
         let completed = |r: &Run| (r.summary.ops > 0).then(|| mean(r));
         let mut parts = vec![format!("mean {}", range(runs, completed, latency))];
         for p in percentiles {
             let figure = |r: &Run| r.summary.percentile(*p);
-            let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough_samples);
+            let doubtful = runs.iter().filter_map(|r| figure(r)).any(|f| !f.enough_samples);
             let doubt = if doubtful { UNCERTAIN_MARK } else { "" };
-            let at_least = runs.iter().filter_map(figure).any(|f| of.at_least(&f));
+            let at_least = runs.iter().filter_map(|r| figure(r)).any(|f| of.at_least(&f));
             let bound = if at_least { LOWER_BOUND_MARK } else { "" };
             let range = range(runs, |r| figure(r).map(|f| of.ms(&f)), latency);
             parts.push(format!("{p} {bound}{range}{doubt}"));
@@ -52,8 +55,8 @@ fn line(runs: &[Run], percentiles: Option<&Percentiles>) -> String {
 }
 
 /// The mean, the minimum and the maximum of a figure over the runs that have it; a dash if none does.
-fn range(runs: &[Run], figure: impl Fn(&Run) -> Option<f64>, show: fn(f64) -> String) -> String {
-    let values: Vec<f64> = runs.iter().filter_map(figure).collect();
+fn range(runs: &[&Run], figure: impl Fn(&Run) -> Option<f64>, show: fn(f64) -> String) -> String {
+    let values: Vec<f64> = runs.iter().filter_map(|r| figure(r)).collect();
     if values.is_empty() {
         return "-".into();
     }

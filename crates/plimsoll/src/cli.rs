@@ -46,9 +46,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use examples::{
-    CURVE_EXAMPLES, FIND_EXAMPLES, FIT_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES,
-    RESUME_EXAMPLES, RUN_EXAMPLES,
-    SERVE_EXAMPLES, SERVE_NFS_EXAMPLES, STUDY_EXAMPLES, TESTBED_EXAMPLES, WAN_EXAMPLES,
+    CURVE_EXAMPLES, FIND_EXAMPLES, FIT_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES,
+    RUN_EXAMPLES, SERVE_EXAMPLES, SERVE_NFS_EXAMPLES, STUDY_EXAMPLES, TESTBED_EXAMPLES,
+    WAN_EXAMPLES,
 };
 use plimsoll_results::Percentiles;
 use std::path::PathBuf;

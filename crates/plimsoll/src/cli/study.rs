@@ -1,7 +1,7 @@
 //! Arguments of `study nfs4-opens`.
 
 use super::values::{directory, duration, times};
-use super::{CommonRunArgs, EventArgs, OutputArgs, HookArgs};
+use super::{CommonRunArgs, EventArgs, HookArgs, OutputArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -125,10 +125,7 @@ fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
         ClockKind::Virtual if args.ranks.hosts.is_given() => Err(CommandError::usage(
             "--hosts: in virtual time all ranks run in one process: use --processes N",
         )),
-        ClockKind::Virtual => Ok((
-            join_launched()?,
-            args.ranks.processes.unwrap_or(1),
-        )),
+        ClockKind::Virtual => Ok((join_launched()?, args.ranks.processes.unwrap_or(1))),
     }
 }
 

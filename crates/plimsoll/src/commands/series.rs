@@ -106,9 +106,7 @@ pub fn run(
         return Ok(Exit::Valid);
     };
     // The other ranks wait for a run from here on, or to hear that there is none.
-    let made = ready
-        .open()
-        .and_then(|writer| drive(context, writer, jobs));
+    let made = ready.open().and_then(|writer| drive(context, writer, jobs));
     release_members(&communicator);
     let ended = made?;
     let (series, writer) = (ended.writer.series(), &ended.writer);

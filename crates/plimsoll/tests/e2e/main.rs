@@ -3,7 +3,6 @@
 //! All of it is one program, since linking one for each file costs minutes and gigabytes.
 //! `launchers.rs` is another, built once more with each MPI library.
 
-mod bed_studies;
 mod book;
 mod browser;
 mod builtins;
@@ -60,13 +59,13 @@ mod reliability;
 mod results_before_cleanup;
 mod results_locations;
 mod results_management;
+mod resume;
 mod reused_files;
 mod run;
 mod serve;
 mod signals;
 mod simulated;
 mod stalls;
-mod study;
 mod sut;
 mod systems;
 mod terminal;

@@ -9,11 +9,11 @@ use crate::cli::{BedStudyArgs, Format, StudyCommand, UpArgs};
 use crate::exit::{CommandError, Exit};
 use plimsoll_plan::show_duration;
 use plimsoll_report::bed_study;
-use plimsoll_series::SeriesError;
 use plimsoll_results::{
     Document, Environment, Program, STUDY_FILE, StudyAction, StudyBed, StudyResults, StudyStep,
     StudyWriter,
 };
+use plimsoll_series::SeriesError;
 use runner::StudyRunner;
 use std::path::Path;
 use std::time::{Duration, SystemTime};

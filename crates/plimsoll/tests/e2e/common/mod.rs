@@ -2,10 +2,11 @@
 #![allow(dead_code, missing_docs)]
 
 pub mod bed;
-pub mod load_tests;
+
 pub mod pty;
 pub mod python;
 pub mod schema;
+pub mod series;
 pub mod served;
 pub mod sshd;
 
