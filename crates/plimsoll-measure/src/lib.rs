@@ -59,7 +59,7 @@ pub use interval::Interval;
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};
 pub use op_times::OpTimes;
-pub use process_counts::ProcessCounts;
+pub use process_counts::{ProcessCounts, ScheduleCounts};
 pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};
 pub use simulated::{

@@ -146,7 +146,8 @@ pub struct Io {
     pub working_set: u64,
 }
 
-/// Work that a limiter charges events for.
+/// What a limiter takes events for. `Calls` is a schedule, the others are caps: they charge a worker for
+/// what it has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
@@ -356,6 +357,16 @@ impl Program {
             Self::Mix(mix) => mix.flags.direct_percent > 0.0,
             Self::Pattern(pattern) => pattern.direct,
         }
+    }
+
+    /// Whether it has a limiter of a kind that `is_wanted`.
+    #[must_use]
+    pub fn has_limiter(&self, is_wanted: fn(LimitKind) -> bool) -> bool {
+        let mut found = false;
+        self.for_each_op(&mut |_, _, op| {
+            found |= matches!(op, Op::Limit { kind, .. } if is_wanted(*kind));
+        });
+        found
     }
 
     /// The pattern, if it is one.

@@ -79,9 +79,8 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
         let stage = self.stage.clone().map(|(stage, states)| {
             StageRun::new(stage, states, workers.len(), !team.is_alone(), bell.clone())
         });
-        let (own, all) = (workers.len() as f64, plan.workers().max(1) as f64);
         let limits = Limits {
-            events: plan.event_rate.map(|rate| rate * own / all),
+            events: own_event_rate(plan, workers),
             total: match plan.options.ops {
                 Some(OpsLimit::Total(n)) => Some(team.share_of(n)),
                 _ => None,
@@ -573,6 +572,18 @@ impl<'a> LoadPhase<'a> {
             }
         }
     }
+}
+
+/// The part of the event rate that the workers of this process have: that of its workers with limiters,
+/// since the others take no events. `None` if there is none.
+fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
+    let groups = plan.groups.iter();
+    let limited: Vec<bool> = groups.map(|g| g.program.has_limiter(|_| true)).collect();
+    let own = workers.iter().filter(|w| limited[w.group as usize]).count();
+    let all = plan.groups.iter().zip(&limited).filter(|(_, is)| **is);
+    let all: u64 = all.map(|(g, _)| g.workers()).sum();
+    let rate = plan.event_rate.filter(|_| own > 0)?;
+    Some(rate * own as f64 / all as f64)
 }
 
 /// The run's clock, the time of day and the system's monotonic clock at one instant: of several readings the one that

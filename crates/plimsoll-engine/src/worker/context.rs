@@ -5,6 +5,7 @@ use super::sampling::CpuSampling;
 use crate::file_pool::{BlockCursor, Choice, Existence, FilesetState, Want};
 use crate::program::Compiled;
 use crate::run_state::RunState;
+use crate::schedule::WindowCounts;
 use crate::sync::Semaphore;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, Stopped};
@@ -131,9 +132,9 @@ pub(crate) struct StartedOp {
     pub(crate) start: Nanos,
 }
 
-/// Operations that a limiter has not charged yet.
+/// Operations that a cap has not charged yet.
 #[derive(Default, Clone, Copy)]
-pub(crate) struct LimiterUsage {
+pub(crate) struct CapUsage {
     pub(crate) ops: u64,
     pub(crate) transfers: u64,
     pub(crate) bytes: u64,
@@ -168,7 +169,9 @@ pub(crate) struct WorkerContext {
     /// The operation in flight is charged to the budget when it ends, if it ends in the measured
     /// window.
     pub(crate) owes_budget: bool,
-    pub(crate) limiter_usage: Box<[LimiterUsage]>,
+    pub(crate) cap_usage: Box<[CapUsage]>,
+    /// Events that the worker has taken.
+    pub(crate) events: WindowCounts,
     pub(crate) seen: Box<[u64]>,
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,
     pub(crate) rotation_at: u32,
@@ -259,7 +262,7 @@ impl WorkerContext {
         end: Nanos,
         moved: u64,
     ) -> Result<(), WorkerExit> {
-        let paced = self.intended.is_some() || !self.limiter_usage.is_empty();
+        let paced = self.intended.is_some() || !self.cap_usage.is_empty();
         if begun.cpu.is_some() || self.owes_budget || paced {
             let recorded = self.record_slow_path(row, begun, end, moved);
             self.in_flight.end();
@@ -271,7 +274,7 @@ impl WorkerContext {
         self.check_deadline(end)
     }
 
-    /// Records an operation that was sampled, is paced, or is charged to a limiter or the budget.
+    /// Records an operation that was sampled, is paced, or is charged to a cap or the budget.
     #[inline(never)]
     fn record_slow_path(
         &mut self,
@@ -298,7 +301,7 @@ impl WorkerContext {
         self.check_deadline(end)
     }
 
-    /// The intended start of an operation; only the first one that counts after a limiter has one.
+    /// The intended start of an operation; only the first one that counts after an event has one.
     fn take_intended(&mut self, row: u32) -> Option<Nanos> {
         let counts = self.shared.rows[row as usize].counts;
         self.intended.take_if(|_| counts)
@@ -380,11 +383,11 @@ impl WorkerContext {
         Err(WorkerExit::new(ExitReason::Stopped))
     }
 
-    /// Adds an operation to those that the worker's limiters will charge.
+    /// Adds an operation to those that the worker's caps will charge.
     fn charge(&mut self, row: u32, bytes: u64) {
         let info = self.shared.rows[row as usize];
-        for (limiter, sum) in self.program.limiters.iter().zip(&mut self.limiter_usage) {
-            let charged = match &limiter.rows {
+        for (cap, sum) in self.program.caps.iter().zip(&mut self.cap_usage) {
+            let charged = match &cap.rows {
                 Some(rows) => rows.contains(&row),
                 None => info.counts,
             };

@@ -7,8 +7,8 @@ mod ops;
 mod pattern;
 mod sampling;
 
+pub(crate) use self::context::{CapUsage, FileCursors, WorkerContext, WorkerExit, worker_name};
 use self::context::{ExitReason, OpSubject};
-pub(crate) use self::context::{FileCursors, LimiterUsage, WorkerContext, WorkerExit, worker_name};
 use ops::took_effect;
 pub(crate) use sampling::CpuSampling;
 
@@ -301,6 +301,9 @@ impl<S: Session> Worker<S> {
             ExitReason::Failed(failure) => shared.fail(failure, now),
             ExitReason::RanOut { row, supply } => shared.run_out(row, supply, now),
             ExitReason::Stopped | ExitReason::Finished | ExitReason::NotDone => {}
+        }
+        if self.context.program.mix.is_none() && self.context.program.paced {
+            shared.schedule_left(&self.context.events, now);
         }
         // The run does not wait for the files to be closed.
         shared.worker_exited(now);

@@ -5,7 +5,9 @@ use crate::outcome::{DrawnVariable, Outcome, RanOut, Window};
 use crate::run::EngineError;
 use crate::run::host::{self, Hosts};
 use plimsoll_measure::system::ProcessUse;
-use plimsoll_measure::{GapWatch, HostCounts, OpTotals, ProcessCounts, RankStall, WindowTotals};
+use plimsoll_measure::{
+    GapWatch, HostCounts, OpTotals, ProcessCounts, RankStall, ScheduleCounts, WindowTotals,
+};
 use plimsoll_plan::Failure;
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,7 @@ pub(super) struct RankReport {
     pub(super) lanes: usize,
     pub(super) variables: Vec<DrawnVariable>,
     pub(super) processes: Vec<ProcessCounts>,
+    pub(super) schedules: Vec<ScheduleCounts>,
     pub(super) long_replies: Vec<LongReplies>,
 }
 
@@ -86,6 +89,7 @@ impl RankReport {
             lanes: outcome.lanes,
             variables: outcome.variables.clone(),
             processes: outcome.processes.clone(),
+            schedules: outcome.schedules.clone(),
             long_replies: std::mem::take(&mut outcome.long_replies),
         }
     }
@@ -133,6 +137,7 @@ impl RankReport {
         outcome.variables = self.variables;
         outcome.processes = self.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
+        outcome.schedules = self.schedules;
         outcome.long_replies = self.long_replies;
     }
 
@@ -240,6 +245,7 @@ impl RankReport {
             }
         }
         self.processes.extend(other.processes);
+        self.schedules.extend(other.schedules);
         LongReplies::add(&mut self.long_replies, other.long_replies);
         Ok(())
     }
