@@ -1,6 +1,8 @@
 //! Schedules: when events are due, and what is dropped because the workers are too far behind.
 
+use crate::worker_id::WorkerId;
 use plimsoll_measure::{Nanos, ScheduleCounts, WindowBounds};
+use plimsoll_plan::Plan;
 use plimsoll_sync::atomic::AtomicU64;
 use plimsoll_sync::atomic::Ordering::Relaxed;
 use std::ops::Range;
@@ -104,6 +106,18 @@ impl EventSource {
     }
 }
 
+/// The part of the event rate that these workers of the Plan have: only those with limiters take events.
+/// `None` if there are no such workers, or no rate.
+pub(crate) fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
+    let groups = plan.groups.iter();
+    let limited: Vec<bool> = groups.map(|g| g.program.has_limiter(|_| true)).collect();
+    let own = workers.iter().filter(|w| limited[w.group as usize]).count();
+    let all = plan.groups.iter().zip(&limited).filter(|(_, is)| **is);
+    let all: u64 = all.map(|(g, _)| g.workers()).sum();
+    let rate = plan.event_rate.filter(|_| own > 0)?;
+    Some(rate * own as f64 / all as f64)
+}
+
 /// What a worker counts of its schedule in the latest window.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WindowCounts {
@@ -128,6 +142,7 @@ impl WindowCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_plan::{LimitKind, Op, OperationId, Program, Step, Value, WorkerGroup};
     use proptest::prelude::*;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -175,6 +190,44 @@ mod tests {
         assert_eq!((taken.due, taken.dropped), (40 * SECOND, 1..3));
         let taken = events.take(45 * SECOND, 1);
         assert_eq!((taken.due, taken.dropped), (50 * SECOND, 4..4));
+    }
+
+    #[test]
+    fn workers_without_limiters_have_no_part_of_the_rate() {
+        let group = |name, instances, limiter: Option<LimitKind>| {
+            let step = |kind| Step::Do {
+                row: OperationId(0),
+                iters: Value::Const(1),
+                op: Op::Limit {
+                    kind,
+                    targets: None,
+                },
+            };
+            let steps = limiter.map(step).into_iter().collect();
+            WorkerGroup::new(name, instances, "t", Program::Sequence(steps))
+        };
+        let mut plan = Plan::empty("w");
+        plan.groups = vec![
+            group("paced", 3, Some(LimitKind::Calls)),
+            group("free", 5, None),
+            group("capped", 1, Some(LimitKind::Ops)),
+        ];
+        let workers = |groups: &[u32]| -> Vec<WorkerId> {
+            let worker = |group: &u32| WorkerId {
+                group: *group,
+                number: 0,
+                index: 0,
+            };
+            groups.iter().map(worker).collect()
+        };
+        assert_eq!(own_event_rate(&plan, &workers(&[0, 2])), None);
+        plan.event_rate = Some(100.0);
+        assert_eq!(own_event_rate(&plan, &workers(&[0, 1, 1, 2])), Some(50.0));
+        assert_eq!(
+            own_event_rate(&plan, &workers(&[0, 0, 0, 1, 2])),
+            Some(100.0)
+        );
+        assert_eq!(own_event_rate(&plan, &workers(&[1, 1])), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::mix::{BusinessMetric, Mix};
 use crate::operation::{OpKind, Operation};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
-use crate::program::{LimitKind, Op, Program, WorkerGroup};
+use crate::program::{Op, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
 use crate::source::SourcePosition;
@@ -251,16 +251,6 @@ impl Plan {
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {
         self.groups.iter().find_map(|g| g.program.pattern())
-    }
-
-    /// Whether the workers of a group follow a schedule, so that their operations have intended starts:
-    /// the rate of a mix, or the events of `eventlimit`. Caps on what a worker has done are none.
-    #[must_use]
-    pub fn follows_schedule(&self, group: &WorkerGroup) -> bool {
-        match &group.program {
-            Program::Mix(mix) => mix.pacing.is_some(),
-            program => self.event_rate.is_some() && program.has_limiter(|k| k == LimitKind::Calls),
-        }
     }
 
     /// Whether any transfers of the workload bypass the page cache.

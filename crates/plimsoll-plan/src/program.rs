@@ -57,6 +57,16 @@ impl WorkerGroup {
     pub fn workers(&self) -> u64 {
         u64::from(self.process_instances) * u64::from(self.thread_instances)
     }
+
+    /// Whether the workers follow a schedule, so that their operations have intended starts: the rate of
+    /// a mix, or the events of `eventlimit`, if there is an event rate. Caps are no schedules.
+    #[must_use]
+    pub fn follows_schedule(&self, event_rate: Option<f64>) -> bool {
+        match &self.program {
+            Program::Mix(mix) => mix.pacing.is_some(),
+            program => event_rate.is_some() && program.has_limiter(|k| k == LimitKind::Calls),
+        }
+    }
 }
 
 /// Program of a worker, which repeats it until the run ends.

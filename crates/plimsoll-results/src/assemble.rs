@@ -11,13 +11,15 @@ use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
+use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
     ClockKind, Gap, HostCounts, InFlightAges, IntervalSummary, Latency, Nanos, OpTotals,
-    ProcessCounts, RankStage, RankStall, SimulatedWindow, Stall, WindowTotals, WorkersDone,
+    ProcessCounts, RankStage, RankStall, ScheduleCounts, SimulatedWindow, Stall, WindowTotals,
+    WorkersDone,
 };
 use plimsoll_plan::{
     Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset,
@@ -57,6 +59,8 @@ pub struct MeasuredRun {
     pub percentiles: Option<Percentiles>,
     /// Counts of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
+    /// Events that the schedule of each rank had in the last window; empty without one.
+    pub schedules: Vec<ScheduleCounts>,
     /// Filesets created or found before the run.
     pub populated: Vec<PopulatedFileset>,
     /// Whether something acknowledged was lost, if the run was verified.
@@ -103,6 +107,7 @@ impl MeasuredRun {
             stages: vec![],
             percentiles: None,
             processes: vec![],
+            schedules: vec![],
             populated: vec![],
             verification: None,
             commands: vec![],
@@ -198,6 +203,7 @@ impl Run {
             stages,
             simulation: last.simulation,
             mix,
+            schedule: EventSchedule::of(&m.plan, &m.schedules, last.window_s),
             filesets: m.populated,
             verification: m.verification,
             commands: m.commands,

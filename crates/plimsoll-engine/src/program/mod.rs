@@ -77,7 +77,7 @@ impl Compiled {
             nesting: 0,
             memory: group.memory,
             rows: Vec::new(),
-            paced: plan.follows_schedule(group),
+            paced: group.follows_schedule(plan.event_rate),
             mix: None,
         };
         match &group.program {

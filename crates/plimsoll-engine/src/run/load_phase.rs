@@ -9,6 +9,7 @@ use super::{EngineError, Event, Observer, Settings, Stop};
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
 use crate::run_state::{Limits, RunState};
+use crate::schedule::own_event_rate;
 use crate::stage_state::{RankStates, StageRun};
 use crate::sync::{ControllerWakeup, lock};
 use crate::worker_id::WorkerId;
@@ -572,18 +573,6 @@ impl<'a> LoadPhase<'a> {
             }
         }
     }
-}
-
-/// The part of the event rate that the workers of this process have: that of its workers with limiters,
-/// since the others take no events. `None` if there is none.
-fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
-    let groups = plan.groups.iter();
-    let limited: Vec<bool> = groups.map(|g| g.program.has_limiter(|_| true)).collect();
-    let own = workers.iter().filter(|w| limited[w.group as usize]).count();
-    let all = plan.groups.iter().zip(&limited).filter(|(_, is)| **is);
-    let all: u64 = all.map(|(g, _)| g.workers()).sum();
-    let rate = plan.event_rate.filter(|_| own > 0)?;
-    Some(rate * own as f64 / all as f64)
 }
 
 /// The run's clock, the time of day and the system's monotonic clock at one instant: of several readings the one that

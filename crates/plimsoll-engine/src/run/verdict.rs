@@ -63,7 +63,10 @@ fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
 fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let share = outcome.windows.last()?.client_share?;
     let percent = share * 100.0;
-    let has_schedule = plan.groups.iter().any(|g| plan.follows_schedule(g));
+    let has_schedule = plan
+        .groups
+        .iter()
+        .any(|g| g.follows_schedule(plan.event_rate));
     (share > CLIENT_SATURATED_SHARE && has_schedule).then(|| {
         let text = format!(
             "the client used {percent:.0} % of its processors, which may have limited the rate"

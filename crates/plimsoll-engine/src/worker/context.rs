@@ -262,6 +262,7 @@ impl WorkerContext {
         end: Nanos,
         moved: u64,
     ) -> Result<(), WorkerExit> {
+        self.note_if_long(begun.start, end);
         let paced = self.intended.is_some() || !self.cap_usage.is_empty();
         if begun.cpu.is_some() || self.owes_budget || paced {
             let recorded = self.record_slow_path(row, begun, end, moved);
@@ -425,6 +426,7 @@ impl WorkerContext {
         on_error: OnError,
     ) -> Result<bool, WorkerExit> {
         self.intended = None;
+        self.note_if_long(start, end);
         self.recorder.record_error(row, start, end, &error.name());
         if end >= self.lane.deadline() {
             self.recorder.count_failed_at_end();
@@ -574,15 +576,6 @@ fn taken(choice: Choice, row: u32, fileset: u32, kind: SupplyKind) -> Result<u32
 /// The text of an error of a check that a path does not leave the work directory.
 pub(crate) fn replaced(error: OpError) -> String {
     format!("the directory was replaced during the run: {error}")
-}
-
-/// Ends an operation of many calls between two of them when the run is over: it may last for
-/// minutes.
-pub(crate) fn cut_short(lane: &Lane, done: u64) -> Result<(), OpError> {
-    if done > 0 && lane.now() >= lane.deadline() {
-        return Err(OpError(Errno::CANCELED));
-    }
-    Ok(())
 }
 
 /// A path below the work directory as text; none for an empty path.

@@ -1,5 +1,6 @@
 //! Workers: they run a program until the run ends, and record every operation.
 
+mod calls;
 #[macro_use]
 mod context;
 mod mix;

@@ -186,12 +186,9 @@ impl RankReport {
                 None => self.windows.push(theirs),
                 Some(mine) => {
                     // Numbers may differ: a rank that ran out skips the windows that follow.
-                    assert_eq!(mine.slow.len(), theirs.slow.len(), "one entry per row");
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
-                    for (mine, theirs) in mine.slow.iter_mut().zip(&theirs.slow) {
-                        mine.merge(theirs);
-                    }
+                    mine.calls.merge(&theirs.calls);
                     mine.rank_stalls.extend(theirs.rank_stalls);
                     mine.abandoned += theirs.abandoned;
                     mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
@@ -273,11 +270,17 @@ mod tests {
         let lane = Recorder::new(window.clone(), &[RowSpec::default()]);
         let mut collector = Collector::new(window.clone(), vec![lane.progress()], 1);
         window.open(0, 10 * SECOND);
+        let worker = lane.worker();
         for at in (0..10 * SECOND).step_by(10_000_000) {
             let held = held_up && (2 * SECOND..4 * SECOND).contains(&at);
             match at {
                 _ if !held => lane.record(0, OpTimes::unpaced(at, at + 1_000_000), 0),
-                at if at == 2 * SECOND => lane.record(0, OpTimes::unpaced(at, 4 * SECOND - 1), 0),
+                at if at == 2 * SECOND => {
+                    worker.begin(0, at);
+                    worker.note_long(4 * SECOND - 1);
+                    lane.record(0, OpTimes::unpaced(at, 4 * SECOND - 1), 0);
+                    worker.end();
+                }
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@ mod pacer;
 mod transfer_placement;
 mod turnover;
 
-use super::context::{ExitReason, cut_short};
+use super::context::ExitReason;
 use super::{Worker, WorkerExit};
 use crate::program::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
 use crate::schedule::WindowCounts;
