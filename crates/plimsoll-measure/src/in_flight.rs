@@ -139,6 +139,12 @@ impl InFlight {
         self.read().map(|current| current.row)
     }
 
+    /// When a call of the operation last completed of which others follow; none if no call has.
+    #[must_use]
+    pub fn last_sign(&self) -> Option<Nanos> {
+        Some(self.read()?.signs?.to)
+    }
+
     /// The operation, if there is one. Its calls are those of a later one if the worker is quick.
     pub(crate) fn read(&self) -> Option<CurrentOp> {
         let word = self.word.load(Relaxed);
