@@ -185,6 +185,10 @@ impl Scenario {
             concurrent_at_us: None,
             disturbances: vec![],
         };
+        if let Some((length, _)) = scenario.stall_ms.filter(|(length, _)| *length > 1000) {
+            // Windows are not much longer, and many would not contain it.
+            scenario.workload.time_ms += 2 * length;
+        }
         if let Load::Threads(threads) = &mut scenario.workload.load {
             // Each rank has files of its own where some are created and deleted, and refuses to have none.
             threads.files = threads.files.max(scenario.ranks.into());
