@@ -118,11 +118,10 @@ impl RunState {
             Some(Arc::new(MixFileSizes::new(mix, data.layout.clone())))
         });
         let ended = (0..plan.workers()).map(|_| AtomicBool::new(false));
-        let follows_events = |worker: &&WorkerId| {
-            let program = &programs[worker.group as usize];
-            program.mix.is_none() && program.paced
-        };
-        let event_workers = workers.iter().filter(follows_events).count();
+        let event_workers = workers.iter();
+        let event_workers = event_workers
+            .filter(|w| programs[w.group as usize].follows_events())
+            .count();
         Ok(Self {
             samplers: samplers.collect::<Result<_, _>>()?,
             wakeups: rows.clone().map(|_| Arc::default()).collect(),
@@ -331,7 +330,9 @@ impl RunState {
     /// schedule ends with the last worker that follows it.
     pub(crate) fn event_counts(&self, window: WindowBounds) -> Option<ScheduleCounts> {
         let workers = lock(&self.event_workers);
-        if window.number == 0 || (workers.live == 0 && workers.counts.is_empty()) {
+        let has_workers = workers.live > 0 || !workers.counts.is_empty();
+        // An earlier part of the run may have had the latest window.
+        if !has_workers || window.number == 0 || window.start == Nanos::MAX {
             return None;
         }
         let end = window.end.min(workers.ended).max(window.start);

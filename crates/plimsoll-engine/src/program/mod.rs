@@ -99,6 +99,11 @@ impl Compiled {
         compiled
     }
 
+    /// Whether its workers follow the schedule of the events.
+    pub(crate) fn follows_events(&self) -> bool {
+        self.paced && self.mix.is_none()
+    }
+
     fn steps(&mut self, steps: &[Step], depth: usize) {
         self.nesting = self.nesting.max(depth);
         for step in steps {

@@ -303,7 +303,7 @@ impl<S: Session> Worker<S> {
             ExitReason::RanOut { row, supply } => shared.run_out(row, supply, now),
             ExitReason::Stopped | ExitReason::Finished | ExitReason::NotDone => {}
         }
-        if self.context.program.mix.is_none() && self.context.program.paced {
+        if self.context.program.follows_events() {
             shared.schedule_left(&self.context.events, now);
         }
         // The run does not wait for the files to be closed.
