@@ -55,7 +55,7 @@ pub struct MeasuredRun {
     pub starts: Option<StartFigures>,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
     pub stages: Vec<(u32, Vec<RankStage>)>,
-    /// Requested percentiles, that tables are to show.
+    /// Percentiles that tables are to show.
     pub percentiles: Option<Percentiles>,
     /// Counts of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
@@ -67,8 +67,7 @@ pub struct MeasuredRun {
     pub verification: Option<Verification>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
-    /// What happened to the system under test while the run ran, in the order of time, without
-    /// figures.
+    /// What happened to the system under test during the run, in the order of time, without figures.
     pub events: Vec<RunEvent>,
     /// All intervals, from which the figures of the events are computed; empty if there are none.
     pub summaries: Vec<IntervalSummary>,
