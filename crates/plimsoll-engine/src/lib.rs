@@ -6,6 +6,7 @@
 //! | modules, each above those before it | content |
 //! | --- | --- |
 //! | `program` | groups' programs, compiled for workers |
+//! | `schedule` | when events are due, and what is dropped |
 //! | `sync`, `file_pool` | waiting for other workers; which files exist and are idle |
 //! | `stage_state`, `worker_ends`, `run_state` | what the workers of a process share |
 //! | `worker` | a worker: `ops` of sequences, operation `mix`es, `pattern`s; `context` times them |
@@ -21,6 +22,7 @@ mod outcome;
 mod program;
 mod run;
 mod run_state;
+mod schedule;
 mod stage_state;
 mod sync;
 mod tree_names;

@@ -1,7 +1,9 @@
 //! The outcome of a run.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{HostCounts, ProcessCounts, RankStage, SimulatedWindow, WindowTotals};
+use plimsoll_measure::{
+    HostCounts, ProcessCounts, RankStage, ScheduleCounts, SimulatedWindow, WindowTotals,
+};
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
 use plimsoll_ranks::StartSpread;
 use plimsoll_target::LongReplies;
@@ -41,6 +43,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Figures of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
+    /// Events that the schedule of each rank had in the last window; empty without `eventlimit` and a rate.
+    pub schedules: Vec<ScheduleCounts>,
     /// Draws of testrandvar.
     pub variables: Vec<DrawnVariable>,
     /// Description of the target.

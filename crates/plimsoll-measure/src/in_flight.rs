@@ -1,19 +1,30 @@
 //! Operations in flight: that of each worker, and the ages of those that the end of a window cuts.
 
-use crate::Nanos;
+use crate::call_spans::SharedCallSpans;
 use crate::counts::{index_of, value_of};
+use crate::{CallShape, Gap, Nanos, STALL_NS};
 use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// The current operation of a worker: written by the worker with one plain store at its start and
-/// one at its end, and read by the controller when a window ends, even if the worker never returns.
-#[derive(Debug, Default)]
+/// The current operation of a worker: written by the worker with plain stores, and read by the
+/// controller when a window ends, even if the worker never returns.
+#[derive(Default)]
 #[repr(align(64))]
-pub struct InFlight(
+pub struct InFlight {
     /// The row plus one in the lower [`ROW_BITS`], the start above; 0 between two operations.
-    AtomicU64,
-);
+    word: AtomicU64,
+    /// What a call of the operation has to do: bytes in the lower [`BYTES_BITS`], above them the
+    /// logarithm of the number of calls.
+    work: AtomicU64,
+    /// When a call of the operation last completed; not after its start if none has.
+    last_sign: AtomicU64,
+    /// Since when its calls have completed less than [`STALL_NS`] apart.
+    signs_since: AtomicU64,
+    /// The calls of the lane that took long; none for a worker that is not measured.
+    spans: Option<Arc<SharedCallSpans>>,
+}
 
 // A cache line of its own, which the controller reads and no other worker writes.
 #[cfg(not(feature = "loom"))]
@@ -25,12 +36,82 @@ const ROW_BITS: u32 = 16;
 /// Starts are kept in units of 256 ns, rounded up, so that they suffice for years of a run.
 const UNIT_BITS: u32 = 8;
 
+/// Bits of the bytes of a call.
+const BYTES_BITS: u32 = 56;
+
 impl InFlight {
+    /// The worker of a lane that keeps its long calls in `spans`.
+    pub(crate) fn of_lane(spans: Arc<SharedCallSpans>) -> Self {
+        Self {
+            spans: Some(spans),
+            ..Self::default()
+        }
+    }
+
+    /// States what the next operation has to do: one call that moves these bytes. Without this, no bytes.
+    #[inline(always)]
+    pub fn plan(&self, bytes: u64) {
+        debug_assert!(bytes < 1 << BYTES_BITS, "a call moves fewer bytes");
+        self.work.store(bytes, Relaxed);
+    }
+
+    /// States that the next operation has to make this number of calls, which move these bytes each.
+    pub fn plan_calls(&self, calls: u64, bytes: u64) {
+        let calls = u64::from(calls.max(1).ilog2());
+        self.work.store(
+            calls << BYTES_BITS | bytes.min((1 << BYTES_BITS) - 1),
+            Relaxed,
+        );
+    }
+
     /// Notes that an operation of this row began at `start`.
     #[inline(always)]
     pub fn begin(&self, row: u32, start: Nanos) {
         debug_assert!(row < (1 << ROW_BITS) - 1, "a Plan has fewer rows");
-        self.0.store(Self::word(row, start), Relaxed);
+        self.word.store(Self::word(row, start), Relaxed);
+    }
+
+    /// Notes that a call of the operation completed at `now`, and that it makes more of them: a sign of
+    /// life of the target.
+    #[inline(always)]
+    pub fn call_completed(&self, now: Nanos) {
+        let last = self.last_sign.load(Relaxed);
+        let start = self.word.load(Relaxed) >> ROW_BITS << UNIT_BITS;
+        if last > start && now < last + STALL_NS {
+            self.last_sign.store(now, Relaxed);
+        } else {
+            self.first_or_long_call(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_or_long_call(&self, now: Nanos) {
+        self.note_long(now);
+        self.signs_since.store(now, Relaxed);
+        self.last_sign.store(now, Relaxed);
+    }
+
+    /// Notes what took long of an operation whose last call completed at `end`. Called before the
+    /// operation is recorded, if it took [`STALL_NS`] or more.
+    #[cold]
+    #[inline(never)]
+    pub fn note_long(&self, end: Nanos) {
+        let (Some(current), Some(spans)) = (self.read(), &self.spans) else {
+            return;
+        };
+        let from = current.silent_since();
+        if end < from + STALL_NS && current.signs.is_none() {
+            return;
+        }
+        let mut spans = spans.lock();
+        if end >= from + STALL_NS {
+            let gap = Gap { from, to: end };
+            spans.add_long(current.row, current.shape, gap);
+        }
+        if let Some(signs) = current.signs {
+            spans.add_signs(signs);
+        }
     }
 
     #[inline(always)]
@@ -41,27 +122,63 @@ impl InFlight {
 
     /// Whether the current operation may be the one of this row that began at `start`.
     pub(crate) fn holds(&self, row: u32, start: Nanos) -> bool {
-        self.0.load(Relaxed) == Self::word(row, start)
+        self.word.load(Relaxed) == Self::word(row, start)
     }
 
     /// Notes that the operation has returned.
     #[inline(always)]
     pub fn end(&self) {
-        self.0.store(0, Relaxed);
+        self.word.store(0, Relaxed);
+        self.work.store(0, Relaxed);
     }
 
     /// Row of the operation; none between two operations.
     #[inline]
     #[must_use]
     pub fn row(&self) -> Option<u32> {
-        self.read().map(|(row, _)| row)
+        self.read().map(|current| current.row)
     }
 
-    /// Row and start of the operation, if there is one.
-    pub(crate) fn read(&self) -> Option<(u32, Nanos)> {
-        let word = self.0.load(Relaxed);
+    /// When a call of the operation last completed of which others follow; none if no call has.
+    #[must_use]
+    pub fn last_sign(&self) -> Option<Nanos> {
+        Some(self.read()?.signs?.to)
+    }
+
+    /// The operation, if there is one. Its calls are those of a later one if the worker is quick.
+    pub(crate) fn read(&self) -> Option<CurrentOp> {
+        let word = self.word.load(Relaxed);
         let row = (word & ((1 << ROW_BITS) - 1)).checked_sub(1)?;
-        Some((row as u32, word >> ROW_BITS << UNIT_BITS))
+        let start = word >> ROW_BITS << UNIT_BITS;
+        let work = self.work.load(Relaxed);
+        let signs = Gap {
+            from: self.signs_since.load(Relaxed),
+            to: self.last_sign.load(Relaxed),
+        };
+        Some(CurrentOp {
+            row: row as u32,
+            start,
+            shape: CallShape::new(work & ((1 << BYTES_BITS) - 1), 1 << (work >> BYTES_BITS)),
+            signs: (signs.to > start).then_some(signs),
+        })
+    }
+}
+
+/// An operation in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CurrentOp {
+    pub(crate) row: u32,
+    pub(crate) start: Nanos,
+    /// What its current call has to do.
+    pub(crate) shape: CallShape,
+    /// The latest time in which its calls completed, if it has made any.
+    pub(crate) signs: Option<Gap>,
+}
+
+impl CurrentOp {
+    /// When its current call began.
+    pub(crate) fn silent_since(&self) -> Nanos {
+        self.signs.map_or(self.start, |signs| signs.to)
     }
 }
 
@@ -150,19 +267,20 @@ mod tests {
     #[test]
     fn an_operation_is_seen_while_it_is_under_way() {
         let slot = InFlight::default();
-        assert_eq!(slot.read(), None);
+        let read = || slot.read().map(|current| (current.row, current.start));
+        assert_eq!(read(), None);
         slot.begin(3, 1024);
-        assert_eq!((slot.read(), slot.row()), (Some((3, 1024)), Some(3)));
+        assert_eq!((read(), slot.row()), (Some((3, 1024)), Some(3)));
         // It never looks older than it is.
         slot.begin(0, 1025);
-        assert_eq!(slot.read(), Some((0, 1280)));
+        assert_eq!(read(), Some((0, 1280)));
         assert!(slot.holds(0, 1025) && slot.holds(0, 1280));
         assert!(!slot.holds(1, 1025) && !slot.holds(0, 1281) && !slot.holds(0, 1024));
         slot.end();
-        assert_eq!((slot.read(), slot.row()), (None, None));
+        assert_eq!((read(), slot.row()), (None, None));
         // Years of a run, and the last row.
         slot.begin(65_534 - 1, 1 << 55);
-        assert_eq!(slot.read(), Some((65_533, 1 << 55)));
+        assert_eq!(read(), Some((65_533, 1 << 55)));
     }
 
     #[test]

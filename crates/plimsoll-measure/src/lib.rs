@@ -8,7 +8,7 @@
 //! | modules | content |
 //! | --- | --- |
 //! | `clock`, `window` | the time, and the measured window that all lanes share |
-//! | `recorder`, `interval_buffer`, `counts`, `completions`, `lane_notes`, `in_flight` | what one lane records |
+//! | `recorder`, `interval_buffer`, `counts`, `completions`, `lane_notes`, `in_flight`, `call_spans` | what one lane records |
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and which of them are stalls |
 //! | `event_effects` | what events during a run did to its throughput |
@@ -16,6 +16,7 @@
 //! | `simulated` | what a simulated storage system did |
 //! | `system` | counters of the process and the machine |
 
+mod call_spans;
 mod cells;
 pub mod clock;
 mod clock_kind;
@@ -43,6 +44,7 @@ pub mod system;
 mod window;
 mod workers_done;
 
+pub use call_spans::{BusySpans, CallShape, CallSpans, Gap, STALL_NS};
 pub use clock::{Clock, Nanos};
 pub use clock_kind::ClockKind;
 pub use collector::{Collector, WindowTotals};
@@ -50,16 +52,14 @@ pub use completions::{Completions, SlotSet};
 pub use event_effects::{
     EventEffect, IntervalSummary, RECOVERED_SHARE, RECOVERY_INTERVALS, Successes, event_effects,
 };
-pub use gaps::{
-    BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
-};
+pub use gaps::{GapWatch, Gaps, RankStall, Stall, expected_max_gap, stalls};
 pub use hosts::HostCounts;
 pub use in_flight::{InFlight, InFlightAges, censored_quantile};
 pub use interval::Interval;
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};
 pub use op_times::OpTimes;
-pub use process_counts::ProcessCounts;
+pub use process_counts::{ProcessCounts, ScheduleCounts};
 pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};
 pub use simulated::{

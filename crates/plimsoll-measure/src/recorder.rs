@@ -2,10 +2,11 @@
 
 use crate::completions::{CompletionMarks, slot_shift};
 use crate::counts::bump;
-use crate::gaps::BusySpans;
 use crate::interval_buffer::IntervalBuffer;
-use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
-use crate::{InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState};
+use crate::lane_notes::LaneNotes;
+use crate::{
+    CallSpans, InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState,
+};
 use plimsoll_sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -95,15 +96,15 @@ impl LaneProgress {
         self.ended.store(true, Release);
     }
 
-    /// Adds the ages of operations in flight when the window ended, and the times of operations
-    /// that took very long; both have one entry per row.
+    /// Adds the ages of operations in flight when the window ended, one entry per row, and what calls
+    /// did in the window.
     pub(crate) fn take_notes(
         &self,
         window: WindowBounds,
         ages: &mut [InFlightAges],
-        slow: &mut [BusySpans],
+        calls: &mut CallSpans,
     ) {
-        self.notes.take(window, ages, slow);
+        self.notes.take(window, ages, calls);
     }
 
     /// Operations that were abandoned at the end, because they did not return.
@@ -246,7 +247,8 @@ impl Recorder {
         self.shared.clone()
     }
 
-    /// Records an operation that succeeded.
+    /// Records an operation that succeeded. One that took [`STALL_NS`](crate::STALL_NS) or more is noted
+    /// by its worker first ([`InFlight::note_long`]).
     #[inline(always)]
     pub fn record(&self, row: u32, times: OpTimes, bytes: u64) {
         self.progress[row as usize].add(bytes);
@@ -260,14 +262,10 @@ impl Recorder {
         );
         if let Some(cells) = &buffer.rows[row as usize] {
             bump(&cells.bytes, bytes);
-            let latency = times.service();
-            cells.service.record(latency);
+            cells.service.record(times.service());
             cells
                 .marks
                 .mark(self.interval_start.get(), times.end, self.slot_shift);
-            if latency >= SLOW_OPERATION_NS {
-                self.note_slow(row, times.start, times.end);
-            }
             debug_assert!(
                 times.intended.is_none() || cells.response.is_some(),
                 "row {row} has a paced operation and no response times"
@@ -300,7 +298,6 @@ impl Recorder {
             bump(&cells.bytes, bytes);
             cells.service.record(times.service());
             self.mark_outside_interval(&cells.marks, end);
-            self.note_if_slow(row, start, end);
             if let Some(response) = &cells.response {
                 response.record(times);
             }
@@ -328,7 +325,6 @@ impl Recorder {
         if let Some(cells) = &buffer.rows[row as usize] {
             self.mark_outside_interval(&cells.failed_marks, end);
         }
-        self.note_if_slow(row, start, end);
     }
 
     /// Counts an operation that failed at `at` without being issued to the target. It completes nothing
@@ -368,18 +364,6 @@ impl Recorder {
         if window.number > 0 && start < window.end && end >= window.end {
             self.shared.notes.cut(window.number, row, start);
         }
-    }
-
-    fn note_if_slow(&self, row: u32, start: Nanos, end: Nanos) {
-        if end.saturating_sub(start) >= SLOW_OPERATION_NS {
-            self.note_slow(row, start, end);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note_slow(&self, row: u32, start: Nanos, end: Nanos) {
-        self.shared.notes.slow(row, start, end);
     }
 
     /// Marks a completion that may lie outside the current interval, if it does not.

@@ -3,6 +3,7 @@
 use crate::events;
 use crate::filebench;
 use crate::format::inline_latency;
+use crate::mix;
 use crate::operation_table::OperationTable;
 use crate::percentiles::{
     BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, shown_inline,
@@ -24,6 +25,10 @@ pub fn render(name: &str, run: &Run) -> String {
     operations(&mut out, run);
     if let Some(text) = paced(run) {
         out.push_str(&format!("{text}\n\n"));
+    }
+    for (component, text) in mix::offered_and_achieved(run) {
+        let component = component.map_or_else(String::new, |c| format!(" by {}", escaped(&c)));
+        out.push_str(&format!("Achieved{component}: {text}.\n\n"));
     }
     simulated(&mut out, run);
     for sentence in standstill::sentences(run) {

@@ -58,9 +58,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     if run.window_number > 0 {
         summary(&mut out, run, layout);
         ends(&mut out, run, layout);
-        if let Some(mix) = &run.mix {
-            mix::achieved(&mut out, mix, layout.columns());
-        }
+        mix::achieved(&mut out, run, layout.columns());
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
     }

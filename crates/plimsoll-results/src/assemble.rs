@@ -11,13 +11,15 @@ use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
+use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
     ClockKind, Gap, HostCounts, InFlightAges, IntervalSummary, Latency, Nanos, OpTotals,
-    ProcessCounts, RankStage, RankStall, SimulatedWindow, Stall, WindowTotals, WorkersDone,
+    ProcessCounts, RankStage, RankStall, ScheduleCounts, SimulatedWindow, Stall, WindowTotals,
+    WorkersDone,
 };
 use plimsoll_plan::{
     Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset,
@@ -53,18 +55,19 @@ pub struct MeasuredRun {
     pub starts: Option<StartFigures>,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
     pub stages: Vec<(u32, Vec<RankStage>)>,
-    /// Requested percentiles, that tables are to show.
+    /// Percentiles that tables are to show.
     pub percentiles: Option<Percentiles>,
     /// Counts of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
+    /// Events that the schedule of each rank had in the last window; empty without one.
+    pub schedules: Vec<ScheduleCounts>,
     /// Filesets created or found before the run.
     pub populated: Vec<PopulatedFileset>,
     /// Whether something acknowledged was lost, if the run was verified.
     pub verification: Option<Verification>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
-    /// What happened to the system under test while the run ran, in the order of time, without
-    /// figures.
+    /// What happened to the system under test during the run, in the order of time, without figures.
     pub events: Vec<RunEvent>,
     /// All intervals, from which the figures of the events are computed; empty if there are none.
     pub summaries: Vec<IntervalSummary>,
@@ -103,6 +106,7 @@ impl MeasuredRun {
             stages: vec![],
             percentiles: None,
             processes: vec![],
+            schedules: vec![],
             populated: vec![],
             verification: None,
             commands: vec![],
@@ -198,6 +202,7 @@ impl Run {
             stages,
             simulation: last.simulation,
             mix,
+            schedule: EventSchedule::of(&m.plan, &m.schedules, last.window_s),
             filesets: m.populated,
             verification: m.verification,
             commands: m.commands,

@@ -16,7 +16,7 @@
 //! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and
 //! directories), `staging` (hidden directories of results being written), `document` (JSON with a
 //! version, `renames` and `upgrade` for older ones); `run` and its parts (`latency`, `percentile`,
-//! `mix`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `series` and
+//! `mix`, `schedule`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `series` and
 //! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
 //! `collection` (several runs) with `curve`, `find`, `repeats`, `profile` and
 //! `study`.
@@ -58,6 +58,7 @@ mod removal;
 mod renames;
 mod repeats;
 mod run;
+mod schedule;
 mod series;
 mod simulation;
 mod sparse;
@@ -104,7 +105,7 @@ pub use load_point::{CriterionResult, CurvePoint};
 pub use load_test::{LoadPoints, LoadTest};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};
 pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
-pub use plimsoll_measure::{ClockKind, ProcessCounts};
+pub use plimsoll_measure::{ClockKind, ProcessCounts, ScheduleCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
 pub use plimsoll_points::StopRules;
 pub use profile::{ProfileCase, ProfileDir, ProfileNotRun, ProfileResults, ProfileWriter};
@@ -117,6 +118,7 @@ pub use run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, TestBed, TestBedNode,
     TestBedSoftware, Validity, VariableFigures, Verdict, Window,
 };
+pub use schedule::EventSchedule;
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};

@@ -2,7 +2,7 @@
 
 use crate::latency::LatencyFigures;
 use crate::standstill::oldest_ms;
-use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts};
+use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts, ScheduleCounts};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,9 +69,7 @@ pub struct ScheduledFigures {
 struct MixSum {
     offered: f64,
     paced: bool,
-    scheduled: u64,
-    completed: u64,
-    dropped: u64,
+    counts: ScheduleCounts,
     slowest: Option<f64>,
     response: Latency,
     in_flight: InFlightAges,
@@ -82,9 +80,7 @@ impl MixSum {
     fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.paced |= other.paced;
-        self.scheduled += other.scheduled;
-        self.completed += other.completed;
-        self.dropped += other.dropped;
+        self.counts.add(&other.counts);
         let both = [self.slowest, other.slowest].into_iter().flatten();
         self.slowest = both.reduce(f64::min);
         self.response.add(&other.response);
@@ -102,12 +98,12 @@ impl MixSum {
         ScheduledFigures {
             offered_ops_per_s: self.paced.then_some(self.offered),
             achieved_ops_per_s: match seconds > 0.0 {
-                true => self.completed as f64 / seconds,
+                true => self.counts.completed as f64 / seconds,
                 false => 0.0,
             },
-            scheduled: self.scheduled,
-            completed: self.completed,
-            dropped: self.dropped,
+            scheduled: self.counts.scheduled,
+            completed: self.counts.completed,
+            dropped: self.counts.dropped,
             slowest_process_percent: self.slowest,
             response,
             response_at_least_ms: oldest
@@ -144,18 +140,17 @@ impl MixFigures {
                 paced: mix.pacing.is_some(),
                 ..MixSum::default()
             };
-            for p in processes.iter().filter(|p| p.group as usize == i) {
+            for process in processes.iter().filter(|p| p.group as usize == i) {
+                let counts = process.counts;
                 assert!(
-                    p.dropped <= p.scheduled,
+                    counts.dropped <= counts.scheduled,
                     "a process dropped {} of {} scheduled operations",
-                    p.dropped,
-                    p.scheduled
+                    counts.dropped,
+                    counts.scheduled
                 );
-                sum.scheduled += p.scheduled;
-                sum.completed += p.completed;
-                sum.dropped += p.dropped;
-                if p.scheduled > 0 {
-                    let part = 100.0 * p.completed as f64 / p.scheduled as f64;
+                sum.counts.add(&counts);
+                if counts.scheduled > 0 {
+                    let part = 100.0 * counts.completed as f64 / counts.scheduled as f64;
                     sum.slowest = Some(sum.slowest.map_or(part, |s| s.min(part)));
                 }
             }
@@ -197,9 +192,11 @@ mod tests {
         MixSum {
             offered: 10.0,
             paced: scheduled > 0,
-            scheduled,
-            completed,
-            dropped: 3,
+            counts: ScheduleCounts {
+                scheduled,
+                completed,
+                dropped: 3,
+            },
             slowest,
             response: Latency::of([completed * 1_000_000]),
             ..MixSum::default()

@@ -8,6 +8,7 @@ use crate::hosts::{HostFigures, StartFigures};
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
+use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
@@ -101,6 +102,10 @@ pub struct Run {
     /// The part of the load that was sustained; null unless the workload is an operation mix.
     #[serde(default)]
     pub mix: Option<MixFigures>,
+    /// The events that an event rate scheduled for `eventlimit`, and what became of them; null without such a
+    /// schedule, and in the results of a killed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<EventSchedule>,
     /// Filesets created or found before the run.
     pub filesets: Vec<PopulatedFileset>,
     /// Whether contents and files were what was acknowledged, if the run was verified.

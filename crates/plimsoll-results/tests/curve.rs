@@ -9,8 +9,8 @@ use plimsoll_plan::{
 use plimsoll_results::{
     CURVE_FILE, ClockKind, Collection, CurveDir, CurveLoads, CurvePoint, CurveResults,
     CurveSettings, CurveState, CurveWriter, Document, Environment, LoadCurve, LoadTest,
-    MeasuredRun, Percentile, ProcessCounts, Reason, ResultsError, Run, RunWriter, StopRules,
-    Target, Verdict,
+    MeasuredRun, Percentile, ProcessCounts, Reason, ResultsError, Run, RunWriter, ScheduleCounts,
+    StopRules, Target, Verdict,
 };
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -112,9 +112,11 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let process = |done| ProcessCounts {
         group: 0,
         number: 0,
-        scheduled: due,
-        completed: done,
-        dropped: 0,
+        counts: ScheduleCounts {
+            scheduled: due,
+            completed: done,
+            dropped: 0,
+        },
     };
     let reason = |code: &&str| Reason::new(code, format!("{code} was missed"));
     MeasuredRun {
@@ -137,6 +139,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         stages: vec![],
         percentiles: None,
         processes: vec![process(half - 10), process(half + 10)],
+        schedules: vec![],
         populated: vec![],
         verification: None,
         commands: vec![],

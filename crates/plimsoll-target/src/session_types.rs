@@ -54,6 +54,27 @@ pub struct SessionSpec {
     pub unmeasured: bool,
 }
 
+/// The worker's operation, to which a session that makes many calls for it shows that they complete.
+#[derive(Clone)]
+pub(crate) struct CallSigns {
+    worker: Arc<InFlight>,
+    clock: Clock,
+}
+
+impl CallSigns {
+    pub(crate) fn of(spec: &SessionSpec) -> Self {
+        Self {
+            worker: spec.in_flight.clone(),
+            clock: spec.clock.clone(),
+        }
+    }
+
+    /// Notes that a call of the operation has completed, which makes more of them.
+    pub(crate) fn call_completed(&self) {
+        self.worker.call_completed(self.clock.now());
+    }
+}
+
 /// The files that a workload works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataSet {

@@ -4,7 +4,7 @@ use crate::execution::Execution;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, MixSpec, Step};
-use crate::{concurrent, ends, files, pattern, results, sessions};
+use crate::{concurrent, ends, files, pattern, results, sessions, stalls};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
@@ -53,6 +53,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     }
     check_utilisation(scenario, execution, outcome, &root.intervals)?;
     check_progress(scenario, execution, outcome, &root.intervals)?;
+    stalls::check(scenario, execution, outcome)?;
     ends::check_window(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
 }

@@ -185,6 +185,11 @@ impl Scenario {
             concurrent_at_us: None,
             disturbances: vec![],
         };
+        if let Some((length, _)) = scenario.stall_ms.as_mut().filter(|(ms, _)| *ms >= 500) {
+            // Most of them are long enough to be a stall, in a window that is long enough to contain it.
+            *length += 1000;
+            scenario.workload.time_ms += 2 * *length;
+        }
         if let Load::Threads(threads) = &mut scenario.workload.load {
             // Each rank has files of its own where some are created and deleted, and refuses to have none.
             threads.files = threads.files.max(scenario.ranks.into());

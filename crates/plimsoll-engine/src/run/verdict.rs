@@ -7,13 +7,6 @@ use plimsoll_plan::{Plan, Reason, counted};
 /// Fraction of all processors above which the client counts as the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
 
-/// Whether a rate was requested.
-fn is_paced(plan: &Plan) -> bool {
-    let paced =
-        |g: &plimsoll_plan::WorkerGroup| g.program.mix().is_some_and(|m| m.pacing.is_some());
-    plan.event_rate.is_some() || plan.groups.iter().any(paced)
-}
-
 /// That a server stopped replying, and when.
 fn unanswered(outcome: &Outcome) -> Option<Reason> {
     let window = &outcome.windows.last()?.totals;
@@ -65,12 +58,16 @@ fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons
 }
 
-/// That the client was the bottleneck. A closed loop is as fast as client and server together; only
-/// if a rate was requested can the client have kept the server from it.
+/// That the client was the bottleneck. A closed loop is as fast as client and server together, up to a
+/// cap if it has one; only a schedule can have been kept from its rate by the client.
 fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let share = outcome.windows.last()?.client_share?;
     let percent = share * 100.0;
-    (share > CLIENT_SATURATED_SHARE && is_paced(plan)).then(|| {
+    let has_schedule = plan
+        .groups
+        .iter()
+        .any(|g| g.follows_schedule(plan.event_rate));
+    (share > CLIENT_SATURATED_SHARE && has_schedule).then(|| {
         let text = format!(
             "the client used {percent:.0} % of its processors, which may have limited the rate"
         );

@@ -58,7 +58,7 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
           flowop print name=say,value=\"hello\"
           flowop eventlimit name=l
         } }
-        eventgen rate=100
+        eventgen rate=2
         echo \"said\"
         psrun 1 1
         run 1";

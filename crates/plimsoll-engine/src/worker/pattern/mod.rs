@@ -153,6 +153,7 @@ impl<S: Session> Rank<'_, S> {
         let end = self.context.lane.now();
         match result {
             Ok(()) => {
+                self.context.note_if_long(begun.start, end);
                 self.context
                     .recorder
                     .record(row, OpTimes::unpaced(begun.start, end), bytes);
