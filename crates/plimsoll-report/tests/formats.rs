@@ -57,7 +57,7 @@ fn row(base: u64, n: u64, bytes: u64) -> OpTotals {
         bytes: bytes * n,
         service: Latency::of((0..n).map(|i| base + base * i / 50)),
         cpu_ns: base * n / 2,
-        cpu_samples: n,
+        cpu_ops: n,
         ..OpTotals::default()
     }
 }

@@ -314,7 +314,12 @@ fn core(
         seen: vec![0; program.blocks.len()].into(),
         semaphores: semaphores.collect(),
         rotation_at: 0,
-        cpu: crate::worker::CpuSampling::new(lane, shared.rows.len(), shared.plan.cpu_accounting),
+        cpu: crate::worker::CpuSampling::new(
+            lane,
+            shared.rows.len(),
+            shared.plan.cpu_accounting,
+            stream.named("CPU samples").rng(),
+        ),
         shared: shared.clone(),
         program,
     }
