@@ -87,6 +87,36 @@ pub struct QuotaUse {
     pub throttled_s: f64,
 }
 
+impl QuotaUse {
+    /// A number of processors in words, such as `0.1 processors`.
+    #[must_use]
+    pub fn processors_text(processors: f64) -> String {
+        let rounded = (processors * 1000.0).round() / 1000.0;
+        match rounded == 1.0 {
+            true => "1 processor".into(),
+            false => format!("{rounded} processors"),
+        }
+    }
+
+    /// The quota, and how it held up the group in a time of this length: `CPU quota of 0.1 processors, used up in 18
+    /// of 20 periods, threads waited for 0.90 s`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let quota = match self.processors {
+            Some(processors) => format!("CPU quota of {}", Self::processors_text(processors)),
+            None => "CPU quota of a group that is not visible".into(),
+        };
+        let waited = format!("threads waited for {:.2} s", self.throttled_s);
+        match self.periods {
+            0 => format!("{quota}, {waited}"),
+            all => format!(
+                "{quota}, used up in {} of {all} periods, {waited}",
+                self.throttled_periods
+            ),
+        }
+    }
+}
+
 impl ControlGroups {
     /// The groups that this process was in when it was first asked for them.
     pub fn of_this_process() -> &'static Self {

@@ -17,6 +17,19 @@ pub struct RowSpec {
     pub paced: bool,
 }
 
+impl RowSpec {
+    /// Maximum address space of the row's histograms in a lane, in bytes.
+    #[must_use]
+    pub fn address_space(&self) -> u64 {
+        // One buffer is written, one delivered, and the others are spare.
+        let buffers = 2 + crate::recorder::SPARE_BUFFERS as u64;
+        match self.unused {
+            true => 0,
+            false => buffers * Counts::address_space() * (1 + u64::from(self.paced)),
+        }
+    }
+}
+
 /// One operation in one interval. What every operation reads and writes is in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct RowBuffer {

@@ -22,7 +22,7 @@ pub(crate) struct Delivery {
 }
 
 /// Empty buffers that a lane keeps for the next intervals. A collector in time needs one.
-const SPARE_BUFFERS: usize = 2;
+pub(crate) const SPARE_BUFFERS: usize = 2;
 
 struct Mailbox {
     delivered: Vec<Delivery>,

@@ -1,8 +1,12 @@
 //! The reasons why a result is invalid.
 
 use super::{criteria, stalls};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Window};
+use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_plan::{Plan, Reason, counted};
+
+/// Fraction of a window above which a quota of processor time has determined the result.
+const CLIENT_THROTTLED_SHARE: f64 = 0.05;
 
 /// Fraction of all processors above which the client counts as the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
@@ -30,13 +34,17 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
     Some(Reason::new("server_not_responding", text))
 }
 
+/// The windows of the result: of a pattern every stage, of other workloads the last window.
+fn result_windows<'a>(plan: &Plan, outcome: &'a Outcome) -> &'a [Window] {
+    match plan.pattern() {
+        Some(_) => &outcome.windows,
+        None => outcome.windows.last().map_or(&[], std::slice::from_ref),
+    }
+}
+
 /// That operations failed, that none completed, or that nothing was measured.
 fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
-    // Every stage of a pattern is a part of its result; of other workloads the last window is.
-    let result = match plan.pattern() {
-        Some(_) => &outcome.windows[..],
-        None => outcome.windows.last().map_or(&[][..], std::slice::from_ref),
-    };
+    let result = result_windows(plan, outcome);
     let failed = outcome.failure.is_some();
     if result.is_empty() {
         let excused = failed || outcome.ran_out.is_some();
@@ -75,6 +83,31 @@ fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
             "the client used {percent:.0} % of its processors, which may have limited the rate"
         );
         Reason::new("client_saturated", text)
+    })
+}
+
+/// That a quota kept the client from running. Unlike a busy processor, it makes a closed loop slower than its client
+/// and its server are.
+fn client_throttled(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
+    let throttled = result_windows(plan, outcome).iter();
+    let throttled = throttled.filter_map(|w| w.throttling.as_ref());
+    let most = throttled.max_by(|a, b| a.share.total_cmp(&b.share))?;
+    (most.share > CLIENT_THROTTLED_SHARE).then(|| {
+        let client = match &most.host {
+            Some(host) => format!("the client {host}"),
+            None => "the client".into(),
+        };
+        let quota = match (most.processors, &most.group) {
+            (Some(processors), Some(group)) => format!(
+                "the control group `{group}` has a CPU quota of {}",
+                QuotaUse::processors_text(processors)
+            ),
+            _ => "by the CPU quota of a control group that is not visible here".into(),
+        };
+        let percent = most.share.min(1.0) * 100.0;
+        let text =
+            format!("{client} was throttled for {percent:.0} % of the measured window: {quota}");
+        Reason::new("client_throttled", text)
     })
 }
 
@@ -120,6 +153,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons.extend(ran_out.map(|r| Reason::new("fileset_exhausted", r.to_string())));
     reasons.extend(lost_data(outcome));
     reasons.extend(unanswered(outcome));
+    reasons.extend(client_throttled(plan, outcome));
     reasons.extend(client_saturated(plan, outcome));
     reasons.extend(criteria::reasons(plan, outcome));
     reasons.extend(stalls::reasons(plan, outcome));
