@@ -102,7 +102,8 @@ pub struct Window {
 /// The throttling of a control group by its quota of processor time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Throttling {
-    /// Fraction of a window in which threads of the group waited, on average over the processors that they need.
+    /// Fraction of a window in which the group was throttled, at least: the mean over the processors that it may use
+    /// at a time.
     pub share: f64,
     /// Processors that the quota allows; `None` if the group with the quota is not visible.
     pub processors: Option<f64>,

@@ -88,13 +88,18 @@ pub struct QuotaUse {
 }
 
 impl QuotaUse {
+    /// A number of processors to three decimal places.
+    #[must_use]
+    pub fn rounded(processors: f64) -> f64 {
+        (processors * 1000.0).round() / 1000.0
+    }
+
     /// A number of processors in words, such as `0.1 processors`.
     #[must_use]
     pub fn processors_text(processors: f64) -> String {
-        let rounded = (processors * 1000.0).round() / 1000.0;
-        match rounded == 1.0 {
-            true => "1 processor".into(),
-            false => format!("{rounded} processors"),
+        match Self::rounded(processors) {
+            1.0 => "1 processor".into(),
+            rounded => format!("{rounded} processors"),
         }
     }
 

@@ -21,8 +21,8 @@ impl RowSpec {
     /// Maximum address space of the row's histograms in a lane, in bytes.
     #[must_use]
     pub fn address_space(&self) -> u64 {
-        // One buffer is written, one delivered, and the others are spare.
-        let buffers = 2 + crate::recorder::SPARE_BUFFERS as u64;
+        // One buffer is written, and the others are spare or delivered.
+        let buffers = 1 + crate::recorder::SPARE_BUFFERS as u64;
         match self.unused {
             true => 0,
             false => buffers * Counts::address_space() * (1 + u64::from(self.paced)),

@@ -41,7 +41,6 @@ pub struct SystemUse {
     pub process: Option<ProcessUse>,
     /// Quota of the processor time of this process and others of its control group (CFS quota); null if there is
     /// none.
-    #[serde(default)]
     pub quota: Option<QuotaUse>,
     /// Processors of the whole machine.
     pub machine: Option<MachineUse>,

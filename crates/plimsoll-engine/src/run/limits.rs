@@ -18,13 +18,16 @@ use std::collections::BTreeMap;
 const PROGRAM_DESCRIPTORS: u64 = 64;
 
 /// Address space for everything whose size is not computed, such as the heap.
-const PROGRAM_BYTES: u64 = 96 << 20;
+const PROGRAM_BYTES: u64 = 64 << 20;
+
+/// The address space that is needed is a multiple of this, so that it is the same in the next attempt.
+const ADDRESS_SPACE_STEP: u64 = 4 << 20;
 
 /// Address space of a thread beside its stack: guard page, stack of signals, the system's own data.
 const THREAD_BYTES: u64 = 128 << 10;
 
 /// Bytes of a session that populates files.
-const POOL_SESSION_BYTES: u64 = 2 << 20;
+const POOL_SESSION_BYTES: u64 = 256 << 10;
 
 /// Maximum number of workers of a group at a rank.
 fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
@@ -159,6 +162,9 @@ impl Needs {
         let of_pool = BLOCKING_POOL_THREADS as u64 * (thread + POOL_SESSION_BYTES);
         let needed = of_load.max(of_pool).saturating_add(PROGRAM_BYTES);
         let needed = needed.saturating_add(space.used);
+        let needed = needed
+            .div_ceil(ADDRESS_SPACE_STEP)
+            .saturating_mul(ADDRESS_SPACE_STEP);
         (needed > space.limit).then(|| {
             format!(
                 "the run needs {} of {} ({} for the workers' buffers, {} for the stacks of {}, {} for histograms, the \
@@ -171,7 +177,7 @@ impl Needs {
                 Bytes(self.histograms),
                 Bytes(space.limit),
                 space.option,
-                needed.div_ceil(1024),
+                needed / 1024,
             )
         })
     }
@@ -327,10 +333,11 @@ mod tests {
             lanes: 100,
             ..NEEDS
         };
-        let needed = (100 << 20) + (50 << 20) + 100 * thread + PROGRAM_BYTES;
+        let whole = |bytes: u64| bytes.div_ceil(ADDRESS_SPACE_STEP) * ADDRESS_SPACE_STEP;
+        let needed = whole((100 << 20) + (50 << 20) + 100 * thread + PROGRAM_BYTES);
         assert_eq!(many.address_space(&space(needed)), None);
         let why = many.address_space(&space(needed - 1)).unwrap();
-        let command = format!("`ulimit -v {}`", needed.div_ceil(1024));
+        let command = format!("`ulimit -v {}`", needed / 1024);
         assert!(
             why.ends_with(&command) && why.contains("100 threads"),
             "{why}"
@@ -344,7 +351,7 @@ mod tests {
             histograms: 0,
             ..NEEDS
         };
-        let needed = (100 << 20) + pool + PROGRAM_BYTES;
+        let needed = whole((100 << 20) + pool + PROGRAM_BYTES);
         assert_eq!(few.address_space(&space(needed)), None);
         assert!(few.address_space(&space(needed - 1)).is_some());
     }

@@ -102,11 +102,12 @@ fn client_throttled(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
                 "the control group `{group}` has a CPU quota of {}",
                 QuotaUse::processors_text(processors)
             ),
-            _ => "by the CPU quota of a control group that is not visible here".into(),
+            _ => "a control group that is not visible here has a CPU quota".into(),
         };
         let percent = most.share.min(1.0) * 100.0;
-        let text =
-            format!("{client} was throttled for {percent:.0} % of the measured window: {quota}");
+        let text = format!(
+            "{client} was throttled for at least {percent:.0} % of the measured window: {quota}"
+        );
         Reason::new("client_throttled", text)
     })
 }
@@ -165,4 +166,79 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         reasons.push(Reason::new("hung_workers", text));
     }
     reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Throttling;
+    use plimsoll_measure::WindowTotals;
+    use plimsoll_measure::system::SystemUse;
+    use std::time::SystemTime;
+
+    fn window(throttling: Option<Throttling>) -> Window {
+        Window {
+            totals: WindowTotals::default(),
+            started: SystemTime::UNIX_EPOCH,
+            system: SystemUse::default(),
+            client_share: None,
+            throttling,
+            hosts: vec![],
+            simulated: None,
+        }
+    }
+
+    fn throttling(share: f64) -> Throttling {
+        Throttling {
+            share,
+            processors: Some(0.1),
+            group: Some("/sys/fs/cgroup/x".into()),
+            host: None,
+        }
+    }
+
+    fn text(windows: Vec<Window>) -> Option<String> {
+        let outcome = Outcome {
+            windows,
+            ..Outcome::default()
+        };
+        let reason = client_throttled(&Plan::empty("w"), &outcome)?;
+        assert_eq!(reason.code, "client_throttled");
+        Some(reason.text)
+    }
+
+    #[test]
+    fn a_client_that_was_throttled_for_more_than_a_twentieth_of_the_window_is_a_reason() {
+        let of = |share| text(vec![window(Some(throttling(share)))]);
+        assert_eq!(of(0.05), None);
+        let expected = |percent| {
+            Some(format!(
+                "the client was throttled for at least {percent} % of the measured window: the control group \
+                 `/sys/fs/cgroup/x` has a CPU quota of 0.1 processors"
+            ))
+        };
+        assert_eq!(of(0.06), expected(6));
+        // Two readings are not made at the same instant.
+        assert_eq!(of(1.01), expected(100));
+        assert_eq!(text(vec![window(None)]), None);
+        assert_eq!(text(vec![]), None);
+        // Only the last window is the result.
+        let earlier = window(Some(throttling(0.5)));
+        assert_eq!(text(vec![earlier, window(None)]), None);
+    }
+
+    #[test]
+    fn the_machine_and_what_is_known_of_its_quota_are_named() {
+        let hidden = Throttling {
+            processors: None,
+            group: None,
+            host: Some("b".into()),
+            ..throttling(0.5)
+        };
+        assert_eq!(
+            text(vec![window(Some(hidden))]).unwrap(),
+            "the client b was throttled for at least 50 % of the measured window: a control group that is not \
+             visible here has a CPU quota"
+        );
+    }
 }

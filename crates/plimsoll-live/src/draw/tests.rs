@@ -13,6 +13,7 @@ fn view() -> LiveView {
         bytes_per_s: 12.5 * MIB,
         machine: Some(Machine {
             process_cpus: Some(0.75),
+            quota: None,
             busy: Some((0.5, 2)),
             disks: vec![("vda".into(), 0.0, 11.0 * MIB, 0.25)],
             network: Some((0.0, 0.0)),
