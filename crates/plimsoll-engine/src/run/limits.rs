@@ -29,6 +29,10 @@ const THREAD_BYTES: u64 = 128 << 10;
 /// Bytes of a session that populates files.
 const POOL_SESSION_BYTES: u64 = 256 << 10;
 
+/// Buffers of a verifying session, in multiples of the worker's own: what an operation has read is kept until it is
+/// compared, with what the next one reads.
+const VERIFYING_BUFFERS: u64 = 3;
+
 /// Maximum number of workers of a group at a rank.
 fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
     group.workers().div_ceil(u64::from(ranks.max(1)))
@@ -43,7 +47,11 @@ pub(super) fn buffers<T: Target>(target: &T, plan: &Plan, ranks: u32) -> u64 {
         let whole = whole_file_buffer(plan, g);
         workers_of(g, ranks).saturating_mul(g.memory.max(whole))
     };
-    plan.groups.iter().map(of).fold(0, u64::saturating_add)
+    let all = plan.groups.iter().map(of).fold(0, u64::saturating_add);
+    match plan.options.verify {
+        true => all.saturating_mul(VERIFYING_BUFFERS),
+        false => all,
+    }
 }
 
 /// Why the limits of this process do not allow a rank's part of a run.
@@ -124,7 +132,7 @@ impl Needs {
     fn memory(&self, available: Option<AvailableMemory>) -> Option<String> {
         let available = available.filter(|a| self.buffers > a.bytes)?;
         Some(format!(
-            "the workers' buffers take {} (memsize times workers, or the files that are read whole) and {available}",
+            "the workers' buffers take {} (memsize times workers, or the files that are read whole; with --verify three times that) and {available}",
             Bytes(self.buffers),
         ))
     }
@@ -261,8 +269,9 @@ mod tests {
         assert_eq!(NEEDS.memory(available(40 << 20, None)), None);
         assert_eq!(NEEDS.memory(None), None);
         let why = NEEDS.memory(available(30 << 20, Some("/sys/fs/cgroup/x")));
-        let expected = "the workers' buffers take 40 MiB (memsize times workers, or the files that are read whole) \
-                        and the control group `/sys/fs/cgroup/x` leaves 30 MiB to this process";
+        let expected = "the workers' buffers take 40 MiB (memsize times workers, or the files that are read whole; \
+                        with --verify three times that) and the control group `/sys/fs/cgroup/x` leaves 30 MiB to \
+                        this process";
         assert_eq!(why.as_deref(), Some(expected));
         let why = NEEDS.memory(available(30 << 20, None)).unwrap();
         assert!(

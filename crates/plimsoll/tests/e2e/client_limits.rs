@@ -3,7 +3,7 @@
 use crate::common::user_mode_linux::in_another_kernel;
 use crate::common::{Bench, Ended};
 use crate::reliability::limits::limited;
-use plimsoll_results::{Run, Verdict};
+use plimsoll_results::Run;
 use plimsoll_test_servers::{needs_root, table::NfsServer};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::ffi::CString;
@@ -277,39 +277,37 @@ fn the_descriptors_that_are_named_suffice() {
 #[test]
 fn address_space_is_refused_before_it_runs_out() {
     let bench = Bench::on_tmpfs();
-    // Buffers, stacks and histograms: each is the most in one of them.
-    let with = |text: String, limit: &str, more: &[&str]| {
-        let command = bench.command_in_work(&bench.workload(&text), more);
+    let with = |text: &str, more: &[&str], limit: &str| {
+        let command = bench.command_in_work(&bench.workload(text), more);
         Ended::of(limited(&[limit], &command))
     };
+    // Buffers, stacks and histograms: each takes the most in one of them.
+    let paced = READS.replace("run 1", "eventgen rate=100000\nrun 1");
+    let paced = paced.replace("flowop close", "flowop eventlimit name=limit\nflowop close");
+    let loads = [
+        (READS.replace("memsize=1m", "memsize=64m"), &[][..]),
+        (READS.replace("memsize=1m", "memsize=64m"), &["--verify"]),
+        (READS.replace("instances=8", "instances=64"), &[]),
+        (paced, &[]),
+    ];
     for (option, limit, low) in [("-v", "--as", 180), ("-d", "--data", 60)] {
-        for text in [
-            READS.replace("memsize=1m", "memsize=64m"),
-            READS.replace("instances=8", "instances=64"),
-            READS
-                .replace("run 1", "eventgen rate=100000\nrun 1")
-                .replace(
-                    "flowop closefile",
-                    "flowop eventlimit name=limit\nflowop closefile",
-                ),
-        ] {
-            let refused = format!("{limit}={}", low << 20);
-            let refusal = with(text.clone(), &refused, &[]).refusal();
-            let needed = 1024 * advised(&refusal, option);
+        for (text, more) in &loads {
+            let refusal = with(text, more, &format!("{limit}={}", low << 20)).refusal();
             let parts = [
                 "for the workers' buffers",
                 "for the stacks of",
                 &format!("and the limit is {low} MiB"),
             ];
             assert!(parts.iter().all(|part| refusal.contains(part)), "{refusal}");
-            let enough = format!("{limit}={needed}");
-            let run = with(text, &enough, &["--verify"]).parsed().unwrap();
+            let needed = 1024 * advised(&refusal, option);
+            let run = with(text, more, &format!("{limit}={needed}"))
+                .parsed()
+                .unwrap();
             assert!(
                 run.failure.is_none() && run.summary.ops > 0,
                 "{:?}",
                 run.validity
             );
-            assert_ne!(run.validity.verdict, Verdict::Failed);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::common::bed::{Bed, NAME};
 use crate::common::user_mode_linux::{in_another_kernel, needed};
 use crate::common::{Ended, wait_until};
 use plimsoll_test_servers::needs_root;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Whether this kernel mounts CIFS, as itself or by a module, which root loads.
