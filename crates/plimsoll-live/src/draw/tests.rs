@@ -139,3 +139,19 @@ fn colours_can_be_left_out() {
     };
     assert!(coloured(true) && !coloured(false));
 }
+
+#[test]
+fn a_quota_is_beside_the_processors_that_the_client_uses() {
+    let line = |quota| {
+        machine_line(&Machine {
+            process_cpus: Some(0.1),
+            quota,
+            ..Machine::default()
+        })
+    };
+    assert_eq!(line(None), "client 0.10 CPUs");
+    let expected = "client 0.10 CPUs │ quota 0.1, threads waited 0.90 s/s";
+    assert_eq!(line(Some((Some(0.1), 0.9))), expected);
+    let hidden = "client 0.10 CPUs │ quota, threads waited 1.80 s/s";
+    assert_eq!(line(Some((None, 1.8))), hidden);
+}
