@@ -94,10 +94,27 @@ pub struct Window {
     pub system: SystemUse,
     /// Fraction of the processors that the run used, of the machine where it was largest.
     pub client_share: Option<f64>,
+    /// How a quota of processor time held up the run, on the machine where it did most; `None` in virtual time and
+    /// without a quota.
+    pub throttling: Option<Throttling>,
     /// The machines of the ranks; at rank 0 of several ranks.
     pub hosts: Vec<HostCounts>,
     /// Figures of the simulated system; none if the target is real.
     pub simulated: Option<SimulatedWindow>,
+}
+
+/// The throttling of a control group by its quota of processor time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Throttling {
+    /// Fraction of a window in which the group was throttled, at least: the mean over the processors that it may use
+    /// at a time.
+    pub share: f64,
+    /// Processors that the quota allows; `None` if the group with the quota is not visible.
+    pub processors: Option<f64>,
+    /// Directory of the group with the quota.
+    pub group: Option<String>,
+    /// Machine of the group, if the run has several.
+    pub host: Option<String>,
 }
 
 /// An operation whose fileset was exhausted, in a run that was to end by time.

@@ -16,7 +16,10 @@ pub(crate) type Cells = Box<[AtomicU64]>;
 pub(crate) fn zeroed(count: usize) -> Cells {
     let layout = std::alloc::Layout::array::<AtomicU64>(count).expect("a few hundred KiB");
     let pages = memmap2::MmapMut::map_anon(layout.size());
-    Cells(pages.unwrap_or_else(|_| std::alloc::handle_alloc_error(layout)))
+    Cells(pages.unwrap_or_else(|_| {
+        plimsoll_runtime::note_failed_allocation(layout.size());
+        std::alloc::handle_alloc_error(layout)
+    }))
 }
 
 #[cfg(feature = "loom")]

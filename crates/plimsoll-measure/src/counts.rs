@@ -51,6 +51,11 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Address space of the buckets in bytes.
+    pub(crate) fn address_space() -> u64 {
+        (buckets() * size_of::<AtomicU64>()) as u64
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             buckets: zeroed(buckets()),

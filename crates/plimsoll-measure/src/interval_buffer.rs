@@ -17,6 +17,19 @@ pub struct RowSpec {
     pub paced: bool,
 }
 
+impl RowSpec {
+    /// Maximum address space of the row's histograms in a lane, in bytes.
+    #[must_use]
+    pub fn address_space(&self) -> u64 {
+        // One buffer is written, and the others are spare or delivered.
+        let buffers = 1 + crate::recorder::SPARE_BUFFERS as u64;
+        match self.unused {
+            true => 0,
+            false => buffers * Counts::address_space() * (1 + u64::from(self.paced)),
+        }
+    }
+}
+
 /// One operation in one interval. What every operation reads and writes is in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct RowBuffer {
@@ -28,7 +41,7 @@ pub(crate) struct RowBuffer {
     /// Those that failed.
     pub(crate) failed_marks: CompletionMarks,
     pub(crate) cpu_ns: AtomicU64,
-    pub(crate) cpu_samples: AtomicU64,
+    pub(crate) cpu_ops: AtomicU64,
 }
 
 #[cfg(not(feature = "loom"))]
@@ -71,7 +84,7 @@ impl IntervalBuffer {
             (!s.unused).then(|| RowBuffer {
                 bytes: AtomicU64::new(0),
                 cpu_ns: AtomicU64::new(0),
-                cpu_samples: AtomicU64::new(0),
+                cpu_ops: AtomicU64::new(0),
                 service: Counts::new(),
                 response: s.paced.then(ResponseBuffer::new),
                 marks: CompletionMarks::default(),
@@ -104,7 +117,7 @@ impl IntervalBuffer {
             total.ops += ops;
             total.bytes += row.bytes.load(Relaxed);
             total.cpu_ns += row.cpu_ns.load(Relaxed);
-            total.cpu_samples += row.cpu_samples.load(Relaxed);
+            total.cpu_ops += row.cpu_ops.load(Relaxed);
             total.service.add_counts(&row.service);
             if let Some(response) = &row.response {
                 total.response.add_counts(&response.times);
@@ -150,7 +163,7 @@ impl IntervalBuffer {
         for row in self.rows.iter().flatten() {
             row.bytes.store(0, Relaxed);
             row.cpu_ns.store(0, Relaxed);
-            row.cpu_samples.store(0, Relaxed);
+            row.cpu_ops.store(0, Relaxed);
             row.service.clear();
             row.marks.clear();
             row.failed_marks.clear();
@@ -217,7 +230,7 @@ mod tests {
             samples.iter().for_each(|s| row.service.record(*s));
             bump(&row.bytes, 100);
             bump(&row.cpu_ns, 30);
-            bump(&row.cpu_samples, 4);
+            bump(&row.cpu_ops, 4);
         }
         let response = buffer.rows[0].as_ref().unwrap().response.as_ref().unwrap();
         let paced = OpTimes {
@@ -231,7 +244,7 @@ mod tests {
         let mut totals = vec![OpTotals::default(); 3];
         for times in 1..=2 {
             assert_eq!(buffer.add_to(&mut totals), 3);
-            let figures = |t: &OpTotals| (t.ops, t.bytes, t.cpu_ns, t.cpu_samples, t.paced);
+            let figures = |t: &OpTotals| (t.ops, t.bytes, t.cpu_ns, t.cpu_ops, t.paced);
             assert_eq!(
                 figures(&totals[0]),
                 (2 * times, 100 * times, 30 * times, 4 * times, times)

@@ -217,10 +217,10 @@ pub struct OpTotals {
     pub response: Latency,
     /// Operations that had an intended start.
     pub paced: u64,
-    /// Processor time of the operations that were sampled, in nanoseconds.
+    /// Processor time of `cpu_ops` operations in nanoseconds.
     pub cpu_ns: u64,
-    /// Operations whose processor time was sampled.
-    pub cpu_samples: u64,
+    /// Operations whose processor time is known, of those that succeeded or failed.
+    pub cpu_ops: u64,
     /// Ages of the operations in flight when a window ended; they are in no other figure here.
     pub in_flight: InFlightAges,
 }
@@ -234,7 +234,7 @@ impl OpTotals {
         self.response.add(&other.response);
         self.paced += other.paced;
         self.cpu_ns += other.cpu_ns;
-        self.cpu_samples += other.cpu_samples;
+        self.cpu_ops += other.cpu_ops;
         self.in_flight.merge(&other.in_flight);
         for (code, n) in &other.errors {
             *self.errors.entry(code.clone()).or_default() += n;
@@ -257,10 +257,10 @@ impl OpTotals {
         self.errors.values().sum()
     }
 
-    /// Mean processor time per operation in microseconds; `None` if none was sampled.
+    /// Mean processor time per operation in microseconds; `None` if it is known of none.
     #[must_use]
     pub fn cpu_us_per_op(&self) -> Option<f64> {
-        (self.cpu_samples > 0).then(|| self.cpu_ns as f64 / self.cpu_samples as f64 / 1e3)
+        (self.cpu_ops > 0).then(|| self.cpu_ns as f64 / self.cpu_ops as f64 / 1e3)
     }
 }
 
@@ -290,11 +290,11 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_per_sampled_operation() {
+    fn processor_time_is_per_operation_of_which_it_is_known() {
         let sampled = OpTotals {
             ops: 1000,
             cpu_ns: 12_000,
-            cpu_samples: 4,
+            cpu_ops: 4,
             ..OpTotals::default()
         };
         assert_eq!(sampled.cpu_us_per_op(), Some(3.0));
@@ -390,7 +390,7 @@ mod tests {
                 response: Latency::of([10 * n]),
                 paced: 4 * n,
                 cpu_ns: 5 * n,
-                cpu_samples: 6 * n,
+                cpu_ops: 6 * n,
                 in_flight,
             }
         };
@@ -407,7 +407,7 @@ mod tests {
             response: Latency::of([10, 100]),
             paced: 44,
             cpu_ns: 55,
-            cpu_samples: 66,
+            cpu_ops: 66,
             in_flight,
         };
         assert_eq!(sum, expected);

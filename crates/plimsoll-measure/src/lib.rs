@@ -23,6 +23,7 @@ mod clock_kind;
 mod collector;
 pub mod compare;
 mod completions;
+pub mod control_groups;
 mod counts;
 pub mod curve;
 mod event_effects;

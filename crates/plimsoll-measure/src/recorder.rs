@@ -23,7 +23,7 @@ pub(crate) struct Delivery {
 }
 
 /// Empty buffers that a lane keeps for the next intervals. A collector in time needs one.
-const SPARE_BUFFERS: usize = 2;
+pub(crate) const SPARE_BUFFERS: usize = 2;
 
 struct Mailbox {
     delivered: Vec<Delivery>,
@@ -304,13 +304,13 @@ impl Recorder {
         }
     }
 
-    /// Records the processor time of an operation that ended at `end`.
-    pub fn record_cpu(&self, row: u32, end: Nanos, cpu_ns: u64) {
+    /// Records the processor time of `ops` operations, the last of which ended at `end`.
+    pub fn record_cpu(&self, row: u32, end: Nanos, cpu_ns: u64, ops: u64) {
         if self.roll_and_check(end)
             && let Some(cells) = &self.current.borrow().rows[row as usize]
         {
             bump(&cells.cpu_ns, cpu_ns);
-            bump(&cells.cpu_samples, 1);
+            bump(&cells.cpu_ops, ops);
         }
     }
 
@@ -335,18 +335,6 @@ impl Recorder {
             let buffer = self.current.borrow();
             *buffer.errors().entry((row, code.into())).or_default() += 1;
         }
-    }
-
-    /// The number of operations of a row in the current interval and their mean service time in
-    /// nanoseconds.
-    #[must_use]
-    pub fn current_interval_mean(&self, row: u32) -> (u64, Nanos) {
-        let buffer = self.current.borrow();
-        buffer.rows[row as usize].as_ref().map_or((0, 0), |cells| {
-            let n = cells.service.count.load(Relaxed);
-            let sum = cells.service.sum.load(Relaxed);
-            (n, sum.checked_div(n).unwrap_or(0))
-        })
     }
 
     /// Counts an operation that began at `start` as in flight when the latest window ends.

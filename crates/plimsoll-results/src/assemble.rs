@@ -167,7 +167,7 @@ impl Run {
                 plan: &m.plan,
                 clock: m.clock,
                 populated: &m.populated,
-                memory: m.environment.memory_bytes,
+                memory: m.environment.usable_memory(),
             })
         });
         notes.extend(doubt.map(Note::from));

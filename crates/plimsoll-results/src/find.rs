@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
 /// Codes of reasons that are the measuring machine's fault.
-const CLIENT_REASONS: [&str; 2] = ["client_saturated", "client_start_delay"];
+const CLIENT_REASONS: [&str; 3] = ["client_saturated", "client_start_delay", "client_throttled"];
 
 /// A search for the load line of a workload: the highest load that is sustained.
 pub type LoadSearch = LoadTest<SearchState, SearchRuns, SearchSettings>;

@@ -206,6 +206,15 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
         let text = "the client had processor time left".to_owned();
         met.push(("client_saturated", text));
     }
+    let is_throttled = run
+        .validity
+        .reasons
+        .iter()
+        .any(|r| r.code == "client_throttled");
+    if is_throttled || run.system.quota.is_some() {
+        let text = "a CPU quota held up the client for at most a twentieth of the time";
+        met.push(("client_throttled", text.to_owned()));
+    }
     if let Some(late) = mix.and_then(|m| m.total.start_delay) {
         let text = format!(
             "the client began operations {:.3} ms after their scheduled start, on average",

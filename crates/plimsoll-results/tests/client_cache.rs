@@ -105,6 +105,26 @@ fn notes(m: MeasuredRun) -> Vec<String> {
 }
 
 #[test]
+fn files_fit_in_the_memory_that_the_control_group_leaves() {
+    let fits = |limit: Option<u64>| {
+        let mut m = local(&[(OpKind::Read, 2000, 500 * MIB)], 0);
+        m.environment.memory_limit_bytes = limit.map(|mib| mib * MIB);
+        let notes = notes(m);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        let shown =
+            |memory| notes[0].contains(&format!("the file sets (100 MiB) fit in it ({memory})"));
+        (
+            shown("1 GiB"),
+            shown("200 MiB"),
+            notes[0].contains("fit in it"),
+        )
+    };
+    assert_eq!(fits(None), (true, false, true));
+    assert_eq!(fits(Some(200)), (false, true, true));
+    assert_eq!(fits(Some(99)), (false, false, false));
+}
+
+#[test]
 fn what_did_not_come_from_the_storage_came_from_the_cache() {
     let reads = [
         (OpKind::ReadWhole, 10, 60 * MIB),

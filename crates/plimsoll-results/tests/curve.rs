@@ -278,6 +278,24 @@ fn a_point_has_the_figures_of_its_run() {
 }
 
 #[test]
+fn a_point_of_a_throttled_client_misses_a_criterion() {
+    let criterion = |m: MeasuredRun| {
+        let point = CurvePoint::of(&Run::assemble(m), 2, "a");
+        let found = point.criteria.iter().find(|c| c.code == "client_throttled");
+        found.map(|c| c.met)
+    };
+    assert_eq!(criterion(measured(2, 400, 2, &[])), None);
+    // The quota may be that of another machine.
+    assert_eq!(
+        criterion(measured(2, 400, 2, &["client_throttled"])),
+        Some(false)
+    );
+    let mut kept = measured(2, 400, 2, &[]);
+    kept.windows[0].1.quota = Some(plimsoll_measure::control_groups::QuotaUse::default());
+    assert_eq!(criterion(kept), Some(true));
+}
+
+#[test]
 fn a_point_that_stood_still_misses_a_criterion() {
     let point = CurvePoint::of(&run(2, 400, 2, &["stalled"]), 2, "a");
     let stalled = point.criteria.iter().find(|c| c.code == "stalled").unwrap();

@@ -10,6 +10,15 @@ use std::sync::Arc;
 /// Maximum size of a small file that is read whole, in bytes.
 pub(crate) const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 
+/// Descriptors of this process that the sessions of a target take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Descriptors {
+    /// Of each open file.
+    pub per_open_file: u64,
+    /// Of each lane: its connections or its ring, and what it waits with.
+    pub per_lane: u64,
+}
+
 /// Support of a file system for direct I/O (`O_DIRECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectIo {

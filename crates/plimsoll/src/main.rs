@@ -45,7 +45,14 @@ use exit::{CommandError, Exit};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: plimsoll_runtime::NotingAllocator = plimsoll_runtime::NotingAllocator;
+
 fn main() -> ExitCode {
+    if let Err(e) = plimsoll_runtime::prepare_for_memory_limits() {
+        console::err(&format!("error: cannot catch signals: {e}\n"));
+        return Exit::Failed.into();
+    }
     let mut arguments = match arguments(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(e) => return explain(&e),

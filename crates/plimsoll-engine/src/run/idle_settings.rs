@@ -6,7 +6,7 @@ use plimsoll_target::Target;
 
 /// Sentences on the Plan's settings that have no effect on this target and machine.
 pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
-    let available = host::available_memory();
+    let available = host::available_memory().map(|m| m.bytes);
     cold(target, plan)
         .into_iter()
         .chain(memory(plan, available))

@@ -55,16 +55,21 @@ pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
         .collect()
 }
 
-/// The workers of each lane.
-pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> Vec<Vec<WorkerId>> {
+/// The number of lanes of a rank with this number of workers.
+pub(crate) fn count(kind: LaneKind, lanes: Option<usize>, workers: usize) -> usize {
     let count = match kind {
-        LaneKind::Blocking => all.len(),
+        LaneKind::Blocking => workers,
         LaneKind::Virtual => 1,
         LaneKind::Reactor => lanes
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .min(all.len()),
+            .min(workers),
     };
-    let mut lanes = vec![Vec::new(); count.max(1)];
+    count.max(1)
+}
+
+/// The workers of each lane.
+pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> Vec<Vec<WorkerId>> {
+    let mut lanes = vec![Vec::new(); count(kind, lanes, all.len())];
     for (i, worker) in all.iter().enumerate() {
         let at = i % lanes.len();
         lanes[at].push(*worker);
@@ -314,7 +319,12 @@ fn core(
         seen: vec![0; program.blocks.len()].into(),
         semaphores: semaphores.collect(),
         rotation_at: 0,
-        cpu: crate::worker::CpuSampling::new(lane, shared.rows.len(), shared.plan.cpu_accounting),
+        cpu: crate::worker::CpuSampling::new(
+            lane,
+            shared.rows.len(),
+            shared.plan.cpu_accounting,
+            stream.named("CPU samples").rng(),
+        ),
         shared: shared.clone(),
         program,
     }

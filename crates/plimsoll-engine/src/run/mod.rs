@@ -9,6 +9,7 @@ mod host;
 mod idle_settings;
 mod incremental_populate;
 mod lanes;
+mod limits;
 mod load_phase;
 mod marker;
 mod memory_pressure;

@@ -3,6 +3,7 @@
 use super::cold::{self, PastStage};
 use super::command::run_shell;
 use super::finish::{CleanupStep, keeps_files, note_long_replies, outcome_or_refusal};
+use super::limits::{self, RankMemory};
 use super::load_phase::{LoadPhase, LoadPhaseSpec};
 use super::marker::{OwnerProcess, RemoteOwner};
 use super::memory_pressure::PressureAllocation;
@@ -135,9 +136,25 @@ impl Runner<'_> {
             self.team.agree_on_outcome(Ok(()))?;
             self.team
                 .broadcast_from_root(Some(OwnerProcess::current()))?;
-            return self.team.agree_on_outcome(Ok(()));
+            self.team.agree_on_outcome(Ok(()))?;
+        } else {
+            self.team.agree_on_outcome(self.inspect_client(pool))?;
         }
-        self.team.agree_on_outcome(self.inspect_client(pool))
+        self.check_memory_of_hosts(pool)
+    }
+
+    /// Checks that the memory of each machine suffices for all of its ranks; each has checked its own part.
+    fn check_memory_of_hosts<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+        if self.team.is_alone() {
+            return Ok(());
+        }
+        let worker_ranks = self.team.worker_rank().map(|_| self.team.worker_ranks());
+        let mine = RankMemory::new(self.team.host(), &*pool.target, self.plan, worker_ranks);
+        let refusals = limits::memory_of_hosts(&self.team.gather(mine)?);
+        self.team.agree_on_outcome(match refusals.is_empty() {
+            true => Ok(()),
+            false => Err(EngineError::Refused(refusals.join("\n"))),
+        })
     }
 
     /// Checks that only this rank can make on its machine.

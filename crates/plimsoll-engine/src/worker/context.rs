@@ -246,6 +246,7 @@ impl WorkerContext {
             Err(error) => {
                 self.owes_budget = false;
                 let counted = self.failed(row, subject, begun.start, end, error);
+                self.end_cpu_sample(row, &begun, end);
                 self.in_flight.end();
                 counted.map(|()| None)
             }
@@ -284,9 +285,6 @@ impl WorkerContext {
         end: Nanos,
         moved: u64,
     ) -> Result<(), WorkerExit> {
-        let cpu = begun
-            .cpu
-            .and_then(|before| Some(self.lane.thread_cpu()? - before.get()));
         if self.owes_budget {
             self.pay_budget(row, begun.start, end)?;
         }
@@ -295,11 +293,18 @@ impl WorkerContext {
             ..OpTimes::unpaced(begun.start, end)
         };
         self.recorder.record(row, times, moved);
-        if let Some(used) = cpu {
-            self.cpu.end(&self.recorder, row, used, end);
-        }
+        self.end_cpu_sample(row, &begun, end);
         self.charge(row, moved);
         self.check_deadline(end)
+    }
+
+    /// Ends the sample of an operation's processor time, if it has one.
+    #[inline]
+    pub(crate) fn end_cpu_sample(&mut self, row: u32, begun: &StartedOp, end: Nanos) {
+        if let Some(before) = begun.cpu {
+            let times = (begun.start, end);
+            self.cpu.end(&self.lane, &self.recorder, row, before, times);
+        }
     }
 
     /// The intended start of an operation; only the first one that counts after an event has one.
@@ -314,16 +319,30 @@ impl WorkerContext {
         row: u32,
         wait: impl Future<Output = Result<T, Stopped>>,
     ) -> Result<T, WorkerExit> {
-        let start = self.lane.now();
+        let begun = self.start_wait(row);
         let value = wait.await?;
-        self.waited(row, start, self.lane.now())?;
+        self.waited(row, &begun, self.lane.now())?;
         Ok(value)
+    }
+
+    /// Starts a wait, which is not an operation in flight.
+    pub(crate) fn start_wait(&mut self, row: u32) -> StartedOp {
+        let cpu = self.cpu.begin(&self.lane, row);
+        let start = self.lane.now();
+        StartedOp { cpu, start }
     }
 
     /// Records a completed wait.
     #[inline(never)]
-    pub(crate) fn waited(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), WorkerExit> {
-        self.recorder.record(row, OpTimes::unpaced(start, end), 0);
+    pub(crate) fn waited(
+        &mut self,
+        row: u32,
+        begun: &StartedOp,
+        end: Nanos,
+    ) -> Result<(), WorkerExit> {
+        self.recorder
+            .record(row, OpTimes::unpaced(begun.start, end), 0);
+        self.end_cpu_sample(row, begun, end);
         self.recorded += 1;
         self.check_deadline(end)
     }

@@ -309,23 +309,6 @@ fn errors_are_counted_by_row_and_code() {
 }
 
 #[test]
-fn the_mean_of_the_current_interval_is_that_of_its_operations() {
-    let (window, lane) = lane();
-    window.open(0, 10 * SECOND);
-    assert_eq!(lane.current_interval_mean(0), (0, 0));
-    for service in [10, 20, 61] {
-        record(&lane, 100, 100 + service);
-    }
-    assert_eq!(lane.current_interval_mean(0), (3, 30));
-    assert_eq!(
-        (lane.current_interval_mean(1), lane.current_interval_mean(2)),
-        ((0, 0), (0, 0))
-    );
-    record(&lane, SECOND, SECOND + 7);
-    assert_eq!(lane.current_interval_mean(0), (1, 7));
-}
-
-#[test]
 fn calls_stay_abandoned_and_the_latest_reply_counts() {
     let (_, lane) = lane();
     lane.note_abandoned_call(true, None);

@@ -16,7 +16,7 @@ use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
-use crate::session_types::{DirectIo, SessionSpec, Space};
+use crate::session_types::{Descriptors, DirectIo, SessionSpec, Space};
 use crate::verifying::{Ledger, VerifyingTarget};
 use aio::AioThreadPool;
 pub use block_device::is_on_block_device;
@@ -176,8 +176,11 @@ impl Target for Posix {
         format!("posix, {}", self.path.display())
     }
 
-    fn takes_descriptors(&self) -> bool {
-        true
+    fn descriptors(&self) -> Descriptors {
+        Descriptors {
+            per_open_file: 1,
+            per_lane: 0,
+        }
     }
 
     fn lane_kind(&self) -> LaneKind {

@@ -196,16 +196,14 @@ impl LoadPhase<'_> {
         if self.kind != LaneKind::Virtual && open.announced {
             self.check_clock(length, plimsoll_runtime::elapsed(open.instant));
         }
+        let host = Host::of_this_process(self.collector.lanes().len(), &[&system]);
         // In virtual time the processor is always busy, and never the bottleneck.
-        let used_s = match self.kind {
-            LaneKind::Virtual => None,
-            _ => system.process.as_ref().map(|p| p.user_s + p.system_s),
-        };
+        let host = Some(host).filter(|_| self.kind != LaneKind::Virtual);
         self.outcome.windows.push(Window {
             totals,
             started: open.started,
-            client_share: Host::of_this_process(Vec::from_iter(used_s))
-                .cpu_share(0, system.seconds),
+            client_share: host.as_ref().and_then(|h| h.cpu_share(0, system.seconds)),
+            throttling: host.and_then(|h| h.throttling(0, system.seconds)),
             system,
             hosts: vec![],
             simulated: None,

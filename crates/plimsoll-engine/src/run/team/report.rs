@@ -3,8 +3,8 @@
 use super::packed_interval::PackedInterval;
 use crate::outcome::{DrawnVariable, Outcome, RanOut, Window};
 use crate::run::EngineError;
-use crate::run::host::{self, Hosts};
-use plimsoll_measure::system::ProcessUse;
+use crate::run::host::{self, Host, Hosts};
+use plimsoll_measure::system::{ProcessUse, SystemUse};
 use plimsoll_measure::{
     GapWatch, HostCounts, OpTotals, ProcessCounts, RankStall, ScheduleCounts, WindowTotals,
 };
@@ -72,11 +72,10 @@ impl RankReport {
         let used = new.clone().map(|w| w.system.process.clone());
         let used: Vec<ProcessUse> = used.map(Option::unwrap_or_default).collect();
         let intervals = intervals.into_iter().map(|i| ((i.window, i.index), i));
+        let systems: Vec<&SystemUse> = new.clone().map(|w| &w.system).collect();
+        let this_host = Host::of_this_process(outcome.lanes, &systems);
         Self {
-            hosts: host::of_this_rank(
-                used.iter().map(ProcessUse::cpu_s).collect(),
-                new.clone().map(|w| w.system.nfs_mounts.clone()).collect(),
-            ),
+            hosts: Hosts::from([(host::name(), this_host)]),
             host_counts: new.clone().map(counts).collect(),
             windows: new.map(|w| Self::window_of(rank, &w.totals)).collect(),
             processes_used: used,
@@ -127,6 +126,7 @@ impl RankReport {
             window.hosts = self.host_counts[i].clone();
             window.system.nfs_mounts = host::mounted(&self.hosts, i);
             window.client_share = host::busiest(&self.hosts, i, window.system.seconds);
+            window.throttling = host::most_throttled(&self.hosts, i, window.system.seconds);
         }
         outcome.failure = self.failure.map(|(rank, failure)| failure.at_rank(rank));
         outcome.ran_out = self.ran_out;

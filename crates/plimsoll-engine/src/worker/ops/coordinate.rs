@@ -89,8 +89,8 @@ impl<S: Session> Worker<S> {
 impl WorkerContext {
     /// Records an operation that takes no time.
     fn instant(&mut self, row: u32) -> Result<(), WorkerExit> {
-        let start = self.lane.now();
-        self.waited(row, start, self.lane.now())
+        let begun = self.start_wait(row);
+        self.waited(row, &begun, self.lane.now())
     }
 
     /// Posts to the semaphores of all workers that have one of the semblocks.

@@ -324,7 +324,8 @@ impl<S: Session> Worker<S> {
         let mut done: Vec<AioDone> = Vec::new();
         let count = (self.session.aio_pending() / 2).max(1);
         let lane = self.context.lane.clone();
-        let start = lane.now();
+        let begun = self.context.start_wait(row);
+        let start = begun.start;
         self.context.in_flight.begin(row, start);
         let waited = self.session.aio_take(count, &mut done).await;
         let end = lane.now();
@@ -336,7 +337,7 @@ impl<S: Session> Worker<S> {
         // The writes first: each completed before the wait did.
         self.record_completions(done)?;
         waited?;
-        self.context.waited(row, start, end)
+        self.context.waited(row, &begun, end)
     }
 
     /// Records asynchronous writes that have completed.

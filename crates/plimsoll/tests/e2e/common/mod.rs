@@ -8,6 +8,7 @@ pub mod python;
 pub mod schema;
 pub mod served;
 pub mod sshd;
+pub mod user_mode_linux;
 
 use plimsoll_results::{OperationFigures, Run, RunDir};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,4 +1,4 @@
-//! Memory, descriptors and threads that run out, and a clock that is set back.
+//! Descriptors and threads that run out, and a clock that is set back.
 
 use super::{READS_AND_WRITES, written};
 use crate::common::{Bench, Ended, row};
@@ -9,7 +9,7 @@ use std::os::unix::fs::chown;
 use std::process::Command;
 
 /// The command with limits of `prlimit`.
-fn limited(limits: &[&str], plimsoll: &Command) -> Command {
+pub fn limited(limits: &[&str], plimsoll: &Command) -> Command {
     let mut command = Command::new("prlimit");
     command.args(limits).arg("--").arg(plimsoll.get_program());
     command.args(plimsoll.get_args());
@@ -18,21 +18,6 @@ fn limited(limits: &[&str], plimsoll: &Command) -> Command {
         command.env(name, value.unwrap_or_default());
     }
     command
-}
-
-/// Buffers that the system has no memory for are a failure that says so, before an operation.
-#[test]
-fn memory_that_runs_out() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(&READS_AND_WRITES.replace("memsize=1m", "memsize=8g"));
-    let plimsoll = bench.command_in_work(&workload, &[]);
-    let ended = Ended::of(limited(&["--as=4294967296"], &plimsoll));
-    let run = ended.result(1);
-    let failure = run.failure.as_ref().unwrap();
-    assert!(failure.error.contains("ENOMEM"), "{failure:?}");
-    assert_eq!(run.summary.ops, 0);
-    assert_eq!(written(&bench), run);
-    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
 }
 
 /// Descriptors that are taken by others once the run was admitted.
