@@ -1,4 +1,4 @@
-//! Another run in the same directory, which begins while the ranks work: a directory has one run at a time.
+//! Other runs in the same directory, which begin while the ranks work or after them: a directory has one run at a time.
 
 use crate::execution::{Execution, IntervalObserver, Shared, with};
 use crate::results::outcome_of;
@@ -10,7 +10,7 @@ use plimsoll_runtime::SimulationHandle;
 use std::time::Duration;
 
 /// Time from the release of a directory to the end of its run, without the results.
-const TIME_AFTER_RELEASE_NS: u64 = 10_000_000;
+pub(crate) const TIME_AFTER_RELEASE_NS: u64 = 10_000_000;
 
 /// Calls to the disk with which results are published.
 const CALLS_OF_PUBLISHING: u64 = 20;
@@ -52,10 +52,9 @@ impl ConcurrentRun {
 
 /// Whether the ranks were refused because of the other run, so that nothing else is known of theirs.
 pub(crate) fn refuses_ranks(execution: &Execution) -> bool {
-    let root = execution.ranks[0].as_ref().map(|end| &end.outcome);
-    match &execution.concurrent {
-        Some(other) => is_in_use(root) && other.outcome.is_ok(),
-        None => false,
+    match (&execution.ranks[0], &execution.concurrent) {
+        (Some(root), Some(other)) => is_in_use(&root.outcome) && other.outcome.is_ok(),
+        _ => false,
     }
 }
 
@@ -78,10 +77,10 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
     let Some(root) = &execution.ranks[0] else {
         return Ok(());
     };
-    if is_in_use(Some(&other.outcome)) {
+    if is_in_use(&other.outcome) {
         must!(
             "of two runs in a directory one is refused",
-            !is_in_use(Some(&root.outcome)),
+            !is_in_use(&root.outcome),
             "{:?} and {:?}",
             other.outcome,
             root.outcome
@@ -102,7 +101,7 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
         .saturating_sub(TIME_AFTER_RELEASE_NS + CALLS_OF_PUBLISHING * latency_ns);
     must!(
         "a directory has one run at a time",
-        is_in_use(Some(&root.outcome)) || other.began >= released,
+        is_in_use(&root.outcome) || other.began >= released,
         "the other one from {} to {} ns, rank 0 to {} ns: {:?}",
         other.began,
         other.ended,
@@ -113,9 +112,9 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
 }
 
 /// Whether a run was refused because another one uses the directory.
-fn is_in_use(outcome: Option<&Result<Box<Outcome>, EngineError>>) -> bool {
+pub(crate) fn is_in_use(outcome: &Result<Box<Outcome>, EngineError>) -> bool {
     match outcome {
-        Some(Err(EngineError::Refused(why))) => why.contains("is in use by another run"),
+        Err(EngineError::Refused(why)) => why.contains("is in use by another run"),
         _ => false,
     }
 }

@@ -46,7 +46,6 @@ mod owner;
 
 pub(crate) use owner::{ClaimId, OwnerProcess, OwnerState};
 
-use super::removal;
 use plimsoll_plan::RelPath;
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
@@ -420,22 +419,23 @@ pub(crate) enum Departure {
     Done,
     /// There is a marker in it without a claim.
     Marked,
-    /// It could not be removed, and another attempt may succeed.
-    Again(OpError),
 }
 
 /// Removes a guarded directory whose claim this run has released, if Plimsoll made it. `levels`: the directories of which
-/// the run knows that; those of other runs' notes are added. `is_marker`: whether a name is that of the marker.
+/// the run knows that; those of other runs' notes are added. `is_marker`: whether a name is that of the marker. If another
+/// run has come, the directory may be found not to be empty; the next attempt takes account of that run.
 pub(crate) async fn depart(
     dir: &mut impl ClaimDir,
     id: &ClaimId,
     levels: &mut Levels,
+    others: RemoteOwner,
     is_marker: impl Fn(&str) -> bool,
 ) -> Result<Departure, OpError> {
     let Some(mut names) = dir.list("").await? else {
         return Ok(Departure::Done);
     };
     levels.extend(names.iter().filter_map(|name| level_of_note(name)));
+    sweep(dir, &names, others).await?;
     if levels.is_empty() {
         return Ok(Departure::Done);
     }
@@ -455,15 +455,11 @@ pub(crate) async fn depart(
     for note in names.iter().filter(|name| level_of_note(name).is_some()) {
         absent_or(dir.remove(note).await)?;
     }
-    sweep(dir, &names, RemoteOwner::Refuse).await?;
     if !levels.contains(&0) || !names.iter().all(|name| is_claim_name(name.as_bytes())) {
         return Ok(Departure::Done);
     }
-    match absent_or(dir.remove("").await) {
-        Ok(()) => Ok(Departure::Done),
-        Err(e) if removal::may_pass(e) => Ok(Departure::Again(e)),
-        Err(e) => Err(e),
-    }
+    absent_or(dir.remove("").await)?;
+    Ok(Departure::Done)
 }
 
 /// Whether a guarded directory with these names in it has a claim, or one that is prepared by a process that may be
@@ -482,9 +478,9 @@ async fn has_others(dir: &mut impl ClaimDir, names: &[String]) -> bool {
     false
 }
 
-/// Removes claims that were prepared and not made, by processes that have ended, if they are among the names in the
-/// directory.
-pub(crate) async fn sweep(
+/// Removes claims that were prepared and not made, by this process or those that have ended, if they are among the names
+/// in the directory.
+async fn sweep(
     dir: &mut impl ClaimDir,
     names: &[String],
     others: RemoteOwner,
@@ -494,12 +490,12 @@ pub(crate) async fn sweep(
             continue;
         };
         // That of a process that may be running may become a claim at any time: nobody else touches what is in it.
-        let has_ended = match dir.state(&id.owner).await {
-            OwnerState::Ended => true,
+        let is_left = match dir.state(&id.owner).await {
+            OwnerState::Ended | OwnerState::This => true,
             OwnerState::Elsewhere => others == RemoteOwner::TakeOver,
-            OwnerState::This | OwnerState::Running => false,
+            OwnerState::Running => false,
         };
-        if has_ended {
+        if is_left {
             absent_or(dir.remove(&format!("{name}/{id}")).await)?;
             absent_or(dir.remove(name).await)?;
         }

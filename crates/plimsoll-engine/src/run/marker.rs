@@ -317,6 +317,15 @@ pub(crate) fn is_marker_name(name: &[u8]) -> bool {
     name == MARKER.as_bytes() || name == NEW_MARKER.as_bytes()
 }
 
+/// Whether a directory with such an entry may hold what a run has left, which [`clean`](crate::clean) removes.
+#[must_use]
+pub fn is_left_by_run(name: &[u8], is_dir: bool) -> bool {
+    match is_dir {
+        true => claim::is_claim_name(name),
+        false => name == MARKER.as_bytes(),
+    }
+}
+
 /// Whether a path is that of a marker or a claim, if `dir` is a guarded directory.
 pub(crate) fn is_own_path(dir: &str, path: &[u8]) -> bool {
     let name = match dir {

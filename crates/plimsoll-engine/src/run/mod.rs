@@ -28,6 +28,7 @@ mod work_dir;
 
 pub use clean::{clean, end_claim};
 pub use command::{CommandEnd, Limits, kill_commands, run_command};
+pub use marker::is_left_by_run;
 pub use preflight::{Preflight, preflight};
 
 use crate::outcome::{DrawnVariable, Outcome};

@@ -83,7 +83,7 @@ impl Leftovers {
 }
 
 /// Whether an error is that of a connection: further operations fail as well, and may take long.
-fn is_of_connection(e: &SetupError) -> bool {
+pub(crate) fn is_of_connection(e: &SetupError) -> bool {
     let SetupError::Failed { error, .. } = e else {
         return false;
     };

@@ -185,8 +185,9 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             return self.clean();
         }
         let mut left = Leftovers::default();
+        let mut patience = RetryWindow::default();
         for GuardedDir { guard, claim, .. } in &self.guarded {
-            left.note(self.release_claim(guard, claim));
+            left.note(self.release_patiently(guard, claim, &mut patience));
         }
         left
     }

@@ -25,7 +25,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             mut claim,
         } = guarded;
         if !marker.trees.is_empty() {
-            return self.release_claim(&guard, &claim).map(drop);
+            return self.release_patiently(&guard, &claim, patience);
         }
         if marker.made_dir {
             self.made.insert(guard.as_str().into());
@@ -33,7 +33,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         let names = self.names(guard.as_str())?;
         left.foreign.extend(foreign_paths(&guard, &names));
         for round in 0..MAX_ROUNDS {
-            self.unmark(&guard, &marker, &claim)?;
+            self.unmark(&guard, &marker, &claim, patience)?;
             let Some(again) = self.depart(&guard, &marker, patience)? else {
                 return Ok(());
             };
@@ -44,13 +44,13 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
                     let made_dir = self.made.remove(guard.as_str()) || other.made_dir;
                     let marker = Marker { made_dir, ..other };
                     let noted = marker::write(self.setup_pool, &guard, &marker);
-                    return noted.and(self.release_claim(&guard, &claim));
+                    return noted.and(self.release_patiently(&guard, &claim, patience));
                 }
                 Ok(_) => {}
                 // The marker is listed and is not there.
                 Err(GuardError::Changing(_)) if patience.wait(round) => {}
                 // Somebody has put files there.
-                Err(_) => return self.release_claim(&guard, &claim),
+                Err(_) => return self.release_patiently(&guard, &claim, patience),
             }
         }
         let path = guard.as_str().as_bytes();
@@ -65,16 +65,36 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         guard: &RelPath,
         marker: &Marker,
         claim: &ClaimId,
+        patience: &mut RetryWindow,
     ) -> Result<(), SetupError> {
         for path in marker::paths(guard) {
             self.remove_file(&path)?;
         }
         self.marked.retain(|marked| marked != guard);
-        let released = self.release_claim(guard, claim);
-        if released.is_err() {
+        let released = self.release_patiently(guard, claim, patience);
+        if let Err(e) = &released
+            && !removal::is_of_connection(e)
+        {
             self.mark_again(guard, marker);
         }
         released
+    }
+
+    /// Releases a claim, in several attempts if necessary.
+    pub(super) fn release_patiently(
+        &self,
+        guard: &RelPath,
+        claim: &ClaimId,
+        patience: &mut RetryWindow,
+    ) -> Result<(), SetupError> {
+        for attempt in 0.. {
+            match self.release_claim(guard, claim) {
+                Err(SetupError::Failed { error, .. })
+                    if removal::may_pass(error) && patience.wait(attempt) => {}
+                done => return done,
+            }
+        }
+        unreachable!("the attempts end with the time for them")
     }
 
     /// Removes a guarded directory that was released, if Plimsoll made it. Returns a new claim of it if there is a marker
@@ -85,12 +105,12 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         marker: &Marker,
         patience: &mut RetryWindow,
     ) -> Result<Option<ClaimId>, SetupError> {
-        let mut levels = self.levels(guard);
+        let (mut levels, others) = (self.levels(guard), self.others);
         let id = ClaimId::choose();
         let is_marker = |name: &str| marker::is_marker_name(name.as_bytes());
         for attempt in 0.. {
             let depart = async |dir: &mut SessionDir<'_, T>| {
-                claim::depart(dir, &id, &mut levels, is_marker).await
+                claim::depart(dir, &id, &mut levels, others, is_marker).await
             };
             let departed = self.on_claim(guard, depart);
             self.learn(guard, &levels);
@@ -107,16 +127,19 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
                         Contended::Held(_) | Contended::Vanished => Ok(None),
                     };
                 }
-                Ok(Departure::Again(_)) if patience.wait(attempt) => continue,
-                Ok(Departure::Again(e)) | Err(e) => e,
+                Err(e) if removal::may_pass(e) && patience.wait(attempt) => continue,
+                Err(e) => e,
             };
-            if let Ok(Contended::Claimed(claim)) = self.contend(guard, RemoteOwner::Refuse) {
+            let path = guard.as_str().as_bytes();
+            let refused = SetupError::failed("remove directory", path, refused);
+            if !removal::is_of_connection(&refused)
+                && let Ok(Contended::Claimed(claim)) = self.contend(guard, RemoteOwner::Refuse)
+            {
                 self.mark_again(guard, marker);
                 let _ = self.release_claim(guard, &claim);
             }
             self.made.remove(guard.as_str());
-            let path = guard.as_str().as_bytes();
-            return Err(SetupError::failed("remove directory", path, refused));
+            return Err(refused);
         }
         unreachable!("the attempts end with the time for them")
     }
