@@ -56,6 +56,8 @@ pub struct Execution {
     pub files: Option<FilesEnd>,
     /// What became of the results, if any were written.
     pub results: Option<ResultsEnd>,
+    /// The processes of the ranks.
+    pub processes: Vec<u32>,
     /// How another run in the same directory ended, if there was one.
     pub concurrent: Option<ConcurrentEnd>,
     /// Calls of rank 0 to the disk of the results that failed.
@@ -156,6 +158,7 @@ pub fn run(scenario: &Scenario) -> Execution {
     let applied: Shared<Vec<Option<u64>>> =
         Arc::new(Mutex::new(vec![None; scenario.disturbances.len()]));
     let root = processes[0];
+    let numbers = processes.iter().map(|process| process.number()).collect();
     let group = RankProcesses {
         handle: handle.clone(),
         network,
@@ -175,7 +178,7 @@ pub fn run(scenario: &Scenario) -> Execution {
     let concurrent = scenario.concurrent_at_us.map(|at_us| {
         let run = ConcurrentRun {
             at_us,
-            plan: plan.clone(),
+            plan: alone_plan(scenario, &plan),
             settings: Settings {
                 target: target.clone(),
                 lanes: Some(scenario.lanes),
@@ -196,7 +199,7 @@ pub fn run(scenario: &Scenario) -> Execution {
                 .map_or(0, |spec| spec.faults.latency_ns),
             lanes: scenario.lanes,
             guard: marked_dir(&plan),
-            again: again_plan(scenario, &plan),
+            again: alone_plan(scenario, &plan),
             again_us: scenario
                 .files
                 .as_ref()
@@ -216,6 +219,7 @@ pub fn run(scenario: &Scenario) -> Execution {
         ranks: with(&ends, std::mem::take),
         files: with(&files_end, Option::take),
         results: results.map(ResultsRoot::end),
+        processes: numbers,
         concurrent: with(&concurrent_end, Option::take),
         disk_errors: handle.disk_errors(root),
         applied: with(&applied, std::mem::take),
@@ -276,6 +280,7 @@ impl AfterRun {
             after_again,
             after_clean: self.files.tree(),
             clean_error,
+            calls_again: self.files.calls().split_off(calls.len()),
             calls,
             strays: self.files.strays(),
         };
@@ -305,8 +310,8 @@ impl AfterRun {
     }
 }
 
-/// The Plan of runs of one process after this one.
-fn again_plan(scenario: &Scenario, plan: &Plan) -> Plan {
+/// The Plan for a run of one process in the same directory.
+fn alone_plan(scenario: &Scenario, plan: &Plan) -> Plan {
     match scenario.workload.load {
         Load::Pattern(pattern) => {
             let alone = PatternSpec {

@@ -411,9 +411,7 @@ impl Scenario {
     /// Whether another run can begin in the same directory: nothing fails that would make it fail too, and no rank that
     /// is lost may go on beside it.
     fn allows_concurrent_run(&self) -> bool {
-        self.files.as_ref().is_some_and(FilesSpec::is_calm)
-            && self.keeps_ranks()
-            && !self.is_pattern()
+        self.files.as_ref().is_some_and(FilesSpec::is_calm) && self.keeps_ranks()
     }
 
     /// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out

@@ -48,6 +48,10 @@ pub struct Call {
     pub kind: CallKind,
     /// When it returned, in nanoseconds of the simulation.
     pub at_ns: u64,
+    /// The process that made it.
+    pub process: u32,
+    /// Whether it opened, wrote or removed a file that is not the marker of a directory.
+    pub changes_file: bool,
     /// The number of the session that made it, in the order in which sessions began, of all ranks. A worker of the load
     /// has one session, which no other has.
     pub session: u64,

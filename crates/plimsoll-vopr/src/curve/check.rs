@@ -212,6 +212,7 @@ fn check_measured(
         })],
         files: None,
         results: None,
+        processes: vec![],
         concurrent: None,
         disk_errors: 0,
         applied: vec![None; scenario.disturbances.len()],

@@ -72,10 +72,11 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         }
         self.marked.retain(|marked| marked != guard);
         let released = self.release_patiently(guard, claim, patience);
-        if let Err(e) = &released
-            && !removal::is_of_connection(e)
-        {
-            self.mark_again(guard, marker);
+        match &released {
+            Ok(()) => {}
+            // The claim that is left can be cleaned too.
+            Err(e) if removal::is_of_connection(e) => self.marked.push(guard.clone()),
+            Err(_) => self.mark_again(guard, marker),
         }
         released
     }
