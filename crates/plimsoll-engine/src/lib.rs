@@ -35,6 +35,7 @@ pub use outcome::{Cleanup, DrawnVariable, Outcome, RanOut, StageOutcome, Variabl
 pub use plimsoll_measure::ClockKind;
 pub use run::{
     CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings, Stop, clean,
-    clean_commands, end_claim, kill_commands, preflight, run, run_command, run_ranks,
+    clean_commands, end_claim, is_left_by_run, kill_commands, preflight, run, run_command,
+    run_ranks,
 };
 pub use stage_state::Sample;

@@ -1,6 +1,7 @@
 //! The requirements of a run, and whether it may begin.
 
-use super::marker::{self, GuardState, RemoteOwner};
+use super::claim::RemoteOwner;
+use super::marker::{self, GuardState};
 use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};

@@ -7,6 +7,7 @@ mod bed_studies;
 mod book;
 mod browser;
 mod builtins;
+mod claims;
 mod clean;
 mod cleanup;
 mod cli;

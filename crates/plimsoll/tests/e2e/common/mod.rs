@@ -267,7 +267,10 @@ pub fn find_row<'a>(run: &'a Run, name: &str) -> Result<&'a OperationFigures, St
     }
 }
 
-/// Regular files below a directory with their sizes, without markers; and its directories.
+/// Name of the directory by which a run has its work directory.
+pub const CLAIM: &str = ".plimsoll.claim";
+
+/// Regular files below a directory with their sizes, without markers; and its directories, without claims.
 pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
     let (mut files, mut dirs) = (BTreeMap::new(), Vec::new());
     let mut todo = vec![dir.to_owned()];
@@ -283,8 +286,10 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
                 continue;
             };
             if meta.is_dir() {
-                dirs.push(below);
-                todo.push(path);
+                if entry.file_name() != CLAIM {
+                    dirs.push(below);
+                    todo.push(path);
+                }
             } else if entry.file_name() != MARKER {
                 files.insert(below, meta.len());
             }
