@@ -16,14 +16,20 @@ pub struct InFlight(
 );
 
 // A cache line of its own, which the controller reads and no other worker writes.
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<InFlight>() == 64);
 
 /// Bits of the row's number plus one.
 const ROW_BITS: u32 = 16;
 
-/// Starts are kept in units of 256 ns, rounded up, so that they suffice for years of a run.
+/// Starts are kept in units of 256 ns, rounded up.
 const UNIT_BITS: u32 = 8;
+
+/// The units of starts, which are kept modulo this number: in 2.3 years of a run, which only virtual time has.
+const UNITS: u64 = 1 << (u64::BITS - ROW_BITS);
+
+/// Units by which a start may be later than the instant at which the word is read.
+const MAX_UNITS_AHEAD: u64 = UNITS / 16;
 
 impl InFlight {
     /// Notes that an operation of this row began at `start`.
@@ -54,15 +60,24 @@ impl InFlight {
     #[inline]
     #[must_use]
     pub fn row(&self) -> Option<u32> {
-        self.read().map(|(row, _)| row)
+        row_of(self.0.load(Relaxed))
     }
 
-    /// Row and start of the operation, if there is one.
-    pub(crate) fn read(&self) -> Option<(u32, Nanos)> {
+    /// Row and start of the operation, if there is one. `now` is an instant of the run from which the start is at
+    /// most 2.1 years back and two months ahead; of an operation that is older, the start is later than it was.
+    pub(crate) fn read(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let word = self.0.load(Relaxed);
-        let row = (word & ((1 << ROW_BITS) - 1)).checked_sub(1)?;
-        Some((row as u32, word >> ROW_BITS << UNIT_BITS))
+        let row = row_of(word)?;
+        let now = now >> UNIT_BITS;
+        let last = now + MAX_UNITS_AHEAD;
+        let back = last.wrapping_sub(word >> ROW_BITS) % UNITS;
+        Some((row, last.saturating_sub(back) << UNIT_BITS))
     }
+}
+
+fn row_of(word: u64) -> Option<u32> {
+    let row = (word & ((1 << ROW_BITS) - 1)).checked_sub(1)?;
+    Some(row as u32)
 }
 
 /// Ages of the operations in flight when a window ended, to three significant digits: censored
@@ -107,39 +122,106 @@ impl InFlightAges {
     }
 }
 
-/// Latency that a fraction `q` (0 to 1) of all operations does not exceed, by the product-limit
-/// estimator (Kaplan and Meier 1958, in the form of Efron 1967: the mass of a censored
-/// observation goes in equal parts to all that are larger). `None` if only censored observations
-/// are that large: then it is at least the largest of them.
-///
-/// `completed` and `ages` are values in increasing order and how often each occurred.
-pub fn censored_quantile(
-    completed: impl Iterator<Item = (Nanos, u64)>,
-    ages: &[(Nanos, u64)],
-    count: u64,
-    q: f64,
-) -> Option<Nanos> {
-    /// Larger than the rounding errors of the sum, smaller than the fraction of one operation.
-    const ROUNDING: f64 = 1e-12;
-    let mut ages = ages.iter().peekable();
-    let censored: u64 = ages.clone().map(|(_, n)| n).sum();
-    let mut left = (count + censored) as f64;
-    let mut weight = 1.0 / left;
-    let mut fraction = 0.0;
-    for (value, n) in completed {
-        while let Some((_, cut)) = ages.next_if(|(age, _)| *age < value) {
-            let cut = *cut as f64;
-            // At least this value is behind it, so `left` exceeds `cut`.
-            weight *= left / (left - cut);
-            left -= cut;
-        }
-        fraction += weight * n as f64;
-        left -= n as f64;
-        if fraction >= q - ROUNDING {
-            return Some(value);
+/// A quantile of completed operations and of operations in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantile {
+    /// Its value in nanoseconds.
+    pub ns: Nanos,
+    /// Whether the quantile may be greater, because only operations in flight are that old.
+    pub is_lower_bound: bool,
+}
+
+impl Quantile {
+    pub(crate) fn known(ns: Nanos) -> Self {
+        Self {
+            ns,
+            is_lower_bound: false,
         }
     }
-    None
+
+    pub(crate) fn at_least(ns: Nanos) -> Self {
+        Self {
+            ns,
+            is_lower_bound: true,
+        }
+    }
+}
+
+/// Larger than the rounding errors of a sum of fractions, smaller than the fraction of one operation.
+const ROUNDING: f64 = 1e-12;
+
+/// The product-limit estimator of the latencies of completed operations and of operations in flight (Kaplan and
+/// Meier 1958, in the form of Efron 1967: the mass of a censored observation goes in equal parts to all that are
+/// larger or equal).
+///
+/// Completed operations are values in increasing order and how often each occurred.
+pub struct Censored<'a> {
+    /// Ages in increasing order, and how many operations have each.
+    ages: &'a [(Nanos, u64)],
+    /// Operations whose latency may be greater than the last value.
+    left: f64,
+    /// Fraction that each of them has.
+    weight: f64,
+    /// Fraction of the values so far.
+    fraction: f64,
+}
+
+impl<'a> Censored<'a> {
+    /// The estimator of `count` completed operations and of operations in flight with these ages, in increasing
+    /// order.
+    #[must_use]
+    pub fn new(ages: &'a [(Nanos, u64)], count: u64) -> Self {
+        // An operation that has just begun says nothing of any latency.
+        let begun = ages.iter().take_while(|(age, _)| *age == 0).count();
+        let ages = &ages[begun..];
+        let left = ages.iter().map(|(_, n)| *n as f64).sum::<f64>() + count as f64;
+        Self {
+            ages,
+            left,
+            weight: 1.0 / left,
+            fraction: 0.0,
+        }
+    }
+
+    /// Latency that a fraction `q` (0 to 1) of all operations does not exceed. `None` if only operations in flight
+    /// may take that long: the latency is then at least the age of the oldest.
+    #[must_use]
+    pub fn quantile(
+        mut self,
+        mut completed: impl Iterator<Item = (Nanos, u64)>,
+        q: f64,
+    ) -> Option<Nanos> {
+        let found = completed.find(|(value, n)| self.add(*value, *n) >= q - ROUNDING);
+        found.map(|(value, _)| value)
+    }
+
+    /// Fraction of all operations, from 0 to 1, up to which quantiles are known; greater ones are lower bounds.
+    #[must_use]
+    pub fn known_share(mut self, completed: impl Iterator<Item = (Nanos, u64)>) -> f64 {
+        completed.for_each(|(value, n)| _ = self.add(value, n));
+        match self.fraction {
+            all if all > 1.0 - ROUNDING => 1.0,
+            fraction => fraction,
+        }
+    }
+
+    /// Adds `n` operations that took `value`; returns the fraction of all up to here.
+    fn add(&mut self, value: Nanos, n: u64) -> f64 {
+        while let Some(((_, cut), older)) = self
+            .ages
+            .split_first()
+            .filter(|(first, _)| first.0 <= value)
+        {
+            let cut = *cut as f64;
+            // At least this value is behind it, so `left` exceeds `cut`.
+            self.weight *= self.left / (self.left - cut);
+            self.left -= cut;
+            self.ages = older;
+        }
+        self.fraction += self.weight * n as f64;
+        self.left -= n as f64;
+        self.fraction
+    }
 }
 
 #[cfg(test)]
@@ -150,19 +232,26 @@ mod tests {
     #[test]
     fn an_operation_is_seen_while_it_is_under_way() {
         let slot = InFlight::default();
-        assert_eq!(slot.read(), None);
+        assert_eq!(slot.read(5000), None);
         slot.begin(3, 1024);
-        assert_eq!((slot.read(), slot.row()), (Some((3, 1024)), Some(3)));
+        assert_eq!((slot.read(5000), slot.row()), (Some((3, 1024)), Some(3)));
         // It never looks older than it is.
         slot.begin(0, 1025);
-        assert_eq!(slot.read(), Some((0, 1280)));
+        assert_eq!(slot.read(5000), Some((0, 1280)));
         assert!(slot.holds(0, 1025) && slot.holds(0, 1280));
         assert!(!slot.holds(1, 1025) && !slot.holds(0, 1281) && !slot.holds(0, 1024));
         slot.end();
-        assert_eq!((slot.read(), slot.row()), (None, None));
-        // Years of a run, and the last row.
-        slot.begin(65_534 - 1, 1 << 55);
-        assert_eq!(slot.read(), Some((65_533, 1 << 55)));
+        assert_eq!((slot.read(5000), slot.row()), (None, None));
+        // Centuries of a run, and the last row: the operation may be two years old, and may have begun a month
+        // after `now`.
+        const DAY: Nanos = 86_400_000_000_000;
+        for day in [0, 800, 900, 100_000] {
+            let start = (day * DAY).next_multiple_of(256);
+            slot.begin(65_534 - 1, start);
+            for now in [start, start + 700 * DAY, start.saturating_sub(30 * DAY)] {
+                assert_eq!(slot.read(now), Some((65_533, start)), "day {day}");
+            }
+        }
     }
 
     #[test]
@@ -185,7 +274,7 @@ mod tests {
     fn shares_are_those_of_kaplan_and_meier() {
         let deaths = [(8, 1), (31, 1), (54, 1), (92, 1)];
         let losses = [(10, 1), (27, 1), (70, 1), (121, 1)];
-        let at = |q| censored_quantile(deaths.into_iter(), &losses, 4, q);
+        let at = |q| Censored::new(&losses, 4).quantile(deaths.into_iter(), q);
         for (q, value) in [
             (0.125, Some(8)),
             (0.126, Some(31)),
@@ -197,20 +286,22 @@ mod tests {
         ] {
             assert_eq!(at(q), value, "{q}");
         }
+        let known = Censored::new(&losses, 4).known_share(deaths.into_iter());
+        assert!((known - 0.7375).abs() < 1e-9, "{known}");
     }
 
     /// The estimator by its definition: each observation has the same mass, and that of a censored one goes
     /// in equal parts to all that are larger.
     fn quantile_by_masses(completed: &[u64], ages: &[u64], q: f64) -> Option<u64> {
-        let completions = completed.iter().map(|value| (*value, false));
+        let completions = completed.iter().map(|value| (*value, true));
         let mut all: Vec<(u64, bool)> = completions
-            .chain(ages.iter().map(|age| (*age, true)))
+            .chain(ages.iter().map(|age| (*age, false)))
             .collect();
-        // What completed comes before what was cut at the same time.
+        // What was cut comes before what completed at the same time.
         all.sort_unstable();
         let mut mass = vec![1.0 / all.len() as f64; all.len()];
         for i in 0..all.len() {
-            if all[i].1 {
+            if !all[i].1 {
                 let behind = (all.len() - i - 1) as f64;
                 let part = mass[i] / behind;
                 mass[i + 1..].iter_mut().for_each(|m| *m += part);
@@ -218,7 +309,10 @@ mod tests {
             }
         }
         let mut sum = 0.0;
-        let mut behind = all.iter().zip(&mass).filter(|((_, is_cut), _)| !is_cut);
+        let mut behind = all
+            .iter()
+            .zip(&mass)
+            .filter(|((_, is_complete), _)| *is_complete);
         let (found, _) = behind.find(|(_, mass)| {
             sum += **mass;
             sum >= q - 1e-9
@@ -242,7 +336,8 @@ mod tests {
                 groups.map(|group| (group[0], group.len() as u64)).collect()
             };
             let count = samples.len() as u64;
-            let got = censored_quantile(counted(&samples).into_iter(), &counted(&ages), count, q);
+            let ages_counted = counted(&ages);
+            let got = Censored::new(&ages_counted, count).quantile(counted(&samples).into_iter(), q);
             prop_assert_eq!(got, quantile_by_masses(&samples, &ages, q));
         }
 
@@ -257,10 +352,10 @@ mod tests {
             let once = |v: &[u64]| v.iter().map(|x| (*x, 1)).collect::<Vec<_>>();
             let (samples, ages) = (once(&samples), once(&ages));
             let n = samples.len() as u64;
-            let plain = censored_quantile(samples.iter().copied(), &[], n, q);
+            let plain = Censored::new(&[], n).quantile(samples.iter().copied(), q);
             let rank = ((q * n as f64 - 1e-9).ceil() as usize).max(1);
             prop_assert_eq!(plain, Some(samples[rank - 1].0));
-            if let Some(value) = censored_quantile(samples.iter().copied(), &ages, n, q) {
+            if let Some(value) = Censored::new(&ages, n).quantile(samples.iter().copied(), q) {
                 prop_assert!(Some(value) >= plain);
             }
         }

@@ -70,7 +70,7 @@ impl LaneNotes {
         slow: &mut [BusySpans],
     ) {
         let mut notes = self.lock();
-        let running = notes.workers.iter().filter_map(|w| w.read());
+        let running = notes.workers.iter().filter_map(|w| w.read(window.end));
         let cut = notes.cut.iter().filter(|c| c.window == window.number);
         let in_flight: Vec<_> = running.chain(cut.map(|c| (c.row, c.start))).collect();
         notes.cut.retain(|c| c.window > window.number);

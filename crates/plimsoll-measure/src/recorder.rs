@@ -5,6 +5,7 @@ use crate::counts::bump;
 use crate::gaps::BusySpans;
 use crate::interval_buffer::IntervalBuffer;
 use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
+use crate::upper_half::UpperHalf;
 use crate::{InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState};
 use plimsoll_sync::atomic::{
     AtomicBool, AtomicU64,
@@ -35,14 +36,16 @@ struct Mailbox {
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
+    /// Lower half of the sum.
     bytes: AtomicU64,
+    bytes_upper: UpperHalf,
 }
 
 impl Progress {
     #[inline(always)]
     fn add(&self, bytes: u64) {
         bump(&self.ops, 1);
-        bump(&self.bytes, bytes);
+        self.bytes_upper.add(&self.bytes, bytes);
     }
 }
 
@@ -80,8 +83,9 @@ impl LaneProgress {
 
     /// The bytes that a row moved since the lane started.
     #[must_use]
-    pub fn bytes(&self, row: usize) -> u64 {
-        self.rows[row].bytes.load(Relaxed)
+    pub fn bytes(&self, row: usize) -> u128 {
+        let row = &self.rows[row];
+        row.bytes_upper.sum(&row.bytes)
     }
 
     /// Whether the lane has ended and delivered everything.
@@ -259,7 +263,7 @@ impl Recorder {
             "the lane has no row {row}"
         );
         if let Some(cells) = &buffer.rows[row as usize] {
-            bump(&cells.bytes, bytes);
+            cells.add_bytes(bytes);
             let latency = times.service();
             cells.service.record(latency);
             cells
@@ -297,7 +301,7 @@ impl Recorder {
         }
         if let Some(cells) = &self.current.borrow().rows[row as usize] {
             let times = OpTimes::unpaced(start, end);
-            bump(&cells.bytes, bytes);
+            cells.add_bytes(bytes);
             cells.service.record(times.service());
             self.mark_outside_interval(&cells.marks, end);
             self.note_if_slow(row, start, end);
@@ -348,8 +352,11 @@ impl Recorder {
         let buffer = self.current.borrow();
         buffer.rows[row as usize].as_ref().map_or((0, 0), |cells| {
             let n = cells.service.count.load(Relaxed);
-            let sum = cells.service.sum.load(Relaxed);
-            (n, sum.checked_div(n).unwrap_or(0))
+            let mean = cells.service.sum().checked_div(n.into()).unwrap_or(0);
+            (
+                n,
+                u64::try_from(mean).expect("a mean is not above the largest"),
+            )
         })
     }
 
@@ -510,5 +517,5 @@ impl Recorder {
     }
 }
 
-#[cfg(all(test, not(feature = "loom")))]
+#[cfg(all(test, not(loom)))]
 mod tests;

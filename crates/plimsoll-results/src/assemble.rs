@@ -475,7 +475,7 @@ fn done(
 ) -> Option<(CompletedFigures, CompletedFigures)> {
     let several = |d: &WorkersDone| d.workers > 1 && d.workers == plan.workers();
     let d = totals.done.filter(several)?;
-    let at = |after, ops, bytes| {
+    let at = |after, ops: u64, bytes: u128| {
         let after_s = after as f64 / 1e9;
         CompletedFigures {
             after_s,
@@ -506,7 +506,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     counted().for_each(|t| ages.merge(&t.in_flight));
     let latency = SummaryLatency::of(&all, &ages);
     let ops: u64 = counted().map(|t| t.ops).sum();
-    let bytes: u64 = counted().map(|t| t.bytes).sum();
+    let bytes: u128 = counted().map(|t| t.bytes).sum();
     let ops_where = |wanted: fn(OpKind) -> bool| -> u64 {
         let found = rows().filter(|(kind, _)| wanted(*kind));
         found.map(|(_, t)| t.ops).sum()
@@ -539,9 +539,9 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     }
 }
 
-fn per_second(n: u64, seconds: f64) -> f64 {
+fn per_second(n: impl Into<u128>, seconds: f64) -> f64 {
     if seconds > 0.0 {
-        n as f64 / seconds
+        n.into() as f64 / seconds
     } else {
         0.0
     }

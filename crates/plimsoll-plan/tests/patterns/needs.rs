@@ -7,7 +7,7 @@ fn needs(stages: Vec<Stage>) -> PatternNeeds {
 }
 
 /// Objects and bytes of a need of twelve sets that is known in advance.
-fn known(objects: u64, bytes: u64) -> PatternNeeds {
+fn known(objects: u64, bytes: u128) -> PatternNeeds {
     PatternNeeds {
         objects,
         sets: 12,
@@ -24,7 +24,7 @@ fn objects_need_whole_blocks_until_they_are_deleted() {
         needs(stages.iter().map(|(r, ops)| objects(*r, ops)).collect())
     };
     let count = Rounds::Count;
-    let files = |n: u64| known(n, n * 4096);
+    let files = |n: u64| known(n, u128::from(n) * 4096);
     let made = (count(10), &[CREATE][..]);
     assert_eq!(of(&[]), files(0));
     assert_eq!(of(&[made]), files(120));
@@ -115,7 +115,7 @@ fn sets_are_made_once_for_each_name() {
 }
 
 #[test]
-fn needs_saturate_and_blocks_have_a_byte_at_least() {
+fn needs_do_not_wrap_and_blocks_have_a_byte_at_least() {
     let pattern = with_stages(vec![objects(Rounds::Count(1), &[CREATE])]);
     assert_eq!(pattern.needs(0).bytes, 12 * 3901);
     assert_eq!(pattern.needs(1).bytes, 12 * 3901);
@@ -124,5 +124,6 @@ fn needs_saturate_and_blocks_have_a_byte_at_least() {
         ..with_stages(vec![objects(Rounds::Count(u64::MAX), &[CREATE])])
     };
     let needs = vast.needs(4096);
-    assert_eq!((needs.objects, needs.bytes), (u64::MAX, u64::MAX));
+    let objects = 12 * u128::from(u64::MAX);
+    assert_eq!((needs.objects, needs.bytes), (u64::MAX, objects << u64::BITS));
 }
