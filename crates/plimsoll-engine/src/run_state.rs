@@ -193,11 +193,11 @@ impl RunState {
     }
 
     /// Operations and bytes of some rows, or of all that count, since the workers started.
-    pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u64) {
+    pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u128) {
         let Some(lanes) = self.progress.get() else {
             return (0, 0);
         };
-        let add = |(ops, bytes): (u64, u64), row: usize| {
+        let add = |(ops, bytes): (u64, u128), row: usize| {
             let of = |l: &Arc<LaneProgress>| (l.ops(row), l.bytes(row));
             let each = lanes.iter().map(of);
             each.fold((ops, bytes), |(o, b), (ops, bytes)| (o + ops, b + bytes))
@@ -317,7 +317,7 @@ pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout
     });
     summaries.fold(DataSet::default(), |sum, s| DataSet {
         files: sum.files + s.files,
-        bytes: sum.bytes.saturating_add(s.total),
+        bytes: sum.bytes + s.total,
     })
 }
 
@@ -333,8 +333,6 @@ fn data_set_of(pattern: &Pattern) -> DataSet {
     };
     DataSet {
         files: made.objects.saturating_add(earlier),
-        bytes: made
-            .bytes
-            .saturating_add(earlier.saturating_mul(pattern.object_size)),
+        bytes: made.bytes + u128::from(earlier) * u128::from(pattern.object_size),
     }
 }

@@ -147,81 +147,39 @@ impl Quantile {
     }
 }
 
-/// Larger than the rounding errors of a sum of fractions, smaller than the fraction of one operation.
-const ROUNDING: f64 = 1e-12;
-
-/// The product-limit estimator of the latencies of completed operations and of operations in flight (Kaplan and
-/// Meier 1958, in the form of Efron 1967: the mass of a censored observation goes in equal parts to all that are
-/// larger or equal).
+/// Latency that a fraction `q` (0 to 1) of all operations does not exceed, by the product-limit
+/// estimator (Kaplan and Meier 1958, in the form of Efron 1967: the mass of a censored
+/// observation goes in equal parts to all that are larger, or here as large). `None` if only censored
+/// observations are that large: then it is at least the largest of them.
 ///
-/// Completed operations are values in increasing order and how often each occurred.
-pub struct Censored<'a> {
-    /// Ages in increasing order, and how many operations have each.
-    ages: &'a [(Nanos, u64)],
-    /// Operations whose latency may be greater than the last value.
-    left: f64,
-    /// Fraction that each of them has.
-    weight: f64,
-    /// Fraction of the values so far.
-    fraction: f64,
-}
-
-impl<'a> Censored<'a> {
-    /// The estimator of `count` completed operations and of operations in flight with these ages, in increasing
-    /// order.
-    #[must_use]
-    pub fn new(ages: &'a [(Nanos, u64)], count: u64) -> Self {
-        // An operation that has just begun says nothing of any latency.
-        let begun = ages.iter().take_while(|(age, _)| *age == 0).count();
-        let ages = &ages[begun..];
-        let left = ages.iter().map(|(_, n)| *n as f64).sum::<f64>() + count as f64;
-        Self {
-            ages,
-            left,
-            weight: 1.0 / left,
-            fraction: 0.0,
-        }
-    }
-
-    /// Latency that a fraction `q` (0 to 1) of all operations does not exceed. `None` if only operations in flight
-    /// may take that long: the latency is then at least the age of the oldest.
-    #[must_use]
-    pub fn quantile(
-        mut self,
-        mut completed: impl Iterator<Item = (Nanos, u64)>,
-        q: f64,
-    ) -> Option<Nanos> {
-        let found = completed.find(|(value, n)| self.add(*value, *n) >= q - ROUNDING);
-        found.map(|(value, _)| value)
-    }
-
-    /// Fraction of all operations, from 0 to 1, up to which quantiles are known; greater ones are lower bounds.
-    #[must_use]
-    pub fn known_share(mut self, completed: impl Iterator<Item = (Nanos, u64)>) -> f64 {
-        completed.for_each(|(value, n)| _ = self.add(value, n));
-        match self.fraction {
-            all if all > 1.0 - ROUNDING => 1.0,
-            fraction => fraction,
-        }
-    }
-
-    /// Adds `n` operations that took `value`; returns the fraction of all up to here.
-    fn add(&mut self, value: Nanos, n: u64) -> f64 {
-        while let Some(((_, cut), older)) = self
-            .ages
-            .split_first()
-            .filter(|(first, _)| first.0 <= value)
-        {
+/// `completed` and `ages` are values in increasing order and how often each occurred.
+pub fn censored_quantile(
+    completed: impl Iterator<Item = (Nanos, u64)>,
+    ages: &[(Nanos, u64)],
+    count: u64,
+    q: f64,
+) -> Option<Nanos> {
+    /// Larger than the rounding errors of the sum, smaller than the fraction of one operation.
+    const ROUNDING: f64 = 1e-12;
+    let mut ages = ages.iter().peekable();
+    let censored: u64 = ages.clone().map(|(_, n)| n).sum();
+    let mut left = (count + censored) as f64;
+    let mut weight = 1.0 / left;
+    let mut fraction = 0.0;
+    for (value, n) in completed {
+        while let Some((_, cut)) = ages.next_if(|(age, _)| *age <= value) {
             let cut = *cut as f64;
             // At least this value is behind it, so `left` exceeds `cut`.
-            self.weight *= self.left / (self.left - cut);
-            self.left -= cut;
-            self.ages = older;
+            weight *= left / (left - cut);
+            left -= cut;
         }
-        self.fraction += self.weight * n as f64;
-        self.left -= n as f64;
-        self.fraction
+        fraction += weight * n as f64;
+        left -= n as f64;
+        if fraction >= q - ROUNDING {
+            return Some(value);
+        }
     }
+    None
 }
 
 #[cfg(test)]
@@ -274,7 +232,7 @@ mod tests {
     fn shares_are_those_of_kaplan_and_meier() {
         let deaths = [(8, 1), (31, 1), (54, 1), (92, 1)];
         let losses = [(10, 1), (27, 1), (70, 1), (121, 1)];
-        let at = |q| Censored::new(&losses, 4).quantile(deaths.into_iter(), q);
+        let at = |q| censored_quantile(deaths.into_iter(), &losses, 4, q);
         for (q, value) in [
             (0.125, Some(8)),
             (0.126, Some(31)),
@@ -286,8 +244,6 @@ mod tests {
         ] {
             assert_eq!(at(q), value, "{q}");
         }
-        let known = Censored::new(&losses, 4).known_share(deaths.into_iter());
-        assert!((known - 0.7375).abs() < 1e-9, "{known}");
     }
 
     /// The estimator by its definition: each observation has the same mass, and that of a censored one goes
@@ -336,8 +292,7 @@ mod tests {
                 groups.map(|group| (group[0], group.len() as u64)).collect()
             };
             let count = samples.len() as u64;
-            let ages_counted = counted(&ages);
-            let got = Censored::new(&ages_counted, count).quantile(counted(&samples).into_iter(), q);
+            let got = censored_quantile(counted(&samples).into_iter(), &counted(&ages), count, q);
             prop_assert_eq!(got, quantile_by_masses(&samples, &ages, q));
         }
 
@@ -352,10 +307,10 @@ mod tests {
             let once = |v: &[u64]| v.iter().map(|x| (*x, 1)).collect::<Vec<_>>();
             let (samples, ages) = (once(&samples), once(&ages));
             let n = samples.len() as u64;
-            let plain = Censored::new(&[], n).quantile(samples.iter().copied(), q);
+            let plain = censored_quantile(samples.iter().copied(), &[], n, q);
             let rank = ((q * n as f64 - 1e-9).ceil() as usize).max(1);
             prop_assert_eq!(plain, Some(samples[rank - 1].0));
-            if let Some(value) = Censored::new(&ages, n).quantile(samples.iter().copied(), q) {
+            if let Some(value) = censored_quantile(samples.iter().copied(), &ages, n, q) {
                 prop_assert!(Some(value) >= plain);
             }
         }

@@ -1,7 +1,7 @@
 //! Totals of an operation over a time: counts, bytes, errors and latency distributions.
 
 use crate::counts::Counts;
-use crate::in_flight::Censored;
+use crate::in_flight::censored_quantile;
 use crate::{InFlightAges, MIN_LATENCY_NS, Nanos, Quantile, SIGNIFICANT_DIGITS};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -118,27 +118,18 @@ impl Latency {
     }
 
     /// The quantile `q` of these samples and of operations in flight, which take at least as long
-    /// as their ages: [`Censored::quantile`]. A lower bound is the age of the oldest.
+    /// as their ages: [`censored_quantile`]. A lower bound is the age of the oldest.
     #[must_use]
     pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Quantile {
         if ages.count() == 0 {
             return Quantile::known(self.quantile(q));
         }
-        let estimate = || Censored::new(&ages.counts(), self.count()).quantile(self.recorded(), q);
+        let estimate = || censored_quantile(self.recorded(), &ages.counts(), self.count(), q);
         let is_maximum = q >= 1.0 && ages.oldest() > self.max;
         match (!is_maximum).then(estimate).flatten() {
             Some(value) => Quantile::known(value.min(self.max)),
             None => Quantile::at_least(ages.oldest().max(self.max)),
         }
-    }
-
-    /// `None` if all quantiles are known. Else an operation in flight is older than all samples, the maximum
-    /// is only a lower bound, and so are quantiles beyond this fraction, from 0 to 1:
-    /// [`Censored::known_share`].
-    #[must_use]
-    pub fn known_share(&self, ages: &InFlightAges) -> Option<f64> {
-        let share = || Censored::new(&ages.counts(), self.count()).known_share(self.recorded());
-        (ages.oldest() > self.max).then(share)
     }
 
     fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> {
@@ -390,16 +381,11 @@ mod tests {
         ages.add(50);
         let none = Latency::default();
         assert_eq!(none.quantile_with(&ages, 0.5), Quantile::at_least(50));
-        assert_eq!(none.known_share(&ages), Some(0.0));
         let l = Latency::of([10, 80]);
         assert_eq!(l.quantile_with(&ages, 1.0), Quantile::known(80));
-        assert_eq!(l.known_share(&ages), None);
         ages.add(90);
         assert_eq!(l.quantile_with(&ages, 1.0), Quantile::at_least(90));
         assert_eq!(l.quantile_with(&ages, 0.25), Quantile::known(10));
-        // Each of the four has a quarter, and that of the operation aged 50 goes to 80 and 90 in equal parts.
-        let known = l.known_share(&ages).unwrap();
-        assert!((known - 0.625).abs() < 1e-9, "{known}");
     }
 
     #[test]
@@ -414,7 +400,6 @@ mod tests {
                 shares.map(|q| l.quantile_with(&ages, q)),
                 [Quantile::known(took); 4]
             );
-            assert_eq!(l.known_share(&ages), None);
         }
         // A nanosecond more than three digits tell apart: only the maximum is exact.
         let mut ages = InFlightAges::default();
@@ -423,7 +408,6 @@ mod tests {
         let [known @ .., maximum] = shares.map(|q| l.quantile_with(&ages, q));
         assert_eq!(known, [Quantile::known(10_000_000); 3]);
         assert_eq!(maximum, Quantile::at_least(10_000_001));
-        assert_eq!(l.known_share(&ages), Some(1.0));
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub use gaps::{
     BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
 };
 pub use hosts::HostCounts;
-pub use in_flight::{Censored, InFlight, InFlightAges, Quantile};
+pub use in_flight::{InFlight, InFlightAges, Quantile, censored_quantile};
 pub use interval::Interval;
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};

@@ -1,7 +1,7 @@
 //! Latency distributions that are added up from `histograms.hlog`.
 
 use crate::SparseHistogram;
-use plimsoll_measure::Censored;
+use plimsoll_measure::censored_quantile;
 
 /// Bits of a value that tell a bucket from its neighbours; at least as many as the log keeps.
 const SIGNIFICANT_BITS: u32 = 10;
@@ -80,7 +80,7 @@ impl Distribution {
         }
         let used = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
         let completed = used.map(|(index, n)| (Self::greatest(index), *n));
-        Censored::new(ages, self.total).quantile(completed, share)
+        censored_quantile(completed, ages, self.total, share)
     }
 
     /// Place of the sample that a share of all samples ends with, from 1.

@@ -1,6 +1,5 @@
 //! Figures of latencies, and what they are latencies of.
 
-use crate::percentile::Percentile;
 use plimsoll_measure::{InFlightAges, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,10 +69,10 @@ pub struct LatencyFigures {
     /// Greatest, exact; where it is that of an operation in flight at the end, it is at least so
     /// long.
     pub max_ms: f64,
-    /// Null if all figures are known. Else the greatest is only a lower bound, because of an operation in
-    /// flight at the end, and so are percentiles beyond this fraction of the operations, from 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub known_share: Option<f64>,
+    /// Whether the greatest is only a lower bound, because an operation in flight at the end is older than all
+    /// that completed; so is then each percentile that is as great.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub max_at_least: bool,
 }
 
 impl LatencyFigures {
@@ -89,23 +88,14 @@ impl LatencyFigures {
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
             max_ms: ms(latency.max().max(ages.oldest()) as f64),
-            known_share: latency.known_share(ages),
+            max_at_least: ages.oldest() > latency.max(),
         }
     }
 
-    /// Whether a percentile is only a lower bound, because of an operation in flight at the end.
+    /// Whether one of the figures is only a lower bound.
     #[must_use]
-    pub fn is_lower_bound(&self, percentile: Percentile) -> bool {
-        self.known_share.is_some_and(|known| {
-            let share = percentile.share();
-            share >= 1.0 || share > known
-        })
-    }
-
-    /// Whether the greatest is only a lower bound.
-    #[must_use]
-    pub fn is_max_lower_bound(&self) -> bool {
-        self.known_share.is_some()
+    pub fn is_at_least(&self, value_ms: f64) -> bool {
+        self.max_at_least && value_ms >= self.max_ms
     }
 }
 
@@ -185,9 +175,8 @@ mod tests {
             LatencyFigures::of(&Latency::of(std::iter::repeat_n(took, n)), &ages)
         };
         let bounds = |f: &LatencyFigures| {
-            let all =
-                [Percentile::P50, Percentile::P95, Percentile::P99].map(|p| f.is_lower_bound(p));
-            (all, f.is_max_lower_bound())
+            let all = [f.p50_ms, f.p95_ms, f.p99_ms].map(|ms| f.is_at_least(ms));
+            (all, f.max_at_least)
         };
         let one_of_fifty = figures(49, 10_000_000);
         assert_eq!((one_of_fifty.max_ms, one_of_fifty.mean_ms), (50.0, 10.0));
@@ -203,7 +192,7 @@ mod tests {
             assert_eq!(known.max_ms, took as f64 / 1e6);
             assert_eq!(bounds(&known), ([false; 3], false));
             let text = serde_json::to_string(&known).unwrap();
-            assert!(!text.contains("known_share"));
+            assert!(!text.contains("at_least"));
         }
     }
 }

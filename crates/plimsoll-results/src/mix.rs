@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_response_time_of_what_is_in_flight_is_a_lower_bound() {
         let mut waiting = sum(10, 8, None);
-        let is_bound = |of: &MixSum| of.figures(1.0).response.unwrap().is_max_lower_bound();
+        let is_bound = |of: &MixSum| of.figures(1.0).response.unwrap().max_at_least;
         assert!(!is_bound(&waiting));
         waiting.in_flight.add(5_000_000);
         assert!(!is_bound(&waiting), "8 ms is longer");

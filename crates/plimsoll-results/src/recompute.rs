@@ -63,7 +63,7 @@ impl Greatest {
     fn of(figures: &LatencyFigures) -> Self {
         Self {
             ms: figures.max_ms,
-            is_lower_bound: figures.is_max_lower_bound(),
+            is_lower_bound: figures.max_at_least,
         }
     }
 

@@ -192,7 +192,7 @@ fn what_is_all_under_way_has_lower_bounds() {
             assert_eq!((known.ms, known.at_least), (3000.0, true), "{known:?}");
         }
     }
-    assert!(read.latency.is_max_lower_bound());
+    assert!(read.latency.max_at_least);
     // Nothing is known of what nothing is under way of, nor of what began at the very end.
     m.windows[0].0.rows[0] = row(&[], 0, &[]);
     m.windows[0].0.rows[0].in_flight.add(0);
@@ -219,8 +219,8 @@ fn a_service_time_is_a_lower_bound_by_itself() {
             "{p99:?}"
         );
     }
-    assert!(!read.latency.is_max_lower_bound());
-    assert!(read.service().is_max_lower_bound());
+    assert!(!read.latency.max_at_least);
+    assert!(read.service().max_at_least);
     // Older results have one mark.
     let mut older = serde_json::to_value(p99).unwrap();
     older.as_object_mut().unwrap().remove("service_at_least");

@@ -41,7 +41,7 @@ pub struct Preflight {
     /// Estimated duration of populating.
     pub populate_estimate: Duration,
     /// Bytes of the workers' I/O buffers; 0 on a target that moves no data.
-    pub buffer_bytes: u64,
+    pub buffer_bytes: u128,
     /// Description of the target.
     pub target: String,
     /// Why the run would be refused; empty if it may begin.
@@ -150,15 +150,15 @@ fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
 }
 
 /// Bytes of the buffers of a rank's workers.
-fn buffers<T: Target>(pool: &SetupPool<T>, plan: &Plan, ranks: u32) -> u64 {
+fn buffers<T: Target>(pool: &SetupPool<T>, plan: &Plan, ranks: u32) -> u128 {
     if !pool.target.keeps_files() {
         return 0;
     }
     let of = |g: &WorkerGroup| {
         let whole = crate::worker::whole_file_buffer(plan, g);
-        workers_of(g, ranks).saturating_mul(g.memory.max(whole))
+        u128::from(workers_of(g, ranks)) * u128::from(g.memory.max(whole))
     };
-    plan.groups.iter().map(of).fold(0, u64::saturating_add)
+    plan.groups.iter().map(of).sum()
 }
 
 impl Preflight {
@@ -286,7 +286,7 @@ impl Preflight {
     fn check_space(&mut self, plan: &Plan, what: &str, advice: [&str; 2]) {
         let Some(space) = self.space else { return };
         let place = plan.work_dir.dir.display();
-        if self.bytes_needed.bytes > space.bytes {
+        if self.bytes_needed.bytes > space.bytes.into() {
             let (needed, free) = (self.bytes_needed, Bytes(space.bytes));
             let advice = advice[0];
             self.refuse(format!(
@@ -312,7 +312,7 @@ impl Preflight {
             // On average half of the last block of a file is unused.
             let bytes = |s: &SizeSummary| {
                 let mut sum = s.sum();
-                sum += ByteSum::exact(s.files.saturating_mul(block / 2));
+                sum += ByteSum::exact(u128::from(s.files) * u128::from(block / 2));
                 sum
             };
             self.bytes_at_most += bytes(&all);
@@ -331,7 +331,9 @@ impl Preflight {
     }
 
     fn limits<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, ranks: u32) {
-        if let Some(memory) = super::host::available_memory().filter(|m| self.buffer_bytes > *m) {
+        if let Some(memory) =
+            super::host::available_memory().filter(|m| self.buffer_bytes > u128::from(*m))
+        {
             self.refuse(format!(
                 "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
                  available",

@@ -391,7 +391,7 @@ impl WorkerContext {
             if charged {
                 sum.ops += 1;
                 sum.transfers += u64::from(info.moves);
-                sum.bytes += bytes;
+                sum.bytes = sum.bytes.saturating_add(bytes);
             }
         }
     }

@@ -125,5 +125,8 @@ fn needs_do_not_wrap_and_blocks_have_a_byte_at_least() {
     };
     let needs = vast.needs(4096);
     let objects = 12 * u128::from(u64::MAX);
-    assert_eq!((needs.objects, needs.bytes), (u64::MAX, objects << u64::BITS));
+    assert_eq!(
+        (needs.objects, needs.bytes),
+        (u64::MAX, objects << u64::BITS)
+    );
 }

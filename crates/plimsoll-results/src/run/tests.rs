@@ -9,7 +9,7 @@ fn latency(first: f64) -> LatencyFigures {
         p99_ms: first + 4.0,
         p999_ms: first + 5.0,
         max_ms: first + 6.0,
-        known_share: None,
+        max_at_least: false,
     }
 }
 

@@ -159,7 +159,7 @@ impl<S: Session> Rank<'_, S> {
                 self.context.in_flight.end();
                 if let Some(own) = self.totals_mut(row, end) {
                     own.ops += 1;
-                    own.bytes += bytes;
+                    own.bytes += u128::from(bytes);
                     own.latency.record(end - begun.start);
                 }
                 if let Some(before) = begun.cpu {
