@@ -227,9 +227,11 @@ impl RunState {
         }
         let operation = &plan.operations[row as usize];
         let fileset = &plan.fileset(supply.fileset).name;
+        let lack = plan.lack_of_supply(supply);
         if self.natural_ends.contains(&supply) {
+            let lack = lack.map_or_else(String::new, |lack| format!("; {lack}"));
             return self.note(format!(
-                "no {} of fileset `{fileset}` was left for `{}`: its workers ended by themselves",
+                "no {} of fileset `{fileset}` was left for `{}`: its workers ended by themselves{lack}",
                 supply.kind, operation.name
             ));
         }
@@ -245,6 +247,7 @@ impl RunState {
             place: operation.location.clone(),
             supply: supply.kind.to_string(),
             fileset: fileset.clone(),
+            advice: lack.unwrap_or(RanOut::ADVICE).to_owned(),
             after_ns: now.saturating_sub(since),
             measured,
             window_over: window.end <= now,
