@@ -7,6 +7,7 @@ use crate::hosts::{HostFigures, StartFigures};
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
+use crate::publish::timestamp;
 use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
@@ -299,10 +300,6 @@ fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>
 /// An instant as RFC 3339 in UTC, to the millisecond.
 fn rfc3339(t: SystemTime) -> String {
     format!("{:.3}", timestamp(t))
-}
-
-fn timestamp(t: SystemTime) -> jiff::Timestamp {
-    jiff::Timestamp::try_from(t).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// Rows that only count the opens which reads, writes and appends make on the way.
