@@ -1,8 +1,9 @@
 //! The reasons why a result is invalid.
 
 use super::{criteria, stalls};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, StageOutcome};
 use plimsoll_plan::{Plan, Reason, counted};
+use std::collections::BTreeSet;
 
 /// Fraction of all processors above which the client counts as the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
@@ -61,8 +62,22 @@ fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     if ops == 0 {
         let text = "no operation completed in the measured window";
         reasons.push(Reason::new("no_operations", text));
+    } else if !failed && !outcome.interrupted {
+        reasons.extend(idle_stages(plan, outcome));
     }
     reasons
+}
+
+/// That stages of a pattern did none of their work, although directories may have been made or removed.
+fn idle_stages(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
+    let stages = &plan.pattern()?.stages;
+    let is_idle = |done: &&StageOutcome| done.ranks.iter().all(|rank| rank.rounds == 0);
+    let idle = outcome.stages.iter().filter(is_idle);
+    let names: BTreeSet<&str> = idle.map(|s| &*stages[s.stage as usize].name).collect();
+    (!names.is_empty()).then(|| {
+        let names = Vec::from_iter(names).join(", ");
+        Reason::new("no_operations", format!("no round was completed in: {names}"))
+    })
 }
 
 /// That the client was the bottleneck. A closed loop is as fast as client and server together; only
