@@ -1,7 +1,7 @@
 //! The reasons why a result is invalid.
 
 use super::{criteria, stalls};
-use crate::outcome::{Outcome, StageOutcome};
+use crate::outcome::Outcome;
 use plimsoll_plan::{Plan, Reason, counted};
 use std::collections::BTreeSet;
 
@@ -71,12 +71,20 @@ fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
 /// That stages of a pattern did none of their work, although directories may have been made or removed.
 fn idle_stages(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let stages = &plan.pattern()?.stages;
-    let is_idle = |done: &&StageOutcome| done.ranks.iter().all(|rank| rank.rounds == 0);
-    let idle = outcome.stages.iter().filter(is_idle);
-    let names: BTreeSet<&str> = idle.map(|s| &*stages[s.stage as usize].name).collect();
+    let idle = outcome.stages.iter().filter_map(|done| {
+        let stage = &stages[done.stage as usize];
+        let is_idle = !stage.warm_up
+            && stage.work.has_rounds()
+            && done.ranks.iter().all(|rank| rank.rounds == 0);
+        is_idle.then_some(&*stage.name)
+    });
+    let names: BTreeSet<&str> = idle.collect();
     (!names.is_empty()).then(|| {
         let names = Vec::from_iter(names).join(", ");
-        Reason::new("no_operations", format!("no round was completed in: {names}"))
+        Reason::new(
+            "no_operations",
+            format!("no round was completed in: {names}"),
+        )
     })
 }
 

@@ -210,6 +210,6 @@ fn a_clock_that_is_set_back() {
     assert_eq!(reads, row(&run, "read").ops);
     assert!(rows.iter().all(|r| r.length_s > 0.0 && r.length_s < 1.0));
     assert_eq!(written(&bench), run);
-    let left = bench.left_but(&["w.f", "results", "back.c", "back.so"]);
+    let left = bench.left_but(&["w.f", "results", "clock.c", "clock.so"]);
     assert_eq!(left, [""; 0]);
 }
