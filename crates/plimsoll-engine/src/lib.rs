@@ -16,7 +16,7 @@
 //! | `run::{runner, finish}` | a run from its first phase to its last |
 
 mod file_pool;
-#[cfg(all(test, feature = "loom"))]
+#[cfg(all(test, loom))]
 mod models;
 mod outcome;
 mod program;

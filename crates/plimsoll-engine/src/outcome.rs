@@ -128,6 +128,8 @@ pub struct RanOut {
     pub supply: String,
     /// The exhausted fileset.
     pub fileset: String,
+    /// What to do, as a clause.
+    pub advice: String,
     /// When, in nanoseconds since the window opened, or since the workers started if no window was
     /// open.
     pub after_ns: u64,
@@ -135,6 +137,12 @@ pub struct RanOut {
     pub measured: bool,
     /// Whether the latest window had ended before.
     pub(crate) window_over: bool,
+}
+
+impl RanOut {
+    /// What to do where a supply was only used up.
+    pub(crate) const ADVICE: &str =
+        "give the fileset more entries or the run less time, or end it with --quit alldone";
 }
 
 impl fmt::Display for RanOut {
@@ -152,11 +160,7 @@ impl fmt::Display for RanOut {
             true => "of the measured window",
             false => "of work, with no window open",
         };
-        write!(
-            f,
-            " after {seconds:.3} s {when}: give the fileset more entries or the run less time, or end \
-             it with --quit alldone"
-        )
+        write!(f, " after {seconds:.3} s {when}: {}", self.advice)
     }
 }
 

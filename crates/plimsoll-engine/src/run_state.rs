@@ -218,11 +218,11 @@ impl RunState {
     }
 
     /// Operations and bytes of some rows, or of all that count, since the workers started.
-    pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u64) {
+    pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u128) {
         let Some(lanes) = self.progress.get() else {
             return (0, 0);
         };
-        let add = |(ops, bytes): (u64, u64), row: usize| {
+        let add = |(ops, bytes): (u64, u128), row: usize| {
             let of = |l: &Arc<LaneProgress>| (l.ops(row), l.bytes(row));
             let each = lanes.iter().map(of);
             each.fold((ops, bytes), |(o, b), (ops, bytes)| (o + ops, b + bytes))
@@ -252,9 +252,11 @@ impl RunState {
         }
         let operation = &plan.operations[row as usize];
         let fileset = &plan.fileset(supply.fileset).name;
+        let lack = plan.lack_of_supply(supply);
         if self.natural_ends.contains(&supply) {
+            let lack = lack.map_or_else(String::new, |lack| format!("; {lack}"));
             return self.note(format!(
-                "no {} of fileset `{fileset}` was left for `{}`: its workers ended by themselves",
+                "no {} of fileset `{fileset}` was left for `{}`: its workers ended by themselves{lack}",
                 supply.kind, operation.name
             ));
         }
@@ -270,6 +272,7 @@ impl RunState {
             place: operation.location.clone(),
             supply: supply.kind.to_string(),
             fileset: fileset.clone(),
+            advice: lack.unwrap_or(RanOut::ADVICE).to_owned(),
             after_ns: now.saturating_sub(since),
             measured,
             window_over: window.end <= now,
@@ -377,7 +380,7 @@ pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout
     });
     summaries.fold(DataSet::default(), |sum, s| DataSet {
         files: sum.files + s.files,
-        bytes: sum.bytes.saturating_add(s.total),
+        bytes: sum.bytes + s.total,
     })
 }
 
@@ -393,8 +396,6 @@ fn data_set_of(pattern: &Pattern) -> DataSet {
     };
     DataSet {
         files: made.objects.saturating_add(earlier),
-        bytes: made
-            .bytes
-            .saturating_add(earlier.saturating_mul(pattern.object_size)),
+        bytes: made.bytes + u128::from(earlier) * u128::from(pattern.object_size),
     }
 }

@@ -41,7 +41,11 @@ fn on_one_file(dir: &Path, op: MixOp, count: u64, change: impl FnOnce(&mut Mix))
 fn counts(plan: &Plan, outcome: &Outcome, op: MixOp) -> (u64, u64, u64) {
     let done = row(plan, outcome, op.name());
     assert_eq!(done.error_count(), 0, "{op}");
-    (done.ops, done.bytes, row(plan, outcome, "prepare").ops)
+    (
+        done.ops,
+        done.bytes as u64,
+        row(plan, outcome, "prepare").ops,
+    )
 }
 
 fn run(plan: &Plan, op: MixOp) -> (u64, u64, u64) {

@@ -69,7 +69,7 @@ impl LaneNotes {
         let cut = notes.cut.iter().filter(of_window);
         let mut in_flight: Vec<(u32, Nanos)> = cut.map(|c| (c.row, c.start)).collect();
         let mut running = CallSpans::new(ages.len());
-        for current in notes.workers.iter().filter_map(|w| w.read()) {
+        for current in notes.workers.iter().filter_map(|w| w.read(window.end)) {
             in_flight.push((current.row, current.start));
             let from = current.silent_since();
             if from < window.end {

@@ -4,6 +4,7 @@ use crate::completions::{CompletionMarks, slot_shift};
 use crate::counts::bump;
 use crate::interval_buffer::IntervalBuffer;
 use crate::lane_notes::LaneNotes;
+use crate::upper_half::UpperHalf;
 use crate::{
     CallSpans, InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState,
 };
@@ -36,14 +37,16 @@ struct Mailbox {
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
+    /// Lower half of the sum.
     bytes: AtomicU64,
+    bytes_upper: UpperHalf,
 }
 
 impl Progress {
     #[inline(always)]
     fn add(&self, bytes: u64) {
         bump(&self.ops, 1);
-        bump(&self.bytes, bytes);
+        self.bytes_upper.add(&self.bytes, bytes);
     }
 }
 
@@ -81,8 +84,9 @@ impl LaneProgress {
 
     /// The bytes that a row moved since the lane started.
     #[must_use]
-    pub fn bytes(&self, row: usize) -> u64 {
-        self.rows[row].bytes.load(Relaxed)
+    pub fn bytes(&self, row: usize) -> u128 {
+        let row = &self.rows[row];
+        row.bytes_upper.sum(&row.bytes)
     }
 
     /// Whether the lane has ended and delivered everything.
@@ -261,7 +265,7 @@ impl Recorder {
             "the lane has no row {row}"
         );
         if let Some(cells) = &buffer.rows[row as usize] {
-            bump(&cells.bytes, bytes);
+            cells.add_bytes(bytes);
             cells.service.record(times.service());
             cells
                 .marks
@@ -295,7 +299,7 @@ impl Recorder {
         }
         if let Some(cells) = &self.current.borrow().rows[row as usize] {
             let times = OpTimes::unpaced(start, end);
-            bump(&cells.bytes, bytes);
+            cells.add_bytes(bytes);
             cells.service.record(times.service());
             self.mark_outside_interval(&cells.marks, end);
             if let Some(response) = &cells.response {
@@ -482,5 +486,5 @@ impl Recorder {
     }
 }
 
-#[cfg(all(test, not(feature = "loom")))]
+#[cfg(all(test, not(loom)))]
 mod tests;

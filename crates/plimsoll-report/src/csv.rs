@@ -117,12 +117,10 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     let figures = Percentiles::new(more.iter().copied().chain(Percentile::DEFAULT_TABLE));
     let figures = figures.as_slice().iter().map(|p| o.percentile(*p));
     let figures: Vec<PercentileFigure> = figures.flatten().collect();
-    let max_at_least = o.is_at_least(o.latency.max_ms);
     let of = PercentileKind::Latency;
-    cells.push(at_least_from(&figures, of, max_at_least));
-    let max_at_least = o.is_service_at_least(o.service().max_ms);
+    cells.push(at_least_from(&figures, of, o.latency.max_at_least));
     let of = PercentileKind::Service;
-    cells.push(at_least_from(&figures, of, max_at_least));
+    cells.push(at_least_from(&figures, of, o.service().max_at_least));
     cells
 }
 

@@ -73,18 +73,18 @@ fn parts(c: &ScheduledFigures) -> String {
     if c.dropped > 0 {
         parts.push(format!("{} dropped", Count(c.dropped)));
     }
-    let times = |name: &str, f: &LatencyFigures, is_at_least: &dyn Fn(f64) -> bool| {
+    let times = |name: &str, f: &LatencyFigures| {
         let mean = match f.max_ms > 0.0 && f.mean_ms == 0.0 {
             true => "-".to_owned(),
             false => inline_latency(f.mean_ms),
         };
-        let bounded = |ms| inline(&bounded(ms, is_at_least(ms)));
+        let bounded = |ms| inline(&bounded(ms, f.is_at_least(ms)));
         let (p99, max) = (bounded(f.p99_ms), bounded(f.max_ms));
         format!("{name} mean {mean}, p99 {p99}, max {max}")
     };
     let response = c.response.as_ref();
-    parts.extend(response.map(|f| times("response", f, &|ms| c.is_at_least(ms))));
+    parts.extend(response.map(|f| times("response", f)));
     let start_delay = c.start_delay.as_ref();
-    parts.extend(start_delay.map(|f| times("client start delay", f, &|_| false)));
+    parts.extend(start_delay.map(|f| times("client start delay", f)));
     list(&parts, "; ")
 }

@@ -51,10 +51,10 @@ fn plan() -> Plan {
     plan
 }
 
-fn row(base: u64, n: u64, bytes: u64) -> OpTotals {
+fn row(base: u64, n: u64, bytes: u128) -> OpTotals {
     OpTotals {
         ops: n,
-        bytes: bytes * n,
+        bytes: bytes * u128::from(n),
         service: Latency::of((0..n).map(|i| base + base * i / 50)),
         cpu_ns: base * n / 2,
         cpu_ops: n,
@@ -634,6 +634,7 @@ fn response_times_of_a_mix_are_marked() {
         mean_ms: 1.0,
         p99_ms: 2.0,
         max_ms: 3000.0,
+        max_at_least: true,
         ..LatencyFigures::default()
     };
     let mut run = Run::assemble(measured());
@@ -645,7 +646,6 @@ fn response_times_of_a_mix_are_marked() {
         dropped: 0,
         slowest_process_percent: None,
         response: Some(response),
-        response_at_least_ms: Some(3000.0),
         start_delay: None,
     };
     run.mix = Some(MixFigures {

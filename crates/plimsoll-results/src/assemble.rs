@@ -7,6 +7,7 @@ use crate::hosts::{HostFigures, StartFigures};
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
+use crate::publish::timestamp;
 use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
@@ -306,10 +307,6 @@ fn rfc3339(t: SystemTime) -> String {
     format!("{:.3}", timestamp(t))
 }
 
-fn timestamp(t: SystemTime) -> jiff::Timestamp {
-    jiff::Timestamp::try_from(t).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-}
-
 /// Rows that only count the opens which reads, writes and appends make on the way.
 fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     let (mut implicit, mut explicit) = (BTreeSet::new(), BTreeSet::new());
@@ -480,7 +477,7 @@ fn done(
 ) -> Option<(CompletedFigures, CompletedFigures)> {
     let several = |d: &WorkersDone| d.workers > 1 && d.workers == plan.workers();
     let d = totals.done.filter(several)?;
-    let at = |after, ops, bytes| {
+    let at = |after, ops: u64, bytes: u128| {
         let after_s = after as f64 / 1e9;
         CompletedFigures {
             after_s,
@@ -511,7 +508,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     counted().for_each(|t| ages.merge(&t.in_flight));
     let latency = SummaryLatency::of(&all, &ages);
     let ops: u64 = counted().map(|t| t.ops).sum();
-    let bytes: u64 = counted().map(|t| t.bytes).sum();
+    let bytes: u128 = counted().map(|t| t.bytes).sum();
     let ops_where = |wanted: fn(OpKind) -> bool| -> u64 {
         let found = rows().filter(|(kind, _)| wanted(*kind));
         found.map(|(_, t)| t.ops).sum()
@@ -544,9 +541,9 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     }
 }
 
-fn per_second(n: u64, seconds: f64) -> f64 {
+fn per_second(n: impl Into<u128>, seconds: f64) -> f64 {
     if seconds > 0.0 {
-        n as f64 / seconds
+        n.into() as f64 / seconds
     } else {
         0.0
     }

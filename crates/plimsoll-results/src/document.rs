@@ -113,24 +113,28 @@ impl<D: Document> Directory<D> {
 /// Reads a file of this version, or of an older one that is still read.
 pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     let text = read_regular(path).map_err(ResultsError::reading(path))?;
-    let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
-    let value = current::<D>(value, path)?;
-    serde_json::from_value(value).map_err(not_json::<D>(path))
+    parse::<D, D>(&text, path)
 }
 
 /// Reads a part of a document, which is faster than all of it; errors as [`Directory::read`].
 pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
+    let path = &dir.join(D::FILE);
+    let text = read_regular(path).map_err(ResultsError::reading(path))?;
+    parse::<D, T>(&text, path)
+}
+
+/// Reads a text as the document or a part of it. Only the text of an older version becomes a JSON value on the
+/// way, which has no integers of 128 bits.
+fn parse<D: Document, T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, ResultsError> {
     #[derive(serde::Deserialize)]
     struct Version {
         schema_version: Option<serde_json::Value>,
     }
-    let path = &dir.join(D::FILE);
-    let text = read_regular(path).map_err(ResultsError::reading(path))?;
-    let version: Version = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
+    let version: Version = serde_json::from_str(text).map_err(not_json::<D>(path))?;
     if version.schema_version.is_some_and(|n| n == D::SCHEMA) {
-        return serde_json::from_str(&text).map_err(not_json::<D>(path));
+        return serde_json::from_str(text).map_err(not_json::<D>(path));
     }
-    let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
+    let value = serde_json::from_str(text).map_err(not_json::<D>(path))?;
     serde_json::from_value(current::<D>(value, path)?).map_err(not_json::<D>(path))
 }
 

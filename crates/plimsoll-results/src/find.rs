@@ -257,7 +257,6 @@ mod tests {
             dropped: 0,
             slowest_process_percent: slowest,
             response: None,
-            response_at_least_ms: None,
             start_delay: None,
         }
     }

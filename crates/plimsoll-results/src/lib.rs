@@ -109,6 +109,7 @@ pub use plimsoll_measure::{ClockKind, ProcessCounts, ScheduleCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
 pub use plimsoll_points::StopRules;
 pub use profile::{ProfileCase, ProfileDir, ProfileNotRun, ProfileResults, ProfileWriter};
+pub use publish::timestamp;
 pub use read_source::ReadSource;
 pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};

@@ -114,7 +114,7 @@ impl CurvePoint {
         let known = |ms: f64| summary.has_latencies().then_some(ms);
         let counted = || run.operations.iter().filter(|o| o.kind.counts());
         let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);
-        let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.is_at_least(max_ms);
+        let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.latency.max_at_least;
         let simulation = run.simulation.as_ref();
         Self {
             load,

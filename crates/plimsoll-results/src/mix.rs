@@ -1,7 +1,6 @@
 //! Figures of operation mixes: the part of the load that was sustained.
 
 use crate::latency::LatencyFigures;
-use crate::standstill::oldest_ms;
 use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts, ScheduleCounts};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -55,10 +54,6 @@ pub struct ScheduledFigures {
     /// completed and some were in flight at the end, percentiles and maximum are lower bounds, and the
     /// other figures are 0.
     pub response: Option<LatencyFigures>,
-    /// Figures of the response time that are so great, in milliseconds, are known only as lower bounds,
-    /// from operations in flight at the end; null if none is.
-    #[serde(default)]
-    pub response_at_least_ms: Option<f64>,
     /// Start delay of operations whose process was free: the client's own fault; null without a
     /// schedule.
     pub start_delay: Option<LatencyFigures>,
@@ -93,8 +88,6 @@ impl MixSum {
             let known = l.count() > 0 || ages.oldest() > 0;
             known.then(|| LatencyFigures::of(l, ages))
         };
-        let response = latency(&self.response, &self.in_flight);
-        let oldest = oldest_ms(&self.in_flight);
         ScheduledFigures {
             offered_ops_per_s: self.paced.then_some(self.offered),
             achieved_ops_per_s: match seconds > 0.0 {
@@ -105,20 +98,9 @@ impl MixSum {
             completed: self.counts.completed,
             dropped: self.counts.dropped,
             slowest_process_percent: self.slowest,
-            response,
-            response_at_least_ms: oldest
-                .filter(|ms| response.is_some_and(|r| r.is_at_least(*ms, oldest))),
+            response: latency(&self.response, &self.in_flight),
             start_delay: latency(&self.start_delay, &InFlightAges::default()),
         }
-    }
-}
-
-impl ScheduledFigures {
-    /// Whether a response time is known only as a lower bound.
-    #[must_use]
-    pub fn is_at_least(&self, value_ms: f64) -> bool {
-        self.response_at_least_ms
-            .is_some_and(|bound| value_ms >= bound)
     }
 }
 
@@ -232,19 +214,12 @@ mod tests {
     #[test]
     fn a_response_time_of_what_is_in_flight_is_a_lower_bound() {
         let mut waiting = sum(10, 8, None);
-        assert_eq!(waiting.figures(1.0).response_at_least_ms, None);
+        let is_bound = |of: &MixSum| of.figures(1.0).response.unwrap().max_at_least;
+        assert!(!is_bound(&waiting));
         waiting.in_flight.add(5_000_000);
-        assert_eq!(
-            waiting.figures(1.0).response_at_least_ms,
-            None,
-            "8 ms is longer"
-        );
+        assert!(!is_bound(&waiting), "8 ms is longer");
         waiting.in_flight.add(20_000_000);
-        let figures = waiting.figures(1.0);
-        assert_eq!(figures.response_at_least_ms, Some(20.0));
-        assert!(
-            figures.is_at_least(20.0) && figures.is_at_least(21.0) && !figures.is_at_least(19.0)
-        );
+        assert!(is_bound(&waiting));
         waiting.response = Latency::default();
         let alone = waiting.figures(1.0);
         assert_eq!(

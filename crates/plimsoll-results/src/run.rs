@@ -176,7 +176,7 @@ pub struct Summary {
     /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Bytes per second.
     pub bytes_per_s: f64,
     /// Mean latency in milliseconds; 0 without operations. The latency of an operation is its
@@ -239,7 +239,7 @@ pub struct OperationFigures {
     /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Bytes per second.
     pub bytes_per_s: f64,
     /// Latency: response time of operations that had an intended start, service time of the others.
@@ -326,19 +326,6 @@ impl Summary {
 }
 
 impl OperationFigures {
-    /// Whether a latency of this row is only a lower bound, from operations in flight at the end.
-    #[must_use]
-    pub fn is_at_least(&self, value_ms: f64) -> bool {
-        self.latency.is_at_least(value_ms, self.oldest_in_flight_ms)
-    }
-
-    /// Whether a service time of this row is only a lower bound, from operations in flight at the end.
-    #[must_use]
-    pub fn is_service_at_least(&self, value_ms: f64) -> bool {
-        self.service()
-            .is_at_least(value_ms, self.oldest_in_flight_ms)
-    }
-
     /// Whether anything is known of latencies: of completed operations, or as lower bounds of
     /// operations in flight at the end.
     #[must_use]
@@ -501,7 +488,7 @@ pub struct CompletedFigures {
     /// Operations per second up to it.
     pub ops_per_s: f64,
     /// Bytes moved up to it.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Bytes per second up to it.
     pub bytes_per_s: f64,
 }

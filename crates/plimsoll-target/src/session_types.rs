@@ -90,7 +90,7 @@ pub struct DataSet {
     /// Number of files; of a pattern the maximum at any time.
     pub files: u64,
     /// Sum of their sizes in bytes; of very many files an estimate.
-    pub bytes: u64,
+    pub bytes: u128,
 }
 
 /// Rows of the results for the procedures that a target calls on a server.

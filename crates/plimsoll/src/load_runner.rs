@@ -158,7 +158,6 @@ impl LoadTestConfig {
             .as_ref()
             .expect("the Plan of a load has a metric");
         let (warmup, time) = plan.times();
-        let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         Ok(LoadTest {
             schema_version: LoadTest::<L, R, S>::SCHEMA,
             workload: plan.name.clone(),
@@ -166,7 +165,7 @@ impl LoadTestConfig {
             scale: metric.scale,
             comparable: !metric.is_scaled(),
             seed: plan.seed,
-            started_at: stamp.to_string(),
+            started_at: plimsoll_results::timestamp(started).to_string(),
             selection,
             warmup_s: warmup.as_secs_f64(),
             measure_s: time.as_secs_f64(),

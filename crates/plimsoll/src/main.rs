@@ -15,6 +15,7 @@
 //!   `communicator` (ranks), `hosts` (other machines).
 
 mod cli;
+mod command_output;
 mod commands;
 mod communicator;
 mod console;
@@ -69,10 +70,10 @@ fn main() -> ExitCode {
             }
         }
     }
-    let ready = match is_assigned {
+    let ready = check_clock().and_then(|()| match is_assigned {
         true => Ok(()),
         false => arguments.command.check_live(),
-    };
+    });
     let ready = ready.and_then(|()| arguments.command.enter_test_bed());
     let done = match ready.and_then(|()| arguments.command.add_events()) {
         Err(e) => Err(e),
@@ -88,6 +89,16 @@ fn main() -> ExitCode {
     };
     signals::ends();
     code
+}
+
+/// Checks that the time of day can be written, as results, names and messages do.
+fn check_clock() -> Result<(), CommandError> {
+    let now = jiff::Timestamp::try_from(std::time::SystemTime::now());
+    now.map(drop).map_err(|_| {
+        CommandError::failed(
+            "the clock of this machine is wrong: its time is not within the years -9999 to 9999",
+        )
+    })
 }
 
 /// Runs a command.

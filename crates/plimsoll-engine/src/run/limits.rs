@@ -31,7 +31,7 @@ const POOL_SESSION_BYTES: u64 = 256 << 10;
 
 /// Buffers of a verifying session, in multiples of the worker's own: what an operation has read is kept until it is
 /// compared, with what the next one reads.
-const VERIFYING_BUFFERS: u64 = 3;
+const VERIFYING_BUFFERS: u128 = 3;
 
 /// Maximum number of workers of a group at a rank.
 fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
@@ -39,18 +39,19 @@ fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
 }
 
 /// Bytes of the buffers of a rank's workers; 0 on a target that moves no data.
-pub(super) fn buffers<T: Target>(target: &T, plan: &Plan, ranks: u32) -> u64 {
+pub(super) fn buffers<T: Target>(target: &T, plan: &Plan, ranks: u32) -> u128 {
     if !target.keeps_files() {
         return 0;
     }
     let of = |g: &WorkerGroup| {
         let whole = whole_file_buffer(plan, g);
-        workers_of(g, ranks).saturating_mul(g.memory.max(whole))
+        u128::from(workers_of(g, ranks)) * u128::from(g.memory.max(whole))
     };
-    let all = plan.groups.iter().map(of).fold(0, u64::saturating_add);
-    match plan.options.verify {
-        true => all.saturating_mul(VERIFYING_BUFFERS),
-        false => all,
+    let all: u128 = plan.groups.iter().map(of).sum();
+    if plan.options.verify {
+        all * VERIFYING_BUFFERS
+    } else {
+        all
     }
 }
 
@@ -80,7 +81,7 @@ pub(super) fn refusals<T: Target>(
 struct Needs {
     lanes: u64,
     /// Bytes of the workers' buffers.
-    buffers: u64,
+    buffers: u128,
     /// Bytes of the lanes' histograms.
     histograms: u64,
     /// Files that the workers hold open at a time.
@@ -130,7 +131,7 @@ impl Needs {
 
     /// Why the memory does not suffice, as a sentence.
     fn memory(&self, available: Option<AvailableMemory>) -> Option<String> {
-        let available = available.filter(|a| self.buffers > a.bytes)?;
+        let available = available.filter(|a| self.buffers > a.bytes.into())?;
         Some(format!(
             "the workers' buffers take {} (memsize times workers, or the files that are read whole; with --verify three times that) and {available}",
             Bytes(self.buffers),
@@ -164,16 +165,12 @@ impl Needs {
     fn address_space(&self, space: &AddressSpace) -> Option<String> {
         let thread = THREAD_STACK_BYTES as u64 + THREAD_BYTES;
         let stacks = self.lanes.saturating_mul(thread);
-        let of_load = [stacks, self.buffers, self.histograms];
-        let of_load = of_load.into_iter().fold(0, u64::saturating_add);
+        let of_load = self.buffers + u128::from(stacks) + u128::from(self.histograms);
         // Files are populated before the lanes start.
         let of_pool = BLOCKING_POOL_THREADS as u64 * (thread + POOL_SESSION_BYTES);
-        let needed = of_load.max(of_pool).saturating_add(PROGRAM_BYTES);
-        let needed = needed.saturating_add(space.used);
-        let needed = needed
-            .div_ceil(ADDRESS_SPACE_STEP)
-            .saturating_mul(ADDRESS_SPACE_STEP);
-        (needed > space.limit).then(|| {
+        let needed = of_load.max(of_pool.into()) + u128::from(PROGRAM_BYTES + space.used);
+        let needed = needed.next_multiple_of(ADDRESS_SPACE_STEP.into());
+        (needed > space.limit.into()).then(|| {
             format!(
                 "the run needs {} of {} ({} for the workers' buffers, {} for the stacks of {}, {} for histograms, the \
                  rest for the program itself) and the limit is {}: raise it with `ulimit {} {}`",
@@ -197,7 +194,7 @@ pub(super) struct RankMemory {
     /// Name of the rank's machine.
     host: String,
     /// Bytes of its workers' buffers.
-    buffers: u64,
+    buffers: u128,
     available: Option<AvailableMemory>,
 }
 
@@ -220,7 +217,7 @@ impl RankMemory {
 /// Why the memory of machines does not suffice for all of their ranks, as sentences.
 pub(super) fn memory_of_hosts(ranks: &[RankMemory]) -> Vec<String> {
     // Ranks of a machine in the same control group, or in none that limits them, share what is available.
-    let mut shared: BTreeMap<_, (u64, u64, &AvailableMemory)> = BTreeMap::new();
+    let mut shared: BTreeMap<_, (u64, u128, &AvailableMemory)> = BTreeMap::new();
     for rank in ranks {
         let Some(available) = &rank.available else {
             continue;
@@ -228,14 +225,14 @@ pub(super) fn memory_of_hosts(ranks: &[RankMemory]) -> Vec<String> {
         let key = (&rank.host, &available.group);
         let (count, buffers, least) = shared.entry(key).or_insert((0, 0, available));
         *count += u64::from(rank.buffers > 0);
-        *buffers = buffers.saturating_add(rank.buffers);
+        *buffers += rank.buffers;
         if available.bytes < least.bytes {
             *least = available;
         }
     }
     let short = shared
         .iter()
-        .filter(|(_, (count, buffers, least))| *count > 1 && *buffers > least.bytes);
+        .filter(|(_, (count, buffers, least))| *count > 1 && *buffers > least.bytes.into());
     let sentence = short.map(|((host, _), (count, buffers, least))| {
         format!(
             "the workers' buffers of {count} ranks on {host} take {} and {least}",

@@ -259,7 +259,7 @@ pub enum Event<'a> {
         /// Operations that count, since the workers started.
         ops: u64,
         /// Bytes they moved.
-        bytes: u64,
+        bytes: u128,
     },
     /// Statistics that the workload requested.
     Snapshot {

@@ -37,7 +37,7 @@ pub struct Preflight {
     /// Estimated duration of populating.
     pub populate_estimate: Duration,
     /// Bytes of the workers' I/O buffers; 0 on a target that moves no data.
-    pub buffer_bytes: u64,
+    pub buffer_bytes: u128,
     /// Description of the target.
     pub target: String,
     /// Why the run would be refused; empty if it may begin.
@@ -265,7 +265,7 @@ impl Preflight {
     fn check_space(&mut self, plan: &Plan, what: &str, advice: [&str; 2]) {
         let Some(space) = self.space else { return };
         let place = plan.work_dir.dir.display();
-        if self.bytes_needed.bytes > space.bytes {
+        if self.bytes_needed.bytes > space.bytes.into() {
             let (needed, free) = (self.bytes_needed, Bytes(space.bytes));
             let advice = advice[0];
             self.refuse(format!(
@@ -291,7 +291,7 @@ impl Preflight {
             // On average half of the last block of a file is unused.
             let bytes = |s: &SizeSummary| {
                 let mut sum = s.sum();
-                sum += ByteSum::exact(s.files.saturating_mul(block / 2));
+                sum += ByteSum::exact(u128::from(s.files) * u128::from(block / 2));
                 sum
             };
             self.bytes_at_most += bytes(&all);

@@ -4,6 +4,7 @@ use super::{criteria, stalls};
 use crate::outcome::{Outcome, Window};
 use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_plan::{Plan, Reason, counted};
+use std::collections::BTreeSet;
 
 /// Fraction of a window above which a quota of processor time has determined the result.
 const CLIENT_THROTTLED_SHARE: f64 = 0.05;
@@ -62,8 +63,30 @@ fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     if ops == 0 {
         let text = "no operation completed in the measured window";
         reasons.push(Reason::new("no_operations", text));
+    } else if !failed && !outcome.interrupted {
+        reasons.extend(idle_stages(plan, outcome));
     }
     reasons
+}
+
+/// That stages of a pattern did none of their work, although directories may have been made or removed.
+fn idle_stages(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
+    let stages = &plan.pattern()?.stages;
+    let idle = outcome.stages.iter().filter_map(|done| {
+        let stage = &stages[done.stage as usize];
+        let is_idle = !stage.warm_up
+            && stage.work.has_rounds()
+            && done.ranks.iter().all(|rank| rank.rounds == 0);
+        is_idle.then_some(&*stage.name)
+    });
+    let names: BTreeSet<&str> = idle.collect();
+    (!names.is_empty()).then(|| {
+        let names = Vec::from_iter(names).join(", ");
+        Reason::new(
+            "no_operations",
+            format!("no round was completed in: {names}"),
+        )
+    })
 }
 
 /// That the client was the bottleneck. A closed loop is as fast as client and server together, up to a

@@ -414,7 +414,7 @@ impl WorkerContext {
             if charged {
                 sum.ops += 1;
                 sum.transfers += u64::from(info.moves);
-                sum.bytes += bytes;
+                sum.bytes = sum.bytes.saturating_add(bytes);
             }
         }
     }

@@ -141,7 +141,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         let mean = c.response.filter(|f| f.mean_ms > 0.0 || f.max_ms == 0.0);
         let p99 = c
             .response
-            .map(|f| time_or_more(f.p99_ms, c.is_at_least(f.p99_ms)));
+            .map(|f| time_or_more(f.p99_ms, f.is_at_least(f.p99_ms)));
         let none = || "–".to_owned();
         vec![
             name.to_owned(),

@@ -24,7 +24,7 @@ struct Signs {
 
 /// Whether a call completed before the operation that began at `begun` did.
 fn has_signs(worker: &InFlight, begun: Nanos) -> bool {
-    let sign = worker.last_sign();
+    let sign = worker.last_sign(begun);
     worker.end();
     assert!(sign.is_none_or(|sign| sign > begun));
     sign.is_some()

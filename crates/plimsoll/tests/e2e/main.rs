@@ -35,6 +35,7 @@ mod hosts;
 mod idle_settings;
 mod import;
 mod install;
+mod large_figures;
 mod live;
 mod make;
 mod md;

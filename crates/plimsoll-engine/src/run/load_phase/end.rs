@@ -181,7 +181,8 @@ impl LoadPhase<'_> {
         // Each of these may have an operation that never returned.
         let stuck = self.outcome.stuck.len() as u64;
         totals.abandoned = (totals.abandoned + stuck).min(totals.in_flight());
-        let counted = |(ops, bytes): (u64, u64), (row, t): (&RowInfo, &OpTotals)| match row.counts {
+        let counted = |(ops, bytes): (u64, u128), (row, t): (&RowInfo, &OpTotals)| match row.counts
+        {
             true => (ops + t.ops, bytes + t.bytes),
             false => (ops, bytes),
         };

@@ -66,7 +66,7 @@ impl<S: Session> Worker<S> {
             Op::Limit { kind, .. } => core.limit(row, *kind, state).await,
             Op::FinishOnCount { value, targets } => {
                 let value = core.draw(*value);
-                core.finish_at(row, value, shared.done(targets.as_deref()).0)
+                core.finish_at(row, value, shared.done(targets.as_deref()).0.into())
             }
             Op::FinishOnBytes { value, targets } => {
                 let value = core.draw(*value);
@@ -113,9 +113,9 @@ impl WorkerContext {
         self.timed_wait(row, post).await
     }
 
-    fn finish_at(&mut self, row: u32, value: u64, done: u64) -> Result<(), WorkerExit> {
+    fn finish_at(&mut self, row: u32, value: u64, done: u128) -> Result<(), WorkerExit> {
         self.instant(row)?;
-        match done >= value {
+        match done >= value.into() {
             true => Err(WorkerExit::new(ExitReason::Finished)),
             false => Ok(()),
         }

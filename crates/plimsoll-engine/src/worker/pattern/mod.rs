@@ -160,7 +160,7 @@ impl<S: Session> Rank<'_, S> {
                 self.context.in_flight.end();
                 if let Some(own) = self.totals_mut(row, end) {
                     own.ops += 1;
-                    own.bytes += bytes;
+                    own.bytes += u128::from(bytes);
                     own.latency.record(end - begun.start);
                 }
                 self.context.end_cpu_sample(row, begun, end);

@@ -14,7 +14,6 @@ use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
 use crate::{console, signals};
 use plimsoll_engine::{ClockKind, Stop};
 use plimsoll_results::CurveDir;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -128,7 +127,7 @@ impl PointProcesses {
             }
             Ok(_) if was_stopped => Err(LostPoint::Interrupted),
             // It came before the process handled it.
-            Ok(output) if matches!(output.status.signal(), Some(SIGINT | SIGTERM | SIGHUP)) => {
+            Ok(output) if output.status.signal().is_some_and(signals::ends_a_run) => {
                 Err(LostPoint::Terminated)
             }
             _ => return self.lose(load, describe_end(&output)),

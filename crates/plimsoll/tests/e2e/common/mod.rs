@@ -359,12 +359,7 @@ pub fn signal(pid: i32, signal: Signal) {
 
 /// The process that is this rank, below the one that was started.
 pub fn rank_of(started: u32, rank: u32) -> i32 {
-    let mut found = vec![started as i32];
-    let mut next = 0;
-    while let Some(&pid) = found.get(next) {
-        found.extend(children_of(pid));
-        next += 1;
-    }
+    let found = family_of(started as i32);
     let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PLIMSOLL_LOCAL_RANK"];
     let is_it = |pid: &&i32| {
         let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -380,6 +375,17 @@ pub fn rank_of(started: u32, rank: u32) -> i32 {
             })
     };
     *found.iter().find(is_it).expect("the rank runs")
+}
+
+/// A process, its children, theirs and so on.
+pub fn family_of(pid: i32) -> Vec<i32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        found.extend(children_of(pid));
+        next += 1;
+    }
+    found
 }
 
 /// The processes that a process has started.

@@ -79,6 +79,60 @@ fn threads_that_run_out() {
     assert!(!bench.work().exists(), "{said}");
 }
 
+/// Compiles a library that a program is to load before others.
+fn library(bench: &Bench, source: &str) -> std::path::PathBuf {
+    std::fs::write(bench.path("clock.c"), source).unwrap();
+    let library = bench.path("clock.so");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(bench.path("clock.c"));
+    let made = compiler
+        .output()
+        .expect("`cc` of the package `gcc`: run `make setup`");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    library
+}
+
+/// A clock in the year 11 500 or so.
+const FAR_AHEAD: &str = "\
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int done = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (clock == CLOCK_REALTIME && done == 0)
+		now->tv_sec += 300000000000;
+	return done;
+}
+";
+
+/// Times have years of four digits: a clock that has none ends every command, before it does anything.
+#[test]
+fn a_clock_beyond_the_year_9999() {
+    let bench = Bench::on_tmpfs();
+    let library = library(&bench, FAR_AHEAD);
+    let workload = bench.workload(READS_AND_WRITES);
+    let run = bench.command_in_work(&workload, &["--time=1s"]);
+    for mut command in [run, bench.plimsoll(["list"])] {
+        command.env("LD_PRELOAD", &library);
+        let ended = Ended::of(command).expect_code(1);
+        let message =
+            "the clock of this machine is wrong: its time is not within the years -9999 to 9999";
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    }
+    assert_eq!(bench.left_but(&["w.f", "clock.c", "clock.so"]), [""; 0]);
+}
+
 /// A clock that goes back by an hour when it was read for half a second.
 const SET_BACK: &str = "\
 #define _GNU_SOURCE
@@ -110,21 +164,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 #[test]
 fn a_clock_that_is_set_back() {
     let bench = Bench::on_tmpfs();
-    std::fs::write(bench.path("back.c"), SET_BACK).unwrap();
-    let library = bench.path("back.so");
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(bench.path("back.c"));
-    let made = compiler
-        .output()
-        .expect("`cc` of the package `gcc`: run `make setup`");
-    assert!(
-        made.status.success(),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
+    let library = library(&bench, SET_BACK);
     let workload = bench.workload(READS_AND_WRITES);
     let more = ["--time=1500ms", "--interval=100ms"];
     let mut command = bench.command_in_work(&workload, &more);
@@ -155,6 +195,6 @@ fn a_clock_that_is_set_back() {
     assert_eq!(reads, row(&run, "read").ops);
     assert!(rows.iter().all(|r| r.length_s > 0.0 && r.length_s < 1.0));
     assert_eq!(written(&bench), run);
-    let left = bench.left_but(&["w.f", "results", "back.c", "back.so"]);
+    let left = bench.left_but(&["w.f", "results", "clock.c", "clock.so"]);
     assert_eq!(left, [""; 0]);
 }
