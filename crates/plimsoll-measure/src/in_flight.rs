@@ -42,6 +42,9 @@ const BYTES_BITS: u32 = 56;
 /// The units of starts, which are kept modulo this number: in 2.3 years of a run, which only virtual time has.
 const UNITS: u64 = 1 << (u64::BITS - ROW_BITS);
 
+/// The span in which a start is unambiguous.
+const START_SPAN_NS: Nanos = UNITS << UNIT_BITS;
+
 /// Units by which a start may be later than the instant at which the word is read.
 const MAX_UNITS_AHEAD: u64 = UNITS / 16;
 
@@ -82,8 +85,10 @@ impl InFlight {
     #[inline(always)]
     pub fn call_completed(&self, now: Nanos) {
         let last = self.last_sign.load(Relaxed);
+        // A call within the last second is less than half of the span from the start, whichever is later.
         let start = self.word.load(Relaxed) >> ROW_BITS << UNIT_BITS;
-        if last > start && now < last + STALL_NS {
+        let after = last.wrapping_sub(start) % START_SPAN_NS;
+        if (1..START_SPAN_NS / 2).contains(&after) && now < last + STALL_NS {
             self.last_sign.store(now, Relaxed);
         } else {
             self.first_or_long_call(now);
@@ -103,7 +108,7 @@ impl InFlight {
     #[cold]
     #[inline(never)]
     pub fn note_long(&self, end: Nanos) {
-        let (Some(current), Some(spans)) = (self.read(), &self.spans) else {
+        let (Some(current), Some(spans)) = (self.read(end), &self.spans) else {
             return;
         };
         let from = current.silent_since();

@@ -143,12 +143,9 @@ mod tests {
             .collect();
         let (head, tail) = (MAX_HEAD_BYTES as usize, MAX_TAIL_BYTES as usize);
         let left_out = numbers.len() - head - tail;
-        let expected = [
-            &numbers[..head],
-            format!("\n== {left_out} bytes are left out\n").as_bytes(),
-            &numbers[numbers.len() - tail..],
-        ];
-        let expected = expected.concat();
+        let between = format!("\n== {left_out} bytes are left out\n");
+        let (first, last) = (&numbers[..head], &numbers[numbers.len() - tail..]);
+        let expected = [first, between.as_bytes(), last].concat();
         // At once, and in pieces below and above every bound.
         for piece in [numbers.len(), 300_000, head, 3 * head + 17] {
             let pieces: Vec<&[u8]> = numbers.chunks(piece).collect();

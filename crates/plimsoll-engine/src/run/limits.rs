@@ -113,10 +113,9 @@ impl Needs {
             let slots = workers.saturating_mul(u64::from(program.slots));
             let files = slots.saturating_mul(descriptors.per_open_file);
             needs.open_files = needs.open_files.saturating_add(files);
-            let is_paced = program.paced || !program.limiters.is_empty();
             let row = RowSpec {
                 unused: false,
-                paced: is_paced,
+                paced: program.paced,
             };
             let lanes_of_group = match kind {
                 LaneKind::Blocking => workers,

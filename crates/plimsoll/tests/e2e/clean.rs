@@ -231,12 +231,12 @@ fn what_is_left_before_the_marker_is_removed() {
         (vec![prepared.clone(), format!("{CLAIM}/{ended}")], true),
         (vec![format!(".plimsoll.made0+{ended}")], false),
     ] {
-        let by = |clean: bool| {
+        let by = |cleans: bool| {
             let dir = bench.path("unmarked");
             for path in &made {
                 std::fs::create_dir_all(dir.join(path)).unwrap();
             }
-            if clean {
+            if cleans {
                 let said = clean(&bench, &["unmarked"]).expect_code(0);
                 assert_eq!(said.stdout, "cleaned unmarked\n", "{made:?}");
             } else {
