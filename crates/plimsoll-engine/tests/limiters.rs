@@ -147,7 +147,10 @@ fn a_schedule_that_is_too_fast_drops_what_is_five_seconds_late_and_says_so() {
     assert_eq!((look.paced, look.ops), (look.ops, 5940));
     // Times of events are rounded to nanoseconds.
     let sum = look.response.sum();
-    assert!(sum.abs_diff(response) <= look.ops, "{sum} {response}");
+    assert!(
+        sum.abs_diff(response.into()) <= look.ops.into(),
+        "{sum} {response}"
+    );
     assert!(look.response.max() <= 5 * SECOND + 16_000_000);
     let [reason] = &outcome.reasons[..] else {
         panic!("{:?}", outcome.reasons)
@@ -385,12 +388,12 @@ fn charged(plan: &Plan, outcome: &Outcome, kind: LimitKind, target: Option<&str>
             Some(name) => o.name == name && o.kind != OpKind::Open,
             None => o.kind.counts(),
         });
-    let done: u64 = rows
+    let done: u128 = rows
         .map(|(_, t)| {
             if kind == LimitKind::Bandwidth {
                 t.bytes
             } else {
-                t.ops
+                t.ops.into()
             }
         })
         .sum();

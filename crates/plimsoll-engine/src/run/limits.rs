@@ -278,9 +278,9 @@ mod tests {
 
     #[test]
     fn ranks_of_a_machine_share_its_memory() {
-        let rank = |host: &str, group: Option<&str>, buffers, bytes| RankMemory {
+        let rank = |host: &str, group: Option<&str>, buffers: u64, bytes| RankMemory {
             host: host.into(),
-            buffers,
+            buffers: buffers.into(),
             available: Some(AvailableMemory {
                 bytes,
                 group: group.map(PathBuf::from),

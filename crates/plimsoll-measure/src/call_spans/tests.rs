@@ -37,7 +37,7 @@ fn a_gap_without_some_times_is_the_parts_between_them() {
 fn usual_s(bytes: u64, calls: u64, row_bytes: u64) -> f64 {
     let row = OpTotals {
         ops: 4,
-        bytes: row_bytes,
+        bytes: row_bytes.into(),
         service: Latency::of([1_000_000_000; 4]),
         ..OpTotals::default()
     };
