@@ -21,10 +21,11 @@ const MAX_LATENCY_NS: Nanos = 3;
 /// lowest value of 1.
 #[inline]
 pub(crate) fn index_of(latency: Nanos) -> usize {
-    let v = latency.min(MAX_LATENCY_NS);
+    #[cfg(loom)]
+    let latency = latency.min(MAX_LATENCY_NS);
     let shift =
-        (u64::BITS - (v | (2 * HALF_SUB_BUCKETS as u64 - 1)).leading_zeros()) - HALF_BITS - 1;
-    ((shift as usize) << HALF_BITS) + (v >> shift) as usize
+        (u64::BITS - (latency | (2 * HALF_SUB_BUCKETS as u64 - 1)).leading_zeros()) - HALF_BITS - 1;
+    ((shift as usize) << HALF_BITS) + (latency >> shift) as usize
 }
 
 /// The smallest latency of a bucket.

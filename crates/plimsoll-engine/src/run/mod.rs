@@ -357,8 +357,8 @@ pub fn run_ranks(
     for _ in 0..MAX_CONNECTIONS {
         let connect = plimsoll_target::connect;
         match connect(&settings.target, &plan.work_dir, purpose, visitor) {
-            Ok(Visit::Ended(outcome)) => return outcome,
-            Ok(Visit::Vanished(again)) => visitor = again,
+            Ok(Visit::Ended(outcome)) => return *outcome,
+            Ok(Visit::Vanished(again)) => visitor = *again,
             // The visitor was not called; the other ranks wait for the result.
             Err(e) => return Err(team.abort_run(EngineError::refused(e))),
         }

@@ -51,9 +51,9 @@ pub(super) struct Runner<'a> {
 /// What became of a visit.
 pub(super) enum Visit<'a> {
     /// The run has ended.
-    Ended(Result<Outcome, EngineError>),
+    Ended(Box<Result<Outcome, EngineError>>),
     /// Another run has removed the work directory before it was claimed: this one may connect again.
-    Vanished(Runner<'a>),
+    Vanished(Box<Runner<'a>>),
 }
 
 impl<'a> Visitor for Runner<'a> {
@@ -73,7 +73,7 @@ impl<'a> Runner<'a> {
         // The other ranks wait for rank 0's work directory, and rank 0 then for them.
         let mut pool = match setup_pool(Arc::new(target), plan) {
             Ok(pool) => pool,
-            Err(e) => return Visit::Ended(Err(team.abort_run(e))),
+            Err(e) => return Visit::Ended(Box::new(Err(team.abort_run(e)))),
         };
         pool.stop = self.stop.run.clone();
         let place = match team.is_root() {
@@ -81,9 +81,9 @@ impl<'a> Runner<'a> {
             false => Ok(ClaimedWorkDir::claimed_elsewhere(&pool, plan)),
         };
         match place {
-            Ok(place) => Visit::Ended(self.execute_in(&pool, place)),
-            Err(ClaimError::Vanished) => Visit::Vanished(self),
-            Err(ClaimError::Refused(e)) => Visit::Ended(Err(team.abort_run(e))),
+            Ok(place) => Visit::Ended(Box::new(self.execute_in(&pool, place))),
+            Err(ClaimError::Vanished) => Visit::Vanished(Box::new(self)),
+            Err(ClaimError::Refused(e)) => Visit::Ended(Box::new(Err(team.abort_run(e)))),
         }
     }
 
