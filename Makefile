@@ -110,8 +110,8 @@ test: ## everything that must hold before a commit is merged
 		'cargo deny check bans licenses sources'
 
 # Every order of the threads of a model with a few preemptions, whose number each model says. More: PREEMPTIONS=5.
-MODELS := cargo test --no-fail-fast -p plimsoll-measure -p plimsoll-lane -p plimsoll-engine --features plimsoll-engine/loom \
-	--lib models::
+MODELS := RUSTC_WORKSPACE_WRAPPER=scripts/rustc-loom cargo test --no-fail-fast \
+	-p plimsoll-measure -p plimsoll-lane -p plimsoll-engine --lib models::
 
 models: ## check the models of lock-free code; longer with PREEMPTIONS=5
 	$(if $(PREEMPTIONS),LOOM_MAX_PREEMPTIONS=$(PREEMPTIONS)) $(MODELS)
@@ -151,10 +151,10 @@ coverage: ## list lines that tests of COVERAGE_PACKAGES never run
 		cargo llvm-cov --show-missing-lines $(addprefix -p plimsoll-,$(COVERAGE_PACKAGES))
 
 # mpi-sys does not look again which library MPICC means, so its build is thrown away in between. Only
-# what depends on it is built again.
+# what depends on it is built again. Features add up: the program that runs here has all of them.
 TEST_WITH_MPI := cargo clean --quiet -p mpi-sys && cargo test --workspace --no-fail-fast \
-	--features plimsoll/mpi --test processes --test launchers -- --test-threads=2 mpi
-CLIPPY_WITH_MPI := cargo clippy --workspace --features plimsoll/mpi --all-targets -- -D warnings
+	--all-features --test processes --test launchers -- --test-threads=2 mpi
+CLIPPY_WITH_MPI := cargo clippy --workspace --all-features --all-targets -- -D warnings
 MPI_STEPS = $(foreach l,$(MPI_LIBRARIES),'export MPICC=mpicc.$l; $(TEST_WITH_MPI)') \
 	'export MPICC=mpicc.$(lastword $(MPI_LIBRARIES)); $(CLIPPY_WITH_MPI)'
 

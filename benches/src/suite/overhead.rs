@@ -31,7 +31,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         Box::new(move || {
             let load = run(text, dir, how)?;
             let row = load.row("op");
-            plausible("overhead", row.bytes == row.ops * bytes, || {
+            plausible("overhead", row.bytes == u128::from(row.ops * bytes), || {
                 format!("{} operations moved {} bytes", row.ops, row.bytes)
             })?;
             Ok(load.ns_per_op())

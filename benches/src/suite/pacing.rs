@@ -75,8 +75,8 @@ fn run(
     let row = start.and_then(|at| rows.and_then(|rows| rows.get(at)));
     let row = row.expect("the Plan of a paced load has a row of starts, which is measured");
     let figures = PacedFigures {
-        scheduled: sum(|p| p.scheduled),
-        completed: sum(|p| p.completed),
+        scheduled: sum(|p| p.counts.scheduled),
+        completed: sum(|p| p.counts.completed),
         start_delay: row.service.clone(),
     };
     let expected = rate as f64 * time.as_secs_f64();

@@ -35,9 +35,11 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let ours = || {
         let load = run(&text, &dir, &how)?;
         let row = load.row("op");
-        plausible("pread", row.bytes == row.ops * BLOCK as u64, || {
-            format!("{} reads moved {} bytes", row.ops, row.bytes)
-        })?;
+        plausible(
+            "pread",
+            row.bytes == u128::from(row.ops) * BLOCK as u128,
+            || format!("{} reads moved {} bytes", row.ops, row.bytes),
+        )?;
         Ok(load.ops_per_s())
     };
     ours()?;

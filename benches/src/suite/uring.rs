@@ -50,7 +50,7 @@ impl Place<'_> {
             &self.how,
         )?;
         let row = load.row("op");
-        plausible("uring", row.bytes == row.ops * BLOCK, || {
+        plausible("uring", row.bytes == u128::from(row.ops * BLOCK), || {
             format!("{} reads moved {} bytes", row.ops, row.bytes)
         })?;
         Ok((load.ops_per_s(), load.cpu_us()))

@@ -185,6 +185,34 @@ fn line_breaks_make_no_difference() {
     assert_eq!(read(&crlf).disclosure, read(VDA).disclosure);
 }
 
+/// A rule below the table may be as short as the underline of a heading.
+#[test]
+fn the_last_load_point_is_no_heading() {
+    let invalid = NFS.replace(
+        "5.8\n",
+        "5.8\n           1600000             9.9    INVALID_RUN\n",
+    );
+    for text in [NFS, VDA, SWBUILD, &invalid] {
+        let whole = flat(read(text).disclosure);
+        let table = text.find("Product and Test").unwrap();
+        let head = text[..table].trim_end().trim_end_matches('=').trim_end();
+        let rest = &text[table..];
+        for width in [3, 4, 16, 40, 74] {
+            let rule = "=".repeat(width);
+            let lines = format!("{head}\n{rule}\n{rest}");
+            for text in [lines.clone(), collapsed(&lines)] {
+                let Imported {
+                    disclosure,
+                    warnings,
+                    ..
+                } = read(&text);
+                assert_eq!(warnings, [] as [&str; 0]);
+                assert_eq!(flat(disclosure), whole, "{width}");
+            }
+        }
+    }
+}
+
 #[test]
 fn other_encodings_are_read() {
     let text = VDA.replace("SFS(R)2014", "SFS\u{ae}2014");

@@ -6,6 +6,7 @@
 //! | modules, each above those before it | content |
 //! | --- | --- |
 //! | `program` | groups' programs, compiled for workers |
+//! | `schedule` | when events are due, and what is dropped |
 //! | `sync`, `file_pool` | waiting for other workers; which files exist and are idle |
 //! | `stage_state`, `worker_ends`, `run_state` | what the workers of a process share |
 //! | `worker` | a worker: `ops` of sequences, operation `mix`es, `pattern`s; `context` times them |
@@ -15,12 +16,13 @@
 //! | `run::{runner, finish}` | a run from its first phase to its last |
 
 mod file_pool;
-#[cfg(all(test, feature = "loom"))]
+#[cfg(all(test, loom))]
 mod models;
 mod outcome;
 mod program;
 mod run;
 mod run_state;
+mod schedule;
 mod stage_state;
 mod sync;
 mod tree_names;
@@ -33,6 +35,7 @@ pub use outcome::{Cleanup, DrawnVariable, Outcome, RanOut, StageOutcome, Variabl
 pub use plimsoll_measure::ClockKind;
 pub use run::{
     CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings, Stop, clean,
-    clean_commands, end_claim, kill_commands, preflight, run, run_command, run_ranks,
+    clean_commands, end_claim, is_left_by_run, kill_commands, preflight, run, run_command,
+    run_ranks,
 };
 pub use stage_state::Sample;

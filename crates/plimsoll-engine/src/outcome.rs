@@ -1,7 +1,9 @@
 //! The outcome of a run.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{HostCounts, ProcessCounts, RankStage, SimulatedWindow, WindowTotals};
+use plimsoll_measure::{
+    HostCounts, ProcessCounts, RankStage, ScheduleCounts, SimulatedWindow, WindowTotals,
+};
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
 use plimsoll_ranks::StartSpread;
 use plimsoll_target::LongReplies;
@@ -41,6 +43,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Figures of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
+    /// Events that the schedule of each rank had in the last window; empty without `eventlimit` and a rate.
+    pub schedules: Vec<ScheduleCounts>,
     /// Draws of testrandvar.
     pub variables: Vec<DrawnVariable>,
     /// Description of the target.
@@ -90,10 +94,27 @@ pub struct Window {
     pub system: SystemUse,
     /// Fraction of the processors that the run used, of the machine where it was largest.
     pub client_share: Option<f64>,
+    /// How a quota of processor time held up the run, on the machine where it did most; `None` in virtual time and
+    /// without a quota.
+    pub throttling: Option<Throttling>,
     /// The machines of the ranks; at rank 0 of several ranks.
     pub hosts: Vec<HostCounts>,
     /// Figures of the simulated system; none if the target is real.
     pub simulated: Option<SimulatedWindow>,
+}
+
+/// The throttling of a control group by its quota of processor time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Throttling {
+    /// Fraction of a window in which the group was throttled, at least: the mean over the processors that it may use
+    /// at a time.
+    pub share: f64,
+    /// Processors that the quota allows; `None` if the group with the quota is not visible.
+    pub processors: Option<f64>,
+    /// Directory of the group with the quota.
+    pub group: Option<String>,
+    /// Machine of the group, if the run has several.
+    pub host: Option<String>,
 }
 
 /// An operation whose fileset was exhausted, in a run that was to end by time.
@@ -107,6 +128,8 @@ pub struct RanOut {
     pub supply: String,
     /// The exhausted fileset.
     pub fileset: String,
+    /// What to do, as a clause.
+    pub advice: String,
     /// When, in nanoseconds since the window opened, or since the workers started if no window was
     /// open.
     pub after_ns: u64,
@@ -114,6 +137,12 @@ pub struct RanOut {
     pub measured: bool,
     /// Whether the latest window had ended before.
     pub(crate) window_over: bool,
+}
+
+impl RanOut {
+    /// What to do where a supply was only used up.
+    pub(crate) const ADVICE: &str =
+        "give the fileset more entries or the run less time, or end it with --quit alldone";
 }
 
 impl fmt::Display for RanOut {
@@ -131,11 +160,7 @@ impl fmt::Display for RanOut {
             true => "of the measured window",
             false => "of work, with no window open",
         };
-        write!(
-            f,
-            " after {seconds:.3} s {when}: give the fileset more entries or the run less time, or end \
-             it with --quit alldone"
-        )
+        write!(f, " after {seconds:.3} s {when}: {}", self.advice)
     }
 }
 

@@ -3,18 +3,22 @@
 use crate::file_pool::FilesetState;
 use crate::outcome::{RanOut, VariableStats};
 use crate::program::{Compiled, MixFileSizes, RowInfo};
+use crate::schedule::{EventSource, WindowCounts};
 use crate::stage_state::StageRun;
-use crate::sync::{BlockedCount, EventSource, OpBudget, Semaphore, Wakeups, lock};
+use crate::sync::{BlockedCount, OpBudget, Semaphore, Wakeups, lock};
 use crate::worker_ends::WorkerEnds;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
-use plimsoll_measure::{Clock, LaneProgress, Nanos, ProcessCounts, WindowState};
+use plimsoll_measure::{
+    Clock, LaneProgress, Nanos, ProcessCounts, ScheduleCounts, WindowBounds, WindowState,
+};
 use plimsoll_plan::{
     Failure, FilesetId, Layout, OperationId, OpsLimit, Pattern, Plan, QuitMode, RootHandling,
     Sampler, Supply, Variable,
 };
 use plimsoll_target::{DataSet, OpError};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -25,6 +29,16 @@ pub(crate) struct Limits {
     pub(crate) events: Option<f64>,
     /// Operations in all.
     pub(crate) total: Option<u64>,
+}
+
+/// The workers of this process that follow the schedule of the events.
+struct EventWorkers {
+    /// Workers that have not ended.
+    live: usize,
+    /// When the last one ended; [`Nanos::MAX`] before.
+    ended: Nanos,
+    /// The counts of those that have ended.
+    counts: Vec<WindowCounts>,
 }
 
 /// Explains an error.
@@ -41,6 +55,8 @@ pub(crate) struct RunState {
     pub(crate) window: Arc<WindowState>,
     pub(crate) deadline: Arc<Deadline>,
     pub(crate) events: Option<EventSource>,
+    /// The workers that follow the schedule of the events, and what they counted.
+    event_workers: Mutex<EventWorkers>,
     pub(crate) tickets: Option<Arc<OpBudget>>,
     /// Semaphores by row: each worker that has the semblock, and its semaphore.
     pub(crate) semaphores: Vec<Vec<(u32, Arc<Semaphore>)>>,
@@ -102,6 +118,10 @@ impl RunState {
             Some(Arc::new(MixFileSizes::new(mix, data.layout.clone())))
         });
         let ended = (0..plan.workers()).map(|_| AtomicBool::new(false));
+        let event_workers = workers.iter();
+        let event_workers = event_workers
+            .filter(|w| programs[w.group as usize].follows_events())
+            .count();
         Ok(Self {
             samplers: samplers.collect::<Result<_, _>>()?,
             wakeups: rows.clone().map(|_| Arc::default()).collect(),
@@ -110,6 +130,11 @@ impl RunState {
             window: Arc::new(window),
             deadline: Arc::default(),
             events: limits.events.map(EventSource::new),
+            event_workers: Mutex::new(EventWorkers {
+                live: event_workers,
+                ended: Nanos::MAX,
+                counts: Vec::with_capacity(event_workers),
+            }),
             progress: OnceLock::new(),
             idle: BlockedCount::default(),
             live: AtomicUsize::new(workers.len()),
@@ -193,11 +218,11 @@ impl RunState {
     }
 
     /// Operations and bytes of some rows, or of all that count, since the workers started.
-    pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u64) {
+    pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u128) {
         let Some(lanes) = self.progress.get() else {
             return (0, 0);
         };
-        let add = |(ops, bytes): (u64, u64), row: usize| {
+        let add = |(ops, bytes): (u64, u128), row: usize| {
             let of = |l: &Arc<LaneProgress>| (l.ops(row), l.bytes(row));
             let each = lanes.iter().map(of);
             each.fold((ops, bytes), |(o, b), (ops, bytes)| (o + ops, b + bytes))
@@ -227,9 +252,11 @@ impl RunState {
         }
         let operation = &plan.operations[row as usize];
         let fileset = &plan.fileset(supply.fileset).name;
+        let lack = plan.lack_of_supply(supply);
         if self.natural_ends.contains(&supply) {
+            let lack = lack.map_or_else(String::new, |lack| format!("; {lack}"));
             return self.note(format!(
-                "no {} of fileset `{fileset}` was left for `{}`: its workers ended by themselves",
+                "no {} of fileset `{fileset}` was left for `{}`: its workers ended by themselves{lack}",
                 supply.kind, operation.name
             ));
         }
@@ -245,6 +272,7 @@ impl RunState {
             place: operation.location.clone(),
             supply: supply.kind.to_string(),
             fileset: fileset.clone(),
+            advice: lack.unwrap_or(RanOut::ADVICE).to_owned(),
             after_ns: now.saturating_sub(since),
             measured,
             window_over: window.end <= now,
@@ -280,10 +308,45 @@ impl RunState {
         }
     }
 
-    /// The instant of the last of the next `count` events, if there is a rate.
-    pub(crate) fn event_due(&self, count: u64) -> Option<Nanos> {
-        let events = self.events.as_ref()?;
-        Some(self.started.load(Relaxed) + events.take(count))
+    /// How many of the events after number `events.start`, up to number `events.end`, are due in a window.
+    pub(crate) fn events_in_window(&self, events: &Range<u64>, window: WindowBounds) -> u64 {
+        let Some(source) = self.events.as_ref().filter(|_| window.number > 0) else {
+            return 0;
+        };
+        let start = self.started.load(Relaxed);
+        let after_start = |at: Nanos| at.saturating_sub(start);
+        source.due_between(events, after_start(window.start), after_start(window.end))
+    }
+
+    /// Notes that a worker that follows the schedule of the events ended at `now`.
+    pub(crate) fn schedule_left(&self, counts: &WindowCounts, now: Nanos) {
+        let mut workers = lock(&self.event_workers);
+        workers.counts.push(*counts);
+        assert!(workers.live > 0, "more workers ended than were started");
+        workers.live -= 1;
+        if workers.live == 0 {
+            workers.ended = now;
+        }
+    }
+
+    /// What the schedule of the events had in a window, and what became of it; `None` without one. The
+    /// schedule ends with the last worker that follows it.
+    pub(crate) fn event_counts(&self, window: WindowBounds) -> Option<ScheduleCounts> {
+        let workers = lock(&self.event_workers);
+        let has_workers = workers.live > 0 || !workers.counts.is_empty();
+        // An earlier part of the run may have had the latest window.
+        if !has_workers || window.number == 0 || window.start == Nanos::MAX {
+            return None;
+        }
+        let end = window.end.min(workers.ended).max(window.start);
+        let of_window = WindowBounds { end, ..window };
+        let mut sum = ScheduleCounts {
+            scheduled: self.events_in_window(&(0..u64::MAX), of_window),
+            ..ScheduleCounts::default()
+        };
+        let counts = workers.counts.iter().filter(|c| c.window == window.number);
+        counts.for_each(|c| sum.add(&c.counts));
+        Some(sum)
     }
 }
 
@@ -317,7 +380,7 @@ pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout
     });
     summaries.fold(DataSet::default(), |sum, s| DataSet {
         files: sum.files + s.files,
-        bytes: sum.bytes.saturating_add(s.total),
+        bytes: sum.bytes + s.total,
     })
 }
 
@@ -333,8 +396,6 @@ fn data_set_of(pattern: &Pattern) -> DataSet {
     };
     DataSet {
         files: made.objects.saturating_add(earlier),
-        bytes: made
-            .bytes
-            .saturating_add(earlier.saturating_mul(pattern.object_size)),
+        bytes: made.bytes + u128::from(earlier) * u128::from(pattern.object_size),
     }
 }

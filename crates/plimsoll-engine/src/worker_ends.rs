@@ -22,7 +22,7 @@ impl WorkerEnds {
         &self,
         window: &WindowState,
         now: Nanos,
-        progress: impl FnOnce() -> (u64, u64),
+        progress: impl FnOnce() -> (u64, u128),
     ) {
         let window = window.bounds();
         if !window.contains(now) {
@@ -57,18 +57,19 @@ impl WorkerEnds {
         &self,
         window: u32,
         workers: usize,
-        in_window: (u64, u64),
-        progress: (u64, u64),
+        in_window: (u64, u128),
+        progress: (u64, u128),
     ) -> Option<WorkersDone> {
         let seen = lock(&self.0);
         if seen.window != window || seen.done.workers != workers as u64 {
             return None;
         }
         // The window ends with the last worker, so all operations since the first end are in it.
-        let before = |all: u64, now: u64, then: u64| all.saturating_sub(now.saturating_sub(then));
+        let before =
+            |all: u128, now: u128, then: u128| all.saturating_sub(now.saturating_sub(then));
         let done = seen.done;
         Some(WorkersDone {
-            first_ops: before(in_window.0, progress.0, done.first_ops),
+            first_ops: before(in_window.0.into(), progress.0.into(), done.first_ops.into()) as u64,
             first_bytes: before(in_window.1, progress.1, done.first_bytes),
             ..done
         })

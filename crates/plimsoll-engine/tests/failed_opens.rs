@@ -198,5 +198,5 @@ fn a_mix_counts_the_operations_whose_file_could_not_be_opened() {
     assert!((failed - 1..=failed).contains(&codes["NOT_OPEN"]));
     let reads = row(&plan, &outcome, name);
     assert_eq!(reads.service.count(), reads.ops);
-    assert!(outcome.processes[0].completed == reads.ops);
+    assert!(outcome.processes[0].counts.completed == reads.ops);
 }

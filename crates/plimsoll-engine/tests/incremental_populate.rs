@@ -235,7 +235,7 @@ fn what_a_point_needs_is_what_is_not_there() {
         assert_eq!(look.refusals, [] as [String; 0]);
         (look.bytes_needed.bytes, look.reusable)
     };
-    let data = |load: u64| 25 * (64 << 10) * load;
+    let data = |load: u128| 25 * (64 << 10) * load;
     let (bytes, _) = need(4);
     assert!((data(4)..data(5)).contains(&bytes), "{bytes}");
     run_ok(&plan.at_load(3).unwrap());

@@ -256,7 +256,7 @@ fn the_working_set_does_not_depend_on_how_the_load_is_split() {
         plan.options.ops = Some(OpsLimit::PerWorker(16_000 / u64::from(workers)));
         plan.quit = plimsoll_plan::QuitMode::AllDone;
         let (outcome, _) = run_ok(&lasting(plan, Duration::from_secs(60)));
-        let done: u64 = outcome.processes.iter().map(|p| p.completed).sum();
+        let done: u64 = outcome.processes.iter().map(|p| p.counts.completed).sum();
         assert_eq!(done, 16_000);
         touched(dir.path())
     };
@@ -358,10 +358,13 @@ fn constant_arrivals_are_exactly_as_many() {
     assert_eq!(numbers, (0..20).collect());
     assert_eq!(outcome.processes.len(), 20);
     for p in &outcome.processes {
-        assert_eq!(p.scheduled, 2500, "{p:?}");
+        assert_eq!(p.counts.scheduled, 2500, "{p:?}");
         // The last may end after the window does.
-        assert!(p.completed == 2500 || p.completed == 2499, "{p:?}");
-        assert_eq!(p.dropped, 0);
+        assert!(
+            p.counts.completed == 2500 || p.counts.completed == 2499,
+            "{p:?}"
+        );
+        assert_eq!(p.counts.dropped, 0);
     }
     // Nobody waits for anybody: responses are the latency, and starts are on time.
     for name in ["stat", "read_rand"] {
@@ -396,7 +399,7 @@ fn random_arrivals_meet_the_requested_rate_and_queue() {
     );
     let outcome = run_virtually(&plan, "10ms");
     assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
-    let due: u64 = outcome.processes.iter().map(|p| p.scheduled).sum();
+    let due: u64 = outcome.processes.iter().map(|p| p.counts.scheduled).sum();
     // Four deviations of a count of 100 000.
     assert!((98_735..101_265).contains(&due), "{due}");
     let row = row(&plan, &outcome, "stat");
@@ -432,10 +435,10 @@ fn what_falls_behind_by_more_than_a_second_is_given_up_and_counted() {
     );
     let outcome = run_virtually(&plan, "10ms");
     for p in &outcome.processes {
-        assert_eq!(p.scheduled, 12_000);
-        assert!((5998..=6000).contains(&p.completed), "{p:?}");
+        assert_eq!(p.counts.scheduled, 12_000);
+        assert!((5998..=6000).contains(&p.counts.completed), "{p:?}");
         // Those of the last second are still to be done when the time is over.
-        assert!((5790..=5810).contains(&p.dropped), "{p:?}");
+        assert!((5790..=5810).contains(&p.counts.dropped), "{p:?}");
     }
     let row = row(&plan, &outcome, "stat");
     // What is not given up waits a second, and its own 10 ms.
@@ -509,7 +512,7 @@ fn an_unpaced_mix_goes_on_at_once() {
         outcome
             .processes
             .iter()
-            .all(|p| p.scheduled == 0 && p.completed >= 999)
+            .all(|p| p.counts.scheduled == 0 && p.counts.completed >= 999)
     );
 }
 
@@ -551,7 +554,10 @@ fn a_failed_operation_is_counted_or_ends_the_run() {
     let stat = row(&plan, &outcome, "stat");
     assert!(stat.errors["ENOENT"] > 100, "{:?}", stat.errors);
     let p = &outcome.processes[0];
-    assert!(p.completed < 400 && p.scheduled >= 499, "{p:?}");
+    assert!(
+        p.counts.completed < 400 && p.counts.scheduled >= 499,
+        "{p:?}"
+    );
     assert!(outcome.reasons.iter().any(|r| r.code == "errors"));
 }
 

@@ -36,12 +36,12 @@ fn one(op: MixOp, change: impl FnOnce(&mut Mix)) -> ((u64, u64), f64, f64) {
     let (plan, outcome) = run(&[(op, 100.0)], change);
     let done = row(&plan, &outcome, op.name());
     assert!(done.ops > 100, "{op}: {}", done.ops);
-    let per_op = |n: u64| n as f64 / done.ops as f64;
+    let per_op = |n: f64| n / done.ops as f64;
     let prepared = row(&plan, &outcome, "prepare").ops;
     (
         calls(&plan, &outcome, op.name()),
-        per_op(done.bytes),
-        per_op(prepared),
+        per_op(done.bytes as f64),
+        per_op(prepared as f64),
     )
 }
 

@@ -41,7 +41,11 @@ fn on_one_file(dir: &Path, op: MixOp, count: u64, change: impl FnOnce(&mut Mix))
 fn counts(plan: &Plan, outcome: &Outcome, op: MixOp) -> (u64, u64, u64) {
     let done = row(plan, outcome, op.name());
     assert_eq!(done.error_count(), 0, "{op}");
-    (done.ops, done.bytes, row(plan, outcome, "prepare").ops)
+    (
+        done.ops,
+        done.bytes as u64,
+        row(plan, outcome, "prepare").ops,
+    )
 }
 
 fn run(plan: &Plan, op: MixOp) -> (u64, u64, u64) {
@@ -383,7 +387,7 @@ fn a_delay_follows_each_operation() {
     // One of 10 ms every 50 ms, for each of three workers.
     let stat = row(&free, &outcome, "stat");
     assert_eq!(stat.ops, 3 * 200);
-    assert!(outcome.processes.iter().all(|p| p.completed == 200));
+    assert!(outcome.processes.iter().all(|p| p.counts.completed == 200));
 }
 
 #[test]
@@ -416,6 +420,10 @@ fn operations_beyond_a_limit_are_not_scheduled() {
     let outcome = run_virtually(&limited, "10ms");
     // Of the 600 in the time, the limit leaves 50, and one more is begun and not done.
     for p in &outcome.processes {
-        assert_eq!((p.completed, p.scheduled, p.dropped), (50, 51, 0), "{p:?}");
+        assert_eq!(
+            (p.counts.completed, p.counts.scheduled, p.counts.dropped),
+            (50, 51, 0),
+            "{p:?}"
+        );
     }
 }

@@ -38,7 +38,7 @@ pub struct Series {
     /// Operations that succeeded.
     pub ops: Vec<u64>,
     /// Bytes moved.
-    pub bytes: Vec<u64>,
+    pub bytes: Vec<u128>,
     /// Operations that failed.
     pub errors: Vec<u64>,
     /// Operations that had an intended start.
@@ -185,9 +185,9 @@ impl Timeline {
 
     /// Converts counts to rates per second, point by point.
     #[must_use]
-    pub fn per_second(&self, counts: &[u64]) -> Vec<f64> {
+    pub fn per_second<N: Copy + Into<u128>>(&self, counts: &[N]) -> Vec<f64> {
         let counts = counts.iter().zip(&self.length_s);
-        counts.map(|(n, s)| *n as f64 / s).collect()
+        counts.map(|(n, s)| (*n).into() as f64 / s).collect()
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
             operation: "read".into(),
             kind: "read".into(),
             ops,
-            bytes: 100 * ops,
+            bytes: 100 * u128::from(ops),
             errors: 1,
             mean_ms: 2.0,
             p50_ms: 2.0,
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!((t.intervals_per_point, t.start_s.len()), (5, 720));
         let s = &t.operations[0];
         assert_eq!(s.ops.iter().sum::<u64>(), 3600 * 3599 / 2);
-        assert_eq!(s.bytes.iter().sum::<u64>(), 100 * 3600 * 3599 / 2);
+        assert_eq!(s.bytes.iter().sum::<u128>(), 100 * 3600 * 3599 / 2);
         assert_eq!((s.ops[1], s.latency.p99_ms[1], s.errors[1]), (35, 9.0, 5));
         assert!((s.mean_ms(&s.latency)[7].unwrap() - 2.0).abs() < 1e-12);
         assert!((s.mean_ms(&s.service)[7].unwrap() - 1.0).abs() < 1e-12);

@@ -141,7 +141,7 @@ impl Wake for TaskWaker {
     }
 }
 
-#[cfg(all(test, not(feature = "loom")))]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use rustix::io::{Errno, FdFlags, fcntl_getfd, read};

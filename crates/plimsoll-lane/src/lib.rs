@@ -20,7 +20,7 @@ mod driver;
 mod event_queue;
 mod lane;
 mod lane_waker;
-#[cfg(all(test, feature = "loom"))]
+#[cfg(all(test, loom))]
 mod models;
 pub mod os;
 mod state;

@@ -73,6 +73,45 @@ pub fn raise_open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// A limit of the memory that a process may map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressSpace {
+    /// What is limited, in words.
+    pub name: &'static str,
+    /// Option of `ulimit` that sets the limit, in KiB.
+    pub option: &'static str,
+    /// Bytes that the process has.
+    pub used: u64,
+    /// Bytes that it may have.
+    pub limit: u64,
+}
+
+/// The limits of what this process may map; none where there are none.
+#[must_use]
+pub fn address_space() -> Vec<AddressSpace> {
+    use rustix::process::{Resource, getrlimit};
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: Vec<u64> = text
+        .split_whitespace()
+        .map_while(|n| n.parse().ok())
+        .collect();
+    let limits = [
+        (Resource::As, "address space", "-v", 0),
+        (Resource::Data, "memory for data", "-d", 5),
+    ];
+    let found = limits
+        .into_iter()
+        .filter_map(|(resource, name, option, column)| {
+            Some(AddressSpace {
+                name,
+                option,
+                used: pages.get(column)? * rustix::param::page_size() as u64,
+                limit: getrlimit(resource).current?,
+            })
+        });
+    found.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

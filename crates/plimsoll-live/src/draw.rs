@@ -1,6 +1,7 @@
 //! A view as cells of a terminal.
 
 use crate::view::{CHART_SPAN, LiveView, Machine, Sample};
+use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_report::{MIB, latency, mib_per_s, rate};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -121,6 +122,12 @@ fn machine_line(machine: &Machine) -> String {
     let mut parts = Vec::new();
     if let Some(cpus) = machine.process_cpus {
         parts.push(format!("client {cpus:.2} CPUs"));
+    }
+    if let Some((processors, waited)) = machine.quota {
+        let allowed = processors.map_or("quota".into(), |p| {
+            format!("quota {}", QuotaUse::rounded(p))
+        });
+        parts.push(format!("{allowed}, threads waited {waited:.2} s/s"));
     }
     if let Some((busy, cpus)) = machine.busy {
         parts.push(format!("machine {:.0} % of {cpus}", busy * 100.0));

@@ -46,6 +46,8 @@ pub struct OperationRow {
 pub struct Machine {
     /// Processors that this process kept busy, such as 1.5.
     pub process_cpus: Option<f64>,
+    /// Processors that a CPU quota allows, and the time for which it held up threads, in seconds per second.
+    pub quota: Option<(Option<f64>, f64)>,
     /// Part of all processors that is busy, from 0 to 1, and their number.
     pub busy: Option<(f64, u32)>,
     /// Disks in use: name, bytes read and written per second, part of the time with I/O in flight.
@@ -70,6 +72,10 @@ impl Machine {
                 .process
                 .as_ref()
                 .map(|p| (p.user_s + p.system_s) / seconds),
+            quota: used
+                .quota
+                .as_ref()
+                .map(|q| (q.processors, q.throttled_s / seconds)),
             busy: used.machine.as_ref().map(|m| (m.busy_share, m.cpus)),
             disks: disks
                 .map(|(name, d)| {
@@ -216,6 +222,11 @@ mod tests {
                     ..Default::default()
                 },
             )])),
+            quota: Some(plimsoll_measure::control_groups::QuotaUse {
+                processors: Some(0.5),
+                throttled_s: 1.5,
+                ..Default::default()
+            }),
             ..SystemUse::default()
         };
         let machine = Machine::of(&used);
@@ -223,5 +234,6 @@ mod tests {
         let mib = f64::from(1 << 20);
         assert_eq!(machine.disks, [("vda".to_owned(), 2.0 * mib, mib, 0.5)]);
         assert_eq!((machine.busy, machine.network), (None, None));
+        assert_eq!(machine.quota, Some((Some(0.5), 0.75)));
     }
 }

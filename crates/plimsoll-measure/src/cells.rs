@@ -4,27 +4,30 @@ use plimsoll_sync::atomic::AtomicU64;
 
 /// Counters in pages of their own. Those that were written return to the system with the last reference; an allocator
 /// would keep them, and would write to each page to zero it when it uses it again.
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 pub(crate) struct Cells(memmap2::MmapMut);
 
 /// Counters that a model observes.
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 pub(crate) type Cells = Box<[AtomicU64]>;
 
 /// `count` counters of 0.
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 pub(crate) fn zeroed(count: usize) -> Cells {
     let layout = std::alloc::Layout::array::<AtomicU64>(count).expect("a few hundred KiB");
     let pages = memmap2::MmapMut::map_anon(layout.size());
-    Cells(pages.unwrap_or_else(|_| std::alloc::handle_alloc_error(layout)))
+    Cells(pages.unwrap_or_else(|_| {
+        plimsoll_runtime::note_failed_allocation(layout.size());
+        std::alloc::handle_alloc_error(layout)
+    }))
 }
 
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 pub(crate) fn zeroed(count: usize) -> Cells {
     (0..count).map(|_| AtomicU64::new(0)).collect()
 }
 
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 impl std::ops::Deref for Cells {
     type Target = [AtomicU64];
 
@@ -37,7 +40,7 @@ impl std::ops::Deref for Cells {
     }
 }
 
-#[cfg(all(test, not(feature = "loom")))]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use procfs::process::{MemoryPageFlags, PageInfo, Process};

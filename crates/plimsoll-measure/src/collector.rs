@@ -1,7 +1,8 @@
 //! Merges what the lanes deliver into intervals and totals.
 
+use crate::call_spans::CallSpans;
 use crate::completions::{Completions, slot_shift};
-use crate::gaps::{BusySpans, GapWatch, Gaps, RankStall, Stall, stalls};
+use crate::gaps::{GapWatch, Gaps, RankStall, Stall, stalls};
 use crate::recorder::{Delivery, LaneProgress};
 use crate::{InFlightAges, Interval, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
 use serde::{Deserialize, Serialize};
@@ -25,8 +26,8 @@ pub struct WindowTotals {
     pub rows: Vec<OpTotals>,
     /// When nothing completed.
     pub gaps: Gaps,
-    /// When operations were in flight that took very long, one entry per row.
-    pub slow: Vec<BusySpans>,
+    /// Which calls took long, and when calls of operations of many calls completed.
+    pub calls: CallSpans,
     /// When the target stalled, as seen by all lanes or ranks together.
     pub stalls: Vec<Stall>,
     /// When it stalled for the workers of single ranks, where there are several.
@@ -51,7 +52,7 @@ impl WindowTotals {
     /// Finds the stalls in the gaps, counting the rows that are set in `counted`.
     pub fn find_stalls(&mut self, counted: &[bool]) {
         let length = self.end.saturating_sub(self.start);
-        self.stalls = stalls(length, &self.gaps, &self.slow, &self.rows, counted);
+        self.stalls = stalls(length, &self.gaps, &self.calls, &self.rows, counted);
     }
 
     /// Operations in flight when the window ended, of all rows.
@@ -175,17 +176,17 @@ impl Collector {
         (last, totals)
     }
 
-    /// Adds the operations in flight when the window ended, and those that took very long.
+    /// Adds the operations in flight when the window ended, and what calls did.
     fn take_notes(&self, totals: &mut WindowTotals) {
         let mut ages = vec![InFlightAges::default(); self.rows];
-        totals.slow = vec![BusySpans::default(); self.rows];
+        totals.calls = CallSpans::new(self.rows);
         let window = WindowBounds {
             number: totals.number,
             start: totals.start,
             end: totals.end,
         };
         for lane in &self.lanes {
-            lane.take_notes(window, &mut ages, &mut totals.slow);
+            lane.take_notes(window, &mut ages, &mut totals.calls);
         }
         for (row, ages) in totals.rows.iter_mut().zip(ages) {
             row.in_flight = ages;

@@ -1,21 +1,31 @@
 //! Latency counters of one operation in one interval: the part of a histogram that lanes write.
 
+use crate::Nanos;
 use crate::cells::{Cells, zeroed};
-use crate::{MAX_LATENCY_NS, Nanos};
+use crate::upper_half::UpperHalf;
 use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Half the counters of a power of two: three significant digits need 2048.
 const HALF_SUB_BUCKETS: usize = 1024;
 const HALF_BITS: u32 = 10;
 
+/// Largest latency with a bucket: every latency has one, and only the pages of those that occur take memory.
+#[cfg(not(loom))]
+const MAX_LATENCY_NS: Nanos = Nanos::MAX;
+
+/// A model has few counters, since its checker keeps all of them and their history.
+#[cfg(loom)]
+const MAX_LATENCY_NS: Nanos = 3;
+
 /// The bucket of a latency, numbered as in an HdrHistogram with three significant digits and a
 /// lowest value of 1.
 #[inline]
 pub(crate) fn index_of(latency: Nanos) -> usize {
-    let v = latency.min(MAX_LATENCY_NS);
+    #[cfg(loom)]
+    let latency = latency.min(MAX_LATENCY_NS);
     let shift =
-        (u64::BITS - (v | (2 * HALF_SUB_BUCKETS as u64 - 1)).leading_zeros()) - HALF_BITS - 1;
-    ((shift as usize) << HALF_BITS) + (v >> shift) as usize
+        (u64::BITS - (latency | (2 * HALF_SUB_BUCKETS as u64 - 1)).leading_zeros()) - HALF_BITS - 1;
+    ((shift as usize) << HALF_BITS) + (latency >> shift) as usize
 }
 
 /// The smallest latency of a bucket.
@@ -41,16 +51,25 @@ pub(crate) fn bump(cell: &AtomicU64, by: u64) {
 /// A histogram with exact sum, minimum and maximum, written by one thread and readable by any.
 /// The cells are atomic so that they can be read while the writer hangs in a system call; they
 /// are written with plain stores, never with a locked instruction.
+#[repr(C)]
 pub(crate) struct Counts {
     /// A distribution touches few of their pages.
     buckets: Cells,
     pub(crate) count: AtomicU64,
-    pub(crate) sum: AtomicU64,
+    /// Lower half of the sum.
+    sum: AtomicU64,
     pub(crate) min: AtomicU64,
     pub(crate) max: AtomicU64,
+    /// Last, because operations do not write to it.
+    sum_upper: UpperHalf,
 }
 
 impl Counts {
+    /// Address space of the buckets in bytes.
+    pub(crate) fn address_space() -> u64 {
+        (buckets() * size_of::<AtomicU64>()) as u64
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             buckets: zeroed(buckets()),
@@ -58,6 +77,7 @@ impl Counts {
             sum: AtomicU64::new(0),
             min: AtomicU64::new(u64::MAX),
             max: AtomicU64::new(0),
+            sum_upper: UpperHalf::default(),
         }
     }
 
@@ -65,10 +85,15 @@ impl Counts {
     pub(crate) fn record(&self, latency: Nanos) {
         bump(&self.buckets[index_of(latency)], 1);
         bump(&self.count, 1);
-        bump(&self.sum, latency);
+        self.sum_upper.add(&self.sum, latency);
         // Stored every time: to their own cache line, and without a branch.
         self.min.store(self.min.load(Relaxed).min(latency), Relaxed);
         self.max.store(self.max.load(Relaxed).max(latency), Relaxed);
+    }
+
+    /// Sum of all samples in nanoseconds.
+    pub(crate) fn sum(&self) -> u128 {
+        self.sum_upper.sum(&self.sum)
     }
 
     /// Calls `visit` with the smallest value and the count of every bucket in use.
@@ -92,7 +117,7 @@ impl Counts {
             cell.store(0, Relaxed);
         }
         self.count.store(0, Relaxed);
-        self.sum.store(0, Relaxed);
+        self.sum_upper.clear(&self.sum);
         self.min.store(u64::MAX, Relaxed);
         self.max.store(0, Relaxed);
     }
@@ -107,7 +132,7 @@ impl Counts {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use hdrhistogram::Histogram;
@@ -115,12 +140,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn buckets_are_those_of_hdrhistogram(v in 0u64..=MAX_LATENCY_NS) {
-            let h = Histogram::<u64>::new_with_bounds(1, MAX_LATENCY_NS, 3).unwrap();
+        fn buckets_are_those_of_hdrhistogram(
+            v in prop_oneof![0u64..10_000_000_000, any::<u64>(), Just(u64::MAX)],
+        ) {
+            let h = Histogram::<u64>::new_with_bounds(1, u64::MAX, 3).unwrap();
             let i = index_of(v);
             prop_assert!(i < buckets());
             prop_assert_eq!(value_of(i), h.lowest_equivalent(v));
-            prop_assert_eq!(index_of(h.highest_equivalent(v).min(MAX_LATENCY_NS)), i);
+            prop_assert_eq!(index_of(h.highest_equivalent(v)), i);
         }
     }
 
@@ -147,6 +174,7 @@ mod tests {
         assert_eq!(seen[..2], [(0, 1), (1, 2)]);
         assert_eq!(seen.iter().map(|(_, n)| n).sum::<u64>(), 5);
         assert_eq!(c.max.load(Relaxed), u64::MAX);
+        assert_eq!(c.sum(), u128::from(u64::MAX) + 5_000_002);
         c.clear();
         c.for_each(|_, _| panic!("not empty"));
         assert!(c.buckets.iter().all(|b| b.load(Relaxed) == 0));

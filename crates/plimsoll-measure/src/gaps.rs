@@ -1,18 +1,19 @@
 //! Times in which nothing completed: the longest of each row, and stalls of the target.
 //!
-//! A gap is a time without a completion, to the slots of [`crate::Completions`]. It is a *stall*
-//! if an operation was in flight in it that usually takes far less. Times in which workers sleep,
+//! A gap is a time without a completed operation, to the slots of [`crate::Completions`]. A part of it
+//! in which no call of an operation completed either is a *stall* if a call was in flight that usually
+//! takes far less, given what it had to do ([`CallShape::usual_time`]). Times in which workers sleep,
 //! wait for an event of a rate, for each other or at a barrier are not stalls, because nothing is
 //! in flight; neither is the time of an operation that always takes that long. The same holds for
 //! an operation that was executed only once in the window, and slowly: nothing distinguishes it
 //! from the one `fsync` behind a gigabyte of writes.
+//!
+//! [`CallShape::usual_time`]: crate::CallShape::usual_time
 
+use crate::call_spans::{CallSpans, Gap, STALL_NS};
 use crate::completions::SlotSet;
 use crate::{Interval, Nanos, OpTotals};
 use serde::{Deserialize, Serialize};
-
-/// A gap up to this long is never a stall.
-pub const STALL_NS: Nanos = 1_000_000_000;
 
 /// A stall is longer than this many mean distances of completions.
 const STALL_DISTANCES: f64 = 100.0;
@@ -23,28 +24,11 @@ const STALL_SHARE: f64 = 0.05;
 /// Minimum number of completions whose mean distance is typical.
 const STALL_COMPLETIONS: u64 = 10;
 
-/// An operation usually takes as long as a gap if its median is more than this fraction of it.
+/// A call usually takes as long as a gap if its usual time is more than this fraction of the gap.
 const USUAL_SHARE: f64 = 0.1;
 
 /// Euler's constant.
 const EULER: f64 = 0.577_215_664_901_532_9;
-
-/// A time without a completion, in nanoseconds since the window opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gap {
-    /// Start.
-    pub from: Nanos,
-    /// End.
-    pub to: Nanos,
-}
-
-impl Gap {
-    /// Length in nanoseconds.
-    #[must_use]
-    pub fn length(self) -> Nanos {
-        self.to.saturating_sub(self.from)
-    }
-}
 
 /// The gaps of a window.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,47 +149,6 @@ pub fn expected_max_gap(time: Nanos, completions: u64) -> f64 {
     }
 }
 
-/// Times in which operations of [`STALL_NS`] and more of one row were in flight: in order and
-/// without overlap, so that their number is bounded by the length of the run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BusySpans(Vec<Gap>);
-
-impl BusySpans {
-    /// Adds a time, which may overlap others.
-    pub fn add(&mut self, mut span: Gap) {
-        let first = self.0.partition_point(|s| s.to < span.from);
-        let behind = self.0.partition_point(|s| s.from <= span.to);
-        // Those from `first` to before `behind` touch it: all of them become one.
-        if let [a, ..] = self.0[first..behind.max(first)] {
-            span.from = span.from.min(a.from);
-            span.to = span.to.max(self.0[behind - 1].to);
-        }
-        self.0.splice(first..behind.max(first), [span]);
-    }
-
-    /// Adds the times of another lane or rank.
-    pub fn merge(&mut self, other: &Self) {
-        other.0.iter().for_each(|s| self.add(*s));
-    }
-
-    /// The parts that are in a window, in nanoseconds since it opened.
-    #[must_use]
-    pub(crate) fn clip(&self, start: Nanos, end: Nanos) -> Self {
-        let inside = self.0.iter().filter(|s| s.to > start && s.from < end);
-        let cut = |s: &Gap| Gap {
-            from: s.from.max(start) - start,
-            to: s.to.min(end) - start,
-        };
-        Self(inside.map(cut).collect())
-    }
-
-    /// The earliest instant of a gap from which a time lasts to the end of the gap.
-    fn earliest_cover(&self, gap: Gap) -> Option<Nanos> {
-        let at_end = self.0.iter().rev().find(|s| s.from < gap.to)?;
-        (at_end.to >= gap.to).then_some(at_end.from.max(gap.from))
-    }
-}
-
 /// A time in which the target stalled: nothing completed, although something was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
@@ -226,32 +169,29 @@ pub struct RankStall {
     pub stall: Stall,
 }
 
-/// Finds the stalls of a window of this length among the counted rows: gaps of more than a second
-/// and of more than a hundred times the mean distance of completions outside them.
+/// Finds the stalls of a window of this length among the counted rows: times without a completed
+/// operation or call, of more than a second and of more than a hundred times the mean distance of the
+/// operations that completed outside them.
 #[must_use]
 pub fn stalls(
     window: Nanos,
     gaps: &Gaps,
-    slow: &[BusySpans],
+    calls: &CallSpans,
     rows: &[OpTotals],
     counted: &[bool],
 ) -> Vec<Stall> {
-    let rows = || {
-        rows.iter()
-            .zip(slow)
-            .zip(counted)
-            .filter(|(_, c)| **c)
-            .map(|(r, _)| r)
-    };
-    let completions: u64 = rows().map(|(t, _)| t.ops + t.error_count()).sum();
-    let of_gap = |gap: &Gap| {
-        let unusual = rows().filter(|(totals, _)| {
-            totals.service.quantile(0.5) as f64 <= USUAL_SHARE * gap.length() as f64
+    let is_counted = |row: usize| counted[row];
+    let counted_rows = rows.iter().zip(counted).filter(|(_, c)| **c);
+    let completions: u64 = counted_rows.map(|(t, _)| t.ops + t.error_count()).sum();
+    let of_gap = |gap: Gap| {
+        let longest_usual = USUAL_SHARE * gap.length() as f64;
+        let unusual = calls.long_calls().filter(|(row, shape, _)| {
+            is_counted(*row) && shape.usual_time(&rows[*row]) <= longest_usual
         });
         let from = unusual
-            .filter_map(|(_, slow)| slow.earliest_cover(*gap))
+            .filter_map(|(_, _, spans)| spans.earliest_cover(gap))
             .min()?;
-        let gap = Gap { from, ..*gap };
+        let gap = Gap { from, ..gap };
         let typical = (window - gap.length()) as f64 / completions.max(1) as f64;
         let length = gap.length() as f64;
         if completions < STALL_COMPLETIONS
@@ -267,7 +207,8 @@ pub fn stalls(
             counts: at_end,
         })
     };
-    let mut found: Vec<Stall> = gaps.long.iter().filter_map(of_gap).collect();
+    let silent = gaps.long.iter().flat_map(|gap| calls.without_sign(*gap));
+    let mut found: Vec<Stall> = silent.filter_map(of_gap).collect();
     // Many short stalls are as bad as one long one.
     let all: Nanos = found.iter().map(|stall| stall.gap.length()).sum();
     if all as f64 > STALL_SHARE * window as f64 {

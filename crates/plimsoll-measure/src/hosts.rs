@@ -18,13 +18,13 @@ pub struct HostCounts {
     /// Operations that succeeded, of the rows that count.
     pub ops: u64,
     /// Bytes they moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Operations that failed.
     pub errors: u64,
     /// Latencies in `latency_ns`.
     pub samples: u64,
     /// Sum of the latencies in nanoseconds.
-    pub latency_ns: u64,
+    pub latency_ns: u128,
     /// Maximum latency in nanoseconds.
     pub max_latency_ns: u64,
     /// Processor time of the ranks in seconds.

@@ -1,36 +1,128 @@
 //! Operations in flight: that of each worker, and the ages of those that the end of a window cuts.
 
-use crate::Nanos;
+use crate::call_spans::SharedCallSpans;
 use crate::counts::{index_of, value_of};
+use crate::{CallShape, Gap, Nanos, STALL_NS};
 use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// The current operation of a worker: written by the worker with one plain store at its start and
-/// one at its end, and read by the controller when a window ends, even if the worker never returns.
-#[derive(Debug, Default)]
+/// The current operation of a worker: written by the worker with plain stores, and read by the
+/// controller when a window ends, even if the worker never returns.
+#[derive(Default)]
 #[repr(align(64))]
-pub struct InFlight(
+pub struct InFlight {
     /// The row plus one in the lower [`ROW_BITS`], the start above; 0 between two operations.
-    AtomicU64,
-);
+    word: AtomicU64,
+    /// What a call of the operation has to do: bytes in the lower [`BYTES_BITS`], above them the
+    /// logarithm of the number of calls.
+    work: AtomicU64,
+    /// When a call of the operation last completed; not after its start if none has.
+    last_sign: AtomicU64,
+    /// Since when its calls have completed less than [`STALL_NS`] apart.
+    signs_since: AtomicU64,
+    /// The calls of the lane that took long; none for a worker that is not measured.
+    spans: Option<Arc<SharedCallSpans>>,
+}
 
 // A cache line of its own, which the controller reads and no other worker writes.
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<InFlight>() == 64);
 
 /// Bits of the row's number plus one.
 const ROW_BITS: u32 = 16;
 
-/// Starts are kept in units of 256 ns, rounded up, so that they suffice for years of a run.
+/// Starts are kept in units of 256 ns, rounded up.
 const UNIT_BITS: u32 = 8;
 
+/// Bits of the bytes of a call.
+const BYTES_BITS: u32 = 56;
+
+/// The units of starts, which are kept modulo this number: in 2.3 years of a run, which only virtual time has.
+const UNITS: u64 = 1 << (u64::BITS - ROW_BITS);
+
+/// The span in which a start is unambiguous.
+const START_SPAN_NS: Nanos = UNITS << UNIT_BITS;
+
+/// Units by which a start may be later than the instant at which the word is read.
+const MAX_UNITS_AHEAD: u64 = UNITS / 16;
+
 impl InFlight {
+    /// The worker of a lane that keeps its long calls in `spans`.
+    pub(crate) fn of_lane(spans: Arc<SharedCallSpans>) -> Self {
+        Self {
+            spans: Some(spans),
+            ..Self::default()
+        }
+    }
+
+    /// States what the next operation has to do: one call that moves these bytes. Without this, no bytes.
+    #[inline(always)]
+    pub fn plan(&self, bytes: u64) {
+        debug_assert!(bytes < 1 << BYTES_BITS, "a call moves fewer bytes");
+        self.work.store(bytes, Relaxed);
+    }
+
+    /// States that the next operation has to make this number of calls, which move these bytes each.
+    pub fn plan_calls(&self, calls: u64, bytes: u64) {
+        let calls = u64::from(calls.max(1).ilog2());
+        self.work.store(
+            calls << BYTES_BITS | bytes.min((1 << BYTES_BITS) - 1),
+            Relaxed,
+        );
+    }
+
     /// Notes that an operation of this row began at `start`.
     #[inline(always)]
     pub fn begin(&self, row: u32, start: Nanos) {
         debug_assert!(row < (1 << ROW_BITS) - 1, "a Plan has fewer rows");
-        self.0.store(Self::word(row, start), Relaxed);
+        self.word.store(Self::word(row, start), Relaxed);
+    }
+
+    /// Notes that a call of the operation completed at `now`, and that it makes more of them: a sign of
+    /// life of the target.
+    #[inline(always)]
+    pub fn call_completed(&self, now: Nanos) {
+        let last = self.last_sign.load(Relaxed);
+        // A call within the last second is less than half of the span from the start, whichever is later.
+        let start = self.word.load(Relaxed) >> ROW_BITS << UNIT_BITS;
+        let after = last.wrapping_sub(start) % START_SPAN_NS;
+        if (1..START_SPAN_NS / 2).contains(&after) && now < last + STALL_NS {
+            self.last_sign.store(now, Relaxed);
+        } else {
+            self.first_or_long_call(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_or_long_call(&self, now: Nanos) {
+        self.note_long(now);
+        self.signs_since.store(now, Relaxed);
+        self.last_sign.store(now, Relaxed);
+    }
+
+    /// Notes what took long of an operation whose last call completed at `end`. Called before the
+    /// operation is recorded, if it took [`STALL_NS`] or more.
+    #[cold]
+    #[inline(never)]
+    pub fn note_long(&self, end: Nanos) {
+        let (Some(current), Some(spans)) = (self.read(end), &self.spans) else {
+            return;
+        };
+        let from = current.silent_since();
+        if end < from + STALL_NS && current.signs.is_none() {
+            return;
+        }
+        let mut spans = spans.lock();
+        if end >= from + STALL_NS {
+            let gap = Gap { from, to: end };
+            spans.add_long(current.row, current.shape, gap);
+        }
+        if let Some(signs) = current.signs {
+            spans.add_signs(signs);
+        }
     }
 
     #[inline(always)]
@@ -41,28 +133,74 @@ impl InFlight {
 
     /// Whether the current operation may be the one of this row that began at `start`.
     pub(crate) fn holds(&self, row: u32, start: Nanos) -> bool {
-        self.0.load(Relaxed) == Self::word(row, start)
+        self.word.load(Relaxed) == Self::word(row, start)
     }
 
     /// Notes that the operation has returned.
     #[inline(always)]
     pub fn end(&self) {
-        self.0.store(0, Relaxed);
+        self.word.store(0, Relaxed);
+        self.work.store(0, Relaxed);
     }
 
     /// Row of the operation; none between two operations.
     #[inline]
     #[must_use]
     pub fn row(&self) -> Option<u32> {
-        self.read().map(|(row, _)| row)
+        row_of(self.word.load(Relaxed))
     }
 
-    /// Row and start of the operation, if there is one.
-    pub(crate) fn read(&self) -> Option<(u32, Nanos)> {
-        let word = self.0.load(Relaxed);
-        let row = (word & ((1 << ROW_BITS) - 1)).checked_sub(1)?;
-        Some((row as u32, word >> ROW_BITS << UNIT_BITS))
+    /// When a call of the operation last completed of which others follow; none if no call has. `now` is as for
+    /// [`Self::read`].
+    #[must_use]
+    pub fn last_sign(&self, now: Nanos) -> Option<Nanos> {
+        Some(self.read(now)?.signs?.to)
     }
+
+    /// The operation, if there is one. Its calls are those of a later one if the worker is quick. `now` is an instant
+    /// of the run from which the start is at most 2.1 years back and two months ahead; of an operation that is older,
+    /// the start is later than it was.
+    pub(crate) fn read(&self, now: Nanos) -> Option<CurrentOp> {
+        let word = self.word.load(Relaxed);
+        let row = row_of(word)?;
+        let last = (now >> UNIT_BITS) + MAX_UNITS_AHEAD;
+        let back = last.wrapping_sub(word >> ROW_BITS) % UNITS;
+        let start = last.saturating_sub(back) << UNIT_BITS;
+        let work = self.work.load(Relaxed);
+        let signs = Gap {
+            from: self.signs_since.load(Relaxed),
+            to: self.last_sign.load(Relaxed),
+        };
+        Some(CurrentOp {
+            row,
+            start,
+            shape: CallShape::new(work & ((1 << BYTES_BITS) - 1), 1 << (work >> BYTES_BITS)),
+            signs: (signs.to > start).then_some(signs),
+        })
+    }
+}
+
+/// An operation in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CurrentOp {
+    pub(crate) row: u32,
+    pub(crate) start: Nanos,
+    /// What its current call has to do.
+    pub(crate) shape: CallShape,
+    /// The latest time in which its calls completed, if it has made any.
+    pub(crate) signs: Option<Gap>,
+}
+
+impl CurrentOp {
+    /// When its current call began.
+    pub(crate) fn silent_since(&self) -> Nanos {
+        self.signs.map_or(self.start, |signs| signs.to)
+    }
+}
+
+fn row_of(word: u64) -> Option<u32> {
+    let row = (word & ((1 << ROW_BITS) - 1)).checked_sub(1)?;
+    Some(row as u32)
 }
 
 /// Ages of the operations in flight when a window ended, to three significant digits: censored
@@ -107,10 +245,35 @@ impl InFlightAges {
     }
 }
 
+/// A quantile of completed operations and of operations in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantile {
+    /// Its value in nanoseconds.
+    pub ns: Nanos,
+    /// Whether the quantile may be greater, because only operations in flight are that old.
+    pub is_lower_bound: bool,
+}
+
+impl Quantile {
+    pub(crate) fn known(ns: Nanos) -> Self {
+        Self {
+            ns,
+            is_lower_bound: false,
+        }
+    }
+
+    pub(crate) fn at_least(ns: Nanos) -> Self {
+        Self {
+            ns,
+            is_lower_bound: true,
+        }
+    }
+}
+
 /// Latency that a fraction `q` (0 to 1) of all operations does not exceed, by the product-limit
 /// estimator (Kaplan and Meier 1958, in the form of Efron 1967: the mass of a censored
-/// observation goes in equal parts to all that are larger). `None` if only censored observations
-/// are that large: then it is at least the largest of them.
+/// observation goes in equal parts to all that are larger, or here as large). `None` if only censored
+/// observations are that large: then it is at least the largest of them.
 ///
 /// `completed` and `ages` are values in increasing order and how often each occurred.
 pub fn censored_quantile(
@@ -127,7 +290,7 @@ pub fn censored_quantile(
     let mut weight = 1.0 / left;
     let mut fraction = 0.0;
     for (value, n) in completed {
-        while let Some((_, cut)) = ages.next_if(|(age, _)| *age < value) {
+        while let Some((_, cut)) = ages.next_if(|(age, _)| *age <= value) {
             let cut = *cut as f64;
             // At least this value is behind it, so `left` exceeds `cut`.
             weight *= left / (left - cut);
@@ -150,19 +313,27 @@ mod tests {
     #[test]
     fn an_operation_is_seen_while_it_is_under_way() {
         let slot = InFlight::default();
-        assert_eq!(slot.read(), None);
+        let read = |now| slot.read(now).map(|current| (current.row, current.start));
+        assert_eq!(read(5000), None);
         slot.begin(3, 1024);
-        assert_eq!((slot.read(), slot.row()), (Some((3, 1024)), Some(3)));
+        assert_eq!((read(5000), slot.row()), (Some((3, 1024)), Some(3)));
         // It never looks older than it is.
         slot.begin(0, 1025);
-        assert_eq!(slot.read(), Some((0, 1280)));
+        assert_eq!(read(5000), Some((0, 1280)));
         assert!(slot.holds(0, 1025) && slot.holds(0, 1280));
         assert!(!slot.holds(1, 1025) && !slot.holds(0, 1281) && !slot.holds(0, 1024));
         slot.end();
-        assert_eq!((slot.read(), slot.row()), (None, None));
-        // Years of a run, and the last row.
-        slot.begin(65_534 - 1, 1 << 55);
-        assert_eq!(slot.read(), Some((65_533, 1 << 55)));
+        assert_eq!((read(5000), slot.row()), (None, None));
+        // Centuries of a run, and the last row: the operation may be two years old, and may have begun a month
+        // after `now`.
+        const DAY: Nanos = 86_400_000_000_000;
+        for day in [0, 800, 900, 100_000] {
+            let start = (day * DAY).next_multiple_of(256);
+            slot.begin(65_534 - 1, start);
+            for now in [start, start + 700 * DAY, start.saturating_sub(30 * DAY)] {
+                assert_eq!(read(now), Some((65_533, start)), "day {day}");
+            }
+        }
     }
 
     #[test]
@@ -202,15 +373,15 @@ mod tests {
     /// The estimator by its definition: each observation has the same mass, and that of a censored one goes
     /// in equal parts to all that are larger.
     fn quantile_by_masses(completed: &[u64], ages: &[u64], q: f64) -> Option<u64> {
-        let completions = completed.iter().map(|value| (*value, false));
+        let completions = completed.iter().map(|value| (*value, true));
         let mut all: Vec<(u64, bool)> = completions
-            .chain(ages.iter().map(|age| (*age, true)))
+            .chain(ages.iter().map(|age| (*age, false)))
             .collect();
-        // What completed comes before what was cut at the same time.
+        // What was cut comes before what completed at the same time.
         all.sort_unstable();
         let mut mass = vec![1.0 / all.len() as f64; all.len()];
         for i in 0..all.len() {
-            if all[i].1 {
+            if !all[i].1 {
                 let behind = (all.len() - i - 1) as f64;
                 let part = mass[i] / behind;
                 mass[i + 1..].iter_mut().for_each(|m| *m += part);
@@ -218,7 +389,10 @@ mod tests {
             }
         }
         let mut sum = 0.0;
-        let mut behind = all.iter().zip(&mass).filter(|((_, is_cut), _)| !is_cut);
+        let mut behind = all
+            .iter()
+            .zip(&mass)
+            .filter(|((_, is_complete), _)| *is_complete);
         let (found, _) = behind.find(|(_, mass)| {
             sum += **mass;
             sum >= q - 1e-9

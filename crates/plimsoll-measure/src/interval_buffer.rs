@@ -4,6 +4,7 @@ use crate::OpTimes;
 use crate::completions::{CompletionMarks, Completions};
 use crate::counts::{Counts, bump};
 use crate::latency::{ErrorCode, OpTotals};
+use crate::upper_half::UpperHalf;
 use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use plimsoll_sync::{Mutex, MutexGuard, lock};
 use std::collections::BTreeMap;
@@ -17,22 +18,44 @@ pub struct RowSpec {
     pub paced: bool,
 }
 
+impl RowSpec {
+    /// Maximum address space of the row's histograms in a lane, in bytes.
+    #[must_use]
+    pub fn address_space(&self) -> u64 {
+        // One buffer is written, and the others are spare or delivered.
+        let buffers = 1 + crate::recorder::SPARE_BUFFERS as u64;
+        match self.unused {
+            true => 0,
+            false => buffers * Counts::address_space() * (1 + u64::from(self.paced)),
+        }
+    }
+}
+
 /// One operation in one interval. What every operation reads and writes is in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct RowBuffer {
-    pub(crate) bytes: AtomicU64,
-    pub(crate) service: Counts,
     pub(crate) response: Option<Box<ResponseBuffer>>,
+    /// Lower half of the sum of the bytes.
+    bytes: AtomicU64,
+    pub(crate) service: Counts,
+    bytes_upper: UpperHalf,
     /// When operations completed, in a cache line of its own.
     pub(crate) marks: CompletionMarks,
     /// Those that failed.
     pub(crate) failed_marks: CompletionMarks,
     pub(crate) cpu_ns: AtomicU64,
-    pub(crate) cpu_samples: AtomicU64,
+    pub(crate) cpu_ops: AtomicU64,
 }
 
-#[cfg(not(feature = "loom"))]
-const _: () = assert!(std::mem::offset_of!(RowBuffer, response) < 64);
+#[cfg(not(loom))]
+const _: () = assert!(std::mem::offset_of!(RowBuffer, service.max) < 64);
+
+impl RowBuffer {
+    #[inline(always)]
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.bytes_upper.add(&self.bytes, bytes);
+    }
+}
 
 /// Response times of an operation that may be paced.
 pub(crate) struct ResponseBuffer {
@@ -70,8 +93,9 @@ impl IntervalBuffer {
         let row = |s: &RowSpec| {
             (!s.unused).then(|| RowBuffer {
                 bytes: AtomicU64::new(0),
+                bytes_upper: UpperHalf::default(),
                 cpu_ns: AtomicU64::new(0),
-                cpu_samples: AtomicU64::new(0),
+                cpu_ops: AtomicU64::new(0),
                 service: Counts::new(),
                 response: s.paced.then(ResponseBuffer::new),
                 marks: CompletionMarks::default(),
@@ -102,9 +126,9 @@ impl IntervalBuffer {
             let ops = row.service.count.load(Relaxed);
             all += ops;
             total.ops += ops;
-            total.bytes += row.bytes.load(Relaxed);
+            total.bytes += row.bytes_upper.sum(&row.bytes);
             total.cpu_ns += row.cpu_ns.load(Relaxed);
-            total.cpu_samples += row.cpu_samples.load(Relaxed);
+            total.cpu_ops += row.cpu_ops.load(Relaxed);
             total.service.add_counts(&row.service);
             if let Some(response) = &row.response {
                 total.response.add_counts(&response.times);
@@ -148,9 +172,9 @@ impl IntervalBuffer {
 
     pub(crate) fn clear(&self) {
         for row in self.rows.iter().flatten() {
-            row.bytes.store(0, Relaxed);
+            row.bytes_upper.clear(&row.bytes);
             row.cpu_ns.store(0, Relaxed);
-            row.cpu_samples.store(0, Relaxed);
+            row.cpu_ops.store(0, Relaxed);
             row.service.clear();
             row.marks.clear();
             row.failed_marks.clear();
@@ -163,7 +187,7 @@ impl IntervalBuffer {
     }
 }
 
-#[cfg(all(test, not(feature = "loom")))]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -215,9 +239,9 @@ mod tests {
         for (row, samples) in [(0, &[5, 7][..]), (2, &[20][..])] {
             let row = buffer.rows[row].as_ref().unwrap();
             samples.iter().for_each(|s| row.service.record(*s));
-            bump(&row.bytes, 100);
+            row.add_bytes(100);
             bump(&row.cpu_ns, 30);
-            bump(&row.cpu_samples, 4);
+            bump(&row.cpu_ops, 4);
         }
         let response = buffer.rows[0].as_ref().unwrap().response.as_ref().unwrap();
         let paced = OpTimes {
@@ -231,7 +255,7 @@ mod tests {
         let mut totals = vec![OpTotals::default(); 3];
         for times in 1..=2 {
             assert_eq!(buffer.add_to(&mut totals), 3);
-            let figures = |t: &OpTotals| (t.ops, t.bytes, t.cpu_ns, t.cpu_samples, t.paced);
+            let figures = |t: &OpTotals| (t.ops, t.bytes as u64, t.cpu_ns, t.cpu_ops, t.paced);
             assert_eq!(
                 figures(&totals[0]),
                 (2 * times, 100 * times, 30 * times, 4 * times, times)

@@ -1,19 +1,22 @@
 //! Rare notes of lanes: operations that the end of a window cut, and those that took very long.
 
-use crate::gaps::{BusySpans, Gap, STALL_NS};
+use crate::call_spans::{CallSpans, Gap, SharedCallSpans};
 use crate::in_flight::InFlight;
 use crate::{InFlightAges, Nanos, WindowBounds};
 use plimsoll_sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 /// Notes of one lane; any thread may read them.
-pub(crate) struct LaneNotes(Mutex<Notes>);
+pub(crate) struct LaneNotes {
+    notes: Mutex<Notes>,
+    /// Calls that took long, and those that completed one after the other.
+    spans: Arc<SharedCallSpans>,
+}
 
+#[derive(Default)]
 struct Notes {
     workers: Vec<Arc<InFlight>>,
     cut: Vec<InFlightNote>,
-    /// One entry per row.
-    slow: Vec<BusySpans>,
 }
 
 /// An operation that was in flight when a window ended.
@@ -23,25 +26,21 @@ struct InFlightNote {
     start: Nanos,
 }
 
-/// Minimum length of an operation that is noted: a stall is longer.
-pub(crate) const SLOW_OPERATION_NS: Nanos = STALL_NS;
-
 impl LaneNotes {
     pub(crate) fn new(rows: usize) -> Self {
-        Self(Mutex::new(Notes {
-            workers: Vec::new(),
-            cut: Vec::new(),
-            slow: vec![BusySpans::default(); rows],
-        }))
+        Self {
+            notes: Mutex::default(),
+            spans: Arc::new(SharedCallSpans::new(rows)),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Notes> {
-        plimsoll_sync::lock(&self.0)
+        plimsoll_sync::lock(&self.notes)
     }
 
     /// The word in which another worker of the lane writes its current operation.
     pub(crate) fn worker(&self) -> Arc<InFlight> {
-        let worker = Arc::<InFlight>::default();
+        let worker = Arc::new(InFlight::of_lane(self.spans.clone()));
         self.lock().workers.push(worker.clone());
         worker
     }
@@ -57,35 +56,36 @@ impl LaneNotes {
         notes.cut.push(InFlightNote { window, row, start });
     }
 
-    pub(crate) fn slow(&self, row: u32, from: Nanos, to: Nanos) {
-        self.lock().slow[row as usize].add(Gap { from, to });
-    }
-
-    /// Adds the ages of operations in flight when a window ended, and the times of those that took
-    /// very long; both have one entry per row. Forgets the notes of windows up to this one.
+    /// Adds the ages of operations in flight when a window ended, one entry per row, and what calls did in
+    /// the window. Forgets the notes of windows up to this one.
     pub(crate) fn take(
         &self,
         window: WindowBounds,
         ages: &mut [InFlightAges],
-        slow: &mut [BusySpans],
+        calls: &mut CallSpans,
     ) {
         let mut notes = self.lock();
-        let running = notes.workers.iter().filter_map(|w| w.read());
-        let cut = notes.cut.iter().filter(|c| c.window == window.number);
-        let in_flight: Vec<_> = running.chain(cut.map(|c| (c.row, c.start))).collect();
+        let of_window = |cut: &&InFlightNote| cut.window == window.number;
+        let cut = notes.cut.iter().filter(of_window);
+        let mut in_flight: Vec<(u32, Nanos)> = cut.map(|c| (c.row, c.start)).collect();
+        let mut running = CallSpans::new(ages.len());
+        for current in notes.workers.iter().filter_map(|w| w.read(window.end)) {
+            in_flight.push((current.row, current.start));
+            let from = current.silent_since();
+            if from < window.end {
+                let to = window.end;
+                running.add_long(current.row, current.shape, Gap { from, to });
+            }
+            current.signs.into_iter().for_each(|s| running.add_signs(s));
+        }
         notes.cut.retain(|c| c.window > window.number);
-        let mut at_end = vec![BusySpans::default(); slow.len()];
         for (row, from) in in_flight {
             // One that began after the end of the window was not in it.
             if from < window.end {
                 ages[row as usize].add(window.end - from);
-                let to = window.end;
-                at_end[row as usize].add(Gap { from, to });
             }
         }
-        for ((all, mine), at_end) in slow.iter_mut().zip(&notes.slow).zip(&at_end) {
-            all.merge(&mine.clip(window.start, window.end));
-            all.merge(&at_end.clip(window.start, window.end));
-        }
+        calls.merge_clipped(&self.spans.lock(), window.start, window.end);
+        calls.merge_clipped(&running, window.start, window.end);
     }
 }

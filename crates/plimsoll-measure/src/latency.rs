@@ -2,7 +2,7 @@
 
 use crate::counts::Counts;
 use crate::in_flight::censored_quantile;
-use crate::{InFlightAges, MAX_LATENCY_NS, MIN_LATENCY_NS, Nanos, SIGNIFICANT_DIGITS};
+use crate::{InFlightAges, MIN_LATENCY_NS, Nanos, Quantile, SIGNIFICANT_DIGITS};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub type ErrorCode = String;
 #[serde(from = "LatencyEncoding", into = "LatencyEncoding")]
 pub struct Latency {
     histogram: Histogram<u64>,
-    sum: u64,
+    sum: u128,
     min: Nanos,
     max: Nanos,
 }
@@ -40,18 +40,15 @@ impl Default for Latency {
 #[derive(Serialize, Deserialize)]
 struct LatencyEncoding {
     counts: Vec<(u64, u64)>,
-    sum: u64,
+    sum: u128,
     min: Nanos,
     max: Nanos,
 }
 
 impl From<Latency> for LatencyEncoding {
     fn from(l: Latency) -> Self {
-        let counts = l.histogram.iter_recorded();
         Self {
-            counts: counts
-                .map(|v| (v.value_iterated_to(), v.count_at_value()))
-                .collect(),
+            counts: l.recorded().collect(),
             sum: l.sum,
             min: l.min,
             max: l.max,
@@ -68,7 +65,7 @@ impl From<LatencyEncoding> for Latency {
             ..Self::default()
         };
         for (value, n) in r.counts {
-            latency.record_n(value.min(MAX_LATENCY_NS), n);
+            latency.record_n(value, n);
         }
         latency
     }
@@ -91,7 +88,7 @@ impl Latency {
 
     /// Sum of all samples in nanoseconds, exact.
     #[must_use]
-    pub fn sum(&self) -> u64 {
+    pub fn sum(&self) -> u128 {
         self.sum
     }
 
@@ -121,16 +118,23 @@ impl Latency {
     }
 
     /// The quantile `q` of these samples and of operations in flight, which take at least as long
-    /// as their ages: [`censored_quantile`]. If only a lower bound is known, the oldest age.
+    /// as their ages: [`censored_quantile`]. A lower bound is the age of the oldest.
     #[must_use]
-    pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Nanos {
+    pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Quantile {
         if ages.count() == 0 {
-            return self.quantile(q);
+            return Quantile::known(self.quantile(q));
         }
+        let estimate = || censored_quantile(self.recorded(), &ages.counts(), self.count(), q);
+        let is_maximum = q >= 1.0 && ages.oldest() > self.max;
+        match (!is_maximum).then(estimate).flatten() {
+            Some(value) => Quantile::known(value.min(self.max)),
+            None => Quantile::at_least(ages.oldest().max(self.max)),
+        }
+    }
+
+    fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> {
         let recorded = self.histogram.iter_recorded();
-        let completed = recorded.map(|v| (v.value_iterated_to(), v.count_at_value()));
-        censored_quantile(completed, &ages.counts(), self.count(), q)
-            .map_or(ages.oldest().max(self.max), |v| v.min(self.max))
+        recorded.map(|v| (v.value_iterated_to(), v.count_at_value()))
     }
 
     /// The sample number `index`, from 0, of all samples in increasing order, in nanoseconds: the
@@ -156,7 +160,7 @@ impl Latency {
 
     /// The distribution of values in increasing order and how often each occurred.
     #[must_use]
-    pub fn of_counts(counts: &[(Nanos, u64)], sum: u64, max: Nanos) -> Self {
+    pub fn of_counts(counts: &[(Nanos, u64)], sum: u128, max: Nanos) -> Self {
         let least = counts.first().map_or(Nanos::MAX, |(value, _)| *value);
         LatencyEncoding {
             counts: counts.to_vec(),
@@ -169,8 +173,8 @@ impl Latency {
 
     /// Adds one sample.
     pub fn record(&mut self, latency: Nanos) {
-        self.record_n(latency.min(MAX_LATENCY_NS), 1);
-        self.sum += latency;
+        self.record_n(latency, 1);
+        self.sum += u128::from(latency);
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
     }
@@ -195,7 +199,7 @@ impl Latency {
 
     pub(crate) fn add_counts(&mut self, counts: &Counts) {
         counts.for_each(|value, n| self.record_n(value, n));
-        self.sum += counts.sum.load(Relaxed);
+        self.sum += counts.sum();
         self.min = self.min.min(counts.min.load(Relaxed));
         self.max = self.max.max(counts.max.load(Relaxed));
     }
@@ -207,7 +211,7 @@ pub struct OpTotals {
     /// Operations that succeeded.
     pub ops: u64,
     /// Bytes they moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Operations that failed, by error.
     pub errors: BTreeMap<ErrorCode, u64>,
     /// Service times, from call to return.
@@ -217,10 +221,10 @@ pub struct OpTotals {
     pub response: Latency,
     /// Operations that had an intended start.
     pub paced: u64,
-    /// Processor time of the operations that were sampled, in nanoseconds.
+    /// Processor time of `cpu_ops` operations in nanoseconds.
     pub cpu_ns: u64,
-    /// Operations whose processor time was sampled.
-    pub cpu_samples: u64,
+    /// Operations whose processor time is known, of those that succeeded or failed.
+    pub cpu_ops: u64,
     /// Ages of the operations in flight when a window ended; they are in no other figure here.
     pub in_flight: InFlightAges,
 }
@@ -234,7 +238,7 @@ impl OpTotals {
         self.response.add(&other.response);
         self.paced += other.paced;
         self.cpu_ns += other.cpu_ns;
-        self.cpu_samples += other.cpu_samples;
+        self.cpu_ops += other.cpu_ops;
         self.in_flight.merge(&other.in_flight);
         for (code, n) in &other.errors {
             *self.errors.entry(code.clone()).or_default() += n;
@@ -257,10 +261,10 @@ impl OpTotals {
         self.errors.values().sum()
     }
 
-    /// Mean processor time per operation in microseconds; `None` if none was sampled.
+    /// Mean processor time per operation in microseconds; `None` if it is known of none.
     #[must_use]
     pub fn cpu_us_per_op(&self) -> Option<f64> {
-        (self.cpu_samples > 0).then(|| self.cpu_ns as f64 / self.cpu_samples as f64 / 1e3)
+        (self.cpu_ops > 0).then(|| self.cpu_ns as f64 / self.cpu_ops as f64 / 1e3)
     }
 }
 
@@ -282,7 +286,7 @@ mod tests {
             let exact = samples[rank - 1] as f64;
             let got = l.quantile(q) as f64;
             prop_assert!((got - exact).abs() <= exact * 1e-3 + 1.0, "{got} for {exact}");
-            prop_assert_eq!(l.sum(), samples.iter().sum::<u64>());
+            prop_assert_eq!(l.sum(), u128::from(samples.iter().sum::<u64>()));
             prop_assert_eq!((l.min(), l.max()), (samples[0], samples[samples.len() - 1]));
             let text = serde_json::to_string(&l).unwrap();
             prop_assert_eq!(serde_json::from_str::<Latency>(&text).unwrap(), l);
@@ -290,11 +294,11 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_per_sampled_operation() {
+    fn processor_time_is_per_operation_of_which_it_is_known() {
         let sampled = OpTotals {
             ops: 1000,
             cpu_ns: 12_000,
-            cpu_samples: 4,
+            cpu_ops: 4,
             ..OpTotals::default()
         };
         assert_eq!(sampled.cpu_us_per_op(), Some(3.0));
@@ -306,11 +310,11 @@ mod tests {
         let mut l = Latency::default();
         (1..=10).for_each(|v| l.record(v));
         let mut ages = InFlightAges::default();
-        assert_eq!(l.quantile_with(&ages, 0.5), 5);
+        assert_eq!(l.quantile_with(&ages, 0.5), Quantile::known(5));
         // Ten that take at least 100: the fifth of ten is the fifth of twenty.
         (0..10).for_each(|_| ages.add(100));
-        assert_eq!(l.quantile_with(&ages, 0.25), 5);
-        assert_eq!(l.quantile_with(&ages, 0.9), 100);
+        assert_eq!(l.quantile_with(&ages, 0.25), Quantile::known(5));
+        assert_eq!(l.quantile_with(&ages, 0.9), Quantile::at_least(100));
     }
 
     #[test]
@@ -336,14 +340,20 @@ mod tests {
     }
 
     #[test]
-    fn longer_than_an_hour_is_known_by_the_maximum_alone() {
+    fn hours_and_centuries_are_as_exact_as_microseconds() {
         let hours = |n: u64| n * 3_600_000_000_000;
-        let l = Latency::of([1, hours(2), hours(5)]);
-        assert_eq!((l.count(), l.max(), l.sum()), (3, hours(5), 1 + hours(7)));
-        let median = l.quantile(0.5) as f64;
-        assert!((median / hours(1) as f64 - 1.0).abs() < 1e-3);
-        let read = Latency::of_counts(&[(1, 1), (hours(2), 2)], 1 + hours(7), hours(5));
-        assert_eq!(read, l);
+        const CENTURIES: u64 = u64::MAX - 1;
+        let l = Latency::of([1, hours(2), hours(5), CENTURIES]);
+        let sum = u128::from(1 + hours(7)) + u128::from(CENTURIES);
+        assert_eq!((l.count(), l.max(), l.sum()), (4, CENTURIES, sum));
+        for (q, exact) in [(0.5, hours(2)), (0.75, hours(5)), (1.0, CENTURIES)] {
+            let error = l.quantile(q) as f64 / exact as f64 - 1.0;
+            assert!(error.abs() < 1e-3, "{q}: {error}");
+        }
+        let text = serde_json::to_string(&l).unwrap();
+        assert_eq!(serde_json::from_str::<Latency>(&text).unwrap(), l);
+        let counts = [(1, 1), (hours(2), 1), (hours(5), 1), (CENTURIES, 1)];
+        assert_eq!(Latency::of_counts(&counts, sum, CENTURIES), l);
     }
 
     #[test]
@@ -369,12 +379,35 @@ mod tests {
     fn only_a_lower_bound_is_known_where_all_that_is_as_long_is_in_flight() {
         let mut ages = InFlightAges::default();
         ages.add(50);
-        assert_eq!(Latency::default().quantile_with(&ages, 0.5), 50);
+        let none = Latency::default();
+        assert_eq!(none.quantile_with(&ages, 0.5), Quantile::at_least(50));
         let l = Latency::of([10, 80]);
-        assert_eq!(l.quantile_with(&ages, 1.0), 80);
+        assert_eq!(l.quantile_with(&ages, 1.0), Quantile::known(80));
         ages.add(90);
-        assert_eq!(l.quantile_with(&ages, 1.0), 90);
-        assert_eq!(l.quantile_with(&ages, 0.25), 10);
+        assert_eq!(l.quantile_with(&ages, 1.0), Quantile::at_least(90));
+        assert_eq!(l.quantile_with(&ages, 0.25), Quantile::known(10));
+    }
+
+    #[test]
+    fn an_operation_in_flight_as_old_as_all_that_completed_is_no_bound() {
+        let shares = [0.5, 0.99, 0.999, 1.0];
+        // Buckets of one value, and wider ones.
+        for took in [0, 700, 10_000_000] {
+            let mut ages = InFlightAges::default();
+            ages.add(took);
+            let l = Latency::of([took; 99]);
+            assert_eq!(
+                shares.map(|q| l.quantile_with(&ages, q)),
+                [Quantile::known(took); 4]
+            );
+        }
+        // A nanosecond more than three digits tell apart: only the maximum is exact.
+        let mut ages = InFlightAges::default();
+        ages.add(10_000_001);
+        let l = Latency::of([10_000_000; 99]);
+        let [known @ .., maximum] = shares.map(|q| l.quantile_with(&ages, q));
+        assert_eq!(known, [Quantile::known(10_000_000); 3]);
+        assert_eq!(maximum, Quantile::at_least(10_000_001));
     }
 
     #[test]
@@ -384,13 +417,13 @@ mod tests {
             in_flight.add(7 * n);
             OpTotals {
                 ops: n,
-                bytes: 2 * n,
+                bytes: 2 * u128::from(n),
                 errors: [("EIO".into(), 3 * n)].into(),
                 service: Latency::of([n]),
                 response: Latency::of([10 * n]),
                 paced: 4 * n,
                 cpu_ns: 5 * n,
-                cpu_samples: 6 * n,
+                cpu_ops: 6 * n,
                 in_flight,
             }
         };
@@ -407,7 +440,7 @@ mod tests {
             response: Latency::of([10, 100]),
             paced: 44,
             cpu_ns: 55,
-            cpu_samples: 66,
+            cpu_ops: 66,
             in_flight,
         };
         assert_eq!(sum, expected);

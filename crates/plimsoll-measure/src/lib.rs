@@ -8,7 +8,7 @@
 //! | modules | content |
 //! | --- | --- |
 //! | `clock`, `window` | the time, and the measured window that all lanes share |
-//! | `recorder`, `interval_buffer`, `counts`, `completions`, `lane_notes`, `in_flight` | what one lane records |
+//! | `recorder`, `interval_buffer`, `counts`, `upper_half`, `completions`, `lane_notes`, `in_flight`, `call_spans` | what one lane records |
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and which of them are stalls |
 //! | `event_effects` | what events during a run did to its throughput |
@@ -16,12 +16,14 @@
 //! | `simulated` | what a simulated storage system did |
 //! | `system` | counters of the process and the machine |
 
+mod call_spans;
 mod cells;
 pub mod clock;
 mod clock_kind;
 mod collector;
 pub mod compare;
 mod completions;
+pub mod control_groups;
 mod counts;
 pub mod curve;
 mod event_effects;
@@ -32,7 +34,7 @@ mod interval;
 mod interval_buffer;
 mod lane_notes;
 mod latency;
-#[cfg(all(test, feature = "loom"))]
+#[cfg(all(test, loom))]
 mod models;
 mod op_times;
 mod process_counts;
@@ -40,9 +42,11 @@ mod ranks;
 mod recorder;
 mod simulated;
 pub mod system;
+mod upper_half;
 mod window;
 mod workers_done;
 
+pub use call_spans::{BusySpans, CallShape, CallSpans, Gap, STALL_NS};
 pub use clock::{Clock, Nanos};
 pub use clock_kind::ClockKind;
 pub use collector::{Collector, WindowTotals};
@@ -50,16 +54,14 @@ pub use completions::{Completions, SlotSet};
 pub use event_effects::{
     EventEffect, IntervalSummary, RECOVERED_SHARE, RECOVERY_INTERVALS, Successes, event_effects,
 };
-pub use gaps::{
-    BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
-};
+pub use gaps::{GapWatch, Gaps, RankStall, Stall, expected_max_gap, stalls};
 pub use hosts::HostCounts;
-pub use in_flight::{InFlight, InFlightAges, censored_quantile};
+pub use in_flight::{InFlight, InFlightAges, Quantile, censored_quantile};
 pub use interval::Interval;
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};
 pub use op_times::OpTimes;
-pub use process_counts::ProcessCounts;
+pub use process_counts::{ProcessCounts, ScheduleCounts};
 pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};
 pub use simulated::{
@@ -71,15 +73,6 @@ pub use workers_done::WorkersDone;
 
 /// Smallest latency that a histogram distinguishes from zero, in nanoseconds.
 pub const MIN_LATENCY_NS: Nanos = 1;
-
-/// Largest latency of a histogram in nanoseconds: one hour. Longer ones are counted here, while
-/// the exact maximum keeps its true value.
-#[cfg(not(feature = "loom"))]
-pub const MAX_LATENCY_NS: Nanos = 3_600_000_000_000;
-
-/// A model has few counters, since its checker keeps all of them and their history.
-#[cfg(feature = "loom")]
-pub const MAX_LATENCY_NS: Nanos = 3;
 
 /// Significant decimal digits of histograms.
 pub const SIGNIFICANT_DIGITS: u8 = 3;

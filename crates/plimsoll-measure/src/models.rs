@@ -1,10 +1,11 @@
 //! Models of what lanes and the controller share, for `make models`.
 
+use crate::upper_half::UpperHalf;
 use crate::{
     Collector, InFlight, Interval, LaneProgress, OpTimes, Recorder, RowSpec, WindowBounds,
     WindowState,
 };
-use plimsoll_sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+use plimsoll_sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Release};
 use plimsoll_sync::model::{explore, spawn};
 use std::sync::Arc;
 
@@ -199,6 +200,24 @@ fn a_buffer_that_is_used_again_is_empty() {
 }
 
 #[test]
+fn a_sum_that_carries_is_never_seen_half() {
+    explore(4, || {
+        let sum = Arc::new((UpperHalf::default(), AtomicU64::new(u64::MAX - 1)));
+        let writer = spawn({
+            let sum = sum.clone();
+            move || [1, 3, u64::MAX].map(|n| sum.0.add(&sum.1, n))
+        });
+        let all = u128::from(u64::MAX);
+        let states = [all - 1, all, all + 3, 2 * all + 3];
+        let seen = [sum.0.sum(&sum.1), sum.0.sum(&sum.1)];
+        assert!(seen.iter().all(|s| states.contains(s)), "{seen:?}");
+        assert!(seen[0] <= seen[1], "{seen:?}");
+        writer.join().unwrap();
+        assert_eq!(sum.0.sum(&sum.1), states[3]);
+    });
+}
+
+#[test]
 fn an_operation_in_flight_is_seen_with_its_own_start() {
     explore(4, || {
         let word = Arc::new(InFlight::default());
@@ -212,11 +231,12 @@ fn an_operation_in_flight_is_seen_with_its_own_start() {
             }
         });
         let states = [None, Some((3, 256)), Some((5, 512))];
-        let seen = [word.read(), word.read()];
+        let read = || word.read(512).map(|current| (current.row, current.start));
+        let seen = [read(), read()];
         assert!(seen.iter().all(|s| states.contains(s)), "{seen:?}");
         assert!(seen != [states[2], states[1]], "it goes back in time");
         worker.join().unwrap();
-        assert_eq!(word.read(), None);
+        assert_eq!(read(), None);
     });
 }
 

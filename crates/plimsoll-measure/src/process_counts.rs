@@ -1,6 +1,26 @@
-//! Operations of the processes of an operation mix.
+//! Scheduled operations of the processes of an operation mix, and scheduled events.
 
 use serde::{Deserialize, Serialize};
+
+/// What a schedule had in the measured window, and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ScheduleCounts {
+    /// Operations or events that the schedule had in the window; 0 without a schedule.
+    pub scheduled: u64,
+    /// Operations that succeeded in the window, or events that workers used in it.
+    pub completed: u64,
+    /// Operations never started, or events never used, because the workers were too far behind.
+    pub dropped: u64,
+}
+
+impl ScheduleCounts {
+    /// Adds the counts of another worker, process or rank.
+    pub fn add(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.completed += other.completed;
+        self.dropped += other.dropped;
+    }
+}
 
 /// Operations of a process (a worker of an operation mix) in the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -9,10 +29,6 @@ pub struct ProcessCounts {
     pub group: u32,
     /// Its number in the group.
     pub number: u32,
-    /// Operations that its schedule had in the window; 0 if it has none.
-    pub scheduled: u64,
-    /// Operations that succeeded in the window.
-    pub completed: u64,
-    /// Scheduled operations that were never started, because the process was too far behind.
-    pub dropped: u64,
+    /// Its operations.
+    pub counts: ScheduleCounts,
 }

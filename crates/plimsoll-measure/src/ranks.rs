@@ -33,7 +33,7 @@ pub struct RankRow {
     /// Operations that succeeded.
     pub ops: u64,
     /// Bytes they moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Operations that failed.
     pub errors: u64,
     /// Minimum, first quartile, median, third quartile, 90th and 99th percentile, and maximum of the
@@ -47,7 +47,7 @@ pub struct RankTotals {
     /// Operations that succeeded.
     pub ops: u64,
     /// Bytes they moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Operations that failed.
     pub errors: u64,
     /// Times from call to return.

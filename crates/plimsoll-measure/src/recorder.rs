@@ -2,10 +2,12 @@
 
 use crate::completions::{CompletionMarks, slot_shift};
 use crate::counts::bump;
-use crate::gaps::BusySpans;
 use crate::interval_buffer::IntervalBuffer;
-use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
-use crate::{InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState};
+use crate::lane_notes::LaneNotes;
+use crate::upper_half::UpperHalf;
+use crate::{
+    CallSpans, InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState,
+};
 use plimsoll_sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -22,7 +24,7 @@ pub(crate) struct Delivery {
 }
 
 /// Empty buffers that a lane keeps for the next intervals. A collector in time needs one.
-const SPARE_BUFFERS: usize = 2;
+pub(crate) const SPARE_BUFFERS: usize = 2;
 
 struct Mailbox {
     delivered: Vec<Delivery>,
@@ -35,14 +37,16 @@ struct Mailbox {
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
+    /// Lower half of the sum.
     bytes: AtomicU64,
+    bytes_upper: UpperHalf,
 }
 
 impl Progress {
     #[inline(always)]
     fn add(&self, bytes: u64) {
         bump(&self.ops, 1);
-        bump(&self.bytes, bytes);
+        self.bytes_upper.add(&self.bytes, bytes);
     }
 }
 
@@ -80,8 +84,9 @@ impl LaneProgress {
 
     /// The bytes that a row moved since the lane started.
     #[must_use]
-    pub fn bytes(&self, row: usize) -> u64 {
-        self.rows[row].bytes.load(Relaxed)
+    pub fn bytes(&self, row: usize) -> u128 {
+        let row = &self.rows[row];
+        row.bytes_upper.sum(&row.bytes)
     }
 
     /// Whether the lane has ended and delivered everything.
@@ -95,15 +100,15 @@ impl LaneProgress {
         self.ended.store(true, Release);
     }
 
-    /// Adds the ages of operations in flight when the window ended, and the times of operations
-    /// that took very long; both have one entry per row.
+    /// Adds the ages of operations in flight when the window ended, one entry per row, and what calls
+    /// did in the window.
     pub(crate) fn take_notes(
         &self,
         window: WindowBounds,
         ages: &mut [InFlightAges],
-        slow: &mut [BusySpans],
+        calls: &mut CallSpans,
     ) {
-        self.notes.take(window, ages, slow);
+        self.notes.take(window, ages, calls);
     }
 
     /// Operations that were abandoned at the end, because they did not return.
@@ -246,7 +251,8 @@ impl Recorder {
         self.shared.clone()
     }
 
-    /// Records an operation that succeeded.
+    /// Records an operation that succeeded. One that took [`STALL_NS`](crate::STALL_NS) or more is noted
+    /// by its worker first ([`InFlight::note_long`]).
     #[inline(always)]
     pub fn record(&self, row: u32, times: OpTimes, bytes: u64) {
         self.progress[row as usize].add(bytes);
@@ -259,15 +265,11 @@ impl Recorder {
             "the lane has no row {row}"
         );
         if let Some(cells) = &buffer.rows[row as usize] {
-            bump(&cells.bytes, bytes);
-            let latency = times.service();
-            cells.service.record(latency);
+            cells.add_bytes(bytes);
+            cells.service.record(times.service());
             cells
                 .marks
                 .mark(self.interval_start.get(), times.end, self.slot_shift);
-            if latency >= SLOW_OPERATION_NS {
-                self.note_slow(row, times.start, times.end);
-            }
             debug_assert!(
                 times.intended.is_none() || cells.response.is_some(),
                 "row {row} has a paced operation and no response times"
@@ -297,23 +299,22 @@ impl Recorder {
         }
         if let Some(cells) = &self.current.borrow().rows[row as usize] {
             let times = OpTimes::unpaced(start, end);
-            bump(&cells.bytes, bytes);
+            cells.add_bytes(bytes);
             cells.service.record(times.service());
             self.mark_outside_interval(&cells.marks, end);
-            self.note_if_slow(row, start, end);
             if let Some(response) = &cells.response {
                 response.record(times);
             }
         }
     }
 
-    /// Records the processor time of an operation that ended at `end`.
-    pub fn record_cpu(&self, row: u32, end: Nanos, cpu_ns: u64) {
+    /// Records the processor time of `ops` operations, the last of which ended at `end`.
+    pub fn record_cpu(&self, row: u32, end: Nanos, cpu_ns: u64, ops: u64) {
         if self.roll_and_check(end)
             && let Some(cells) = &self.current.borrow().rows[row as usize]
         {
             bump(&cells.cpu_ns, cpu_ns);
-            bump(&cells.cpu_samples, 1);
+            bump(&cells.cpu_ops, ops);
         }
     }
 
@@ -328,7 +329,6 @@ impl Recorder {
         if let Some(cells) = &buffer.rows[row as usize] {
             self.mark_outside_interval(&cells.failed_marks, end);
         }
-        self.note_if_slow(row, start, end);
     }
 
     /// Counts an operation that failed at `at` without being issued to the target. It completes nothing
@@ -339,18 +339,6 @@ impl Recorder {
             let buffer = self.current.borrow();
             *buffer.errors().entry((row, code.into())).or_default() += 1;
         }
-    }
-
-    /// The number of operations of a row in the current interval and their mean service time in
-    /// nanoseconds.
-    #[must_use]
-    pub fn current_interval_mean(&self, row: u32) -> (u64, Nanos) {
-        let buffer = self.current.borrow();
-        buffer.rows[row as usize].as_ref().map_or((0, 0), |cells| {
-            let n = cells.service.count.load(Relaxed);
-            let sum = cells.service.sum.load(Relaxed);
-            (n, sum.checked_div(n).unwrap_or(0))
-        })
     }
 
     /// Counts an operation that began at `start` as in flight when the latest window ends.
@@ -368,18 +356,6 @@ impl Recorder {
         if window.number > 0 && start < window.end && end >= window.end {
             self.shared.notes.cut(window.number, row, start);
         }
-    }
-
-    fn note_if_slow(&self, row: u32, start: Nanos, end: Nanos) {
-        if end.saturating_sub(start) >= SLOW_OPERATION_NS {
-            self.note_slow(row, start, end);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note_slow(&self, row: u32, start: Nanos, end: Nanos) {
-        self.shared.notes.slow(row, start, end);
     }
 
     /// Marks a completion that may lie outside the current interval, if it does not.
@@ -510,5 +486,5 @@ impl Recorder {
     }
 }
 
-#[cfg(all(test, not(feature = "loom")))]
+#[cfg(all(test, not(loom)))]
 mod tests;

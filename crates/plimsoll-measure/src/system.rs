@@ -3,14 +3,16 @@
 //! Two [`Snapshot`]s of the kernel's counters make a [`SystemUse`]. If a counter is not available
 //! (not Linux, a container that hides `/proc`), the field is `None`.
 
+use crate::control_groups::{ControlGroups, QuotaCounters, QuotaUse};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use procfs::net::DeviceStatus;
-use procfs::process::{MountStat, MountStats};
+use procfs::process::{MountInfo, MountInfos, MountStat, MountStats};
 use procfs::{Current, CurrentSI, DiskStat, FromRead};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::time::Instant;
 
 /// Bytes of a sector in `/proc/diskstats`, for every device.
@@ -22,6 +24,7 @@ pub struct Snapshot {
     /// When those of the process were read: real time, whatever the clock of the run.
     taken: Instant,
     process: Option<ProcessUse>,
+    quota: Option<QuotaCounters>,
     ticks: Option<Ticks>,
     page_cache: Option<PageCacheUse>,
     disks: Option<BTreeMap<String, DiskUse>>,
@@ -36,6 +39,9 @@ pub struct SystemUse {
     pub seconds: f64,
     /// This process.
     pub process: Option<ProcessUse>,
+    /// Quota of the processor time of this process and others of its control group (CFS quota); null if there is
+    /// none.
+    pub quota: Option<QuotaUse>,
     /// Processors of the whole machine.
     pub machine: Option<MachineUse>,
     /// Page cache of the whole machine.
@@ -196,6 +202,7 @@ impl Snapshot {
         Self {
             taken: plimsoll_runtime::now(),
             process: None,
+            quota: ControlGroups::of_this_process().quota_counters(),
             ticks: ticks(),
             page_cache: page_cache(),
             disks: disks(),
@@ -209,12 +216,14 @@ impl Snapshot {
     pub fn until(&self, later: &Snapshot) -> SystemUse {
         let process = self.process.as_ref().zip(later.process.as_ref());
         let page_cache = self.page_cache.as_ref().zip(later.page_cache.as_ref());
+        let quota = self.quota.as_ref().zip(later.quota.as_ref());
         SystemUse {
             seconds: later
                 .taken
                 .saturating_duration_since(self.taken)
                 .as_secs_f64(),
             process: process.map(|(a, b)| b.since(a)),
+            quota: quota.and_then(|(a, b)| a.until(b)),
             machine: self.ticks.zip(later.ticks).and_then(|(a, b)| b.since(&a)),
             page_cache: page_cache.map(|(a, b)| b.since(a)),
             disks: used(&self.disks, &later.disks, DiskUse::since),
@@ -477,6 +486,26 @@ fn traffic(mounts: Vec<MountStat>) -> BTreeMap<String, NfsMountUse> {
         Some((unescaped(&mount.mount_point.to_string_lossy()), used))
     };
     mounts.into_iter().filter_map(of).collect()
+}
+
+/// What is mounted, according to a `mountinfo` file of `/proc`; nothing if it cannot be read.
+#[must_use]
+pub fn mounts(file: &Path) -> Vec<MountInfo> {
+    let found = MountInfos::from_file(file);
+    let mut mounts = found.map_or_else(|_| vec![], |mounts| mounts.0);
+    for mount in &mut mounts {
+        mount.mount_point = unescaped(&mount.mount_point.to_string_lossy()).into();
+        mount.root = unescaped(&mount.root);
+    }
+    mounts
+}
+
+/// Bytes of memory of the machine, and those that programs can get without swapping; `None` if the system does not
+/// tell.
+#[must_use]
+pub fn machine_memory() -> Option<(u64, u64)> {
+    let memory = procfs::Meminfo::current().ok()?;
+    Some((memory.mem_total, memory.mem_available?))
 }
 
 /// A mount point without the escapes of `/proc`: white space and backslashes as three octal digits.

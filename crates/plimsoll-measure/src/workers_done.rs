@@ -15,7 +15,7 @@ pub struct WorkersDone {
     /// Operations that all workers had completed when the first finished.
     pub first_ops: u64,
     /// Bytes that all workers had moved when the first finished.
-    pub first_bytes: u64,
+    pub first_bytes: u128,
 }
 
 impl WorkersDone {
@@ -24,15 +24,16 @@ impl WorkersDone {
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let first = self.first.min(other.first);
-        let until = |count: u64, own: Nanos| match own {
+        let until = |count: u128, own: Nanos| match own {
             0 => count,
-            own => (count as f64 * (first as f64 / own as f64)).round() as u64,
+            own => (count as f64 * (first as f64 / own as f64)).round() as u128,
         };
+        let ops = |done: Self| until(done.first_ops.into(), done.first) as u64;
         Self {
             workers: self.workers + other.workers,
             first,
             last: self.last.max(other.last),
-            first_ops: until(self.first_ops, self.first) + until(other.first_ops, other.first),
+            first_ops: ops(self) + ops(other),
             first_bytes: until(self.first_bytes, self.first)
                 + until(other.first_bytes, other.first),
         }

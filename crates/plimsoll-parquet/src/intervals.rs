@@ -61,7 +61,7 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
         column("operation", Cell::Text(|r| Some(&r.line.operation))),
         column("kind", Cell::Text(|r| Some(&r.line.kind))),
         column("ops", Cell::Count(|r| Some(r.line.ops))),
-        column("bytes", Cell::Count(|r| Some(r.line.bytes))),
+        column("bytes", Cell::Real(|r| Some(r.line.bytes as f64))),
         column("errors", Cell::Count(|r| Some(r.line.errors))),
         column("paced_ops", Cell::Count(|r| Some(r.line.paced_ops))),
         column(

@@ -8,7 +8,9 @@ use crate::windows::Part;
 use plimsoll_diagnostics::foreign;
 use plimsoll_measure::{RankRow, RankStage};
 use plimsoll_plan::{OpClass, Operation};
-use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Run, Stage, Summary, Window};
+use plimsoll_results::{
+    LatencyFigures, OperationFigures, Percentile, PercentileFigure, Run, Stage, Summary, Window,
+};
 use std::sync::Arc;
 
 /// Nanoseconds in a millisecond.
@@ -50,7 +52,7 @@ pub(crate) struct Row {
     class: Option<&'static str>,
     ops: u64,
     ops_per_s: f64,
-    bytes: u64,
+    bytes: u128,
     bytes_per_s: f64,
     errors: u64,
     cpu_us_per_op: Option<f64>,
@@ -58,6 +60,7 @@ pub(crate) struct Row {
     latency: Latencies,
     service: Latencies,
     lower_bound_ms: Option<f64>,
+    service_lower_bound_ms: Option<f64>,
     in_flight: Option<u64>,
     oldest_in_flight_ms: Option<f64>,
     max_gap_ms: Option<f64>,
@@ -80,7 +83,7 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
         column("class", Cell::Text(|r| r.class)),
         column("ops", Cell::Count(|r| Some(r.ops))),
         column("ops_per_s", Cell::Real(|r| Some(r.ops_per_s))),
-        column("bytes", Cell::Count(|r| Some(r.bytes))),
+        column("bytes", Cell::Real(|r| Some(r.bytes as f64))),
         column("bytes_per_s", Cell::Real(|r| Some(r.bytes_per_s))),
         column("errors", Cell::Count(|r| Some(r.errors))),
         column("cpu_us_per_op", Cell::Real(|r| r.cpu_us_per_op)),
@@ -89,6 +92,10 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
     columns.extend(latency_columns());
     columns.extend([
         column("lower_bound_ms", Cell::Real(|r: &Row| r.lower_bound_ms)),
+        column(
+            "service_lower_bound_ms",
+            Cell::Real(|r| r.service_lower_bound_ms),
+        ),
         column("in_flight", Cell::Count(|r| r.in_flight)),
         column("oldest_in_flight_ms", Cell::Real(|r| r.oldest_in_flight_ms)),
         column("max_gap_ms", Cell::Real(|r| r.max_gap_ms)),
@@ -210,6 +217,10 @@ fn rows_of(facts: &Arc<RunFacts>, scope: &Scope, figures: Figures<'_>) -> Vec<Ro
 fn summary_row(facts: &Arc<RunFacts>, scope: &Scope, s: &Summary) -> Row {
     let completed = |ms: f64| (s.ops > 0).then_some(ms);
     let percentile = |p: Percentile| s.percentile(p);
+    let bound = |of: fn(&PercentileFigure) -> bool| {
+        let is_bound = s.percentiles.iter().any(of);
+        is_bound.then_some(s.oldest_in_flight_ms).flatten()
+    };
     let latency = |p| percentile(p).map(|f| f.ms);
     let service = |p| percentile(p).map(|f| f.service_ms.unwrap_or(f.ms));
     Row {
@@ -242,12 +253,8 @@ fn summary_row(facts: &Arc<RunFacts>, scope: &Scope, s: &Summary) -> Row {
             p999: service(Percentile::P999),
             ..Latencies::default()
         },
-        lower_bound_ms: s
-            .percentiles
-            .iter()
-            .any(|f| f.at_least)
-            .then_some(s.oldest_in_flight_ms)
-            .flatten(),
+        lower_bound_ms: bound(|f| f.at_least),
+        service_lower_bound_ms: bound(|f| f.service_at_least.unwrap_or(f.at_least)),
         in_flight: Some(s.in_flight),
         oldest_in_flight_ms: s.oldest_in_flight_ms,
         max_gap_ms: s.max_gap_ms,
@@ -256,7 +263,6 @@ fn summary_row(facts: &Arc<RunFacts>, scope: &Scope, s: &Summary) -> Row {
 }
 
 fn operation_row(facts: &Arc<RunFacts>, scope: &Scope, o: &OperationFigures) -> Row {
-    let is_bound = o.is_at_least(o.latency.max_ms);
     Row {
         run: Arc::clone(facts),
         scope: scope.clone(),
@@ -273,7 +279,8 @@ fn operation_row(facts: &Arc<RunFacts>, scope: &Scope, o: &OperationFigures) -> 
         paced_ops: Some(o.paced_ops),
         latency: latencies(o, &o.latency),
         service: latencies(o, o.service()),
-        lower_bound_ms: is_bound.then_some(o.oldest_in_flight_ms).flatten(),
+        lower_bound_ms: o.latency.max_at_least.then_some(o.latency.max_ms),
+        service_lower_bound_ms: o.service().max_at_least.then_some(o.service().max_ms),
         in_flight: Some(o.in_flight),
         oldest_in_flight_ms: o.oldest_in_flight_ms,
         max_gap_ms: o.max_gap_ms,
@@ -328,9 +335,9 @@ fn rank_rows(
 }
 
 fn rank_row(facts: &Arc<RunFacts>, scope: &Scope, o: &Operation, row: &RankRow) -> Row {
-    let per_s = |n: u64| match scope.window_s {
+    let per_s = |n: f64| match scope.window_s {
         0.0 => 0.0,
-        s => n as f64 / s,
+        s => n / s,
     };
     let [min, _, p50, _, _, p99, max] = row
         .quantiles_ns
@@ -343,9 +350,9 @@ fn rank_row(facts: &Arc<RunFacts>, scope: &Scope, o: &Operation, row: &RankRow) 
         kind: Some(o.kind.to_string()),
         class: Some(class_name(o.kind.class())),
         ops: row.ops,
-        ops_per_s: per_s(row.ops),
+        ops_per_s: per_s(row.ops as f64),
         bytes: row.bytes,
-        bytes_per_s: per_s(row.bytes),
+        bytes_per_s: per_s(row.bytes as f64),
         errors: row.errors,
         cpu_us_per_op: None,
         paced_ops: None,
@@ -358,6 +365,7 @@ fn rank_row(facts: &Arc<RunFacts>, scope: &Scope, o: &Operation, row: &RankRow) 
         },
         service: Latencies::default(),
         lower_bound_ms: None,
+        service_lower_bound_ms: None,
         in_flight: None,
         oldest_in_flight_ms: None,
         max_gap_ms: None,

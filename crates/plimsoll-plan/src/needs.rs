@@ -12,7 +12,7 @@ pub struct PatternNeeds {
     /// Directories of sets.
     pub sets: u64,
     /// Bytes of the files, in whole blocks.
-    pub bytes: u64,
+    pub bytes: u128,
     /// A stonewall ends a stage that adds files or bytes. Their number is not known in advance and
     /// not included in the other fields.
     pub open_ended: bool,
@@ -63,7 +63,7 @@ impl Pattern {
             let objects = objects.unsigned_abs();
             most.objects = most.objects.max(counted(objects + files));
             let all = objects.saturating_mul(of_object).saturating_add(bytes);
-            most.bytes = most.bytes.max(counted(all));
+            most.bytes = most.bytes.max(all);
         }
         most
     }

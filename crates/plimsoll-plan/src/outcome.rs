@@ -108,7 +108,7 @@ pub struct PopulatedFileset {
     /// Directories, the root among them.
     pub dirs: u64,
     /// Bytes in the files.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Whether `bytes` is an estimate from a sample of the files: of more than 2²⁰ files of a tree with
     /// exact widths, sizes are only drawn when they are used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -413,6 +413,15 @@ pub struct TransferLoop {
 }
 
 impl StageWork {
+    /// Whether it has anything to do in a round. A stage may only create or remove the ranks' sets.
+    #[must_use]
+    pub fn has_rounds(&self) -> bool {
+        match self {
+            Self::Objects(l) => !l.steps.is_empty(),
+            Self::Transfers(_) => true,
+        }
+    }
+
     /// Calls `visit` with the rows that this can record, in any order and possibly twice.
     pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
         match self {

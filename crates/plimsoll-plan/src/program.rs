@@ -58,6 +58,16 @@ impl WorkerGroup {
     pub fn workers(&self) -> u64 {
         u64::from(self.process_instances) * u64::from(self.thread_instances)
     }
+
+    /// Whether the workers follow a schedule, so that their operations have intended starts: the rate of
+    /// a mix, or the events of `eventlimit`, if there is an event rate. Caps are no schedules.
+    #[must_use]
+    pub fn follows_schedule(&self, event_rate: Option<f64>) -> bool {
+        match &self.program {
+            Program::Mix(mix) => mix.pacing.is_some(),
+            program => event_rate.is_some() && program.has_limiter(|k| k == LimitKind::Calls),
+        }
+    }
 }
 
 /// Program of a worker, which repeats it until the run ends.
@@ -147,7 +157,8 @@ pub struct Io {
     pub working_set: u64,
 }
 
-/// Work that a limiter charges events for.
+/// What a limiter takes events for. `Calls` is a schedule, the others are caps: they charge a worker for
+/// what it has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
@@ -487,6 +498,16 @@ impl Program {
             Self::Mix(mix) => mix.flags.direct_percent > 0.0,
             Self::Pattern(pattern) => pattern.direct,
         }
+    }
+
+    /// Whether it has a limiter of a kind that `is_wanted`.
+    #[must_use]
+    pub fn has_limiter(&self, is_wanted: fn(LimitKind) -> bool) -> bool {
+        let mut found = false;
+        self.for_each_op(&mut |_, _, op| {
+            found |= matches!(op, Op::Limit { kind, .. } if is_wanted(*kind));
+        });
+        found
     }
 
     /// The pattern, if it is one.

@@ -134,6 +134,25 @@ impl Plan {
         used.copied().filter(|s| !given.contains(s)).collect()
     }
 
+    /// What is wrong with a fileset from whose supply no operation could ever take an entry, as a clause with
+    /// advice; none if the supply was only used up.
+    #[must_use]
+    pub fn lack_of_supply(&self, supply: Supply) -> Option<&'static str> {
+        use SupplyKind::{Files, LeafDirs, MissingFiles, MissingLeafDirs};
+        let fileset = self.fileset(supply.fileset);
+        let mut groups = self.groups.iter().filter_map(GroupUse::of);
+        let is_given = groups.any(|g| g.given().any(|given| given == supply));
+        match supply.kind {
+            Files | LeafDirs if fileset.prealloc_percent == 0 && !is_given => Some(
+                "nothing of the fileset exists when the run starts: give the fileset `prealloc`",
+            ),
+            MissingFiles | MissingLeafDirs if fileset.prealloc_percent == 100 && !is_given => Some(
+                "all of the fileset exists when the run starts: give the fileset no `prealloc`",
+            ),
+            _ => None,
+        }
+    }
+
     /// Whether all of the workload ends by itself: in every round of every worker's program an
     /// operation takes from a supply that is used up (see [`Plan::supplies_used_up`]), or the
     /// program ends itself (`finishoncount`, `finishonbytes`). Mixes and patterns do not: their

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A byte count shown with binary prefixes, three significant digits.
+/// A byte count, of 64 or 128 bits, shown with binary prefixes, three significant digits.
 #[derive(Debug, Clone, Copy)]
-pub struct Bytes(pub u64);
+pub struct Bytes<N = u64>(pub N);
 
-impl fmt::Display for Bytes {
+impl<N: Copy + Into<u128>> fmt::Display for Bytes<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-        let mut value = self.0 as f64;
+        const NAMES: [&str; 9] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"];
+        let mut value = self.0.into() as f64;
         let mut name = 0;
         while value >= 999.5 && name + 1 < NAMES.len() {
             value /= 1024.0;
@@ -34,7 +34,7 @@ impl fmt::Display for Bytes {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ByteSum {
     /// Number of bytes.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Whether the number is an estimate.
     pub estimated: bool,
 }
@@ -42,7 +42,7 @@ pub struct ByteSum {
 impl ByteSum {
     /// An exact sum.
     #[must_use]
-    pub fn exact(bytes: u64) -> Self {
+    pub fn exact(bytes: u128) -> Self {
         Self {
             bytes,
             estimated: false,
@@ -51,9 +51,9 @@ impl ByteSum {
 }
 
 impl std::ops::AddAssign for ByteSum {
-    /// Saturates; a sum with an estimate in it is one.
+    /// A sum with an estimate in it is one.
     fn add_assign(&mut self, other: Self) {
-        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.bytes += other.bytes;
         self.estimated = self.estimated || other.estimated;
     }
 }
@@ -306,10 +306,12 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_bytes_saturate() {
-        let mut sum = ByteSum::exact(u64::MAX - 1);
-        sum += ByteSum::exact(2);
-        assert_eq!(sum, ByteSum::exact(u64::MAX));
+    fn sums_of_bytes_do_not_wrap() {
+        let mut sum = ByteSum::exact(u64::MAX.into());
+        sum += ByteSum::exact(1);
+        assert_eq!((sum.bytes, sum.to_string()), (1 << 64, "16 EiB".into()));
+        let shown = [1 << 70, 3 << 80, 5000 << 80].map(|n: u128| Bytes(n).to_string());
+        assert_eq!(shown, ["1 ZiB", "3 YiB", "5000 YiB"]);
     }
 
     #[test]

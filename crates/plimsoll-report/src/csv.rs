@@ -30,8 +30,16 @@ const LATENCIES: [&str; 7] = [
     "mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms",
 ];
 
-/// Columns after those of latencies: the scale, empty without an operation mix, and the remark on it.
-const SCALE: [&str; 2] = ["scale", "remark"];
+/// Columns after those of latencies: the scale, empty without an operation mix, and the remark on it; the
+/// offered and the achieved rate of the run's schedule, in operations of a mix or in events, and how
+/// many of them were dropped, empty without a schedule.
+const LOAD: [&str; 5] = [
+    "scale",
+    "remark",
+    "offered_per_s",
+    "achieved_per_s",
+    "dropped",
+];
 
 /// Columns at the end: operations in flight when the window ended, gaps, and the first percentile
 /// from which on the latencies, and the service times, are lower bounds.
@@ -63,7 +71,7 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
         .map(str::to_owned)
         .into_iter()
         .chain(latencies)
-        .chain(SCALE.map(str::to_owned))
+        .chain(LOAD.map(str::to_owned))
         .chain(STANDSTILL.map(str::to_owned))
         .collect();
     let mut out = line(&head);
@@ -102,19 +110,34 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     }
     cells.push(scale.map_or_else(String::new, |s| s.to_string()));
     cells.push(remark.to_owned());
+    cells.extend(schedule(run));
     cells.push(o.in_flight.to_string());
     let times = [o.oldest_in_flight_ms, o.max_gap_ms, o.expected_max_gap_ms];
     cells.extend(times.map(|ms| ms.map_or_else(String::new, |ms| ms.to_string())));
     let figures = Percentiles::new(more.iter().copied().chain(Percentile::DEFAULT_TABLE));
     let figures = figures.as_slice().iter().map(|p| o.percentile(*p));
     let figures: Vec<PercentileFigure> = figures.flatten().collect();
-    let max_at_least = o.is_at_least(o.latency.max_ms);
     let of = PercentileKind::Latency;
-    cells.push(at_least_from(&figures, of, max_at_least));
-    let max_at_least = o.is_service_at_least(o.service().max_ms);
+    cells.push(at_least_from(&figures, of, o.latency.max_at_least));
     let of = PercentileKind::Service;
-    cells.push(at_least_from(&figures, of, max_at_least));
+    cells.push(at_least_from(&figures, of, o.service().max_at_least));
     cells
+}
+
+/// Offered and achieved rate of the run's schedule, and what was dropped; empty without a schedule.
+fn schedule(run: &Run) -> [String; 3] {
+    let mix = run.mix.as_ref().map(|m| &m.total);
+    let mix = mix.and_then(|m| Some((m.offered_ops_per_s?, m.achieved_ops_per_s, m.dropped)));
+    let events = run.schedule.as_ref();
+    let events = events.map(|e| (e.offered_events_per_s, e.achieved_events_per_s, e.dropped));
+    let rates = mix.or(events);
+    rates.map_or_else(Default::default, |(offered, achieved, dropped)| {
+        [
+            offered.to_string(),
+            achieved.to_string(),
+            dropped.to_string(),
+        ]
+    })
 }
 
 /// The first of some percentiles in increasing order that is a lower bound, as are those after it and

@@ -3,6 +3,7 @@
 use crate::events;
 use crate::filebench;
 use crate::format::inline_latency;
+use crate::mix;
 use crate::operation_table::OperationTable;
 use crate::percentiles::{
     BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, shown_inline,
@@ -11,7 +12,8 @@ use crate::simulation::{self, CellTable};
 use crate::standstill;
 use crate::verification;
 use plimsoll_diagnostics::foreign;
-use plimsoll_plan::counted;
+use plimsoll_measure::control_groups::QuotaUse;
+use plimsoll_plan::{Bytes, counted};
 use plimsoll_results::{Percentile, Run};
 
 pub use plimsoll_plan::{SCALED, scaled};
@@ -24,6 +26,10 @@ pub fn render(name: &str, run: &Run) -> String {
     operations(&mut out, run);
     if let Some(text) = paced(run) {
         out.push_str(&format!("{text}\n\n"));
+    }
+    for (component, text) in mix::offered_and_achieved(run) {
+        let component = component.map_or_else(String::new, |c| format!(" by {}", escaped(&c)));
+        out.push_str(&format!("Achieved{component}: {text}.\n\n"));
     }
     simulated(&mut out, run);
     for sentence in standstill::sentences(run) {
@@ -45,13 +51,25 @@ pub fn render(name: &str, run: &Run) -> String {
     for example in verification::shown_examples(run) {
         out.push_str(&format!("- {}\n", escaped(&example)));
     }
-    if !run.notes.is_empty() {
+    let limits = limits(run);
+    if !run.notes.is_empty() || !limits.is_empty() {
         out.push('\n');
+    }
+    for limit in limits {
+        out.push_str(&format!("- client: {}\n", escaped(&limit)));
     }
     for note in &run.notes {
         out.push_str(&format!("- note: {}\n", escaped(&note.text)));
     }
     out
+}
+
+/// Limits that control groups set the client.
+fn limits(run: &Run) -> Vec<String> {
+    let quota = run.system.quota.as_ref().map(QuotaUse::text);
+    let memory = run.environment.memory_limit();
+    let memory = memory.map(|limit| format!("memory limited to {}", Bytes(limit)));
+    quota.into_iter().chain(memory).collect()
 }
 
 fn headline(name: &str, run: &Run) -> String {

@@ -1,10 +1,10 @@
-//! Operation mixes in a report: the load, offered and achieved.
+//! Loads with a schedule in a report: what was offered, and what of it was achieved.
 
 use crate::format::{inline, inline_latency, rate};
 use crate::percentiles::bounded;
 use crate::text::{list, paragraph};
 use plimsoll_plan::{Count, scaled};
-use plimsoll_results::{LatencyFigures, MixFigures, ScheduledFigures};
+use plimsoll_results::{EventSchedule, LatencyFigures, MixFigures, Run, ScheduledFigures};
 
 /// The load in a few words, with a note if the result is not comparable.
 pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
@@ -18,15 +18,43 @@ pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
     paragraph(out, "  load: ", &text, columns);
 }
 
-/// The offered and the achieved load, in total and of each component.
-pub(crate) fn achieved(out: &mut String, mix: &MixFigures, columns: usize) {
-    paragraph(out, "achieved: ", &parts(&mix.total), columns);
-    if mix.components.len() > 1 {
-        for c in &mix.components {
-            let label = format!("  {} ({} processes): ", c.name, Count(c.processes));
-            paragraph(out, &label, &parts(&c.carried), columns);
-        }
+/// The offered and the achieved load, in total and of each component of a mix.
+pub(crate) fn achieved(out: &mut String, run: &Run, columns: usize) {
+    for (component, text) in offered_and_achieved(run) {
+        let label = match component {
+            None => "achieved: ".to_owned(),
+            Some(component) => format!("  {component}: "),
+        };
+        paragraph(out, &label, &text, columns);
     }
+}
+
+/// The offered and the achieved load of a run, in total and then of each component of a mix, whose name
+/// and number of processes come first; nothing without a schedule or a mix.
+pub(crate) fn offered_and_achieved(run: &Run) -> Vec<(Option<String>, String)> {
+    let mut texts = Vec::new();
+    if let Some(mix) = &run.mix {
+        texts.push((None, parts(&mix.total)));
+        let several = mix.components.iter().filter(|_| mix.components.len() > 1);
+        texts.extend(several.map(|c| {
+            let component = format!("{} ({} processes)", c.name, Count(c.processes));
+            (Some(component), parts(&c.carried))
+        }));
+    }
+    texts.extend(run.schedule.as_ref().map(|s| (None, events(s))));
+    texts
+}
+
+fn events(schedule: &EventSchedule) -> String {
+    let mut parts = vec![format!(
+        "{} of {} events/s offered",
+        rate(schedule.achieved_events_per_s),
+        rate(schedule.offered_events_per_s)
+    )];
+    if schedule.dropped > 0 {
+        parts.push(format!("{} dropped", Count(schedule.dropped)));
+    }
+    list(&parts, "; ")
 }
 
 fn parts(c: &ScheduledFigures) -> String {
@@ -45,18 +73,18 @@ fn parts(c: &ScheduledFigures) -> String {
     if c.dropped > 0 {
         parts.push(format!("{} dropped", Count(c.dropped)));
     }
-    let times = |name: &str, f: &LatencyFigures, is_at_least: &dyn Fn(f64) -> bool| {
+    let times = |name: &str, f: &LatencyFigures| {
         let mean = match f.max_ms > 0.0 && f.mean_ms == 0.0 {
             true => "-".to_owned(),
             false => inline_latency(f.mean_ms),
         };
-        let bounded = |ms| inline(&bounded(ms, is_at_least(ms)));
+        let bounded = |ms| inline(&bounded(ms, f.is_at_least(ms)));
         let (p99, max) = (bounded(f.p99_ms), bounded(f.max_ms));
         format!("{name} mean {mean}, p99 {p99}, max {max}")
     };
     let response = c.response.as_ref();
-    parts.extend(response.map(|f| times("response", f, &|ms| c.is_at_least(ms))));
+    parts.extend(response.map(|f| times("response", f)));
     let start_delay = c.start_delay.as_ref();
-    parts.extend(start_delay.map(|f| times("client start delay", f, &|_| false)));
+    parts.extend(start_delay.map(|f| times("client start delay", f)));
     list(&parts, "; ")
 }

@@ -36,12 +36,8 @@ pub fn max_latency(o: &OperationFigures, of: PercentileKind, none: &str) -> Stri
     if !o.has_latencies() {
         return none.to_owned();
     }
-    let max_ms = of.figures(o).max_ms;
-    let at_least = match of {
-        PercentileKind::Latency => o.is_at_least(max_ms),
-        PercentileKind::Service => o.is_service_at_least(max_ms),
-    };
-    bounded(max_ms, at_least)
+    let figures = of.figures(o);
+    bounded(figures.max_ms, figures.max_at_least)
 }
 
 /// Formats a figure of the completed operations, such as their mean, as [`latency`] does; `none` if

@@ -45,15 +45,15 @@ pub fn longest_ns(stage: &Stage) -> u64 {
 /// The operations that occurred in a stage, with rates over the time of the longest rank.
 pub fn over_longest_rank(stage: &Stage) -> impl Iterator<Item = OperationFigures> {
     let longest = longest_ns(stage);
-    let per_s = move |n: u64| match longest {
+    let per_s = move |n: f64| match longest {
         0 => 0.0,
-        ns => n as f64 * 1e9 / ns as f64,
+        ns => n * 1e9 / ns as f64,
     };
     let operations = stage.window.operations.iter();
     let occurred = operations.filter(|o| o.ops + o.errors + o.in_flight > 0);
     occurred.map(move |o| OperationFigures {
-        ops_per_s: per_s(o.ops),
-        bytes_per_s: per_s(o.bytes),
+        ops_per_s: per_s(o.ops as f64),
+        bytes_per_s: per_s(o.bytes as f64),
         ..o.clone()
     })
 }

@@ -10,6 +10,7 @@ use crate::percentiles::{
 use crate::table::Table;
 use crate::text::{Paint, list, paragraph, results_location, shorten};
 use crate::{events, hosts, simulation, stages, standstill, verification};
+use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
@@ -58,9 +59,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     if run.window_number > 0 {
         summary(&mut out, run, layout);
         ends(&mut out, run, layout);
-        if let Some(mix) = &run.mix {
-            mix::achieved(&mut out, mix, layout.columns());
-        }
+        mix::achieved(&mut out, run, layout.columns());
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
     }
@@ -421,6 +420,10 @@ fn client(out: &mut String, run: &Run, layout: Layout) {
             p.system_s,
         ));
         parts.push(format!("{} memory", Bytes(p.max_rss_bytes)));
+    }
+    parts.extend(system.quota.as_ref().map(QuotaUse::text));
+    if let Some(limit) = run.environment.memory_limit() {
+        parts.push(format!("memory limited to {}", Bytes(limit)));
     }
     if let Some(m) = &system.machine {
         parts.push(format!(

@@ -51,13 +51,13 @@ fn plan() -> Plan {
     plan
 }
 
-fn row(base: u64, n: u64, bytes: u64) -> OpTotals {
+fn row(base: u64, n: u64, bytes: u128) -> OpTotals {
     OpTotals {
         ops: n,
-        bytes: bytes * n,
+        bytes: bytes * u128::from(n),
         service: Latency::of((0..n).map(|i| base + base * i / 50)),
         cpu_ns: base * n / 2,
-        cpu_samples: n,
+        cpu_ops: n,
         ..OpTotals::default()
     }
 }
@@ -105,6 +105,7 @@ fn system() -> SystemUse {
             },
         )])),
         nfs_mounts: None,
+        quota: None,
     }
 }
 
@@ -334,6 +335,43 @@ fn colours_are_used_only_when_asked_for() {
     let shown = |color| render(&run, None, Layout { width: 100, color });
     assert!(shown(true).contains("\x1b[1;32mvalid\x1b[0m"));
     assert!(!shown(false).contains('\x1b'));
+}
+
+#[test]
+fn limits_of_the_client_are_shown() {
+    use plimsoll_measure::control_groups::QuotaUse;
+    let mut m = measured();
+    let quota =
+        "CPU quota of 0.5 processors, used up in 18 of 20 periods, threads waited for 0.90 s";
+    m.windows[0].1.quota = Some(QuotaUse {
+        processors: Some(0.5),
+        group: Some("/sys/fs/cgroup/x".into()),
+        periods: 20,
+        throttled_periods: 18,
+        throttled_s: 0.9,
+    });
+    m.environment.memory_bytes = Some(1 << 30);
+    m.environment.memory_limit_bytes = Some(80 << 20);
+    let report = show(m.clone(), 160);
+    let markdown = plimsoll_report::markdown::render("x", &Run::assemble(m.clone()));
+    assert!(
+        report.contains(quota) && report.contains("memory limited to 80 MiB"),
+        "{report}"
+    );
+    let lines = format!("\n- client: {quota}\n- client: memory limited to 80 MiB\n");
+    assert!(markdown.contains(&lines), "{markdown}");
+    // Of a group that is not visible, and a limit that is none.
+    m.windows[0].1.quota = Some(QuotaUse {
+        throttled_s: 2.5,
+        ..QuotaUse::default()
+    });
+    m.environment.memory_limit_bytes = Some(1 << 30);
+    let report = show(m, 160);
+    let quota = "CPU quota of a group that is not visible, threads waited for 2.50 s";
+    assert!(
+        report.contains(quota) && !report.contains("memory limited"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -596,6 +634,7 @@ fn response_times_of_a_mix_are_marked() {
         mean_ms: 1.0,
         p99_ms: 2.0,
         max_ms: 3000.0,
+        max_at_least: true,
         ..LatencyFigures::default()
     };
     let mut run = Run::assemble(measured());
@@ -607,7 +646,6 @@ fn response_times_of_a_mix_are_marked() {
         dropped: 0,
         slowest_process_percent: None,
         response: Some(response),
-        response_at_least_ms: Some(3000.0),
         start_delay: None,
     };
     run.mix = Some(MixFigures {

@@ -7,17 +7,20 @@ use crate::hosts::{HostFigures, StartFigures};
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
+use crate::publish::timestamp;
 use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
+use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
     ClockKind, Gap, HostCounts, InFlightAges, IntervalSummary, Latency, Nanos, OpTotals,
-    ProcessCounts, RankStage, RankStall, SimulatedWindow, Stall, WindowTotals, WorkersDone,
+    ProcessCounts, RankStage, RankStall, ScheduleCounts, SimulatedWindow, Stall, WindowTotals,
+    WorkersDone,
 };
 use plimsoll_plan::{
     Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset,
@@ -53,18 +56,19 @@ pub struct MeasuredRun {
     pub starts: Option<StartFigures>,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
     pub stages: Vec<(u32, Vec<RankStage>)>,
-    /// Requested percentiles, that tables are to show.
+    /// Percentiles that tables are to show.
     pub percentiles: Option<Percentiles>,
     /// Counts of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
+    /// Events that the schedule of each rank had in the last window; empty without one.
+    pub schedules: Vec<ScheduleCounts>,
     /// Filesets created or found before the run.
     pub populated: Vec<PopulatedFileset>,
     /// Whether something acknowledged was lost, if the run was verified.
     pub verification: Option<Verification>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
-    /// What happened to the system under test while the run ran, in the order of time, without
-    /// figures.
+    /// What happened to the system under test during the run, in the order of time, without figures.
     pub events: Vec<RunEvent>,
     /// All intervals, from which the figures of the events are computed; empty if there are none.
     pub summaries: Vec<IntervalSummary>,
@@ -103,6 +107,7 @@ impl MeasuredRun {
             stages: vec![],
             percentiles: None,
             processes: vec![],
+            schedules: vec![],
             populated: vec![],
             verification: None,
             commands: vec![],
@@ -163,7 +168,7 @@ impl Run {
                 plan: &m.plan,
                 clock: m.clock,
                 populated: &m.populated,
-                memory: m.environment.memory_bytes,
+                memory: m.environment.usable_memory(),
             })
         });
         notes.extend(doubt.map(Note::from));
@@ -198,6 +203,7 @@ impl Run {
             stages,
             simulation: last.simulation,
             mix,
+            schedule: EventSchedule::of(&m.plan, &m.schedules, last.window_s),
             filesets: m.populated,
             verification: m.verification,
             commands: m.commands,
@@ -299,10 +305,6 @@ fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>
 /// An instant as RFC 3339 in UTC, to the millisecond.
 fn rfc3339(t: SystemTime) -> String {
     format!("{:.3}", timestamp(t))
-}
-
-fn timestamp(t: SystemTime) -> jiff::Timestamp {
-    jiff::Timestamp::try_from(t).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// Rows that only count the opens which reads, writes and appends make on the way.
@@ -475,7 +477,7 @@ fn done(
 ) -> Option<(CompletedFigures, CompletedFigures)> {
     let several = |d: &WorkersDone| d.workers > 1 && d.workers == plan.workers();
     let d = totals.done.filter(several)?;
-    let at = |after, ops, bytes| {
+    let at = |after, ops: u64, bytes: u128| {
         let after_s = after as f64 / 1e9;
         CompletedFigures {
             after_s,
@@ -506,7 +508,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     counted().for_each(|t| ages.merge(&t.in_flight));
     let latency = SummaryLatency::of(&all, &ages);
     let ops: u64 = counted().map(|t| t.ops).sum();
-    let bytes: u64 = counted().map(|t| t.bytes).sum();
+    let bytes: u128 = counted().map(|t| t.bytes).sum();
     let ops_where = |wanted: fn(OpKind) -> bool| -> u64 {
         let found = rows().filter(|(kind, _)| wanted(*kind));
         found.map(|(_, t)| t.ops).sum()
@@ -539,9 +541,9 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     }
 }
 
-fn per_second(n: u64, seconds: f64) -> f64 {
+fn per_second(n: impl Into<u128>, seconds: f64) -> f64 {
     if seconds > 0.0 {
-        n as f64 / seconds
+        n.into() as f64 / seconds
     } else {
         0.0
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const DOUBTFUL_CACHE_SHARE: f64 = 0.5;
 
 /// Minimum number of bytes read for that note...
-const SUBSTANTIAL_BYTES: u64 = 64 << 20;
+const SUBSTANTIAL_BYTES: u128 = 64 << 20;
 
 /// ... or of operations that read.
 const SUBSTANTIAL_READS: u64 = 1000;
@@ -23,10 +23,10 @@ pub struct ClientCache {
     /// Operations that read data.
     pub reads: u64,
     /// Bytes that they read.
-    pub read_bytes: u64,
+    pub read_bytes: u128,
     /// Bytes that came from the storage, or from the server, meanwhile; null if the files are in
     /// memory. What was read ahead counts, so that there may be more of them than were read.
-    pub storage_bytes: Option<u64>,
+    pub storage_bytes: Option<u128>,
     /// Share of the bytes read that did not come from the storage, 0 to 1: one less storage_bytes by
     /// read_bytes; null if the files are in memory.
     pub hit_ratio: Option<f64>,
@@ -44,7 +44,7 @@ impl ClientCache {
     ) -> Option<Self> {
         let source = environment.read_source?;
         let rows = || plan.operations.iter().zip(rows);
-        let (mut reads, mut read_bytes) = (0, 0);
+        let (mut reads, mut read_bytes) = (0, 0u128);
         for (op, t) in rows().filter(|(op, _)| op.kind.reads()) {
             reads += t.ops;
             // Of a copy the bytes are those read and those written.
@@ -55,8 +55,8 @@ impl ClientCache {
         }
         let storage = match source {
             ReadSource::Memory => None,
-            ReadSource::ProcessIo => Some(system.process.as_ref()?.storage_read_bytes?),
-            ReadSource::NfsMount => Some(of_mount(system, environment)?),
+            ReadSource::ProcessIo => Some(system.process.as_ref()?.storage_read_bytes?.into()),
+            ReadSource::NfsMount => Some(of_mount(system, environment)?.into()),
             ReadSource::NfsClient => {
                 let cached =
                     rows().filter(|(op, _)| op.kind == OpKind::Rpc && op.name == CACHED_DATA);
@@ -66,8 +66,8 @@ impl ClientCache {
         (read_bytes > 0).then(|| Self::new(reads, read_bytes, storage, source))
     }
 
-    fn new(reads: u64, read_bytes: u64, storage_bytes: Option<u64>, source: ReadSource) -> Self {
-        let share = |storage| (1.0 - storage as f64 / read_bytes as f64).clamp(0.0, 1.0);
+    fn new(reads: u64, read_bytes: u128, storage_bytes: Option<u128>, source: ReadSource) -> Self {
+        let share = |storage: u128| (1.0 - storage as f64 / read_bytes as f64).clamp(0.0, 1.0);
         Self {
             reads,
             read_bytes,
@@ -107,9 +107,9 @@ impl ClientCache {
         if !of_storage || !substantial || wanted || clock != ClockKind::Real {
             return None;
         }
-        let files: u64 = populated.iter().map(|p| p.bytes).sum();
+        let files: u128 = populated.iter().map(|p| p.bytes).sum();
         let fit = match memory {
-            Some(memory) if files > 0 && files <= memory => {
+            Some(memory) if files > 0 && files <= memory.into() => {
                 format!(
                     "the file sets ({}) fit in it ({}); ",
                     Bytes(files),
@@ -139,7 +139,7 @@ pub(crate) struct CacheDoubt<'a> {
     pub(crate) clock: ClockKind,
     /// Its files.
     pub(crate) populated: &'a [PopulatedFileset],
-    /// Memory of the machine in bytes.
+    /// Memory that programs and page cache may have together in bytes.
     pub(crate) memory: Option<u64>,
 }
 

@@ -5,7 +5,7 @@ use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::interval_series::IntervalSeriesWriter;
 use crate::intervals::{self, IntervalRow};
-use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
+use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish, timestamp};
 use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, replace, sync_dir, sync_if_there, write_new};
 use crate::{
@@ -185,12 +185,11 @@ impl RunWriter {
 
 /// The facts about a run that begins.
 fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
-    let started = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LiveRun {
         schema_version: LiveRun::SCHEMA,
         workload: plan.name.clone(),
         name: name.to_owned(),
-        started_at: started.to_string(),
+        started_at: timestamp(started).to_string(),
         clock,
         seed: plan.seed,
         workers: plan.workers(),

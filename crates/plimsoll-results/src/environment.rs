@@ -2,6 +2,8 @@
 
 use crate::mounts::{find_mount, mounts};
 use crate::read_source::ReadSource;
+use plimsoll_measure::control_groups::{ControlGroups, QuotaUse};
+use plimsoll_measure::system::machine_memory;
 use procfs::Current;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The machine and the file system of the work directory. Facts that the system does not state are
 /// null.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Name of the host.
     pub host: String,
@@ -19,10 +21,16 @@ pub struct Environment {
     pub machine: String,
     /// Model of the processor.
     pub cpu_model: Option<String>,
-    /// Processors this process may use.
+    /// Processors this process may run on.
     pub cpus: u32,
+    /// Processors that the smallest CPU quota of the control groups of this process allows, such as 0.5; null without
+    /// a quota.
+    pub cpu_quota: Option<f64>,
     /// Memory of the machine in bytes.
     pub memory_bytes: Option<u64>,
+    /// The smallest limit of memory of the control groups of this process in bytes, for programs and page cache
+    /// together; null without a limit.
+    pub memory_limit_bytes: Option<u64>,
     /// The work directory and its file system; null for a target that is not a directory here.
     pub work_dir: Option<WorkDir>,
     /// Counters that tell which data a run reads from the storage; null if there are none.
@@ -54,7 +62,8 @@ impl Environment {
     pub fn look(work_dir: Option<&Path>) -> Self {
         let uname = rustix::system::uname();
         let text = |s: &std::ffi::CStr| s.to_string_lossy().into_owned();
-        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let groups = ControlGroups::of_this_process();
+        let cpus = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
         Self {
             host: text(uname.nodename()),
             kernel: format!(
@@ -67,11 +76,37 @@ impl Environment {
             cpu_model: procfs::CpuInfo::current()
                 .ok()
                 .and_then(|info| info.model_name(0).map(str::to_owned)),
-            cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
-            memory_bytes: procfs::Meminfo::current().ok().map(|m| m.mem_total),
+            cpus,
+            cpu_quota: groups.cpu_quota().map(|(processors, _)| processors),
+            memory_bytes: machine_memory().map(|(all, _)| all),
+            memory_limit_bytes: groups.memory_limit().map(|limit| limit.bytes),
             work_dir: work_dir.map(WorkDir::look),
             read_source: None,
         }
+    }
+
+    /// Processors this process may use in words: those it may run on, or fewer by a quota.
+    #[must_use]
+    pub fn processors_text(&self) -> String {
+        let all = f64::from(self.cpus);
+        match self.cpu_quota.filter(|quota| *quota < all) {
+            Some(quota) => format!("{} of {} (CPU quota)", QuotaUse::rounded(quota), self.cpus),
+            None => self.cpus.to_string(),
+        }
+    }
+
+    /// Memory that programs and page cache may have together in bytes; `None` if the system does not tell.
+    #[must_use]
+    pub fn usable_memory(&self) -> Option<u64> {
+        let limits = [self.memory_bytes, self.memory_limit_bytes];
+        limits.into_iter().flatten().min()
+    }
+
+    /// The control groups' limit of memory in bytes, if it is less than the machine has.
+    #[must_use]
+    pub fn memory_limit(&self) -> Option<u64> {
+        let machine = self.memory_bytes.unwrap_or(u64::MAX);
+        self.memory_limit_bytes.filter(|limit| *limit < machine)
     }
 }
 
@@ -116,5 +151,23 @@ mod tests {
         assert!(!e.kernel.is_empty() && e.cpus >= 1);
         assert_eq!(e.work_dir.unwrap().path, Path::new("/"));
         assert_eq!(Environment::look(None).work_dir, None);
+    }
+
+    #[test]
+    fn limits_of_control_groups_are_used_where_they_are_smaller() {
+        let e = |cpu_quota, memory_limit_bytes| Environment {
+            cpus: 4,
+            memory_bytes: Some(100),
+            cpu_quota,
+            memory_limit_bytes,
+            ..Environment::default()
+        };
+        let of = |e: Environment| (e.processors_text(), e.usable_memory(), e.memory_limit());
+        assert_eq!(of(e(None, None)), ("4".into(), Some(100), None));
+        let limited = ("0.5 of 4 (CPU quota)".into(), Some(80), Some(80));
+        assert_eq!(of(e(Some(0.5), Some(80))), limited);
+        assert_eq!(of(e(Some(8.0), Some(1000))), ("4".into(), Some(100), None));
+        let unknown = Environment::default();
+        assert_eq!(unknown.usable_memory(), None);
     }
 }

@@ -27,7 +27,7 @@ pub struct HostFigures {
     /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes they moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Operations that failed.
     pub errors: u64,
     /// Mean latency in milliseconds; 0 without operations.
@@ -149,7 +149,7 @@ mod tests {
             seconds: 2.0,
             ops,
             samples: ops,
-            latency_ns: ops * mean_ms * 1_000_000,
+            latency_ns: u128::from(ops * mean_ms * 1_000_000),
             max_latency_ns: 9_000_000,
             ..HostCounts::default()
         }

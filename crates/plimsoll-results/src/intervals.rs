@@ -22,7 +22,7 @@ pub struct IntervalRow {
     /// Operations that succeeded.
     pub ops: u64,
     /// Bytes moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Operations that failed.
     pub errors: u64,
     /// Mean latency in milliseconds: of operations that had an intended start the response time, of
@@ -50,20 +50,27 @@ pub struct IntervalRow {
     pub events: String,
 }
 
-/// Sums of the counts of all rows of a file. Rows whose sums exceed 64 bits are refused, so that whoever adds up
-/// some of them need not check that.
+/// Sums of the counts of all rows of a file. Rows whose sums exceed 64 bits, or 128 bits of bytes, are refused, so that
+/// whoever adds up some of them need not check that.
 #[derive(Debug, Default)]
-pub(crate) struct CountSums([u64; 4]);
+pub(crate) struct CountSums {
+    counts: [u64; 3],
+    bytes: u128,
+}
 
 impl CountSums {
-    /// Adds a row; `false` if a sum would exceed 64 bits.
+    /// Adds a row; `false` if a sum would exceed its bits.
     ///
     /// Without leaving the loop early: LLVM 22 orders the ways out of such a loop by addresses of its own memory, so that
     /// two compilations differ, and packages with them.
     fn add(&mut self, row: &IntervalRow) -> bool {
-        let counts = [row.ops, row.bytes, row.errors, row.paced_ops];
+        let counts = [row.ops, row.errors, row.paced_ops];
         let mut have_room = true;
-        for (sum, n) in self.0.iter_mut().zip(counts) {
+        match self.bytes.checked_add(row.bytes) {
+            Some(more) => self.bytes = more,
+            None => have_room = false,
+        }
+        for (sum, n) in self.counts.iter_mut().zip(counts) {
             match sum.checked_add(n) {
                 Some(more) => *sum = more,
                 None => have_room = false,
@@ -112,7 +119,7 @@ fn rows<R: std::io::Read>(
         let wrong = |t: &f64| !t.is_finite() || *t < 0.0;
         let reason = match times.iter().flatten().any(wrong) {
             true => Some("a time is negative or not a number"),
-            false if !sums.add(&row) => Some("the counts add up to more than 64 bits"),
+            false if !sums.add(&row) => Some("the counts add up to more than can be counted"),
             false => None,
         };
         if let Some(reason) = reason {

@@ -69,13 +69,17 @@ pub struct LatencyFigures {
     /// Greatest, exact; where it is that of an operation in flight at the end, it is at least so
     /// long.
     pub max_ms: f64,
+    /// Whether the greatest is only a lower bound, because an operation in flight at the end is older than all
+    /// that completed; so is then each percentile that is as great.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub max_at_least: bool,
 }
 
 impl LatencyFigures {
     /// The figures of a distribution, and of operations that were still in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
-        let quantile = |q| ms(latency.quantile_with(ages, q) as f64);
+        let quantile = |q| ms(latency.quantile_with(ages, q).ns as f64);
         Self {
             mean_ms: ms(latency.mean()),
             min_ms: ms(latency.min() as f64),
@@ -84,15 +88,14 @@ impl LatencyFigures {
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
             max_ms: ms(latency.max().max(ages.oldest()) as f64),
+            max_at_least: ages.oldest() > latency.max(),
         }
     }
 
-    /// Whether one of the figures is known only as a lower bound: it is the age of the oldest
-    /// operation that was in flight at the end, and nothing that completed took longer.
+    /// Whether one of the figures is only a lower bound.
     #[must_use]
-    pub fn is_at_least(&self, value_ms: f64, oldest_in_flight_ms: Option<f64>) -> bool {
-        let oldest = oldest_in_flight_ms.filter(|ms| *ms > 0.0);
-        oldest.is_some_and(|oldest| oldest >= self.max_ms && value_ms >= oldest)
+    pub fn is_at_least(&self, value_ms: f64) -> bool {
+        self.max_at_least && value_ms >= self.max_ms
     }
 }
 
@@ -111,7 +114,7 @@ impl SummaryLatency {
     /// The figures of a distribution, and of operations that were still in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
-        let quantile = |q| ms(latency.quantile_with(ages, q) as f64);
+        let quantile = |q| ms(latency.quantile_with(ages, q).ns as f64);
         Self {
             mean_ms: ms(latency.mean()),
             p50_ms: quantile(0.5),
@@ -168,14 +171,28 @@ mod tests {
     fn what_waits_longest_gives_lower_bounds() {
         let mut ages = InFlightAges::default();
         ages.add(50_000_000);
-        let figures =
-            |samples: &[u64]| LatencyFigures::of(&Latency::of(samples.iter().copied()), &ages);
-        let shorter = figures(&[10_000_000]);
-        assert_eq!((shorter.max_ms, shorter.mean_ms), (50.0, 10.0));
-        assert!(shorter.is_at_least(50.0, Some(50.0)) && !shorter.is_at_least(49.9, Some(50.0)));
-        assert!(!shorter.is_at_least(50.0, None) && !shorter.is_at_least(50.0, Some(0.0)));
-        let longer = figures(&[80_000_000]);
-        assert_eq!(longer.max_ms, 80.0);
-        assert!(!longer.is_at_least(80.0, Some(50.0)) && longer.is_at_least(80.0, Some(80.0)));
+        let figures = |n: usize, took: u64| {
+            LatencyFigures::of(&Latency::of(std::iter::repeat_n(took, n)), &ages)
+        };
+        let bounds = |f: &LatencyFigures| {
+            let all = [f.p50_ms, f.p95_ms, f.p99_ms].map(|ms| f.is_at_least(ms));
+            (all, f.max_at_least)
+        };
+        let one_of_fifty = figures(49, 10_000_000);
+        assert_eq!((one_of_fifty.max_ms, one_of_fifty.mean_ms), (50.0, 10.0));
+        assert_eq!(one_of_fifty.p99_ms, 50.0);
+        assert_eq!(bounds(&one_of_fifty), ([false, false, true], true));
+        let one_of_hundred = figures(99, 10_000_000);
+        assert_eq!(bounds(&one_of_hundred), ([false; 3], true));
+        let alone = figures(0, 0);
+        assert_eq!(bounds(&alone), ([true; 3], true));
+        // As old as what completed, and younger.
+        for took in [50_000_000, 80_000_000] {
+            let known = figures(49, took);
+            assert_eq!(known.max_ms, took as f64 / 1e6);
+            assert_eq!(bounds(&known), ([false; 3], false));
+            let text = serde_json::to_string(&known).unwrap();
+            assert!(!text.contains("at_least"));
+        }
     }
 }

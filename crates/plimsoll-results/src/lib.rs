@@ -14,7 +14,7 @@
 //! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and
 //! directories), `staging` (hidden directories of results being written), `document` (JSON with a
 //! version); `run` and its parts (`latency`, `percentile`,
-//! `mix`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `interval_series` and
+//! `mix`, `schedule`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `interval_series` and
 //! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
 //! `series` (several runs) with the rule of each kind.
 
@@ -49,6 +49,7 @@ mod recover;
 mod regular_file;
 mod removal;
 mod run;
+mod schedule;
 mod series;
 mod simulation;
 mod sparse;
@@ -85,8 +86,9 @@ pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
 pub use live::{LiveDir, LiveEvent, LiveLocation, LiveReader, LiveRun};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};
 pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
-pub use plimsoll_measure::{ClockKind, ProcessCounts};
+pub use plimsoll_measure::{ClockKind, ProcessCounts, ScheduleCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
+pub use publish::timestamp;
 pub use read_source::ReadSource;
 pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};
@@ -95,6 +97,7 @@ pub use run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, TestBed, TestBedNode,
     TestBedSoftware, Validity, VariableFigures, Verdict, Window,
 };
+pub use schedule::EventSchedule;
 pub use series::{
     Agreement, Configuration, CriterionResult, CurveEnd, LoadCurve, LoadLine, LoadSearch, NextRun,
     Profile, Purpose, Repeats, SearchEnd, SearchRules, SearchStep, Series, SeriesDir, SeriesKind,

@@ -1,8 +1,7 @@
 //! Figures of operation mixes: the part of the load that was sustained.
 
 use crate::latency::LatencyFigures;
-use crate::standstill::oldest_ms;
-use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts};
+use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts, ScheduleCounts};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,9 +54,6 @@ pub struct ScheduledFigures {
     /// completed and some were in flight at the end, percentiles and maximum are lower bounds, and the
     /// other figures are 0.
     pub response: Option<LatencyFigures>,
-    /// Figures of the response time that are so great, in milliseconds, are known only as lower bounds,
-    /// from operations in flight at the end; null if none is.
-    pub response_at_least_ms: Option<f64>,
     /// Start delay of operations whose process was free: the client's own fault; null without a
     /// schedule.
     pub start_delay: Option<LatencyFigures>,
@@ -68,9 +64,7 @@ pub struct ScheduledFigures {
 struct MixSum {
     offered: f64,
     paced: bool,
-    scheduled: u64,
-    completed: u64,
-    dropped: u64,
+    counts: ScheduleCounts,
     slowest: Option<f64>,
     response: Latency,
     in_flight: InFlightAges,
@@ -81,9 +75,7 @@ impl MixSum {
     fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.paced |= other.paced;
-        self.scheduled += other.scheduled;
-        self.completed += other.completed;
-        self.dropped += other.dropped;
+        self.counts.add(&other.counts);
         let both = [self.slowest, other.slowest].into_iter().flatten();
         self.slowest = both.reduce(f64::min);
         self.response.add(&other.response);
@@ -96,32 +88,19 @@ impl MixSum {
             let known = l.count() > 0 || ages.oldest() > 0;
             known.then(|| LatencyFigures::of(l, ages))
         };
-        let response = latency(&self.response, &self.in_flight);
-        let oldest = oldest_ms(&self.in_flight);
         ScheduledFigures {
             offered_ops_per_s: self.paced.then_some(self.offered),
             achieved_ops_per_s: match seconds > 0.0 {
-                true => self.completed as f64 / seconds,
+                true => self.counts.completed as f64 / seconds,
                 false => 0.0,
             },
-            scheduled: self.scheduled,
-            completed: self.completed,
-            dropped: self.dropped,
+            scheduled: self.counts.scheduled,
+            completed: self.counts.completed,
+            dropped: self.counts.dropped,
             slowest_process_percent: self.slowest,
-            response,
-            response_at_least_ms: oldest
-                .filter(|ms| response.is_some_and(|r| r.is_at_least(*ms, oldest))),
+            response: latency(&self.response, &self.in_flight),
             start_delay: latency(&self.start_delay, &InFlightAges::default()),
         }
-    }
-}
-
-impl ScheduledFigures {
-    /// Whether a response time is known only as a lower bound.
-    #[must_use]
-    pub fn is_at_least(&self, value_ms: f64) -> bool {
-        self.response_at_least_ms
-            .is_some_and(|bound| value_ms >= bound)
     }
 }
 
@@ -143,18 +122,17 @@ impl MixFigures {
                 paced: mix.pacing.is_some(),
                 ..MixSum::default()
             };
-            for p in processes.iter().filter(|p| p.group as usize == i) {
+            for process in processes.iter().filter(|p| p.group as usize == i) {
+                let counts = process.counts;
                 assert!(
-                    p.dropped <= p.scheduled,
+                    counts.dropped <= counts.scheduled,
                     "a process dropped {} of {} scheduled operations",
-                    p.dropped,
-                    p.scheduled
+                    counts.dropped,
+                    counts.scheduled
                 );
-                sum.scheduled += p.scheduled;
-                sum.completed += p.completed;
-                sum.dropped += p.dropped;
-                if p.scheduled > 0 {
-                    let part = 100.0 * p.completed as f64 / p.scheduled as f64;
+                sum.counts.add(&counts);
+                if counts.scheduled > 0 {
+                    let part = 100.0 * counts.completed as f64 / counts.scheduled as f64;
                     sum.slowest = Some(sum.slowest.map_or(part, |s| s.min(part)));
                 }
             }
@@ -196,9 +174,11 @@ mod tests {
         MixSum {
             offered: 10.0,
             paced: scheduled > 0,
-            scheduled,
-            completed,
-            dropped: 3,
+            counts: ScheduleCounts {
+                scheduled,
+                completed,
+                dropped: 3,
+            },
             slowest,
             response: Latency::of([completed * 1_000_000]),
             ..MixSum::default()
@@ -234,19 +214,12 @@ mod tests {
     #[test]
     fn a_response_time_of_what_is_in_flight_is_a_lower_bound() {
         let mut waiting = sum(10, 8, None);
-        assert_eq!(waiting.figures(1.0).response_at_least_ms, None);
+        let is_bound = |of: &MixSum| of.figures(1.0).response.unwrap().max_at_least;
+        assert!(!is_bound(&waiting));
         waiting.in_flight.add(5_000_000);
-        assert_eq!(
-            waiting.figures(1.0).response_at_least_ms,
-            None,
-            "8 ms is longer"
-        );
+        assert!(!is_bound(&waiting), "8 ms is longer");
         waiting.in_flight.add(20_000_000);
-        let figures = waiting.figures(1.0);
-        assert_eq!(figures.response_at_least_ms, Some(20.0));
-        assert!(
-            figures.is_at_least(20.0) && figures.is_at_least(21.0) && !figures.is_at_least(19.0)
-        );
+        assert!(is_bound(&waiting));
         waiting.response = Latency::default();
         let alone = waiting.figures(1.0);
         assert_eq!(

@@ -1,18 +1,11 @@
 //! The table of mounted file systems.
 
-use plimsoll_measure::system::unescaped;
-use procfs::FromRead;
-use procfs::process::{MountInfo, MountInfos};
+use procfs::process::MountInfo;
 use std::path::Path;
 
 /// Returns what is mounted, as this process sees it; nothing if the system does not tell.
 pub(crate) fn mounts() -> Vec<MountInfo> {
-    let found = MountInfos::from_file("/proc/self/mountinfo");
-    let mut mounts = found.map_or_else(|_| vec![], |mounts| mounts.0);
-    for mount in &mut mounts {
-        mount.mount_point = unescaped(&mount.mount_point.to_string_lossy()).into();
-    }
-    mounts
+    plimsoll_measure::system::mounts(Path::new("/proc/self/mountinfo"))
 }
 
 /// Returns the mount that a path lies on: the longest mount point that is a parent of the path with

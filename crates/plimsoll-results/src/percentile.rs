@@ -298,9 +298,8 @@ impl PercentileFigure {
     ) -> Vec<Self> {
         let figure = |percentile: &Percentile| {
             let quantile = |l: &Latency| l.quantile_with(ages, percentile.share());
-            let at = |l: &Latency| ms(quantile(l) as f64);
-            let oldest = ages.oldest();
-            let at_least = |l: &Latency| oldest > 0 && oldest >= l.max() && quantile(l) == oldest;
+            let at = |l: &Latency| ms(quantile(l).ns as f64);
+            let at_least = |l: &Latency| quantile(l).is_lower_bound;
             Self {
                 at_least: at_least(latency),
                 service_at_least: service.map(at_least),

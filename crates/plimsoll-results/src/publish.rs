@@ -72,6 +72,15 @@ pub(crate) fn name_with_verdict(name: String, tells_verdict: bool, verdict: Verd
     }
 }
 
+/// A time of day that can be written: times outside the years -9999 to 9999 become the first or the last of them.
+#[must_use]
+pub fn timestamp(time: SystemTime) -> jiff::Timestamp {
+    jiff::Timestamp::try_from(time).unwrap_or(match time < SystemTime::UNIX_EPOCH {
+        true => jiff::Timestamp::MIN,
+        false => jiff::Timestamp::MAX,
+    })
+}
+
 /// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with nothing but letters, digits, `.`, `_`, `-`.
 pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -79,8 +88,7 @@ pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
         .chars()
         .map(|c| if plain(c) { c } else { '-' })
         .collect();
-    let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    let local = stamp.to_zoned(jiff::tz::TimeZone::system());
+    let local = timestamp(started).to_zoned(jiff::tz::TimeZone::system());
     let name = name.trim_start_matches('.');
     let name = if name.is_empty() { "run" } else { name };
     format!("{name}-{}", local.strftime("%Y%m%d-%H%M%S"))
@@ -89,9 +97,12 @@ pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn names_of_directories_are_plain() {
+        let beyond = SystemTime::UNIX_EPOCH + Duration::from_secs(400_000_000_000);
+        assert!(name_of("w", beyond).starts_with("w-9999123"));
         let name = name_of("../we ird/näme", SystemTime::now());
         assert!(name.starts_with("-we-ird-n-me-20"), "{name}");
         assert!(name_of("..", SystemTime::now()).starts_with("run-20"));

@@ -3,8 +3,10 @@
 use crate::histograms::{self, tag_of};
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
 use crate::{
-    AgeFigure, Distribution, HISTOGRAMS_FILE, OperationFigures, ResultsError, Run, Summary,
+    AgeFigure, Distribution, HISTOGRAMS_FILE, LatencyFigures, OperationFigures, ResultsError, Run,
+    Summary,
 };
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -43,10 +45,50 @@ struct LogLatencies {
     service: Distribution,
     ops: u64,
     paced_ops: u64,
-    max_ms: f64,
-    service_max_ms: f64,
+    max_ms: Greatest,
+    service_max_ms: Greatest,
     /// Ages of operations in flight at the end in nanoseconds, and their numbers.
     ages: BTreeMap<u64, u64>,
+}
+
+/// The greatest latency in milliseconds.
+#[derive(Clone, Copy, Default)]
+struct Greatest {
+    ms: f64,
+    /// It is the age of an operation in flight at the end, and nothing that completed took as long.
+    is_lower_bound: bool,
+}
+
+impl Greatest {
+    fn of(figures: &LatencyFigures) -> Self {
+        Self {
+            ms: figures.max_ms,
+            is_lower_bound: figures.max_at_least,
+        }
+    }
+
+    fn max(self, other: Self) -> Self {
+        match self.ms.total_cmp(&other.ms) {
+            Ordering::Greater => self,
+            Ordering::Less => other,
+            Ordering::Equal => Self {
+                is_lower_bound: self.is_lower_bound && other.is_lower_bound,
+                ..self
+            },
+        }
+    }
+
+    /// A percentile that is known to be `ns`, or only that it is beyond all that completed.
+    fn percentile(self, percentile: Percentile, ns: Option<u64>) -> Self {
+        let is_greatest = self.is_lower_bound && percentile.share() >= 1.0;
+        match ns.filter(|_| !is_greatest) {
+            Some(ns) => Self {
+                ms: (ns as f64 / 1e6).min(self.ms),
+                is_lower_bound: false,
+            },
+            None => self,
+        }
+    }
 }
 
 /// An age in nanoseconds, and how many operations were so old.
@@ -67,8 +109,8 @@ impl LogLatencies {
             service,
             ops: o.ops,
             paced_ops: o.paced_ops,
-            max_ms: o.latency.max_ms,
-            service_max_ms: o.service().max_ms,
+            max_ms: Greatest::of(&o.latency),
+            service_max_ms: Greatest::of(o.service()),
             ages: o.in_flight_ages.iter().map(age).collect(),
         }
     }
@@ -88,18 +130,17 @@ impl LogLatencies {
 
     fn figure(&self, percentile: Percentile) -> PercentileFigure {
         let ages: Vec<(u64, u64)> = self.ages.iter().map(|(age, n)| (*age, *n)).collect();
-        let at = |d: &Distribution, max_ms: f64| {
-            let quantile = d.quantile_with(&ages, percentile.share());
-            quantile.map_or(max_ms, |ns| (ns as f64 / 1e6).min(max_ms))
+        let at = |d: &Distribution, max: Greatest| {
+            max.percentile(percentile, d.quantile_with(&ages, percentile.share()))
         };
-        let at_least = |d: &Distribution| d.quantile_with(&ages, percentile.share()).is_none();
-        let paced = self.paced_ops > 0;
+        let latency = at(&self.latency, self.max_ms);
+        let service = (self.paced_ops > 0).then(|| at(&self.service, self.service_max_ms));
         PercentileFigure {
-            at_least: at_least(&self.latency),
-            service_at_least: paced.then(|| at_least(&self.service)),
+            at_least: latency.is_lower_bound,
+            service_at_least: service.map(|s| s.is_lower_bound),
             percentile,
-            ms: at(&self.latency, self.max_ms),
-            service_ms: paced.then(|| at(&self.service, self.service_max_ms)),
+            ms: latency.ms,
+            service_ms: service.map(|s| s.ms),
             enough_samples: self.ops >= percentile.needs(),
         }
     }
@@ -175,6 +216,36 @@ mod tests {
     use super::*;
     use crate::SparseHistogram;
 
+    fn known(ms: f64) -> Greatest {
+        Greatest {
+            ms,
+            is_lower_bound: false,
+        }
+    }
+
+    #[test]
+    fn an_operation_in_flight_is_a_bound_only_if_it_is_older_than_all_that_completed() {
+        let bound = Greatest {
+            ms: 50.0,
+            is_lower_bound: true,
+        };
+        let greatest = |other| {
+            let greatest = bound.max(other);
+            (greatest.ms, greatest.is_lower_bound)
+        };
+        assert_eq!(greatest(known(49.0)), (50.0, true));
+        assert_eq!(greatest(known(50.0)), (50.0, false));
+        assert_eq!(greatest(known(51.0)), (51.0, false));
+        let p100 = "100".parse().unwrap();
+        let at = |p, ns| {
+            let figure = bound.percentile(p, ns);
+            (figure.ms, figure.is_lower_bound)
+        };
+        assert_eq!(at(Percentile::P99, Some(49_000_000)), (49.0, false));
+        assert_eq!(at(Percentile::P99, None), (50.0, true));
+        assert_eq!(at(p100, Some(49_900_000)), (50.0, true));
+    }
+
     #[test]
     fn a_service_time_is_a_lower_bound_by_itself() {
         let one = |ns| {
@@ -189,8 +260,11 @@ mod tests {
             service: one(1_000_000),
             ops: 1,
             paced_ops: 1,
-            max_ms: 10_000.0,
-            service_max_ms: 3000.0,
+            max_ms: known(10_000.0),
+            service_max_ms: Greatest {
+                ms: 3000.0,
+                is_lower_bound: true,
+            },
             ages: BTreeMap::from([(3_000_000_000, 1)]),
         };
         let p99 = times.figure(Percentile::P99);
@@ -214,7 +288,7 @@ mod tests {
         let times = LogLatencies {
             latency: of(&[(2_000_000, 90), (7_000_000, 10)]),
             ops: 100,
-            max_ms: 6.5,
+            max_ms: known(6.5),
             ..LogLatencies::default()
         };
         let listed = PercentileFigure {
@@ -252,8 +326,8 @@ mod tests {
             service: of(&[(ms * 500_000, 1)]),
             ops: ms,
             paced_ops,
-            max_ms: ms as f64,
-            service_max_ms: ms as f64 / 2.0,
+            max_ms: known(ms as f64),
+            service_max_ms: known(ms as f64 / 2.0),
             ages: BTreeMap::from([(ms, 2), (50, 1)]),
         };
         let mut sum = one(4, 0);
@@ -261,7 +335,7 @@ mod tests {
         sum.add(&one(6, 0));
         assert_eq!((sum.latency.count(), sum.service.count()), (3, 3));
         assert_eq!(
-            (sum.ops, sum.paced_ops, sum.max_ms, sum.service_max_ms),
+            (sum.ops, sum.paced_ops, sum.max_ms.ms, sum.service_max_ms.ms),
             (20, 3, 10.0, 5.0)
         );
         assert_eq!(sum.ages, [(4, 2), (6, 2), (10, 2), (50, 3)].into());

@@ -420,7 +420,7 @@ fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Opti
     let service = lines.take(row.window, &tag)?;
     let latency = |line: &SparseInterval, mean_ms: f64, max_ms: f64| {
         let count = line.histogram.count();
-        let sum = ns(mean_ms / 1e3 * count as f64);
+        let sum = (mean_ms.max(0.0) * 1e6 * count as f64).round() as u128;
         Latency::of_counts(&line.histogram.counts, sum, ns(max_ms / 1e3))
     };
     if service.histogram.count() != row.ops {

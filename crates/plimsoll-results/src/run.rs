@@ -8,6 +8,7 @@ use crate::hosts::{HostFigures, StartFigures};
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
+use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
@@ -95,6 +96,10 @@ pub struct Run {
     pub simulation: Option<SimulationFigures>,
     /// The part of the load that was sustained; null unless the workload is an operation mix.
     pub mix: Option<MixFigures>,
+    /// The events that an event rate scheduled for `eventlimit`, and what became of them; null without such a
+    /// schedule, and in the results of a killed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<EventSchedule>,
     /// Filesets created or found before the run.
     pub filesets: Vec<PopulatedFileset>,
     /// Whether contents and files were what was acknowledged, if the run was verified.
@@ -165,7 +170,7 @@ pub struct Summary {
     /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Bytes per second.
     pub bytes_per_s: f64,
     /// Mean latency in milliseconds; 0 without operations. The latency of an operation is its
@@ -223,7 +228,7 @@ pub struct OperationFigures {
     /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes moved.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Bytes per second.
     pub bytes_per_s: f64,
     /// Latency: response time of operations that had an intended start, service time of the others.
@@ -305,19 +310,6 @@ impl Summary {
 }
 
 impl OperationFigures {
-    /// Whether a latency of this row is only a lower bound, from operations in flight at the end.
-    #[must_use]
-    pub fn is_at_least(&self, value_ms: f64) -> bool {
-        self.latency.is_at_least(value_ms, self.oldest_in_flight_ms)
-    }
-
-    /// Whether a service time of this row is only a lower bound, from operations in flight at the end.
-    #[must_use]
-    pub fn is_service_at_least(&self, value_ms: f64) -> bool {
-        self.service()
-            .is_at_least(value_ms, self.oldest_in_flight_ms)
-    }
-
     /// Whether anything is known of latencies: of completed operations, or as lower bounds of
     /// operations in flight at the end.
     #[must_use]
@@ -475,7 +467,7 @@ pub struct CompletedFigures {
     /// Operations per second up to it.
     pub ops_per_s: f64,
     /// Bytes moved up to it.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Bytes per second up to it.
     pub bytes_per_s: f64,
 }

@@ -18,7 +18,7 @@ const MIB: u64 = 1 << 20;
 fn totals(rows: &[(OpKind, u64, u64)]) -> Vec<OpTotals> {
     let row = |(_, ops, bytes): &(OpKind, u64, u64)| OpTotals {
         ops: *ops,
-        bytes: *bytes,
+        bytes: (*bytes).into(),
         service: Latency::of((0..*ops).map(|_| 1000)),
         ..OpTotals::default()
     };
@@ -53,7 +53,7 @@ fn measured(
             fileset: "s".into(),
             files: 1,
             dirs: 1,
-            bytes: 100 * MIB,
+            bytes: (100 * MIB).into(),
             bytes_estimated: false,
             seconds: 1.0,
             reused: false,
@@ -105,6 +105,26 @@ fn notes(m: MeasuredRun) -> Vec<String> {
 }
 
 #[test]
+fn files_fit_in_the_memory_that_the_control_group_leaves() {
+    let fits = |limit: Option<u64>| {
+        let mut m = local(&[(OpKind::Read, 2000, 500 * MIB)], 0);
+        m.environment.memory_limit_bytes = limit.map(|mib| mib * MIB);
+        let notes = notes(m);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        let shown =
+            |memory| notes[0].contains(&format!("the file sets (100 MiB) fit in it ({memory})"));
+        (
+            shown("1 GiB"),
+            shown("200 MiB"),
+            notes[0].contains("fit in it"),
+        )
+    };
+    assert_eq!(fits(None), (true, false, true));
+    assert_eq!(fits(Some(200)), (false, true, true));
+    assert_eq!(fits(Some(99)), (false, false, false));
+}
+
+#[test]
 fn what_did_not_come_from_the_storage_came_from_the_cache() {
     let reads = [
         (OpKind::ReadWhole, 10, 60 * MIB),
@@ -115,8 +135,8 @@ fn what_did_not_come_from_the_storage_came_from_the_cache() {
     ];
     let cache = |storage| cache(local(&reads, storage)).unwrap();
     let c = cache(25 * MIB);
-    assert_eq!((c.reads, c.read_bytes), (16, 100 * MIB));
-    assert_eq!((c.storage_bytes, c.hit_ratio), (Some(25 * MIB), Some(0.75)));
+    assert_eq!((c.reads, c.read_bytes), (16, u128::from(100 * MIB)));
+    assert_eq!((c.storage_bytes, c.hit_ratio), (Some(25 << 20), Some(0.75)));
     assert_eq!(
         c.to_string(),
         "100 MiB, 75 % from the client's page cache (25 MiB from the storage)"
@@ -157,7 +177,7 @@ fn each_source_has_its_own_counter() {
         from_storage(0),
     ))
     .unwrap();
-    assert_eq!(own.storage_bytes, Some(30 * MIB));
+    assert_eq!(own.storage_bytes, Some(30 << 20));
     assert_eq!(
         own.to_string(),
         "100 MiB, 70 % from the client's cache (30 MiB from the server)"
@@ -174,7 +194,7 @@ fn each_source_has_its_own_counter() {
     };
     let mounted =
         |point| cache(measured(Some(ReadSource::NfsMount), &reads, mounts(point))).unwrap();
-    assert_eq!(mounted("/mnt").storage_bytes, Some(40 * MIB));
+    assert_eq!(mounted("/mnt").storage_bytes, Some(40 << 20));
     assert_eq!(
         mounted("/mnt").to_string(),
         "100 MiB, 60 % from the client's page cache (40 MiB from the server)"
@@ -231,7 +251,7 @@ fn bounds_of_the_note_belong_to_it() {
     let fits = |memory, files: u64| {
         let mut m = local(&[(OpKind::Read, 10, 100 * MIB)], 0);
         m.environment.memory_bytes = memory;
-        m.populated[0].bytes = files;
+        m.populated[0].bytes = files.into();
         notes(m)[0].contains("fit in it")
     };
     assert!(fits(Some(MIB), MIB) && !fits(Some(MIB), MIB + 1));

@@ -9,8 +9,8 @@ use plimsoll_plan::{
 use plimsoll_results::{
     CURVE_FILE, ClockKind, Collection, CurveDir, CurveLoads, CurvePoint, CurveResults,
     CurveSettings, CurveState, CurveWriter, Document, Environment, LoadCurve, LoadTest,
-    MeasuredRun, Percentile, ProcessCounts, Reason, ResultsError, Run, RunWriter, StopRules,
-    Target, Verdict,
+    MeasuredRun, Percentile, ProcessCounts, Reason, ResultsError, Run, RunWriter, ScheduleCounts,
+    StopRules, Target, Verdict,
 };
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -90,7 +90,7 @@ fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
 fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let row = |ops: u64| OpTotals {
         ops,
-        bytes: ops * 4096,
+        bytes: u128::from(ops) * 4096,
         service: Latency::of((0..ops).map(|_| ms * 500_000)),
         response: Latency::of((0..ops).map(|_| ms * 1_000_000)),
         paced: ops,
@@ -112,9 +112,11 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let process = |done| ProcessCounts {
         group: 0,
         number: 0,
-        scheduled: due,
-        completed: done,
-        dropped: 0,
+        counts: ScheduleCounts {
+            scheduled: due,
+            completed: done,
+            dropped: 0,
+        },
     };
     let reason = |code: &&str| Reason::new(code, format!("{code} was missed"));
     MeasuredRun {
@@ -137,6 +139,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
         stages: vec![],
         percentiles: None,
         processes: vec![process(half - 10), process(half + 10)],
+        schedules: vec![],
         populated: vec![],
         verification: None,
         commands: vec![],
@@ -275,6 +278,24 @@ fn a_point_has_the_figures_of_its_run() {
 }
 
 #[test]
+fn a_point_of_a_throttled_client_misses_a_criterion() {
+    let criterion = |m: MeasuredRun| {
+        let point = CurvePoint::of(&Run::assemble(m), 2, "a");
+        let found = point.criteria.iter().find(|c| c.code == "client_throttled");
+        found.map(|c| c.met)
+    };
+    assert_eq!(criterion(measured(2, 400, 2, &[])), None);
+    // The quota may be that of another machine.
+    assert_eq!(
+        criterion(measured(2, 400, 2, &["client_throttled"])),
+        Some(false)
+    );
+    let mut kept = measured(2, 400, 2, &[]);
+    kept.windows[0].1.quota = Some(plimsoll_measure::control_groups::QuotaUse::default());
+    assert_eq!(criterion(kept), Some(true));
+}
+
+#[test]
 fn a_point_that_stood_still_misses_a_criterion() {
     let point = CurvePoint::of(&run(2, 400, 2, &["stalled"]), 2, "a");
     let stalled = point.criteria.iter().find(|c| c.code == "stalled").unwrap();
@@ -292,7 +313,7 @@ fn a_point_whose_operations_hang_has_lower_bounds() {
     let total = &run.mix.as_ref().unwrap().total;
     let response = total.response.unwrap();
     assert_eq!((response.mean_ms, response.p99_ms), (0.0, 3000.0));
-    assert_eq!(total.response_at_least_ms, Some(3000.0));
+    assert!(response.max_at_least && response.is_at_least(response.p50_ms));
     let point = CurvePoint::of(&run, 2, "a");
     assert_eq!((point.mean_ms, point.service_mean_ms), (None, None));
     let bound = Some(3000.0);
@@ -307,7 +328,8 @@ fn a_point_whose_operations_hang_has_lower_bounds() {
     m.windows[0].0.rows[1].service = Latency::of([SECOND]);
     (m.windows[0].0.rows[1].ops, m.windows[0].0.rows[1].paced) = (1, 1);
     let run = Run::assemble(m);
-    assert_eq!(run.mix.as_ref().unwrap().total.response_at_least_ms, None);
+    let response = run.mix.as_ref().unwrap().total.response;
+    assert!(!response.unwrap().max_at_least);
     let point = CurvePoint::of(&run, 2, "a");
     assert_eq!((point.max_ms, point.max_at_least), (Some(9000.0), false));
 }

@@ -36,7 +36,7 @@ fn started() -> SystemTime {
 fn totals(ops: u64) -> OpTotals {
     OpTotals {
         ops,
-        bytes: 10 * ops,
+        bytes: 10 * u128::from(ops),
         service: Latency::of(std::iter::repeat_n(2_000_000, ops as usize)),
         ..OpTotals::default()
     }

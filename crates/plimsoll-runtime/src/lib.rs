@@ -9,17 +9,19 @@
 //! Outside a simulation every function here is the one of the standard library after a check of a
 //! thread-local variable. The clock of operations does not even check: see `Clock` of plimsoll-measure.
 
+mod allocator;
 mod disk;
 mod monitor;
 mod processes;
 mod simulation;
 mod threads;
 
+pub use allocator::{NotingAllocator, note_failed_allocation, prepare_for_memory_limits};
 pub use disk::{DiskCall, DiskFault, SimulatedDisk, disk_call};
 pub use monitor::Monitor;
 pub use processes::{process_id, process_start};
 pub use simulation::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
-pub use threads::{ThreadHandle, current, park, run_on_threads, spawn};
+pub use threads::{THREAD_STACK_BYTES, ThreadHandle, current, park, run_on_threads, spawn};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -18,6 +18,17 @@ use std::time::{Duration, Instant, SystemTime};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessId(pub(crate) usize);
 
+impl ProcessId {
+    /// The number that the process has for [`process_id`](crate::process_id).
+    ///
+    /// # Panics
+    /// A simulation has 2³² processes.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        u32::try_from(self.0).expect("a simulation has few processes")
+    }
+}
+
 /// How a simulation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimulationEnd {

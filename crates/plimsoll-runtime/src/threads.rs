@@ -43,12 +43,17 @@ pub fn park(timeout: Option<Duration>) {
     }
 }
 
+/// Stack of a thread that [`spawn`] starts, in bytes of address space.
+pub const THREAD_STACK_BYTES: usize = 2 << 20;
+
 /// Starts a detached thread.
 ///
 /// # Errors
 /// The system's error.
 pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let builder = std::thread::Builder::new().name(name.clone());
+    let builder = std::thread::Builder::new()
+        .name(name.clone())
+        .stack_size(THREAD_STACK_BYTES);
     match simulation::current() {
         None => builder.spawn(work).map(drop),
         Some(parent) => {
@@ -59,13 +64,16 @@ pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Res
 }
 
 /// Executes `work` on `count` threads, each with its number, and calls `meanwhile` at this interval until all
-/// have ended.
+/// have ended. Threads that the system does not start are done without, as long as there is one.
+///
+/// # Errors
+/// The system's error if it does not start the first thread.
 pub fn run_on_threads(
     count: usize,
     work: impl Fn(usize) + Sync,
     interval: Duration,
     mut meanwhile: impl FnMut(),
-) {
+) -> std::io::Result<()> {
     let running = AtomicUsize::new(count);
     let caller = current();
     std::thread::scope(|scope| {
@@ -77,11 +85,22 @@ pub fn run_on_threads(
                     caller.unpark();
                 }
             };
-            match simulation::current() {
-                None => drop(scope.spawn(body)),
+            let builder = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES);
+            let started = match simulation::current() {
+                None => builder.spawn_scoped(scope, body).map(drop),
                 Some(parent) => {
                     let thread = parent.add_thread(format!("pool-{number}"));
-                    scope.spawn(move || thread.main(body));
+                    builder
+                        .spawn_scoped(scope, move || thread.main(body))
+                        .map(drop)
+                }
+            };
+            match started {
+                Ok(()) => {}
+                Err(e) if number == 0 => return Err(e),
+                Err(_) => {
+                    running.fetch_sub(count - number, AcqRel);
+                    break;
                 }
             }
         }
@@ -89,5 +108,6 @@ pub fn run_on_threads(
             park(Some(interval));
             meanwhile();
         }
-    });
+        Ok(())
+    })
 }

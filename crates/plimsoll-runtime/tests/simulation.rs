@@ -53,7 +53,8 @@ fn order(seed: u64) -> Vec<String> {
                 },
                 ms(100),
                 || {},
-            );
+            )
+            .expect("threads start");
         });
     }
     assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);

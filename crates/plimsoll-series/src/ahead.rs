@@ -4,13 +4,13 @@
 //! reads the document of the series, makes one run, writes the results into the directory of the series, and prints the
 //! name of their directory.
 
+use crate::signals;
 use crate::host::Host;
 use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
 use crate::{REFUSED_EXIT_CODE, SeriesError};
 use plimsoll_engine::Stop;
 use plimsoll_plan::Reason;
 use plimsoll_results::{NextRun, Removal, ResultsError, RunDir, SeriesRun, SeriesWriter, Verdict};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::os::unix::process::ExitStatusExt;
@@ -226,7 +226,7 @@ fn directory_of(process: &EndedProcess) -> Result<String, LostProcess> {
         }
         Ok(_) if process.was_stopped => Err(LostProcess::Interrupted),
         // The signal came before the process handled it.
-        Ok(output) if matches!(output.status.signal(), Some(SIGINT | SIGTERM | SIGHUP)) => {
+        Ok(output) if output.status.signal().is_some_and(signals::ends_a_run) => {
             Err(LostProcess::Terminated)
         }
         output => Err(LostProcess::Died(describe_end(output))),

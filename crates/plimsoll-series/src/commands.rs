@@ -1,5 +1,6 @@
 //! User's commands before and after each phase of a run.
 
+use crate::command_output::CommandOutput;
 use plimsoll_engine::{CommandEnd, Limits, PhaseInfo, run_command};
 use plimsoll_plan::Plan;
 use plimsoll_results::{CommandRun, HookTime, Hooks, ResultsError, RunDir};
@@ -139,6 +140,7 @@ impl HookRunner {
         let mut called = || -> io::Result<CommandEnd> {
             let (when, phase) = (run.when, run.phase_name());
             writeln!(log, "== {when} {phase}: {}", run.command)?;
+            let output = CommandOutput::new(results)?;
             let mut shell = Command::new("sh");
             shell
                 .arg("-c")
@@ -154,9 +156,16 @@ impl HookRunner {
                 )
                 .env("PLIMSOLL_RESULTS", results)
                 .stdin(Stdio::null())
-                .stdout(log.try_clone()?)
-                .stderr(log.try_clone()?);
-            run_command(&mut shell, self.limits(when), stopped)
+                .stdout(output.stream()?)
+                .stderr(output.stream()?);
+            let stopped = || {
+                // Whoever follows the log sees what the command prints; what cannot be kept is an error in the end.
+                let _ = output.take(&mut &log);
+                stopped()
+            };
+            let end = run_command(&mut shell, self.limits(when), &stopped);
+            output.finish(&mut log)?;
+            end
         };
         match called() {
             Ok(CommandEnd::Ended(status)) => {

@@ -59,6 +59,7 @@ pub fn measured(outcome: Outcome, metadata: RunMetadata) -> MeasuredRun {
         percentiles: metadata.percentiles,
         stages: stages.map(|s| (s.stage, s.ranks)).collect(),
         processes: outcome.processes,
+        schedules: outcome.schedules,
         populated: outcome.populated,
         verification: outcome.verification,
         // Added when the results are written.

@@ -1,7 +1,7 @@
 //! The JSON interface: the same data as the pages, for programs.
 
 use crate::filter::Listing;
-use crate::live::{find_run, progress};
+use crate::live::{LastInterval, Totals, find_run, progress};
 use crate::pages::{compare, delete};
 use crate::problem::Problem;
 use crate::state::{Shared, run_blocking};
@@ -10,9 +10,8 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use plimsoll_results::LiveDir;
+use plimsoll_results::{LiveDir, LiveRun};
 use serde::Serialize;
-use serde_json::{Value, json};
 type JsonResult = Result<Response, Failed>;
 
 /// A problem that is sent as JSON.
@@ -105,10 +104,10 @@ async fn live(State(app): State<Shared>) -> JsonResult {
         let dirs = app.live()?;
         // One that has just ended can no longer be read.
         let runs = dirs.iter().filter_map(|d| described(d).ok());
-        Ok(runs.collect::<Vec<Value>>())
+        Ok(runs.collect::<Vec<_>>())
     })
     .await?;
-    json_response(&json!({ "runs": runs }))
+    json_response(&RunsInProgress { runs })
 }
 
 async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> JsonResult {
@@ -116,18 +115,36 @@ async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> JsonResu
     json_response(&run)
 }
 
+#[derive(Serialize)]
+struct RunsInProgress {
+    runs: Vec<RunInProgress>,
+}
+
 /// A run in progress, with what it has measured so far.
-fn described(dir: &LiveDir) -> Result<Value, Problem> {
+#[derive(Serialize)]
+struct RunInProgress {
+    id: String,
+    run: LiveRun,
+    latest: Option<LastInterval>,
+    operations: Vec<OperationInProgress>,
+}
+
+#[derive(Serialize)]
+struct OperationInProgress {
+    name: String,
+    kind: String,
+    totals: Totals,
+}
+
+fn described(dir: &LiveDir) -> Result<RunInProgress, Problem> {
     let run = dir.read()?;
     let (_, progress) = progress(dir)?;
-    let operations = progress
-        .operations
-        .iter()
-        .map(|((name, kind), totals)| json!({ "name": name, "kind": kind, "totals": totals }));
-    Ok(json!({
-        "id": dir.id(),
-        "run": run,
-        "latest": progress.latest(),
-        "operations": operations.collect::<Vec<_>>(),
-    }))
+    let latest = progress.latest();
+    let operation = |((name, kind), totals)| OperationInProgress { name, kind, totals };
+    Ok(RunInProgress {
+        id: dir.id().to_owned(),
+        run,
+        latest,
+        operations: progress.operations.into_iter().map(operation).collect(),
+    })
 }

@@ -30,7 +30,7 @@ const MAX_SHOWN_INTERVALS: u64 = 600;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) ops: u64,
-    pub(crate) bytes: u64,
+    pub(crate) bytes: u128,
     pub(crate) errors: u64,
 }
 
@@ -135,8 +135,8 @@ impl Progress {
             let p99_ms = row.service_p99_ms.unwrap_or(row.p99_ms);
             service.add(row.ops, mean_ms, p99_ms);
         }
-        let per_s = |n: u64| match end.length_s > 0.0 {
-            true => n as f64 / end.length_s,
+        let per_s = |n: f64| match end.length_s > 0.0 {
+            true => n / end.length_s,
             false => 0.0,
         };
         let completed = |ms: f64| (sum.ops > 0).then_some(ms);
@@ -144,8 +144,8 @@ impl Progress {
         Some(LastInterval {
             window: end.window,
             measured_s: end.start_s + end.length_s,
-            ops_per_s: per_s(sum.ops),
-            bytes_per_s: per_s(sum.bytes),
+            ops_per_s: per_s(sum.ops as f64),
+            bytes_per_s: per_s(sum.bytes as f64),
             mean_ms: completed(latency.ms / sum.ops as f64),
             p99_ms: completed(latency.p99_ms),
             paced_ops,
@@ -399,7 +399,7 @@ mod tests {
             operation: operation.into(),
             kind: kind.into(),
             ops,
-            bytes: 10 * ops,
+            bytes: 10 * u128::from(ops),
             errors: 1,
             mean_ms: ops as f64,
             p50_ms: 1.0,

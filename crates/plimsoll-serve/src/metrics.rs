@@ -68,7 +68,7 @@ const START: Family = gauge(
 );
 
 /// A family, and the figure that it takes from the totals.
-type Counter = (Family, fn(&Totals) -> u64);
+type Counter = (Family, fn(&Totals) -> u128);
 
 /// Counters, from the first measured interval on.
 const COUNTERS: [Counter; 3] = [
@@ -78,7 +78,7 @@ const COUNTERS: [Counter; 3] = [
             "",
             "Operations that succeeded, in measured intervals.",
         ),
-        |t| t.ops,
+        |t| t.ops.into(),
     ),
     (
         counter(
@@ -94,7 +94,7 @@ const COUNTERS: [Counter; 3] = [
             "",
             "Operations that failed, in measured intervals.",
         ),
-        |t| t.errors,
+        |t| t.errors.into(),
     ),
 ];
 
@@ -231,7 +231,7 @@ mod tests {
             operation: "a\"b\\c\nd".into(),
             kind: "read".into(),
             ops,
-            bytes: 8 * ops,
+            bytes: 8 * u128::from(ops),
             errors: 1,
             mean_ms: 1.5,
             p50_ms: 1.0,

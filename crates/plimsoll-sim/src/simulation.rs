@@ -100,7 +100,7 @@ impl Simulation {
     /// The system at time 0, with random choices from `seed`. Caches that begin full hold what fits of
     /// `dataset` bytes in `files` files.
     #[must_use]
-    pub fn new(system: System, seed: u64, dataset: u64, files: u64) -> Self {
+    pub fn new(system: System, seed: u64, dataset: u128, files: u64) -> Self {
         let mut events = EventQueue::default();
         for (i, (at, ..)) in system.changes.iter().enumerate() {
             // Those of one time happen together.

@@ -344,14 +344,14 @@ impl System {
     /// What a user should know of the system with a data set of this many bytes and files, in
     /// sentences.
     #[must_use]
-    pub fn remarks(&self, bytes: u64, files: u64) -> Vec<String> {
+    pub fn remarks(&self, bytes: u128, files: u64) -> Vec<String> {
         let larger = self.caches.iter().filter_map(|cache| {
             let instances = self.instances(cache.placement).len() as u64;
             let capacity = cache.capacity.saturating_mul(instances);
             let (held, of) = match cache.block {
                 Some(block) => {
-                    let referenced = (bytes as f64 * self.working_set.unwrap_or(1.0)) as u64;
-                    let held = capacity.saturating_mul(block);
+                    let referenced = (bytes as f64 * self.working_set.unwrap_or(1.0)) as u128;
+                    let held = u128::from(capacity) * u128::from(block);
                     if held <= referenced {
                         return None;
                     }

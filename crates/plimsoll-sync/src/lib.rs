@@ -1,29 +1,29 @@
 //! Atomics, fences, locks and parking of code that threads share without a common lock.
 //!
 //! They are those of [`std`], re-exported: code that uses this crate compiles to the same instructions.
-//! With the feature `loom` they are those of the model checker of that name, which executes a model in
+//! Compiled with `--cfg loom`, they are those of the model checker of that name, which executes a model in
 //! every order of its threads (up to a number of preemptions) and with every value that a load may
 //! return in the memory model of Rust. `docs/testing.md` lists the models.
 //!
 //! Only what models cover needs this crate. A lock of `std` may be held in a model as long as nothing
 //! of this crate is used meanwhile.
 
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 mod checked;
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 pub mod model;
 
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 pub use checked::{Mutex, MutexGuard, atomic, hint, thread};
 
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 pub use std::{
     hint,
     sync::{Mutex, MutexGuard, atomic},
 };
 
 /// The threads of the system, or those of a simulation.
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 pub mod thread {
     pub use plimsoll_runtime::{ThreadHandle as Thread, current, spin};
 

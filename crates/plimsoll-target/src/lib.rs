@@ -59,8 +59,8 @@ pub use registry::{
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};
 pub use session_types::{
-    AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow, OpenMode,
-    RpcRows, SessionSpec, Space, WritePlace,
+    AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry, ListTotals,
+    OpenHow, OpenMode, RpcRows, SessionSpec, Space, WritePlace,
 };
 pub use sim::{system_events, system_fingerprint, with_absolute_system, with_events};
 pub use verifying::{FileCheck, Ledger, REREAD_BYTES, STAMPED_BLOCK_BYTES, Stamp, VerifiedFileset};

@@ -3,8 +3,8 @@
 use crate::error::OpError;
 use crate::long_replies::LongReplies;
 use crate::session_types::{
-    AioDone, Attributes, DataSet, DirectIo, EntryKind, FilesetEntry, ListTotals, OpenHow,
-    SessionSpec, Space, WritePlace,
+    AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry, ListTotals,
+    OpenHow, SessionSpec, Space, WritePlace,
 };
 use crate::verifying::Ledger;
 use memmap2::MmapMut;
@@ -50,9 +50,9 @@ pub trait Target: Send + Sync + 'static {
         true
     }
 
-    /// Whether an open file takes a descriptor of this process, whose number is limited.
-    fn takes_descriptors(&self) -> bool {
-        false
+    /// Descriptors of this process, whose number is limited, that the sessions take.
+    fn descriptors(&self) -> Descriptors {
+        Descriptors::default()
     }
 
     /// Whether the work directory exists; it may be missing only if the purpose is to inspect.

@@ -10,6 +10,15 @@ use std::sync::Arc;
 /// Maximum size of a small file that is read whole, in bytes.
 pub(crate) const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 
+/// Descriptors of this process that the sessions of a target take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Descriptors {
+    /// Of each open file.
+    pub per_open_file: u64,
+    /// Of each lane: its connections or its ring, and what it waits with.
+    pub per_lane: u64,
+}
+
 /// Support of a file system for direct I/O (`O_DIRECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectIo {
@@ -54,13 +63,34 @@ pub struct SessionSpec {
     pub unmeasured: bool,
 }
 
+/// The worker's operation, to which a session that makes many calls for it shows that they complete.
+#[derive(Clone)]
+pub(crate) struct CallSigns {
+    worker: Arc<InFlight>,
+    clock: Clock,
+}
+
+impl CallSigns {
+    pub(crate) fn of(spec: &SessionSpec) -> Self {
+        Self {
+            worker: spec.in_flight.clone(),
+            clock: spec.clock.clone(),
+        }
+    }
+
+    /// Notes that a call of the operation has completed, which makes more of them.
+    pub(crate) fn call_completed(&self) {
+        self.worker.call_completed(self.clock.now());
+    }
+}
+
 /// The files that a workload works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataSet {
     /// Number of files; of a pattern the maximum at any time.
     pub files: u64,
     /// Sum of their sizes in bytes; of very many files an estimate.
-    pub bytes: u64,
+    pub bytes: u128,
 }
 
 /// Rows of the results for the procedures that a target calls on a server.

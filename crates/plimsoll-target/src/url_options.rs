@@ -5,7 +5,7 @@ use plimsoll_plan::parse_duration;
 use std::time::Duration;
 
 /// Longest time that an option may give: the longest latency that is recorded.
-const MAX_OPTION_DURATION: Duration = Duration::from_nanos(plimsoll_measure::MAX_LATENCY_NS);
+const MAX_OPTION_DURATION: Duration = Duration::from_secs(3600);
 
 /// Options that were not taken yet.
 pub(crate) struct UrlOptions {

@@ -28,3 +28,5 @@ mod registry;
 mod safety;
 #[path = "conformance/servers.rs"]
 mod servers;
+#[path = "conformance/signs.rs"]
+mod signs;

@@ -27,6 +27,12 @@ impl Case {
         }
     }
 
+    /// The case of a seed in which several runs want a directory.
+    #[must_use]
+    pub fn draw_claims(seed: u64) -> Self {
+        Self::Run(Box::new(Scenario::draw_claims(seed)))
+    }
+
     /// Executes and checks it.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use crate::execution::Execution;
 use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::{FILE_BYTES, Load, MixSpec, Step};
-use crate::{concurrent, ends, files, pattern, results, sessions};
+use crate::{concurrent, ends, files, pattern, results, sessions, stalls};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
@@ -53,6 +53,7 @@ pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation
     }
     check_utilisation(scenario, execution, outcome, &root.intervals)?;
     check_progress(scenario, execution, outcome, &root.intervals)?;
+    stalls::check(scenario, execution, outcome)?;
     ends::check_window(scenario, execution, outcome)?;
     check_limit(scenario, execution, outcome)
 }
@@ -218,12 +219,12 @@ fn check_bytes(
     let may_be_empty = threads.has(Step::Replace) && threads.has_few_files();
     for (operation, row) in execution.plan.operations.iter().zip(&window.rows) {
         if matches!(operation.kind, OpKind::ReadWhole | OpKind::WriteWhole) {
-            let files = row.bytes / FILE_BYTES;
+            let (files, ops) = (row.bytes / u128::from(FILE_BYTES), u128::from(row.ops));
             let has_empty = may_be_empty && operation.kind == OpKind::ReadWhole;
             must!(
                 "operations move the bytes of their files",
-                row.bytes.is_multiple_of(FILE_BYTES)
-                    && (files == row.ops || has_empty && files < row.ops),
+                row.bytes.is_multiple_of(FILE_BYTES.into())
+                    && (files == ops || has_empty && files < ops),
                 "{}: {} bytes in {} operations",
                 operation.name,
                 row.bytes,
@@ -272,10 +273,10 @@ fn check_utilisation(
         let (ops, busy) = rows.iter().fold((0, 0), |(ops, busy), row| {
             (ops + row.ops, busy + row.service.sum())
         });
-        let (all, slack) = (workers * length, workers * longest);
+        let (all, slack) = (u128::from(workers * length), u128::from(workers * longest));
         must!(
             "closed loops follow Little's law",
-            busy <= all + slack && busy + slack + ops * MAX_LATENESS_NS / 5 >= all,
+            busy <= all + slack && busy + slack + u128::from(ops * MAX_LATENESS_NS / 5) >= all,
             "{busy} ns in {ops} operations of {workers} workers in {length} ns"
         );
     }
@@ -374,7 +375,7 @@ fn check_rate(
     if missing < 0.3 + spread / expected || counted < 30.0 {
         return Ok(());
     }
-    let late: u64 = counted_rows(execution, outcome)
+    let late: u128 = counted_rows(execution, outcome)
         .map(|row| row.response.sum() - row.service.sum())
         .sum();
     let (mean, minimum) = (late as f64 / counted, 0.2 * missing * length);

@@ -1,23 +1,21 @@
-//! Another run in the same directory, which begins while the ranks work: a directory has one run at a time.
+//! Other runs in the same directory, which begin while the ranks work or after them: a directory has one run at a time.
 
 use crate::execution::{Execution, IntervalObserver, Shared, with};
-use crate::results::outcome_of;
+use crate::files::own_paths;
 use crate::scenario::Scenario;
 use crate::violation::{Violation, must};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_runtime::SimulationHandle;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
-
-/// Time from the release of a directory to the end of its run, without the results.
-const TIME_AFTER_RELEASE_NS: u64 = 10_000_000;
-
-/// Calls to the disk with which results are published.
-const CALLS_OF_PUBLISHING: u64 = 20;
 
 /// How the other run ended.
 #[derive(Debug, Clone)]
 pub struct ConcurrentEnd {
+    /// Its process.
+    pub process: u32,
     /// When it began, in nanoseconds of the simulation.
     pub began: u64,
     /// When it ended.
@@ -42,6 +40,7 @@ impl ConcurrentRun {
         let observer = &mut IntervalObserver::new(None, &stop);
         let ran = plimsoll_engine::run(&self.plan, &self.settings, &stop, observer);
         let end = ConcurrentEnd {
+            process: plimsoll_runtime::process_id(),
             began,
             ended: self.handle.now(),
             outcome: ran.map(Box::new),
@@ -52,70 +51,119 @@ impl ConcurrentRun {
 
 /// Whether the ranks were refused because of the other run, so that nothing else is known of theirs.
 pub(crate) fn refuses_ranks(execution: &Execution) -> bool {
-    let root = execution.ranks[0].as_ref().map(|end| &end.outcome);
-    match &execution.concurrent {
-        Some(other) => is_in_use(root) && other.outcome.is_ok(),
-        None => false,
+    match (&execution.ranks[0], &execution.concurrent) {
+        (Some(root), Some(other)) => is_in_use(&root.outcome) && other.outcome.is_ok(),
+        _ => false,
     }
 }
 
-/// The execution of the ranks alone: without the calls of a run that followed them. `None` if there was no other.
+/// The execution of the ranks alone: without the calls of the other run. `None` if there was no other.
 pub(crate) fn of_ranks(execution: &Execution) -> Option<Execution> {
     let other = execution.concurrent.as_ref()?;
     let mut of_ranks = execution.clone();
     of_ranks.concurrent = None;
-    if let (Ok(_), Some(files)) = (&other.outcome, &mut of_ranks.files) {
-        files.calls.retain(|call| call.at_ns < other.began);
+    if let Some(files) = &mut of_ranks.files {
+        files.calls.retain(|call| call.process != other.process);
     }
     Some(of_ranks)
 }
 
 /// Of two runs in a directory one is refused, and the other one does not notice it.
 pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
-    let Some(other) = &execution.concurrent else {
+    check_alone(execution)?;
+    let (Some(other), Some(root)) = (&execution.concurrent, &execution.ranks[0]) else {
         return Ok(());
     };
-    let Some(root) = &execution.ranks[0] else {
-        return Ok(());
-    };
-    if is_in_use(Some(&other.outcome)) {
+    if is_in_use(&other.outcome) {
         must!(
             "of two runs in a directory one is refused",
-            !is_in_use(Some(&root.outcome)),
+            !is_in_use(&root.outcome),
             "{:?} and {:?}",
             other.outcome,
             root.outcome
         );
         return Ok(());
     }
-    let outcome = other.outcome.as_ref().ok().map(|outcome| &**outcome);
+    if is_of_objects(execution, &other.outcome) {
+        return Ok(());
+    }
     let succeeds = |outcome: &Outcome| outcome.failure.is_none() && !outcome.interrupted;
     must!(
         "a run in a directory that is free succeeds",
-        outcome.is_some_and(succeeds),
+        other
+            .outcome
+            .as_ref()
+            .is_ok_and(|outcome| succeeds(outcome)),
         "{:?}",
-        outcome_of(&other.outcome.clone().map(|outcome| *outcome)).map(|o| o.failure)
+        other.outcome.as_ref().map(|outcome| &outcome.failure)
     );
-    let latency_ns = scenario.results.unwrap_or_default().latency.as_nanos() as u64;
-    let released = root
-        .at
-        .saturating_sub(TIME_AFTER_RELEASE_NS + CALLS_OF_PUBLISHING * latency_ns);
-    must!(
-        "a directory has one run at a time",
-        is_in_use(Some(&root.outcome)) || other.began >= released,
-        "the other one from {} to {} ns, rank 0 to {} ns: {:?}",
-        other.began,
-        other.ended,
-        root.at,
-        root.outcome.as_ref().err()
-    );
+    if let (Ok(outcome), Some(spec), Some(files)) =
+        (&other.outcome, &scenario.files, &execution.files)
+        && is_in_use(&root.outcome)
+    {
+        let left = own_paths(&execution.plan, spec, &files.after_run);
+        must!(
+            "what a run leaves it says",
+            left.is_empty() || !outcome.cleanup.unremoved.is_empty(),
+            "{} left, such as {:?}",
+            left.len(),
+            left.first()
+        );
+    }
     Ok(())
 }
 
-/// Whether a run was refused because another one uses the directory.
-fn is_in_use(outcome: Option<&Result<Box<Outcome>, EngineError>>) -> bool {
+/// No two runs change files of the directory at the same time: between the first and the last change of one there is none
+/// of another.
+fn check_alone(execution: &Execution) -> Result<(), Violation> {
+    let Some(files) = &execution.files else {
+        return Ok(());
+    };
+    // The ranks are one run.
+    let run_of = |process: u32| match execution.processes.contains(&process) {
+        true => execution.processes[0],
+        false => process,
+    };
+    let mut times = BTreeMap::<u32, RangeInclusive<u64>>::new();
+    for call in files.calls.iter().chain(&files.calls_again) {
+        if call.changes_file {
+            let first = times.entry(run_of(call.process));
+            let time = first.or_insert(call.at_ns..=call.at_ns);
+            *time = *time.start()..=call.at_ns;
+        }
+    }
+    let mut times: Vec<_> = times.into_iter().collect();
+    times.sort_by_key(|(_, time)| *time.start());
+    for pair in times.windows(2) {
+        let [(one, before), (another, after)] = pair else {
+            unreachable!("windows have two elements");
+        };
+        must!(
+            "a directory has one run at a time",
+            before.end() <= after.start(),
+            "process {one} in {before:?} ns, process {another} in {after:?} ns"
+        );
+    }
+    Ok(())
+}
+
+/// Whether a run of a pattern was refused because the directory has objects of another, which may be continued.
+pub(crate) fn is_of_objects(
+    execution: &Execution,
+    outcome: &Result<Box<Outcome>, EngineError>,
+) -> bool {
     match outcome {
-        Some(Err(EngineError::Refused(why))) => why.contains("is in use by another run"),
+        Err(EngineError::Refused(why)) => {
+            execution.plan.pattern().is_some() && why.contains("plimsoll clean")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a run was refused because another one uses the directory.
+pub(crate) fn is_in_use(outcome: &Result<Box<Outcome>, EngineError>) -> bool {
+    match outcome {
+        Err(EngineError::Refused(why)) => why.contains("is in use by another run"),
         _ => false,
     }
 }

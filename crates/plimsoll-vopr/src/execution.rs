@@ -14,6 +14,7 @@ use plimsoll_plan::Plan;
 use plimsoll_ranks::{Ranks, SimulatedNetwork};
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
 use plimsoll_target::simulated::{FileFaults, SimulatedFiles};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,6 +56,8 @@ pub struct Execution {
     pub files: Option<FilesEnd>,
     /// What became of the results, if any were written.
     pub results: Option<ResultsEnd>,
+    /// The processes of the ranks.
+    pub processes: Vec<u32>,
     /// How another run in the same directory ended, if there was one.
     pub concurrent: Option<ConcurrentEnd>,
     /// Calls of rank 0 to the disk of the results that failed.
@@ -155,6 +158,7 @@ pub fn run(scenario: &Scenario) -> Execution {
     let applied: Shared<Vec<Option<u64>>> =
         Arc::new(Mutex::new(vec![None; scenario.disturbances.len()]));
     let root = processes[0];
+    let numbers = processes.iter().map(|process| process.number()).collect();
     let group = RankProcesses {
         handle: handle.clone(),
         network,
@@ -174,7 +178,7 @@ pub fn run(scenario: &Scenario) -> Execution {
     let concurrent = scenario.concurrent_at_us.map(|at_us| {
         let run = ConcurrentRun {
             at_us,
-            plan: plan.clone(),
+            plan: alone_plan(scenario, &plan),
             settings: Settings {
                 target: target.clone(),
                 lanes: Some(scenario.lanes),
@@ -195,7 +199,11 @@ pub fn run(scenario: &Scenario) -> Execution {
                 .map_or(0, |spec| spec.faults.latency_ns),
             lanes: scenario.lanes,
             guard: marked_dir(&plan),
-            second: second_plan(scenario, &plan),
+            again: alone_plan(scenario, &plan),
+            again_us: scenario
+                .files
+                .as_ref()
+                .map_or_else(Vec::new, |spec| spec.again_us.clone()),
             group,
             concurrent,
             end: files_end.clone(),
@@ -211,6 +219,7 @@ pub fn run(scenario: &Scenario) -> Execution {
         ranks: with(&ends, std::mem::take),
         files: with(&files_end, Option::take),
         results: results.map(ResultsRoot::end),
+        processes: numbers,
         concurrent: with(&concurrent_end, Option::take),
         disk_errors: handle.disk_errors(root),
         applied: with(&applied, std::mem::take),
@@ -225,8 +234,10 @@ struct AfterRun {
     lanes: usize,
     /// The directory that the run marks.
     guard: String,
-    /// The Plan of a second run.
-    second: Option<Plan>,
+    /// The Plan of further runs.
+    again: Plan,
+    /// When they begin.
+    again_us: Vec<u64>,
     group: RankProcesses,
     /// Another run in the same directory.
     concurrent: Option<ProcessId>,
@@ -249,16 +260,11 @@ impl AfterRun {
             lanes: Some(self.lanes),
             ..Settings::default()
         };
-        let second = self.second.as_ref().map(|plan| {
-            let stop = Stop::default();
-            let observer = &mut IntervalObserver::new(None, &stop);
-            plimsoll_engine::run(plan, &settings, &stop, observer).map(Box::new)
-        });
-        let after_second = self.files.tree();
-        let guard = &self.guard;
-        let has_marker = after_second.contains_key(&format!("{guard}/.plimsoll"));
-        let cleaned = match has_marker {
-            true => plimsoll_engine::clean(Path::new(guard), &settings, false, &Stop::default()),
+        let again = self.run_again(&settings);
+        let after_again = self.files.tree();
+        let dir = Path::new(&self.guard);
+        let cleaned = match is_marked(&after_again, &self.guard) {
+            true => plimsoll_engine::clean(dir, &settings, false, &Stop::default()),
             // Nothing was made.
             false => Ok(plimsoll_engine::Cleanup::default()),
         };
@@ -270,21 +276,43 @@ impl AfterRun {
         let end = FilesEnd {
             orphans,
             after_run,
-            second,
-            after_second,
+            again,
+            after_again,
             after_clean: self.files.tree(),
             clean_error,
+            calls_again: self.files.calls().split_off(calls.len()),
             calls,
             strays: self.files.strays(),
         };
         with(&self.end, |found| *found = Some(end));
     }
+
+    /// Executes the further runs, and waits until all have ended.
+    fn run_again(&self, settings: &Settings) -> Vec<ConcurrentEnd> {
+        let handle = &self.group.handle;
+        let runs = self.again_us.iter().map(|at_us| {
+            let end: Shared<Option<ConcurrentEnd>> = Shared::default();
+            let run = ConcurrentRun {
+                at_us: *at_us,
+                plan: self.again.clone(),
+                settings: settings.clone(),
+                handle: handle.clone(),
+                end: end.clone(),
+            };
+            (handle.spawn_process("again", move || run.run()), end)
+        });
+        let runs: Vec<_> = runs.collect();
+        while runs.iter().any(|(run, _)| handle.is_alive(*run)) {
+            plimsoll_runtime::sleep(Duration::from_millis(50));
+        }
+        let ends = runs.iter().filter_map(|(_, end)| with(end, Option::take));
+        ends.collect()
+    }
 }
 
-/// The Plan of a run of one process after this one, if the scenario has one.
-fn second_plan(scenario: &Scenario, plan: &Plan) -> Option<Plan> {
-    scenario.files.as_ref().filter(|spec| spec.runs_again)?;
-    Some(match scenario.workload.load {
+/// The Plan for a run of one process in the same directory.
+fn alone_plan(scenario: &Scenario, plan: &Plan) -> Plan {
+    match scenario.workload.load {
         Load::Pattern(pattern) => {
             let alone = PatternSpec {
                 ranks: 1,
@@ -293,7 +321,13 @@ fn second_plan(scenario: &Scenario, plan: &Plan) -> Option<Plan> {
             alone.plan(WORK_DIR, scenario.seed)
         }
         _ => plan.clone(),
-    })
+    }
+}
+
+/// Whether a directory has a marker, or the beginning of one.
+pub(crate) fn is_marked(tree: &BTreeMap<String, Vec<u8>>, dir: &str) -> bool {
+    let own = format!("{dir}/.plimsoll");
+    tree.keys().any(|path| path.starts_with(&own))
 }
 
 /// The directory that a run marks as its own.
@@ -349,7 +383,7 @@ impl Execution {
             let trees = (&files.after_run, &files.after_clean);
             text.push_str(&format!(
                 "\n{trees:?} {:?} {:?} {:?}",
-                files.after_second, files.calls, files.clean_error
+                files.after_again, files.calls, files.clean_error
             ));
         }
         text

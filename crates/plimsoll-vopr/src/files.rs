@@ -1,5 +1,6 @@
 //! Files of the target, what goes wrong with them, and what must be true of them in the end.
 
+use crate::concurrent::{self, ConcurrentEnd};
 use crate::execution::{Execution, RankEnd, bounds, marked_dir};
 use crate::results::assembled;
 use crate::scenario::Scenario;
@@ -58,8 +59,9 @@ pub struct FilesSpec {
     pub verifies: bool,
     /// Whether the directory of the run is there before, and empty.
     pub has_dir: bool,
-    /// Whether a second run follows in the same directory, in one process and without faults.
-    pub runs_again: bool,
+    /// When further runs begin in the same directory, each in one process and without faults, in microseconds since the
+    /// ranks have ended.
+    pub again_us: Vec<u64>,
 }
 
 impl FilesSpec {
@@ -71,7 +73,7 @@ impl FilesSpec {
             counts_errors: false,
             verifies: false,
             has_dir: false,
-            runs_again: false,
+            again_us: vec![],
         }
     }
 
@@ -166,16 +168,18 @@ pub struct FilesEnd {
     pub orphans: Vec<u32>,
     /// Files and directories when all ranks had ended, by path.
     pub after_run: BTreeMap<String, Vec<u8>>,
-    /// How a second run in the same directory ended, if there was one.
-    pub second: Option<Result<Box<Outcome>, EngineError>>,
-    /// Files and directories after the second run, or as before.
-    pub after_second: BTreeMap<String, Vec<u8>>,
+    /// How the further runs in the same directory ended.
+    pub again: Vec<ConcurrentEnd>,
+    /// Files and directories after them, or as before.
+    pub after_again: BTreeMap<String, Vec<u8>>,
     /// The same after the files were removed as by `plimsoll clean`, with nothing going wrong.
     pub after_clean: BTreeMap<String, Vec<u8>>,
     /// Why they could not be removed.
     pub clean_error: Option<String>,
-    /// All calls in their order.
+    /// All calls until all ranks and the run beside them had ended, in their order.
     pub calls: Vec<Call>,
+    /// Those of further runs.
+    pub calls_again: Vec<Call>,
     /// Paths outside of the work directory that were used.
     pub strays: Vec<String>,
 }
@@ -223,37 +227,22 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
     );
     let own = |tree| own_paths(plan, spec, tree);
     let left = own(&end.after_clean);
-    // A process that is killed before it has marked its directory leaves that, empty or with the beginning of the mark:
-    // the next run takes it.
-    let is_unmarked = |path: &&String| {
-        marked.starts_with(path.trim_end_matches('/'))
-            || **path == format!("{marked}/.plimsoll.new")
-    };
+    // A process that is killed before it has marked its directory leaves that empty.
+    let is_unmarked = |path: &&String| marked.starts_with(path.trim_end_matches('/'));
     must!(
         "the files of any run can be removed",
         left.iter().all(is_unmarked) && end.clean_error.is_none(),
         "{:?}: {left:?}",
         end.clean_error
     );
-    let after_second = own(&end.after_second);
-    match &end.second {
-        None => {}
-        // Objects of a pattern may be those of a phase that another run continues.
-        Some(Err(EngineError::Refused(why)))
-            if plan.pattern().is_some()
-                && why.contains("plimsoll clean")
-                && !own(&end.after_run).is_empty() => {}
-        Some(second) => must!(
-            "a second run takes the files over",
-            second.as_ref().is_ok_and(|second| second.failure.is_none()
-                && second.cleanup.unremoved.is_empty()
-                && second.stuck.is_empty())
-                && after_second.iter().all(is_unmarked),
-            "{:?}: {after_second:?}",
-            second
-                .as_ref()
-                .map(|second| (&second.failure, &second.cleanup.unremoved))
-        ),
+    check_again(execution, end, &own(&end.after_run))?;
+    let after_again = own(&end.after_again);
+    if end.again.iter().any(|run| run.outcome.is_ok()) {
+        must!(
+            "another run takes the files over",
+            after_again.iter().all(is_unmarked),
+            "{after_again:?}"
+        );
     }
     let Some(root) = &execution.ranks[0] else {
         return Ok(());
@@ -274,6 +263,41 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
         ),
         Err(_) => {}
     }
+    Ok(())
+}
+
+/// Of the runs that follow in the same directory, which `left` are the files in, one takes them over at a time.
+fn check_again(execution: &Execution, end: &FilesEnd, left: &[&String]) -> Result<(), Violation> {
+    let mut has_succeeded = false;
+    for run in &end.again {
+        match &run.outcome {
+            outcome if concurrent::is_of_objects(execution, outcome) && !left.is_empty() => {
+                has_succeeded = true;
+            }
+            outcome if concurrent::is_in_use(outcome) && end.again.len() > 1 => {}
+            outcome => {
+                must!(
+                    "another run takes the files over",
+                    outcome
+                        .as_ref()
+                        .is_ok_and(|outcome| outcome.failure.is_none()
+                            && outcome.cleanup.unremoved.is_empty()
+                            && outcome.stuck.is_empty()),
+                    "{:?}",
+                    outcome
+                        .as_ref()
+                        .map(|outcome| (&outcome.failure, &outcome.cleanup.unremoved))
+                );
+                has_succeeded = true;
+            }
+        }
+    }
+    must!(
+        "of several runs in a directory one is not refused",
+        has_succeeded || end.again.is_empty(),
+        "{:?}",
+        end.again.first().map(|run| run.outcome.as_ref().err())
+    );
     Ok(())
 }
 

@@ -22,6 +22,7 @@ mod results;
 mod scenario;
 mod sessions;
 mod shrink;
+mod stalls;
 mod violation;
 mod workload;
 

@@ -21,6 +21,9 @@ struct Arguments {
     /// Goes on after a seed that breaks a rule, and counts them in the end, without shrinking.
     #[arg(long)]
     keep_going: bool,
+    /// Only short runs of which several want a directory.
+    #[arg(long)]
+    claims: bool,
     /// Prints the scenario of each seed.
     #[arg(long)]
     verbose: bool,
@@ -40,7 +43,10 @@ fn main() -> ExitCode {
         if is_enough {
             break;
         }
-        let case = Case::draw(seed);
+        let case = match arguments.claims {
+            true => Case::draw_claims(seed),
+            false => Case::draw(seed),
+        };
         if arguments.verbose {
             println!("{case:#?}");
         }
@@ -53,7 +59,8 @@ fn main() -> ExitCode {
             }
             let smallest = case.shrink(violation.rule);
             println!("the smallest scenario that breaks the same rule:\n{smallest:#?}");
-            println!("again: plimsoll-vopr --seed {seed} --count 1");
+            let claims = if arguments.claims { " --claims" } else { "" };
+            println!("again: plimsoll-vopr{claims} --seed {seed} --count 1");
             return ExitCode::FAILURE;
         }
         done += 1;

@@ -192,11 +192,15 @@ fn check_ranks(
     rows: &[OpTotals],
 ) -> Result<(), Violation> {
     for ((row, totals), operation) in rows.iter().enumerate().zip(&execution.plan.operations) {
-        let sum = |figure: fn(&plimsoll_measure::RankRow) -> u64| -> u64 {
+        let sum = |figure: fn(&plimsoll_measure::RankRow) -> u128| -> u128 {
             stage.ranks.iter().map(|rank| figure(&rank.rows[row])).sum()
         };
-        let of_ranks = (sum(|r| r.ops), sum(|r| r.bytes), sum(|r| r.errors));
-        let of_stage = (totals.ops, totals.bytes, totals.error_count());
+        let of_ranks = (
+            sum(|r| r.ops.into()),
+            sum(|r| r.bytes),
+            sum(|r| r.errors.into()),
+        );
+        let of_stage = (totals.ops.into(), totals.bytes, totals.error_count().into());
         must!(
             "ranks add up to their stage",
             of_ranks == of_stage,

@@ -313,9 +313,9 @@ pub(crate) fn assembled(plan: &Plan, outcome: &Outcome) -> Run {
 }
 
 /// Operations, bytes and errors of the rows in the windows; only those in which something happened.
-type Figures<'a> = BTreeMap<(u32, &'a str), (u64, u64, u64)>;
+type Figures<'a> = BTreeMap<(u32, &'a str), (u64, u128, u64)>;
 
-fn add<'a>(sums: &mut Figures<'a>, row: (u32, &'a str), (ops, bytes, errors): (u64, u64, u64)) {
+fn add<'a>(sums: &mut Figures<'a>, row: (u32, &'a str), (ops, bytes, errors): (u64, u128, u64)) {
     if (ops, bytes, errors) != (0, 0, 0) {
         let sum = sums.entry(row).or_default();
         *sum = (sum.0 + ops, sum.1 + bytes, sum.2 + errors);

@@ -83,6 +83,12 @@ impl DrawnKind {
     ];
 }
 
+/// What distinguishes the begins of further runs from the other choices of a seed.
+const AGAIN: u64 = 0x0061_6761_696e;
+
+/// What distinguishes the choices of [`Scenario::draw_claims`] from those of [`Scenario::draw`].
+const CLAIMS: u64 = 0x636c_6169_6d73;
+
 /// The maximum drift of a clock that a machine keeps at the time: what Linux may slew it by (adjtimex(2)).
 pub(crate) const MAX_DRIFT_PPM: i64 = 500;
 
@@ -111,6 +117,13 @@ pub(crate) fn draw_disk(rng: &mut Xoshiro256PlusPlus) -> SimulatedDisk {
         latency: Duration::from_micros(latency_us),
         fault,
     }
+}
+
+/// Draws when further runs begin: one half of the time several that may want the directory at once.
+fn draw_again(rng: &mut Xoshiro256PlusPlus) -> Vec<u64> {
+    let count = [1, 1, 2, 3][rng.random_range(0..4)];
+    let end_us = [1, 200, 3_000, 100_000][rng.random_range(0..4)];
+    (0..count).map(|_| rng.random_range(0..end_us)).collect()
 }
 
 /// A workload, the ranks that run it, and what happens to them.
@@ -185,6 +198,11 @@ impl Scenario {
             concurrent_at_us: None,
             disturbances: vec![],
         };
+        if let Some((length, _)) = scenario.stall_ms.as_mut().filter(|(ms, _)| *ms >= 500) {
+            // Most of them are long enough to be a stall, in a window that is long enough to contain it.
+            *length += 1000;
+            scenario.workload.time_ms += 2 * *length;
+        }
         if let Load::Threads(threads) = &mut scenario.workload.load {
             // Each rank has files of its own where some are created and deleted, and refuses to have none.
             threads.files = threads.files.max(scenario.ranks.into());
@@ -215,8 +233,10 @@ impl Scenario {
             scenario.workload.load = Load::Pattern(pattern);
             scenario.workload.warmup_ms = 0;
         }
-        if let Some(files) = &mut scenario.files {
-            files.runs_again = rng.random_bool(0.4);
+        if let Some(files) = &mut scenario.files
+            && rng.random_bool(0.4)
+        {
+            files.again_us = draw_again(&mut Xoshiro256PlusPlus::seed_from_u64(seed ^ AGAIN));
         }
         let writes_results = rng.random_bool(0.35);
         let is_pattern = scenario.is_pattern();
@@ -247,6 +267,37 @@ impl Scenario {
         }
         if rng.random_bool(0.2) {
             scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
+        }
+        scenario
+    }
+
+    /// The scenario of a seed in which several runs want a directory: beside the ranks, and when a rank that had it was
+    /// killed. All of them are short.
+    #[must_use]
+    pub fn draw_claims(seed: u64) -> Self {
+        let mut scenario = Self::draw(seed);
+        let rng = &mut Xoshiro256PlusPlus::seed_from_u64(seed ^ CLAIMS);
+        let has_dir = !scenario.is_pattern() && rng.random_bool(0.3);
+        scenario.files = Some(FilesSpec {
+            has_dir,
+            again_us: draw_again(rng),
+            ..FilesSpec::calm(rng.random_range(20..1000))
+        });
+        (scenario.stall_ms, scenario.results) = (None, None);
+        scenario.disturbances.clear();
+        (scenario.workload.warmup_ms, scenario.workload.time_ms) = (0, rng.random_range(20..200));
+        let planned_us = scenario.planned_us();
+        if rng.random_bool(0.5) {
+            let ends_us = [3_000, 30_000, planned_us + 50_000];
+            let end_us = ends_us[rng.random_range(0..ends_us.len())];
+            let at_us = rng.random_range(0..end_us);
+            let kind = DisturbanceKind::Kill { rank: 0 };
+            scenario.disturbances.push(Disturbance { at_us, kind });
+            scenario.concurrent_at_us = None;
+        } else {
+            let ends_us = [200, 3_000, 30_000, planned_us * 5 / 4 + 50_000];
+            let end_us = ends_us[rng.random_range(0..ends_us.len())];
+            scenario.concurrent_at_us = Some(rng.random_range(0..end_us));
         }
         scenario
     }
@@ -365,9 +416,7 @@ impl Scenario {
     /// Whether another run can begin in the same directory: nothing fails that would make it fail too, and no rank that
     /// is lost may go on beside it.
     fn allows_concurrent_run(&self) -> bool {
-        self.files.as_ref().is_some_and(FilesSpec::is_calm)
-            && self.keeps_ranks()
-            && !self.is_pattern()
+        self.files.as_ref().is_some_and(FilesSpec::is_calm) && self.keeps_ranks()
     }
 
     /// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out

@@ -75,7 +75,7 @@ Examples:
   plimsoll plan my.f                         what running a file would do
 
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 the result is invalid, \
-130 interrupted (SIGINT, SIGTERM or SIGHUP).")]
+130 interrupted by a signal.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -14,6 +14,7 @@
 
 mod bed_faults;
 mod cli;
+mod command_output;
 mod commands;
 mod communicator;
 mod console;
@@ -40,7 +41,14 @@ use exit::{CommandError, Exit};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: plimsoll_runtime::NotingAllocator = plimsoll_runtime::NotingAllocator;
+
 fn main() -> ExitCode {
+    if let Err(e) = plimsoll_runtime::prepare_for_memory_limits() {
+        console::err(&format!("error: cannot catch signals: {e}\n"));
+        return Exit::Failed.into();
+    }
     let mut arguments = match arguments(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(e) => return explain(&e),
@@ -57,10 +65,10 @@ fn main() -> ExitCode {
             }
         }
     }
-    let ready = match is_assigned {
+    let ready = check_clock().and_then(|()| match is_assigned {
         true => Ok(()),
         false => arguments.command.check_live(),
-    };
+    });
     let ready = ready.and_then(|()| arguments.command.enter_test_bed());
     let done = match ready.and_then(|()| arguments.command.add_events()) {
         Err(e) => Err(e),
@@ -76,6 +84,16 @@ fn main() -> ExitCode {
     };
     signals::ends();
     code
+}
+
+/// Checks that the time of day can be written, as results, names and messages do.
+fn check_clock() -> Result<(), CommandError> {
+    let now = jiff::Timestamp::try_from(std::time::SystemTime::now());
+    now.map(drop).map_err(|_| {
+        CommandError::failed(
+            "the clock of this machine is wrong: its time is not within the years -9999 to 9999",
+        )
+    })
 }
 
 /// Runs a command.

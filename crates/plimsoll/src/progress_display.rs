@@ -61,7 +61,7 @@ pub struct ProgressDisplay<'a> {
     screen: Option<LiveRunView>,
     moment: live::LiveFigures,
     /// Time, operations and bytes at the start of the period of the next rates.
-    mark: (Duration, u64, u64),
+    mark: (Duration, u64, u128),
 }
 
 impl<'a> ProgressDisplay<'a> {
@@ -208,14 +208,14 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    fn tick(&mut self, elapsed: Duration, ops: u64, bytes: u64) {
+    fn tick(&mut self, elapsed: Duration, ops: u64, bytes: u128) {
         let (then, ops_then, bytes_then) = self.mark;
         self.moment.elapsed = elapsed;
         let period = elapsed.saturating_sub(then);
         if period >= MIN_RATE_PERIOD {
-            let per_s = |n: u64| n as f64 / period.as_secs_f64();
-            self.moment.ops_per_s = per_s(ops.saturating_sub(ops_then));
-            self.moment.bytes_per_s = per_s(bytes.saturating_sub(bytes_then));
+            let per_s = |n: f64| n / period.as_secs_f64();
+            self.moment.ops_per_s = per_s(ops.saturating_sub(ops_then) as f64);
+            self.moment.bytes_per_s = per_s(bytes.saturating_sub(bytes_then) as f64);
             self.mark = (elapsed, ops, bytes);
             if let Some(screen) = &self.screen {
                 screen.rates(&self.moment);

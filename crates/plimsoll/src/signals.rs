@@ -4,6 +4,7 @@ use crate::console;
 use crate::exit::Exit;
 use plimsoll_engine::Stop;
 use plimsoll_live::is_ignored;
+use plimsoll_series::signals::NOTICES;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -114,12 +115,17 @@ pub fn note_fit() {
     status().fits = true;
 }
 
-/// Makes the first SIGINT, SIGTERM or SIGHUP stop the run; a second SIGINT or SIGTERM leaves the
-/// files in place, and a third ends the program immediately. None of them loses results.
+/// The notices that are not ignored: what `nohup` or a shell's `trap` ignores stays ignored.
+pub fn heeded_notices() -> impl Iterator<Item = i32> {
+    NOTICES.into_iter().filter(|signal| !is_ignored(*signal))
+}
+
+/// Makes the first SIGINT, SIGTERM or [notice](NOTICES) stop the run; a second SIGINT or SIGTERM leaves
+/// the files in place, and a third ends the program immediately. None of them loses results.
 ///
-/// SIGHUP is never more than the first: a terminal that is closed may send it twice, once by
-/// the shell and once by the system, and the files would stay. Where it is ignored (`nohup`), it
-/// stays ignored.
+/// A notice is never more than the first, since it may be sent again: a terminal that is closed sends
+/// SIGHUP once by the shell and once by the system, and the limit on processor time sends SIGXCPU every
+/// second. The files would stay.
 ///
 /// SIGXFSZ would end the program where a limit on the size of files is reached; caught, it leaves
 /// the operation to fail with EFBIG, like any other.
@@ -129,10 +135,8 @@ pub fn note_fit() {
 /// # Errors
 /// The system's error if signals cannot be caught.
 pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ])?;
-    if !is_ignored(SIGHUP) {
-        signals.add_signal(SIGHUP)?;
-    }
+    let signals = [SIGINT, SIGTERM, SIGXFSZ].into_iter();
+    let mut signals = Signals::new(signals.chain(heeded_notices()))?;
     let stop = stop.clone();
     let say = move |line: &str| {
         if speaks {
@@ -145,7 +149,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
             let mut interrupts = 0;
             for signal in signals.forever().filter(|s| *s != SIGXFSZ) {
                 interrupts += match signal {
-                    SIGHUP if interrupts > 0 => continue,
+                    notice if NOTICES.contains(&notice) && interrupts > 0 => continue,
                     _ => 1,
                 };
                 let now = status().clone();
@@ -179,7 +183,8 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
 
 /// Makes the end of the standard input stop the run, because the process that started this one closes
 /// it, or is gone. Interrupts of the terminal, which that process gets too, have no effect here; SIGTERM
-/// stops the run as well, because whoever ends a group of processes sends it to each.
+/// and the other notices stop the run as well, because whoever ends a group of processes sends them to each,
+/// and the limit on processor time is each process's own.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
@@ -187,7 +192,8 @@ pub fn stop_at_end_of_input(stop: &Stop) -> io::Result<()> {
     for signal in [SIGINT, SIGHUP, SIGXFSZ] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
-    let mut signals = Signals::new([SIGTERM])?;
+    let notices = heeded_notices().filter(|signal| *signal != SIGHUP);
+    let mut signals = Signals::new([SIGTERM].into_iter().chain(notices))?;
     let terminated = stop.clone();
     let await_term = move || signals.forever().for_each(|_| terminated.request());
     let thread = std::thread::Builder::new().name("signals".into());
@@ -277,16 +283,13 @@ fn last_interrupt_message(now: &InterruptStatus) -> String {
     text
 }
 
-/// Makes SIGINT, SIGTERM and SIGHUP remove a file, if there is one then, and end the program. For commands without
-/// runs.
+/// Makes SIGINT, SIGTERM and [notices](NOTICES) remove a file, if there is one then, and end the program. For commands
+/// without runs.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
 pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    if !is_ignored(SIGHUP) {
-        signals.add_signal(SIGHUP)?;
-    }
+    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(heeded_notices()))?;
     let work = move || {
         if signals.forever().next().is_some() {
             // The file system may hang, in which the file is being created or removed.

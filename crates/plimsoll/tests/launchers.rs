@@ -98,11 +98,11 @@ fn ranks_share_the_workers(launcher: Launcher) {
         let each: Vec<Run> = (0..ranks).map(of_rank).collect();
         for operation in &run.operations {
             let name = operation.name.as_str();
-            let sum = |of: fn(&plimsoll_results::OperationFigures) -> u64| {
-                each.iter().map(|r| of(row(r, name))).sum::<u64>()
+            let sum = |of: fn(&plimsoll_results::OperationFigures) -> u128| {
+                each.iter().map(|r| of(row(r, name))).sum::<u128>()
             };
             assert!(operation.ops > 0, "{name}");
-            assert_eq!(operation.ops, sum(|o| o.ops), "{name}");
+            assert_eq!(u128::from(operation.ops), sum(|o| o.ops.into()), "{name}");
             assert_eq!(operation.bytes, sum(|o| o.bytes), "{name}");
         }
         let lanes = |r: &Run| r.lanes == u64::from(8 / ranks);

@@ -2,6 +2,9 @@
 
 use super::flow::{TextFlow, Word};
 use super::forms::known_headings;
+use super::head::NO_FIGURE;
+use super::number;
+use super::table::INVALID_MARK;
 use crate::model::Section;
 use std::ops::Range;
 
@@ -73,8 +76,11 @@ fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<us
     as_wide.or_else(known).map(|start| start..end)
 }
 
+/// Whether a text may be a heading. A row of the table of load points above a short rule is none.
 fn is_heading(text: &str) -> bool {
-    !text.is_empty()
+    let is_cell =
+        |word: &str| [NO_FIGURE, INVALID_MARK].contains(&word) || number::read(word).is_ok();
+    !text.split_whitespace().all(is_cell)
         && text.len() < MIN_RULE_LENGTH
         && !text.starts_with(' ')
         && !text.contains("==")

@@ -79,13 +79,16 @@ fn criteria(criteria: &[String]) -> String {
 fn machine(e: &Environment) -> String {
     let dir = e.work_dir.clone().unwrap_or_default();
     let path = |p: Option<&std::path::Path>| p.map(|p| p.display().to_string()).unwrap_or_default();
-    let memory = e.memory_bytes.map(|b| format!("{b} bytes"));
+    let memory = e.usable_memory().map(|b| match e.memory_limit() {
+        Some(_) => format!("{b} bytes (limit of the control group)"),
+        None => format!("{b} bytes"),
+    });
     let text = |t: Option<&String>| stated(t.map_or("", String::as_str));
     fields(&[
         ("Host", stated(&e.host)),
         ("Operating System", stated(&e.kernel)),
         ("Processor", text(e.cpu_model.as_ref())),
-        ("Processors Used", e.cpus.to_string()),
+        ("Processors Used", e.processors_text()),
         ("Memory", text(memory.as_ref())),
         ("Directory", stated(&path(Some(&dir.path)))),
         ("Filesystem Type", text(dir.fs_type.as_ref())),

@@ -4,11 +4,11 @@ use plimsoll_sync::atomic::AtomicU64;
 use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
 /// Words of a processor's cache line; blocks that different threads work in do not share one.
-#[cfg(not(feature = "loom"))]
+#[cfg(not(loom))]
 const LINE: usize = 8;
 
 /// In a model, so that a small set has several levels.
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 const LINE: usize = 1;
 
 /// Numbers in a cache line.

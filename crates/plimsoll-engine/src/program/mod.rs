@@ -6,7 +6,7 @@ mod mix_sizes;
 pub(crate) use mix::{EXTRA_DESCRIPTORS, MixProgram};
 pub(crate) use mix_sizes::MixFileSizes;
 
-use plimsoll_plan::{FilesetId, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
+use plimsoll_plan::{FilesetId, LimitKind, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) enum Instr {
         row: u32,
         iters: Value,
         op: Op,
-        /// Index into the worker's semaphores, blocks or limiters, by the kind of operation.
+        /// Index into the worker's semaphores, blocks or caps, by the kind of operation.
         state: u32,
     },
     /// A composite begins: it runs `iters` times and ends before `exit`.
@@ -37,8 +37,8 @@ pub(crate) struct Rotation {
     pub(crate) count: u32,
 }
 
-/// A limiter of a program.
-pub(crate) struct Limiter {
+/// A cap of a program: a limiter that charges for what was done.
+pub(crate) struct Cap {
     /// The rows that it charges; `None` for all.
     pub(crate) rows: Option<Vec<u32>>,
 }
@@ -52,14 +52,14 @@ pub(crate) struct Compiled {
     pub(crate) semblocks: Vec<(u32, Value)>,
     /// Row of each block.
     pub(crate) blocks: Vec<u32>,
-    pub(crate) limiters: Vec<Limiter>,
+    pub(crate) caps: Vec<Cap>,
     /// Maximum nesting of composites.
     pub(crate) nesting: usize,
     /// Size of a worker's buffer in bytes.
     pub(crate) memory: u64,
     /// The rows that the program may record.
     pub(crate) rows: Vec<u32>,
-    /// Whether its operations have a schedule of their own.
+    /// Whether its operations follow a schedule.
     pub(crate) paced: bool,
     /// The mix, if it is one; then there is no code.
     pub(crate) mix: Option<Arc<MixProgram>>,
@@ -73,11 +73,11 @@ impl Compiled {
             rotations: Vec::new(),
             semblocks: Vec::new(),
             blocks: Vec::new(),
-            limiters: Vec::new(),
+            caps: Vec::new(),
             nesting: 0,
             memory: group.memory,
             rows: Vec::new(),
-            paced: false,
+            paced: group.follows_schedule(plan.event_rate),
             mix: None,
         };
         match &group.program {
@@ -86,7 +86,6 @@ impl Compiled {
                 let program = MixProgram::new(mix, group);
                 compiled.rows.extend(mix.rows().map(|r| r.0));
                 compiled.slots = program.slots(plan.fileset(mix.files.data).entries);
-                compiled.paced = mix.pacing.is_some();
                 compiled.mix = Some(Arc::new(program));
             }
             // A rank generates its steps.
@@ -98,6 +97,11 @@ impl Compiled {
         compiled.rows.sort_unstable();
         compiled.rows.dedup();
         compiled
+    }
+
+    /// Whether its workers follow the schedule of the events.
+    pub(crate) fn follows_events(&self) -> bool {
+        self.paced && self.mix.is_none()
     }
 
     fn steps(&mut self, steps: &[Step], depth: usize) {
@@ -135,9 +139,13 @@ impl Compiled {
                 let known = self.blocks.iter().position(|r| *r == row);
                 known.unwrap_or_else(|| push(&mut self.blocks, row))
             }
+            Op::Limit {
+                kind: LimitKind::Calls,
+                ..
+            } => 0,
             Op::Limit { targets, .. } => {
                 let rows = targets.as_ref().map(|t| t.iter().map(|r| r.0).collect());
-                push(&mut self.limiters, Limiter { rows })
+                push(&mut self.caps, Cap { rows })
             }
             Op::AioWrite { completion, .. } => {
                 self.rows.push(completion.0);

@@ -1,8 +1,9 @@
 //! Cleaning up after runs that could not.
 
-use super::marker::{self, GuardError, GuardState, Marker, RemoteOwner};
+use super::claim::RemoteOwner;
+use super::marker::{self, GuardError, GuardState};
 use super::setup_pool::MAX_SERVER_SILENCE;
-use super::work_dir::ClaimedWorkDir;
+use super::work_dir::{ClaimError, ClaimedWorkDir};
 use super::{EngineError, Settings, Stop, setup_pool};
 use crate::outcome::Cleanup;
 use plimsoll_plan::{Plan, RelPath};
@@ -64,13 +65,12 @@ fn end(
     };
     let found = plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, look)
         .map_err(EngineError::refused)??;
-    let marker = match found {
-        Ok(marker) => marker,
+    let guard = match found {
+        Ok(guard) => guard,
         Err(nothing) => return Ok(Err(nothing)),
     };
-    let work_dir = work_dir(&plan.work_dir.dir, &marker.guard)?;
-    plan.work_dir.dir = work_dir;
-    plan.work_dir.guards = vec![marker.guard];
+    plan.work_dir.dir = work_dir(&plan.work_dir.dir, &guard)?;
+    plan.work_dir.guards = vec![guard];
     let ending = CleanVisitor {
         plan: &plan,
         settings,
@@ -106,8 +106,8 @@ struct InspectVisitor<'a> {
 }
 
 impl Visitor for InspectVisitor<'_> {
-    /// The inner error is that there is none.
-    type Output = Result<Result<Marker, String>, EngineError>;
+    /// The guarded directory as its run knew it. The inner error is that there is nothing to clean.
+    type Output = Result<Result<RelPath, String>, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let text = |why: &str| format!("`{}` {why}", self.plan.work_dir.dir.display());
@@ -116,8 +116,9 @@ impl Visitor for InspectVisitor<'_> {
         }
         let pool = setup_pool(Arc::new(target), self.plan)?;
         match marker::look(&pool, self.plan, &RelPath::default(), self.others) {
-            Ok(GuardState::Marked(marker)) => Ok(Ok(marker)),
-            Ok(GuardState::Nothing | GuardState::Empty) => {
+            Ok(GuardState::Marked(marker)) => Ok(Ok(marker.guard)),
+            Ok(GuardState::Empty { has_remains: true }) => Ok(Ok(RelPath::default())),
+            Ok(GuardState::Nothing | GuardState::Empty { has_remains: false }) => {
                 Ok(Err(text("has no Plimsoll marker: nothing to clean")))
             }
             Err(GuardError::Foreign(_)) => Err(EngineError::Refused(text(
@@ -144,7 +145,14 @@ impl Visitor for CleanVisitor<'_> {
         let mut pool = setup_pool(Arc::new(target), self.plan)?;
         pool.silence = Some(MAX_SERVER_SILENCE);
         pool.stop = self.stop.removal.clone();
-        let mut place = ClaimedWorkDir::claim(&pool, self.plan, self.others)?;
+        let claimed = ClaimedWorkDir::claim(&pool, self.plan, self.others);
+        let mut place = claimed.map_err(|e| match e {
+            ClaimError::Refused(e) => e,
+            ClaimError::Vanished => {
+                let dir = self.plan.work_dir.dir.display();
+                EngineError::Refused(format!("`{dir}` was removed meanwhile: nothing to clean"))
+            }
+        })?;
         let left = match self.keeps {
             false => place.clean_listed(),
             true => place.release(true),

@@ -1,8 +1,8 @@
-//! Whether the load of an operation mix was sustained, and whether the client caused a failure.
+//! Whether schedules were achieved, the load of a mix was sustained, and the client caused a failure.
 
 use crate::outcome::Outcome;
-use plimsoll_measure::Latency;
-use plimsoll_plan::{OperationId, Plan, Reason};
+use plimsoll_measure::{Latency, ScheduleCounts};
+use plimsoll_plan::{Criteria, OperationId, Plan, Reason};
 use std::time::Duration;
 
 /// Mean start delay, in nanoseconds, up to which the client is never to blame.
@@ -11,7 +11,7 @@ const MIN_BLAMED_DELAY_NS: f64 = 1e6;
 /// Maximum start delay as a fraction of the mean response time.
 const MAX_CLIENT_DELAY_SHARE: f64 = 0.1;
 
-/// Why the result of a mix is invalid; empty for other workloads.
+/// Why the result of a load with a schedule is invalid; empty for other workloads.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let Some(window) = outcome.windows.last() else {
         return vec![];
@@ -35,11 +35,18 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             .processes
             .iter()
             .filter(|p| is_mix(p.group).is_some_and(|m| m.pacing.is_some()));
-        let processes: Vec<(u64, u64)> = paced.map(|p| (p.scheduled, p.completed)).collect();
+        let processes: Vec<(u64, u64)> = paced.map(|p| achieved(&p.counts)).collect();
         let mean = (latency.count() > 0).then(|| Duration::from_nanos(latency.mean() as u64));
         let missed = metric.criteria.missed(&processes, mean);
         reasons.extend(missed.into_iter().map(|m| Reason::new(m.code, m.text)));
     }
+    let events: Vec<(u64, u64)> = outcome.schedules.iter().map(achieved).collect();
+    let missed = Criteria::default().missed_total(
+        &events,
+        "the workers used",
+        "the events that the rate scheduled",
+    );
+    reasons.extend(missed.map(|m| Reason::new(m.code, m.text)));
     let rows = plan.groups.iter().filter_map(|g| g.program.mix()?.pacing);
     let mut late = Latency::default();
     for OperationId(row) in rows.map(|p| p.start) {
@@ -55,4 +62,9 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         reasons.push(Reason::new("client_start_delay", text));
     }
     reasons
+}
+
+/// The scheduled and the completed operations or events of a schedule.
+fn achieved(counts: &ScheduleCounts) -> (u64, u64) {
+    (counts.scheduled, counts.completed)
 }

@@ -1,50 +1,80 @@
-//! The machines of the ranks: their processors and NFS mounts.
+//! The machines of the ranks: their processors, control groups and NFS mounts.
 
-use plimsoll_measure::system::NfsMountUse;
+use crate::outcome::Throttling;
+use plimsoll_measure::control_groups::{ControlGroups, QuotaUse};
+use plimsoll_measure::system::{NfsMountUse, SystemUse};
+use plimsoll_plan::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread::available_parallelism;
+use std::fmt;
+use std::path::PathBuf;
 
 /// The machines of a run, by name.
 pub(super) type Hosts = BTreeMap<String, Host>;
 
 /// The ranks of one machine together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Host {
     /// Processors that the ranks may use together: a launcher may bind each rank to its own.
     cpus: BTreeSet<u32>,
-    /// Processors that a quota allows a rank, if they are fewer than it may run on.
-    quota: Option<usize>,
     /// Processor time in each window, in seconds.
     used_s: Vec<f64>,
+    /// Control groups of the ranks that a quota limits, by number.
+    groups: BTreeMap<u64, QuotaGroup>,
     /// Traffic of its NFS mounts in each window, the same for all ranks of a machine.
     mounts: Vec<Option<Mounts>>,
+}
+
+/// The ranks of a machine in one control group.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct QuotaGroup {
+    /// Threads with workers.
+    lanes: usize,
+    /// Processor time of the ranks in each window, in seconds.
+    used_s: Vec<f64>,
+    /// What the quota did in each window; the same for all ranks of the group.
+    quotas: Vec<QuotaUse>,
 }
 
 /// Traffic of NFS mounts, by mount point.
 pub(super) type Mounts = BTreeMap<String, NfsMountUse>;
 
 impl Host {
-    /// This machine, as this process uses it.
-    pub(super) fn of_this_process(used_s: Vec<f64>) -> Self {
-        let cpus: BTreeSet<u32> = plimsoll_lane::os::processors().collect();
-        let parallel = available_parallelism().map_or(1, usize::from);
+    /// This machine, as this process used it in these windows with this number of lanes.
+    pub(super) fn of_this_process(lanes: usize, windows: &[&SystemUse]) -> Self {
+        let used = |w: &&SystemUse| w.process.as_ref().map_or(0.0, |p| p.cpu_s());
+        let used_s: Vec<f64> = windows.iter().map(used).collect();
+        let quotas = windows.iter().map(|w| w.quota.clone().unwrap_or_default());
+        let group = QuotaGroup {
+            lanes,
+            used_s: used_s.clone(),
+            quotas: quotas.collect(),
+        };
+        let id = ControlGroups::of_this_process().cpu_group_id();
+        let is_limited = windows.iter().any(|w| w.quota.is_some());
         Self {
-            quota: (parallel < cpus.len()).then_some(parallel),
-            cpus,
+            cpus: plimsoll_lane::os::processors().collect(),
             used_s,
-            mounts: vec![],
+            groups: id
+                .filter(|_| is_limited)
+                .map(|id| (id, group))
+                .into_iter()
+                .collect(),
+            mounts: windows.iter().map(|w| w.nfs_mounts.clone()).collect(),
         }
     }
 
     /// Adds another rank of the same machine.
     fn add(&mut self, other: Self) {
         self.cpus.extend(other.cpus);
-        self.quota = self.quota.zip(other.quota).map(|(a, b)| a.max(b));
-        self.used_s
-            .resize(self.used_s.len().max(other.used_s.len()), 0.0);
-        for (mine, theirs) in self.used_s.iter_mut().zip(other.used_s) {
-            *mine += theirs;
+        add_each(&mut self.used_s, &other.used_s);
+        for (id, theirs) in other.groups {
+            let mine = self.groups.entry(id).or_default();
+            mine.lanes += theirs.lanes;
+            add_each(&mut mine.used_s, &theirs.used_s);
+            if mine.quotas.len() < theirs.quotas.len() {
+                mine.quotas = theirs.quotas;
+            }
         }
         for (mine, theirs) in self.mounts.iter_mut().zip(other.mounts) {
             // Windows differ by microseconds: the larger counts include the smaller ones.
@@ -52,11 +82,47 @@ impl Host {
         }
     }
 
-    /// Fraction of the processors that was used in a window of this length.
+    fn processors(&self) -> f64 {
+        self.cpus.len().max(1) as f64
+    }
+
+    /// Fraction of the processors, or of those that a quota allows, that was used in a window of this length.
     pub(super) fn cpu_share(&self, window: usize, seconds: f64) -> Option<f64> {
-        let cpus = self.quota.unwrap_or(self.cpus.len()).max(1) as f64;
-        let used = self.used_s.get(window)?;
-        (seconds > 0.0).then(|| used / (seconds * cpus))
+        let all = (*self.used_s.get(window)?, self.processors());
+        let groups = self.groups.values().filter_map(|g| {
+            let allowed = g.quotas.get(window)?.processors?;
+            Some((*g.used_s.get(window)?, allowed.min(self.processors())))
+        });
+        let shares = groups
+            .chain([all])
+            .map(|(used, cpus)| used / (seconds * cpus));
+        shares.max_by(f64::total_cmp).filter(|_| seconds > 0.0)
+    }
+
+    /// The throttling of the group that it held up most, in a window of this length.
+    pub(super) fn throttling(&self, window: usize, seconds: f64) -> Option<Throttling> {
+        let groups = self.groups.values().filter_map(|g| {
+            let quota = g.quotas.get(window)?;
+            // Of a group with fewer threads than processors, only as many processors can be throttled.
+            let cpus = self.processors().min(g.lanes.max(1) as f64);
+            Some(Throttling {
+                share: quota.throttled_s / (seconds * cpus),
+                processors: quota.processors,
+                group: quota.group.clone(),
+                host: None,
+            })
+        });
+        groups
+            .max_by(|a, b| a.share.total_cmp(&b.share))
+            .filter(|_| seconds > 0.0)
+    }
+}
+
+/// Adds numbers of windows to those of others; the longer list counts.
+fn add_each(mine: &mut Vec<f64>, theirs: &[f64]) {
+    mine.resize(mine.len().max(theirs.len()), 0.0);
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
     }
 }
 
@@ -74,6 +140,19 @@ pub(super) fn add(hosts: &mut Hosts, others: Hosts) {
 pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64> {
     let shares = hosts.values().filter_map(|h| h.cpu_share(window, seconds));
     shares.max_by(f64::total_cmp)
+}
+
+/// The throttling of the machine that a quota held up most, which is named if there are several.
+pub(super) fn most_throttled(hosts: &Hosts, window: usize, seconds: f64) -> Option<Throttling> {
+    let all = hosts.iter().filter_map(|(name, host)| {
+        let host_name = (hosts.len() > 1).then(|| name.clone());
+        let found = host.throttling(window, seconds)?;
+        Some(Throttling {
+            host: host_name,
+            ..found
+        })
+    });
+    all.max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
 /// Traffic of the NFS mounts of all machines together; `None` if one is unknown.
@@ -100,38 +179,75 @@ pub(super) fn name() -> String {
     uname.nodename().to_string_lossy().into_owned()
 }
 
-/// The machine of this rank, with the processor time and the traffic of its NFS mounts in each
-/// window.
-pub(super) fn of_this_rank(used_s: Vec<f64>, mounts: Vec<Option<Mounts>>) -> Hosts {
-    let host = Host {
-        mounts,
-        ..Host::of_this_process(used_s)
-    };
-    Hosts::from([(name(), host)])
+/// Memory that this process can get, and what limits it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AvailableMemory {
+    pub(super) bytes: u64,
+    /// Directory of the control group that leaves less than the machine has.
+    pub(super) group: Option<PathBuf>,
 }
 
-/// `MemAvailable` of `/proc/meminfo`, in bytes.
-pub(super) fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024)
+/// Memory that this process can get without swapping, in its control groups; `None` if the system does not tell.
+pub(super) fn available_memory() -> Option<AvailableMemory> {
+    let of_machine = plimsoll_measure::system::machine_memory().map(|(_, available)| available);
+    let of_groups = ControlGroups::of_this_process().available_memory();
+    match (of_machine, of_groups) {
+        (machine, Some(group)) if machine.is_none_or(|m| group.bytes < m) => {
+            Some(AvailableMemory {
+                bytes: group.bytes,
+                group: Some(group.group),
+            })
+        }
+        (machine, _) => Some(AvailableMemory {
+            bytes: machine?,
+            group: None,
+        }),
+    }
+}
+
+impl fmt::Display for AvailableMemory {
+    /// What has how much, such as `the machine has 3 GiB available`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = Bytes(self.bytes);
+        match &self.group {
+            None => write!(f, "the machine has {bytes} available"),
+            Some(group) => write!(
+                f,
+                "the control group `{}` leaves {bytes} to this process",
+                group.display()
+            ),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn host(cpus: &[u32], quota: Option<usize>, used_s: &[f64]) -> Host {
+    fn host(cpus: &[u32], used_s: &[f64]) -> Host {
         Host {
             cpus: cpus.iter().copied().collect(),
-            quota,
             used_s: used_s.to_vec(),
-            mounts: vec![],
+            ..Host::default()
+        }
+    }
+
+    /// The host with all of its ranks in a group of a quota, which was throttled for this time in one window.
+    fn in_group(id: u64, processors: f64, throttled_s: f64, lanes: usize, host: Host) -> Host {
+        let quota = QuotaUse {
+            processors: Some(processors),
+            group: Some(format!("/group-{id}")),
+            throttled_s,
+            ..QuotaUse::default()
+        };
+        let group = QuotaGroup {
+            lanes,
+            used_s: host.used_s.clone(),
+            quotas: vec![quota],
+        };
+        Host {
+            groups: [(id, group)].into(),
+            ..host
         }
     }
 
@@ -146,23 +262,17 @@ mod tests {
     #[test]
     fn ranks_of_one_machine_share_its_processors() {
         // Bound to a processor each, both half busy; and unbound, together half busy.
-        let bound = all(&[
-            ("a", host(&[0], None, &[1.0])),
-            ("a", host(&[1], None, &[1.0])),
-        ]);
+        let bound = all(&[("a", host(&[0], &[1.0])), ("a", host(&[1], &[1.0]))]);
         assert_eq!(busiest(&bound, 0, 2.0), Some(0.5));
-        let unbound = all(&[
-            ("a", host(&[0, 1], None, &[1.0])),
-            ("a", host(&[0, 1], None, &[1.0])),
-        ]);
+        let unbound = all(&[("a", host(&[0, 1], &[1.0])), ("a", host(&[0, 1], &[1.0]))]);
         assert_eq!(busiest(&unbound, 0, 2.0), Some(0.5));
     }
 
     #[test]
     fn machines_are_looked_at_one_by_one() {
         let two = all(&[
-            ("a", host(&[0, 1], None, &[0.0, 1.0])),
-            ("b", host(&[0, 1], None, &[0.0, 3.0])),
+            ("a", host(&[0, 1], &[0.0, 1.0])),
+            ("b", host(&[0, 1], &[0.0, 3.0])),
         ]);
         assert_eq!(busiest(&two, 1, 2.0), Some(0.75));
         assert_eq!(busiest(&two, 0, 2.0), Some(0.0));
@@ -170,12 +280,52 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_counts_where_every_rank_has_one() {
-        let hosts = all(&[
-            ("a", host(&[0, 1, 2, 3], Some(2), &[1.0])),
-            ("a", host(&[0, 1, 2, 3], Some(2), &[1.0])),
-        ]);
-        assert_eq!(busiest(&hosts, 0, 1.0), Some(1.0));
+    fn a_quota_is_of_the_group_and_not_of_each_rank() {
+        let cpus = [0, 1, 2, 3];
+        let rank = |id, processors| in_group(id, processors, 0.0, 1, host(&cpus, &[0.5]));
+        let one_group = all(&[("a", rank(7, 2.0)), ("a", rank(7, 2.0))]);
+        assert_eq!(busiest(&one_group, 0, 1.0), Some(0.5));
+        let two_groups = all(&[("a", rank(7, 2.0)), ("a", rank(8, 1.0))]);
+        assert_eq!(busiest(&two_groups, 0, 1.0), Some(0.5));
+        // A quota of more processors than there are does not matter.
+        assert_eq!(busiest(&all(&[("a", rank(7, 64.0))]), 0, 1.0), Some(0.125));
+        let unlimited = all(&[("a", host(&cpus, &[3.0])), ("a", rank(7, 2.0))]);
+        assert_eq!(busiest(&unlimited, 0, 1.0), Some(0.875));
+    }
+
+    #[test]
+    fn throttling_is_a_fraction_of_the_time_of_the_processors_that_may_be_throttled() {
+        let share = |lanes, cpus: &[u32], throttled_s| {
+            let host = in_group(7, 0.1, throttled_s, lanes, host(cpus, &[0.2]));
+            most_throttled(&all(&[("a", host)]), 0, 2.0).unwrap().share
+        };
+        // One thread on a large machine, as many threads as processors, and more.
+        assert_eq!(share(1, &[0, 1, 2, 3], 1.8), 0.9);
+        assert_eq!(share(4, &[0, 1, 2, 3], 1.8), 0.225);
+        assert_eq!(share(64, &[0, 1], 3.6), 0.9);
+        assert_eq!(share(0, &[0, 1], 1.0), 0.5);
+        // Ranks of a group read the same counters.
+        let rank = || in_group(7, 0.1, 1.8, 2, host(&[0, 1, 2, 3], &[0.1]));
+        let found = most_throttled(&all(&[("a", rank()), ("a", rank())]), 0, 2.0).unwrap();
+        let expected = Throttling {
+            share: 0.225,
+            processors: Some(0.1),
+            group: Some("/group-7".into()),
+            host: None,
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_machine_that_is_throttled_most_is_named_among_others() {
+        let of = |throttled_s| in_group(7, 0.5, throttled_s, 1, host(&[0], &[1.0]));
+        let free = host(&[0], &[1.0]);
+        let hosts = all(&[("a", of(0.2)), ("b", of(0.6)), ("c", free.clone())]);
+        let found = most_throttled(&hosts, 0, 2.0).unwrap();
+        assert_eq!((found.host.as_deref(), found.share), (Some("b"), 0.3));
+        assert_eq!(most_throttled(&hosts, 1, 2.0), None);
+        assert_eq!(most_throttled(&hosts, 0, 0.0), None);
+        assert_eq!(most_throttled(&all(&[("c", free)]), 0, 2.0), None);
     }
 
     #[test]
@@ -188,7 +338,7 @@ mod tests {
                     written_bytes: 1,
                 },
             )]))],
-            ..host(&[0], None, &[1.0])
+            ..host(&[0], &[1.0])
         };
         let hosts = all(&[
             ("a", with("/m", 100)),
@@ -200,7 +350,7 @@ mod tests {
         let of = |point: &str| (sums[point].read_bytes, sums[point].written_bytes);
         assert_eq!((of("/m"), of("/n")), ((153, 2), (7, 1)));
         assert_eq!(mounted(&hosts, 1), None);
-        let unknown = all(&[("a", with("/m", 1)), ("b", host(&[0], None, &[1.0]))]);
+        let unknown = all(&[("a", with("/m", 1)), ("b", host(&[0], &[1.0]))]);
         assert_eq!(mounted(&unknown, 0), None);
     }
 }

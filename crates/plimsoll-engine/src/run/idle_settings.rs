@@ -6,7 +6,7 @@ use plimsoll_target::Target;
 
 /// Sentences on the Plan's settings that have no effect on this target and machine.
 pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
-    let available = host::available_memory();
+    let available = host::available_memory().map(|m| m.bytes);
     cold(target, plan)
         .into_iter()
         .chain(memory(plan, available))
@@ -41,14 +41,25 @@ fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     ))
 }
 
-/// A mix that schedules less than one operation in all measured windows.
+/// A schedule of less than one operation, or one event, in all measured windows.
 fn rate(plan: &Plan) -> Option<String> {
-    let paced = plan.groups.iter().map(|g| {
-        let pacing = g.program.mix().map(|m| m.pacing.map(|p| p.rate))?;
-        Some(pacing? * g.workers() as f64)
-    });
-    // A mix without a rate executes as many as it can.
-    let rate: f64 = paced.sum::<Option<f64>>().filter(|rate| *rate > 0.0)?;
+    let mix_rate = || {
+        let paced = plan.groups.iter().map(|g| {
+            let pacing = g.program.mix().map(|m| m.pacing.map(|p| p.rate))?;
+            Some(pacing? * g.workers() as f64)
+        });
+        // A mix without a rate executes as many as it can.
+        paced.sum::<Option<f64>>()
+    };
+    let follows_events = plan
+        .groups
+        .iter()
+        .any(|g| g.follows_schedule(plan.event_rate));
+    let (what, rate) = match plan.event_rate {
+        Some(rate) => ("event", follows_events.then_some(rate)),
+        None => ("operation", mix_rate()),
+    };
+    let rate = rate.filter(|rate| *rate > 0.0)?;
     let mut is_open = false;
     let mut seconds = 0.0;
     for phase in &plan.script {
@@ -72,7 +83,7 @@ fn rate(plan: &Plan) -> Option<String> {
     let rate = (rate * 1e6).round() / 1e6;
     (due < 1.0).then(|| {
         format!(
-            "fewer than one operation is scheduled: {rate} per second for {seconds} s; use a \
+            "fewer than one {what} is scheduled: {rate} per second for {seconds} s; use a \
              longer --time or a higher rate"
         )
     })

@@ -1,9 +1,9 @@
 //! The lanes of a run: their workers and their threads.
 
-use crate::program::Compiled;
 use crate::run_state::RunState;
+use crate::schedule::WindowCounts;
 use crate::sync::ControllerWakeup;
-use crate::worker::{FileCursors, LimiterUsage, Worker, WorkerContext, worker_name};
+use crate::worker::{CapUsage, FileCursors, Worker, WorkerContext, worker_name};
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{InFlight, Recorder, RowSpec};
@@ -55,16 +55,21 @@ pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
         .collect()
 }
 
-/// The workers of each lane.
-pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> Vec<Vec<WorkerId>> {
+/// The number of lanes of a rank with this number of workers.
+pub(crate) fn count(kind: LaneKind, lanes: Option<usize>, workers: usize) -> usize {
     let count = match kind {
-        LaneKind::Blocking => all.len(),
+        LaneKind::Blocking => workers,
         LaneKind::Virtual => 1,
         LaneKind::Reactor => lanes
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .min(all.len()),
+            .min(workers),
     };
-    let mut lanes = vec![Vec::new(); count.max(1)];
+    count.max(1)
+}
+
+/// The workers of each lane.
+pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> Vec<Vec<WorkerId>> {
+    let mut lanes = vec![Vec::new(); count(kind, lanes, all.len())];
     for (i, worker) in all.iter().enumerate() {
         let at = i % lanes.len();
         lanes[at].push(*worker);
@@ -97,9 +102,8 @@ pub(crate) fn specs(shared: &RunState, workers: &[WorkerId]) -> Vec<RowSpec> {
 /// Rows whose operations may have an intended start: those of every paced program. Programs may share
 /// rows, and a row's response times are those of all its operations.
 fn paced_rows(shared: &RunState) -> BTreeSet<u32> {
-    let limited = |p: &&Compiled| p.paced || (shared.events.is_some() && !p.limiters.is_empty());
-    let programs = shared.programs.iter().map(|p| &**p).filter(limited);
-    programs.flat_map(|p| p.rows.iter().copied()).collect()
+    let paced = shared.programs.iter().filter(|p| p.paced);
+    paced.flat_map(|p| p.rows.iter().copied()).collect()
 }
 
 /// Rows and names of what the target records: procedures that it calls on a server, and the times until
@@ -310,11 +314,17 @@ fn core(
         intended: None,
         budget: shared.initial_budget(),
         owes_budget: false,
-        limiter_usage: vec![LimiterUsage::default(); program.limiters.len()].into(),
+        cap_usage: vec![CapUsage::default(); program.caps.len()].into(),
+        events: WindowCounts::default(),
         seen: vec![0; program.blocks.len()].into(),
         semaphores: semaphores.collect(),
         rotation_at: 0,
-        cpu: crate::worker::CpuSampling::new(lane, shared.rows.len(), shared.plan.cpu_accounting),
+        cpu: crate::worker::CpuSampling::new(
+            lane,
+            shared.rows.len(),
+            shared.plan.cpu_accounting,
+            stream.named("CPU samples").rng(),
+        ),
         shared: shared.clone(),
         program,
     }

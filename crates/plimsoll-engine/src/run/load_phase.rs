@@ -9,6 +9,7 @@ use super::{EngineError, Event, Observer, Settings, Stop};
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
 use crate::run_state::{Limits, RunState};
+use crate::schedule::own_event_rate;
 use crate::stage_state::{RankStates, StageRun};
 use crate::sync::{ControllerWakeup, lock};
 use crate::worker_id::WorkerId;
@@ -79,9 +80,8 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
         let stage = self.stage.clone().map(|(stage, states)| {
             StageRun::new(stage, states, workers.len(), !team.is_alone(), bell.clone())
         });
-        let (own, all) = (workers.len() as f64, plan.workers().max(1) as f64);
         let limits = Limits {
-            events: plan.event_rate.map(|rate| rate * own / all),
+            events: own_event_rate(plan, workers),
             total: match plan.options.ops {
                 Some(OpsLimit::Total(n)) => Some(team.share_of(n)),
                 _ => None,

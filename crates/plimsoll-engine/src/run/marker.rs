@@ -1,9 +1,8 @@
 //! The marker file: the proof that a directory is Plimsoll's, and the record of its trees.
 
-use super::host;
+use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, SessionDir};
 use super::setup_pool::{SetupError, SetupPool};
 use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names};
-use plimsoll_runtime::process_start;
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -12,10 +11,13 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MARKER: &str = ".plimsoll";
 
 /// Name of the marker file until all of it is written: a crash may leave one.
-const NEW_MARKER: &[u8] = b".plimsoll.new";
+const NEW_MARKER: &str = ".plimsoll.new";
 
 /// A file system's own directory in its root, which does not make the root foreign.
 pub(crate) const IGNORED_ENTRIES: &[u8] = b"lost+found";
+
+/// Looks at a directory before it is given up: each but the last finds that another run has ended meanwhile.
+const MAX_LOOKS: u32 = 64;
 
 /// The contents of a marker file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,19 +33,8 @@ pub(crate) struct Marker {
     pub(crate) guard: RelPath,
     /// Whether Plimsoll created the directory, and removes it when it is empty.
     pub(crate) made_dir: bool,
-    /// The process that uses the directory now.
-    pub(crate) used_by: Option<OwnerProcess>,
     /// Trees below the directory.
     pub(crate) trees: Vec<Tree>,
-}
-
-/// A process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OwnerProcess {
-    pub(crate) host: String,
-    pub(crate) pid: u32,
-    /// Start in clock ticks, which distinguishes it from a later process with the same number.
-    pub(crate) start: u64,
 }
 
 /// A fileset's tree.
@@ -186,7 +177,7 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String>
     let place = place.display();
     let known = match found {
         GuardState::Marked(marker) => &marker.trees[..],
-        GuardState::Nothing | GuardState::Empty => &[],
+        GuardState::Nothing | GuardState::Empty { .. } => &[],
     };
     match pattern.root_is {
         RootHandling::New if known.is_empty() => None,
@@ -243,45 +234,16 @@ pub(crate) enum TreeState {
     Growing,
 }
 
-impl OwnerProcess {
-    /// This process.
-    pub(crate) fn current() -> Self {
-        let pid = plimsoll_runtime::process_id();
-        Self {
-            host: host::name(),
-            pid,
-            start: process_start(pid).unwrap_or(0),
-        }
-    }
-
-    /// Whether the process runs on this machine and is not this one.
-    fn is_other_local(&self) -> bool {
-        let me = Self::current();
-        self.host == me.host && self.pid != me.pid && process_start(self.pid) == Some(self.start)
-    }
-
-    /// Whether the process is one of another machine, so that its state is unknown here.
-    fn is_remote(&self) -> bool {
-        self.host != Self::current().host
-    }
-}
-
-/// How to treat a directory that a run of another machine claims to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RemoteOwner {
-    /// Refuse it: the run may be in progress.
-    Refuse,
-    /// Take it over: the user knows that the run has ended.
-    TakeOver,
-}
-
 /// The state of a guarded directory.
 #[derive(Debug)]
 pub(crate) enum GuardState {
     /// Missing.
     Nothing,
-    /// Empty.
-    Empty,
+    /// Empty, but for what a run may have left that ended before it marked the directory.
+    Empty {
+        /// Whether there is any of that.
+        has_remains: bool,
+    },
     /// Plimsoll's.
     Marked(Marker),
 }
@@ -308,20 +270,127 @@ pub(crate) enum GuardError {
     Elsewhere(String, String, u32),
     #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]
     Unreadable(String, String),
+    #[error("`{0}/{CLAIM}` has an entry `{1}` that Plimsoll did not make")]
+    Stray(String, String),
+    #[error("`{0}` was changed by other runs each time that it was looked at")]
+    Changing(String),
     #[error("`{0}`: {1}")]
     Io(String, String),
 }
 
-/// The path of the marker in a guarded directory.
-pub(crate) fn marker_path(guard: &RelPath) -> String {
-    if guard.as_str().is_empty() {
-        MARKER.into()
-    } else {
-        format!("{guard}/{MARKER}")
+impl GuardError {
+    /// The claim of the directory has a holder that may be running.
+    pub(crate) fn held(shown: String, by: &OwnerProcess, state: OwnerState) -> Self {
+        match state {
+            OwnerState::Elsewhere => Self::Elsewhere(shown, by.host.clone(), by.pid),
+            _ => Self::InUse(shown, by.pid),
+        }
+    }
+
+    /// The claim of the directory has an entry that is no holder.
+    pub(crate) fn stray(shown: String, name: &str) -> Self {
+        Self::Stray(shown, name.escape_debug().to_string())
     }
 }
 
-/// Examines a guarded directory; changes nothing.
+/// The paths of the marker in a guarded directory, and of what a crash may leave of it.
+pub(crate) fn paths(guard: &RelPath) -> [String; 2] {
+    [MARKER, NEW_MARKER].map(|name| match guard.as_str() {
+        "" => name.into(),
+        guard => format!("{guard}/{name}"),
+    })
+}
+
+/// The path of the marker in a guarded directory.
+fn marker_path(guard: &RelPath) -> String {
+    let [path, _] = paths(guard);
+    path
+}
+
+/// Whether a name in a guarded directory is that of a marker or a claim.
+pub(crate) fn is_own_name(name: &[u8]) -> bool {
+    is_marker_name(name) || claim::is_claim_name(name)
+}
+
+/// Whether a name in a guarded directory is that of a marker, or of what a crash may leave of one.
+pub(crate) fn is_marker_name(name: &[u8]) -> bool {
+    name == MARKER.as_bytes() || name == NEW_MARKER.as_bytes()
+}
+
+/// Whether a directory with such an entry may hold what a run has left, which [`clean`](crate::clean) removes.
+#[must_use]
+pub fn is_left_by_run(name: &[u8], is_dir: bool) -> bool {
+    match is_dir {
+        true => claim::is_claim_name(name),
+        false => name == MARKER.as_bytes(),
+    }
+}
+
+/// Whether a path is that of a marker or a claim, if `dir` is a guarded directory.
+pub(crate) fn is_own_path(dir: &str, path: &[u8]) -> bool {
+    let name = match dir {
+        "" => Some(path),
+        dir => path
+            .strip_prefix(dir.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"/")),
+    };
+    name.is_some_and(is_own_name)
+}
+
+/// Whether an entry of a guarded directory is one that Plimsoll makes before the marker.
+fn is_remains(name: &[u8], kind: EntryKind) -> bool {
+    match kind {
+        EntryKind::Dir => claim::is_claim_name(name),
+        EntryKind::File => name == NEW_MARKER.as_bytes(),
+        _ => false,
+    }
+}
+
+/// A guarded directory as it was found.
+struct Inspected {
+    entries: Vec<(Vec<u8>, EntryKind)>,
+    claim: Found,
+    marker: Option<Vec<u8>>,
+}
+
+/// Lists a guarded directory, its claim, and its marker; `None` if the directory is missing.
+async fn inspect<T: Target>(
+    target: &T,
+    session: &mut T::Session,
+    guard: &RelPath,
+) -> Result<Option<Inspected>, OpError> {
+    let entries = match session.entries().await {
+        Err(OpError(Errno::NOENT)) => return Ok(None),
+        other => other?,
+    };
+    let has_claim = entries
+        .iter()
+        .any(|(name, kind)| name == CLAIM.as_bytes() && *kind == EntryKind::Dir);
+    let claim = match has_claim {
+        true => {
+            let mut dir = SessionDir {
+                target,
+                session,
+                guard,
+            };
+            Found::look(&mut dir).await?
+        }
+        false => Found::default(),
+    };
+    session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
+    let marker = match session.get().await {
+        Err(OpError(Errno::NOENT)) => None,
+        other => Some(other?),
+    };
+    Ok(Some(Inspected {
+        entries,
+        claim,
+        marker,
+    }))
+}
+
+/// Examines a guarded directory; changes nothing. Unless this process has the claim of the directory, it may have
+/// changed since.
 pub(crate) fn look<T: Target>(
     pool: &SetupPool<T>,
     plan: &Plan,
@@ -333,32 +402,41 @@ pub(crate) fn look<T: Target>(
     if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(GuardState::Nothing);
     }
-    let read = pool.at(guard.as_str(), async |session| {
-        let entries = match session.entries().await {
-            Err(OpError(Errno::NOENT)) => return Ok(None),
-            other => other?,
+    for _ in 0..MAX_LOOKS {
+        let look = async |session: &mut T::Session| inspect(&*pool.target, session, guard).await;
+        let Some(found) = pool.at(guard.as_str(), look).map_err(io)? else {
+            return Ok(GuardState::Nothing);
         };
-        session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
-        let marker = match session.get().await {
-            Err(OpError(Errno::NOENT)) => None,
-            other => Some(other?),
-        };
-        Ok(Some((entries, marker)))
-    });
-    let Some((entries, marker)) = read.map_err(io)? else {
-        return Ok(GuardState::Nothing);
-    };
-    let Some(text) = marker else {
-        let foreign = |(name, kind): &(Vec<u8>, EntryKind)| match kind {
-            EntryKind::Dir => name != IGNORED_ENTRIES,
-            EntryKind::File => name != NEW_MARKER,
-            _ => true,
-        };
-        return if entries.iter().any(foreign) {
-            Err(GuardError::Foreign(shown))
-        } else {
-            Ok(GuardState::Empty)
-        };
+        if let Some((id, state)) = found.claim.rival()
+            && (state, others) != (OwnerState::Elsewhere, RemoteOwner::TakeOver)
+        {
+            return Err(GuardError::held(shown, &id.owner, state));
+        }
+        if let Some(name) = found.claim.stray() {
+            return Err(GuardError::stray(shown, name));
+        }
+        let is_marker = |(name, _): &(Vec<u8>, _)| name == MARKER.as_bytes();
+        if found.marker.is_none() && found.entries.iter().any(is_marker) {
+            // Another run has removed it, and its files, after they were listed.
+            continue;
+        }
+        return state_of(shown, found);
+    }
+    Err(GuardError::Changing(shown))
+}
+
+/// The state of a guarded directory that no other run uses.
+fn state_of(shown: String, found: Inspected) -> Result<GuardState, GuardError> {
+    let Some(text) = found.marker else {
+        let mut has_remains = false;
+        for (name, kind) in &found.entries {
+            match is_remains(name, *kind) {
+                true => has_remains = true,
+                false if *kind == EntryKind::Dir && name == IGNORED_ENTRIES => {}
+                false => return Err(GuardError::Foreign(shown)),
+            }
+        }
+        return Ok(GuardState::Empty { has_remains });
     };
     let marker: Marker = serde_json::from_slice(&text)
         .map_err(|e| GuardError::Unreadable(shown.clone(), e.to_string()))?;
@@ -371,24 +449,7 @@ pub(crate) fn look<T: Target>(
         let why = "it lists names that no pattern gives".to_owned();
         return Err(GuardError::Unreadable(shown, why));
     }
-    match &marker.used_by {
-        Some(user) if user.is_other_local() => Err(GuardError::InUse(shown, user.pid)),
-        Some(user) if user.is_remote() && others == RemoteOwner::Refuse => {
-            Err(GuardError::Elsewhere(shown, user.host.clone(), user.pid))
-        }
-        _ => Ok(GuardState::Marked(marker)),
-    }
-}
-
-/// The marker of a guarded directory; `None` if there is no readable one.
-pub(crate) fn read<T: Target>(
-    pool: &SetupPool<T>,
-    guard: &RelPath,
-) -> Result<Option<Marker>, OpError> {
-    match pool.at(marker_path(guard), async |s| s.get().await) {
-        Err(OpError(Errno::NOENT)) => Ok(None),
-        other => Ok(serde_json::from_slice(&other?).ok()),
-    }
+    Ok(GuardState::Marked(marker))
 }
 
 /// Refuses a tree's root with foreign files. The marker may be in it, if the root is the guarded
@@ -406,7 +467,7 @@ pub(crate) fn check_vacant<T: Target>(
         Err(OpError(Errno::NOENT)) => Ok(()),
         Err(e) => Err(GuardError::Io(shown, pool.target.explain(e))),
         Ok(entries) => {
-            let ours = |name: &[u8]| name == MARKER.as_bytes() || name == IGNORED_ENTRIES;
+            let ours = |name: &[u8]| is_own_name(name) || name == IGNORED_ENTRIES;
             if entries.iter().all(|(name, _)| ours(name)) {
                 Ok(())
             } else {
@@ -426,42 +487,4 @@ pub(crate) fn write<T: Target>(
     let text = serde_json::to_vec_pretty(marker).expect("a marker is plain data");
     pool.at(&path, async |s| s.put(&text).await)
         .map_err(|e| SetupError::failed("write", path.as_bytes(), e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_process_is_not_another() {
-        let me = OwnerProcess::current();
-        assert!(me.start > 0);
-        assert!(!me.is_other_local());
-        assert!(
-            !OwnerProcess {
-                pid: 0,
-                ..me.clone()
-            }
-            .is_other_local()
-        );
-        let parent = std::os::unix::process::parent_id();
-        if let Some(start) = process_start(parent) {
-            assert!(
-                OwnerProcess {
-                    pid: parent,
-                    start,
-                    ..me.clone()
-                }
-                .is_other_local()
-            );
-            assert!(
-                !OwnerProcess {
-                    pid: parent,
-                    start: start + 1,
-                    ..me
-                }
-                .is_other_local()
-            );
-        }
-    }
 }

@@ -15,13 +15,13 @@ pub(crate) struct PressureAllocation {
 }
 
 impl PressureAllocation {
-    /// Allocates memory until only `leave` bytes are available on the machine, an allocation fails, or
+    /// Allocates memory until only `leave` bytes are available to this process, an allocation fails, or
     /// the run is to stop. Other processes may do the same: each checks before every allocation.
     pub(crate) fn fill_until_available(leave: u64, stop: &Stop) -> Self {
         let mut pieces = Vec::new();
         while !stop.is_requested()
             && host::available_memory()
-                .is_some_and(|free| free > leave + ALLOCATION_STEP_BYTES as u64)
+                .is_some_and(|free| free.bytes > leave + ALLOCATION_STEP_BYTES as u64)
         {
             let Ok(mut piece) = MmapMut::map_anon(ALLOCATION_STEP_BYTES) else {
                 break;

@@ -1,5 +1,6 @@
 //! A run, from its first phase to its last.
 
+mod claim;
 mod clean;
 mod cold;
 mod command;
@@ -9,6 +10,7 @@ mod host;
 mod idle_settings;
 mod incremental_populate;
 mod lanes;
+mod limits;
 mod load_phase;
 mod marker;
 mod memory_pressure;
@@ -27,6 +29,7 @@ mod work_dir;
 
 pub use clean::{clean, end_claim};
 pub use command::{CommandEnd, Limits, kill_commands, run_command};
+pub use marker::is_left_by_run;
 pub use preflight::{Preflight, preflight};
 
 use crate::outcome::{DrawnVariable, Outcome};
@@ -35,7 +38,7 @@ use plimsoll_measure::{Clock, ClockKind, Interval, Nanos, OpTotals, RankStage};
 use plimsoll_plan::{ByteSum, Layout, Plan, PopulatedFileset};
 use plimsoll_ranks::{Ranks, Solo};
 use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
-use runner::Runner;
+use runner::{Runner, Visit};
 use serde::{Deserialize, Serialize};
 use setup_pool::{SetupError, SetupPool};
 use std::fmt::Display;
@@ -43,6 +46,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use team::RankTeam;
+
+/// Connections to a work directory that other runs remove before it is claimed.
+const MAX_CONNECTIONS: u32 = 16;
 
 /// Settings of a run that are not in the Plan.
 #[derive(Debug, Clone)]
@@ -253,7 +259,7 @@ pub enum Event<'a> {
         /// Operations that count, since the workers started.
         ops: u64,
         /// Bytes they moved.
-        bytes: u64,
+        bytes: u128,
     },
     /// Statistics that the workload requested.
     Snapshot {
@@ -322,9 +328,9 @@ pub fn run_ranks(
 ) -> Result<Outcome, EngineError> {
     let team = RankTeam::new(ranks);
     let (layouts, long_replies, notes) = team.agree_on_outcome(layouts(plan, settings, &team))?;
-    // Rank 0 creates and marks the work directory. The others look for it only then, because NFS
+    // Rank 0 creates and claims the work directory. The others look for it only then, because NFS
     // caches that a file is missing.
-    let (marked_by, purpose) = match team.is_root() {
+    let (claimed_by, purpose) = match team.is_root() {
         true => (None, Purpose::Load),
         false => {
             team.agree_on_outcome(Ok(()))?;
@@ -333,7 +339,7 @@ pub fn run_ranks(
     };
     let ledger = plan.options.verify;
     let ledger = ledger.then(|| verification::ledger(plan, &layouts, team.worker_ranks()));
-    let visitor = Runner {
+    let mut visitor = Runner {
         ledger,
         plan,
         settings,
@@ -343,20 +349,24 @@ pub fn run_ranks(
         long_replies,
         notes,
         team: &team,
-        marked_by,
+        claimed_by,
         states: None,
         past: Vec::new(),
         held: None,
     };
-    let connected = plimsoll_target::connect(&settings.target, &plan.work_dir, purpose, visitor);
-    match connected {
-        Ok(outcome) => outcome,
-        // The visitor was not called; the other ranks wait for the result.
-        Err(e) => Err(team
-            .agree_on_outcome::<()>(Err(EngineError::refused(&e)))
-            .err()
-            .unwrap_or_else(|| EngineError::refused(e))),
+    for _ in 0..MAX_CONNECTIONS {
+        let connect = plimsoll_target::connect;
+        match connect(&settings.target, &plan.work_dir, purpose, visitor) {
+            Ok(Visit::Ended(outcome)) => return *outcome,
+            Ok(Visit::Vanished(again)) => visitor = *again,
+            // The visitor was not called; the other ranks wait for the result.
+            Err(e) => return Err(team.abort_run(EngineError::refused(e))),
+        }
     }
+    Err(team.abort_run(EngineError::Refused(format!(
+        "`{}` was removed by other runs each time that it was to be claimed",
+        plan.work_dir.dir.display()
+    ))))
 }
 
 /// The commands that remove the files of a run that was killed or skipped their removal; `None` if

@@ -41,11 +41,12 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         let tell = |observer: &mut dyn Observer| {
             team.is_stopped(stop);
             if team.is_root() {
-                let ranks = u64::from(team.size());
-                let of_all =
-                    |own: &AtomicU64, all| own.load(Relaxed).saturating_mul(ranks).min(all);
+                let of_all = |own: &AtomicU64, all: u128| {
+                    let own = u128::from(own.load(Relaxed)) * u128::from(team.size());
+                    u64::try_from(own.min(all)).unwrap_or(u64::MAX)
+                };
                 observer.event(Event::PopulateProgress {
-                    files: of_all(&progress.files, missing.files),
+                    files: of_all(&progress.files, missing.files.into()),
                     bytes: of_all(&progress.bytes, missing.total),
                 });
             }

@@ -1,14 +1,13 @@
 //! The requirements of a run, and whether it may begin.
 
-use super::marker::{self, GuardState, RemoteOwner};
+use super::claim::RemoteOwner;
+use super::marker::{self, GuardState};
 use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};
 use crate::run_state::data_set;
 use plimsoll_measure::ClockKind;
-use plimsoll_plan::{
-    ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup,
-};
+use plimsoll_plan::{ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary};
 use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +16,6 @@ use std::time::Duration;
 /// duration of populating: those of an average local file system.
 const ESTIMATED_FILES_PER_S: f64 = 20_000.0;
 const ESTIMATED_BYTES_PER_S: f64 = 600e6;
-
-/// Descriptors that the program itself needs.
-const RESERVED_DESCRIPTORS: u64 = 64;
 
 /// The requirements of a run.
 #[derive(Debug)]
@@ -41,7 +37,7 @@ pub struct Preflight {
     /// Estimated duration of populating.
     pub populate_estimate: Duration,
     /// Bytes of the workers' I/O buffers; 0 on a target that moves no data.
-    pub buffer_bytes: u64,
+    pub buffer_bytes: u128,
     /// Description of the target.
     pub target: String,
     /// Why the run would be refused; empty if it may begin.
@@ -122,7 +118,7 @@ pub(crate) fn inspect<T: Target>(
         }
     }
     found.direct(pool, plan);
-    found.limits(pool, plan, ranks);
+    found.limits(pool, plan, settings, ranks);
     found.settings(pool, plan, settings);
     found.notes = super::idle_settings::notes(&*pool.target, plan);
     let data_set = || data_set(plan, found.layouts.iter().map(|layout| &**layout));
@@ -139,26 +135,9 @@ pub(super) fn of_member<T: Target>(
     ranks: u32,
 ) -> Vec<String> {
     let mut found = Preflight::of(pool, plan, ranks, vec![]);
-    found.limits(pool, plan, ranks);
+    found.limits(pool, plan, settings, ranks);
     found.settings(pool, plan, settings);
     found.refusals
-}
-
-/// Maximum number of workers of a group at a rank.
-fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
-    group.workers().div_ceil(u64::from(ranks.max(1)))
-}
-
-/// Bytes of the buffers of a rank's workers.
-fn buffers<T: Target>(pool: &SetupPool<T>, plan: &Plan, ranks: u32) -> u64 {
-    if !pool.target.keeps_files() {
-        return 0;
-    }
-    let of = |g: &WorkerGroup| {
-        let whole = crate::worker::whole_file_buffer(plan, g);
-        workers_of(g, ranks).saturating_mul(g.memory.max(whole))
-    };
-    plan.groups.iter().map(of).fold(0, u64::saturating_add)
 }
 
 impl Preflight {
@@ -177,7 +156,7 @@ impl Preflight {
             bytes_at_most: ByteSum::default(),
             space: None,
             populate_estimate: Duration::ZERO,
-            buffer_bytes: buffers(pool, plan, ranks),
+            buffer_bytes: super::limits::buffers(&*pool.target, plan, ranks),
             target: pool.target.describe(),
             refusals: vec![],
             notes: vec![],
@@ -286,7 +265,7 @@ impl Preflight {
     fn check_space(&mut self, plan: &Plan, what: &str, advice: [&str; 2]) {
         let Some(space) = self.space else { return };
         let place = plan.work_dir.dir.display();
-        if self.bytes_needed.bytes > space.bytes {
+        if self.bytes_needed.bytes > space.bytes.into() {
             let (needed, free) = (self.bytes_needed, Bytes(space.bytes));
             let advice = advice[0];
             self.refuse(format!(
@@ -312,7 +291,7 @@ impl Preflight {
             // On average half of the last block of a file is unused.
             let bytes = |s: &SizeSummary| {
                 let mut sum = s.sum();
-                sum += ByteSum::exact(s.files.saturating_mul(block / 2));
+                sum += ByteSum::exact(u128::from(s.files) * u128::from(block / 2));
                 sum
             };
             self.bytes_at_most += bytes(&all);
@@ -330,27 +309,15 @@ impl Preflight {
         self.check_space(plan, "populating takes", advice);
     }
 
-    fn limits<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, ranks: u32) {
-        if let Some(memory) = super::host::available_memory().filter(|m| self.buffer_bytes > *m) {
-            self.refuse(format!(
-                "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
-                 available",
-                Bytes(self.buffer_bytes),
-                Bytes(memory)
-            ));
-        }
-        let slots: u64 = plan
-            .groups
-            .iter()
-            .map(|g| workers_of(g, ranks) * u64::from(crate::program::Compiled::new(plan, g).slots))
-            .sum();
-        let files = plimsoll_lane::os::raise_open_files();
-        if pool.target.takes_descriptors() && slots + RESERVED_DESCRIPTORS > files {
-            self.refuse(format!(
-                "the workers may hold {slots} files open and the limit is {files}: raise it with \
-                 `ulimit -n`"
-            ));
-        }
+    fn limits<T: Target>(
+        &mut self,
+        pool: &SetupPool<T>,
+        plan: &Plan,
+        settings: &Settings,
+        ranks: u32,
+    ) {
+        self.refusals
+            .extend(super::limits::refusals(pool, plan, settings, ranks));
         if plan.workers() == 0 && plan.script.contains(&Phase::Start) {
             self.refuse("the workload starts no workers: it has no thread with instances above 0");
         }

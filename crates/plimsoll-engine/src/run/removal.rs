@@ -83,7 +83,7 @@ impl Leftovers {
 }
 
 /// Whether an error is that of a connection: further operations fail as well, and may take long.
-fn is_of_connection(e: &SetupError) -> bool {
+pub(crate) fn is_of_connection(e: &SetupError) -> bool {
     let SetupError::Failed { error, .. } = e else {
         return false;
     };
@@ -124,7 +124,7 @@ impl Default for RetryWindow {
 
 impl RetryWindow {
     /// Waits before the next attempt; `false` if there is none.
-    fn wait(&mut self, attempt: u32) -> bool {
+    pub(crate) fn wait(&mut self, attempt: u32) -> bool {
         let end = *self
             .end
             .get_or_insert_with(|| plimsoll_runtime::now() + self.longest);
@@ -135,21 +135,6 @@ impl RetryWindow {
         }
         plimsoll_runtime::sleep(pause.min(left));
         true
-    }
-
-    /// Removes an empty directory by `remove`, in several attempts if necessary.
-    pub(crate) fn remove_empty(
-        &mut self,
-        mut remove: impl FnMut() -> Result<(), OpError>,
-    ) -> Result<(), OpError> {
-        let mut attempt = 0;
-        loop {
-            match remove() {
-                Err(e) if may_pass(e) && self.wait(attempt) => attempt += 1,
-                Err(OpError(Errno::NOENT)) => return Ok(()),
-                done => return done,
-            }
-        }
     }
 }
 
@@ -408,33 +393,16 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_directory_is_tried_again_for_a_while() {
-        let mut left = 3;
-        let mut patience = RetryWindow::default();
-        let removed = patience.remove_empty(|| {
-            left -= 1;
-            match left {
-                0 => Ok(()),
-                1 => Err(OpError(Errno::IO)),
-                _ => Err(OpError(Errno::NOTEMPTY)),
-            }
-        });
-        assert_eq!((removed, left), (Ok(()), 0));
-        // What does not pass is not waited for.
-        let denied = patience.remove_empty(|| Err(OpError(Errno::ACCESS)));
-        assert_eq!(denied, Err(OpError(Errno::ACCESS)));
-        let gone = patience.remove_empty(|| Err(OpError(Errno::NOENT)));
-        assert_eq!(gone, Ok(()));
-        let mut tried = 0;
-        let mut none = RetryWindow {
-            end: None,
-            longest: Duration::ZERO,
+    fn the_time_for_retries_ends() {
+        let mut patience = RetryWindow {
+            longest: Duration::from_millis(25),
+            ..RetryWindow::default()
         };
-        let stays = none.remove_empty(|| {
-            tried += 1;
-            Err(OpError(Errno::NOTEMPTY))
-        });
-        assert_eq!((stays, tried), (Err(OpError(Errno::NOTEMPTY)), 1));
+        // Pauses of 10 ms and of what is left.
+        assert_eq!([0, 1, 2].map(|n| patience.wait(n)), [true, true, false]);
+        let may = [Errno::NOTEMPTY, Errno::EXIST, Errno::IO];
+        assert!(may.iter().all(|e| may_pass(OpError(*e))));
+        assert!(!may_pass(OpError(Errno::ACCESS)) && !may_pass(OpError(Errno::NOENT)));
     }
 
     #[test]

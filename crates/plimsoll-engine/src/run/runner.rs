@@ -1,16 +1,17 @@
 //! The script of a run, phase by phase.
 
+use super::claim::{Found, OwnerProcess, RemoteOwner, SessionDir};
 use super::cold::{self, PastStage};
 use super::command::run_shell;
 use super::finish::{CleanupStep, keeps_files, note_long_replies, outcome_or_refusal};
+use super::limits::{self, RankMemory};
 use super::load_phase::{LoadPhase, LoadPhaseSpec};
-use super::marker::{OwnerProcess, RemoteOwner};
 use super::memory_pressure::PressureAllocation;
 use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
 use super::team::{MergedPhase, RankTeam};
-use super::work_dir::ClaimedWorkDir;
+use super::work_dir::{ClaimError, ClaimedWorkDir};
 use super::{
-    EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, preflight, rank_partition,
+    EngineError, Event, Observer, PhaseInfo, Settings, Stop, preflight, rank_partition,
     setup_error, setup_pool,
 };
 use crate::file_pool::FilesetState;
@@ -37,8 +38,8 @@ pub(super) struct Runner<'a> {
     pub(super) team: &'a RankTeam<'a>,
     /// What is known of the files, if the run is verified.
     pub(super) ledger: Option<Arc<Ledger>>,
-    /// The process that marked the work directory, if it was not this rank.
-    pub(super) marked_by: Option<OwnerProcess>,
+    /// The process that claimed the work directory, if it was not this rank.
+    pub(super) claimed_by: Option<OwnerProcess>,
     /// The progress of the ranks of a pattern.
     pub(super) states: Option<RankStates>,
     /// Completed stages of a pattern, if their objects are to be dropped from caches.
@@ -47,8 +48,16 @@ pub(super) struct Runner<'a> {
     pub(super) held: Option<PressureAllocation>,
 }
 
-impl Visitor for Runner<'_> {
-    type Output = Result<Outcome, EngineError>;
+/// What became of a visit.
+pub(super) enum Visit<'a> {
+    /// The run has ended.
+    Ended(Box<Result<Outcome, EngineError>>),
+    /// Another run has removed the work directory before it was claimed: this one may connect again.
+    Vanished(Box<Runner<'a>>),
+}
+
+impl<'a> Visitor for Runner<'a> {
+    type Output = Visit<'a>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         match self.ledger.clone() {
@@ -58,13 +67,32 @@ impl Visitor for Runner<'_> {
     }
 }
 
-impl Runner<'_> {
-    fn execute<T: Target>(mut self, target: T) -> Result<Outcome, EngineError> {
-        let target = Arc::new(target);
-        let team = self.team;
+impl<'a> Runner<'a> {
+    fn execute<T: Target>(self, target: T) -> Visit<'a> {
+        let (team, plan) = (self.team, self.plan);
         // The other ranks wait for rank 0's work directory, and rank 0 then for them.
-        let mut pool = setup_pool(target.clone(), self.plan).map_err(|e| team.abort_run(e))?;
+        let mut pool = match setup_pool(Arc::new(target), plan) {
+            Ok(pool) => pool,
+            Err(e) => return Visit::Ended(Box::new(Err(team.abort_run(e)))),
+        };
         pool.stop = self.stop.run.clone();
+        let place = match team.is_root() {
+            true => ClaimedWorkDir::claim(&pool, plan, RemoteOwner::Refuse),
+            false => Ok(ClaimedWorkDir::claimed_elsewhere(&pool, plan)),
+        };
+        match place {
+            Ok(place) => Visit::Ended(Box::new(self.execute_in(&pool, place))),
+            Err(ClaimError::Vanished) => Visit::Vanished(Box::new(self)),
+            Err(ClaimError::Refused(e)) => Visit::Ended(Box::new(Err(team.abort_run(e)))),
+        }
+    }
+
+    fn execute_in<T: Target>(
+        mut self,
+        pool: &SetupPool<T>,
+        mut place: ClaimedWorkDir<'_, T>,
+    ) -> Result<Outcome, EngineError> {
+        let (team, target) = (self.team, &pool.target);
         // Removes files in any case; a pool that is stopped would not.
         let cleaner = SetupPool {
             target: target.clone(),
@@ -72,22 +100,17 @@ impl Runner<'_> {
             stop: self.stop.removal.clone(),
             silence: Some(MAX_SERVER_SILENCE),
         };
-        let mut place = match team.is_root() {
-            true => ClaimedWorkDir::claim(&pool, self.plan, RemoteOwner::Refuse)
-                .map_err(|e| team.abort_run(e))?,
-            false => ClaimedWorkDir::claimed_elsewhere(&pool, self.plan),
-        };
         let mut outcome = Outcome {
             target: target.describe(),
             long_replies: std::mem::take(&mut self.long_replies),
             notes: std::mem::take(&mut self.notes),
             ..Outcome::default()
         };
-        let joined = self.join(&pool);
+        let joined = self.join(pool);
         let has_begun = joined.is_ok();
-        let ran = joined.and_then(|()| self.script(&pool, &mut place, &mut outcome));
+        let ran = joined.and_then(|()| self.script(pool, &mut place, &mut outcome));
         let ran = match self.ledger.clone() {
-            Some(ledger) => ran.and_then(|()| self.verify(&pool, &ledger, &mut outcome)),
+            Some(ledger) => ran.and_then(|()| self.verify(pool, &ledger, &mut outcome)),
             None => ran,
         };
         // Files are removed only when no other rank works on them.
@@ -135,22 +158,47 @@ impl Runner<'_> {
             self.team.agree_on_outcome(Ok(()))?;
             self.team
                 .broadcast_from_root(Some(OwnerProcess::current()))?;
-            return self.team.agree_on_outcome(Ok(()));
+            self.team.agree_on_outcome(Ok(()))?;
+        } else {
+            self.team.agree_on_outcome(self.inspect_client(pool))?;
         }
-        self.team.agree_on_outcome(self.inspect_client(pool))
+        self.check_memory_of_hosts(pool)
+    }
+
+    /// Checks that the memory of each machine suffices for all of its ranks; each has checked its own part.
+    fn check_memory_of_hosts<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+        if self.team.is_alone() {
+            return Ok(());
+        }
+        let worker_ranks = self.team.worker_rank().map(|_| self.team.worker_ranks());
+        let mine = RankMemory::new(self.team.host(), &*pool.target, self.plan, worker_ranks);
+        let refusals = limits::memory_of_hosts(&self.team.gather(mine)?);
+        self.team.agree_on_outcome(match refusals.is_empty() {
+            true => Ok(()),
+            false => Err(EngineError::Refused(refusals.join("\n"))),
+        })
     }
 
     /// Checks that only this rank can make on its machine.
     fn inspect_client<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         let sees = |guard| {
-            let found = marker::read(pool, guard);
-            matches!(found, Ok(Some(m)) if m.used_by == self.marked_by)
+            let look = async |session: &mut T::Session| {
+                let mut dir = SessionDir {
+                    target: &*pool.target,
+                    session,
+                    guard,
+                };
+                Found::look(&mut dir).await
+            };
+            let found = pool.one(look).and_then(|found| found);
+            let holder = self.claimed_by.as_ref();
+            found.is_ok_and(|found| holder.is_some_and(|holder| found.has_holder(holder)))
         };
         if pool.target.keeps_files()
             && !(pool.target.exists() && self.plan.work_dir.guards.iter().all(sees))
         {
             return Err(EngineError::Refused(format!(
-                "the work directory `{}` that rank 0 marked is not there: it must be on a file \
+                "the work directory `{}` that rank 0 claimed is not there: it must be on a file \
                  system that all ranks share; --dir chooses it",
                 self.plan.work_dir.dir.display()
             )));

@@ -5,13 +5,14 @@ use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, WindowState};
 use plimsoll_runtime::run_on_threads;
 use plimsoll_target::{ContentPool, DataSet, OpError, Session, SessionSpec, Target};
+use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Threads of a pool on a target with blocking lanes.
-const BLOCKING_POOL_THREADS: usize = 16;
+pub(super) const BLOCKING_POOL_THREADS: usize = 16;
 
 /// Workers per thread of a pool on any other target.
 const WORKERS_PER_LANE: usize = 64;
@@ -178,13 +179,21 @@ impl<T: Target> SetupPool<T> {
                 fail(SetupError::failed("open a session on", b"", e));
             }
         };
-        run_on_threads(lanes, work, PROGRESS_INTERVAL, || {
+        let started = run_on_threads(lanes, work, PROGRESS_INTERVAL, || {
             tell();
             if self.stop.load(Relaxed) {
                 fail(SetupError::Stopped);
                 time.end();
             }
         });
+        if let Err(e) = started {
+            let error = OpError(Errno::from_io_error(&e).unwrap_or(Errno::AGAIN));
+            fail(SetupError::failed(
+                "start a thread that works on",
+                b"",
+                error,
+            ));
+        }
         let failure = lock(&failure).take();
         failure.map_or(Ok(()), Err)
     }

@@ -1,6 +1,6 @@
 //! Creating, repairing and checking the tree of a fileset.
 
-use super::marker::{MARKER, PatternNames};
+use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout, Plan, Stream};
@@ -279,7 +279,7 @@ impl<S: Session> BulkTask<S> for CheckDirs<'_> {
             .entries()
             .await
             .map_err(|e| SetupError::failed("check", b"", e))?;
-        found.retain(|(name, _)| name != MARKER.as_bytes());
+        found.retain(|(name, _)| !marker::is_own_name(name));
         let whole = found.len() == self.entries[index as usize] as usize
             && found
                 .iter()

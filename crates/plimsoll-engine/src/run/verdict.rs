@@ -1,18 +1,16 @@
 //! The reasons why a result is invalid.
 
 use super::{criteria, stalls};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Window};
+use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_plan::{Plan, Reason, counted};
+use std::collections::BTreeSet;
+
+/// Fraction of a window above which a quota of processor time has determined the result.
+const CLIENT_THROTTLED_SHARE: f64 = 0.05;
 
 /// Fraction of all processors above which the client counts as the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
-
-/// Whether a rate was requested.
-fn is_paced(plan: &Plan) -> bool {
-    let paced =
-        |g: &plimsoll_plan::WorkerGroup| g.program.mix().is_some_and(|m| m.pacing.is_some());
-    plan.event_rate.is_some() || plan.groups.iter().any(paced)
-}
 
 /// That a server stopped replying, and when.
 fn unanswered(outcome: &Outcome) -> Option<Reason> {
@@ -30,13 +28,17 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
     Some(Reason::new("server_not_responding", text))
 }
 
+/// The windows of the result: of a pattern every stage, of other workloads the last window.
+fn result_windows<'a>(plan: &Plan, outcome: &'a Outcome) -> &'a [Window] {
+    match plan.pattern() {
+        Some(_) => &outcome.windows,
+        None => outcome.windows.last().map_or(&[], std::slice::from_ref),
+    }
+}
+
 /// That operations failed, that none completed, or that nothing was measured.
 fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
-    // Every stage of a pattern is a part of its result; of other workloads the last window is.
-    let result = match plan.pattern() {
-        Some(_) => &outcome.windows[..],
-        None => outcome.windows.last().map_or(&[][..], std::slice::from_ref),
-    };
+    let result = result_windows(plan, outcome);
     let failed = outcome.failure.is_some();
     if result.is_empty() {
         let excused = failed || outcome.ran_out.is_some();
@@ -61,20 +63,72 @@ fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     if ops == 0 {
         let text = "no operation completed in the measured window";
         reasons.push(Reason::new("no_operations", text));
+    } else if !failed && !outcome.interrupted {
+        reasons.extend(idle_stages(plan, outcome));
     }
     reasons
 }
 
-/// That the client was the bottleneck. A closed loop is as fast as client and server together; only
-/// if a rate was requested can the client have kept the server from it.
+/// That stages of a pattern did none of their work, although directories may have been made or removed.
+fn idle_stages(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
+    let stages = &plan.pattern()?.stages;
+    let idle = outcome.stages.iter().filter_map(|done| {
+        let stage = &stages[done.stage as usize];
+        let is_idle = !stage.warm_up
+            && stage.work.has_rounds()
+            && done.ranks.iter().all(|rank| rank.rounds == 0);
+        is_idle.then_some(&*stage.name)
+    });
+    let names: BTreeSet<&str> = idle.collect();
+    (!names.is_empty()).then(|| {
+        let names = Vec::from_iter(names).join(", ");
+        Reason::new(
+            "no_operations",
+            format!("no round was completed in: {names}"),
+        )
+    })
+}
+
+/// That the client was the bottleneck. A closed loop is as fast as client and server together, up to a
+/// cap if it has one; only a schedule can have been kept from its rate by the client.
 fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let share = outcome.windows.last()?.client_share?;
     let percent = share * 100.0;
-    (share > CLIENT_SATURATED_SHARE && is_paced(plan)).then(|| {
+    let has_schedule = plan
+        .groups
+        .iter()
+        .any(|g| g.follows_schedule(plan.event_rate));
+    (share > CLIENT_SATURATED_SHARE && has_schedule).then(|| {
         let text = format!(
             "the client used {percent:.0} % of its processors, which may have limited the rate"
         );
         Reason::new("client_saturated", text)
+    })
+}
+
+/// That a quota kept the client from running. Unlike a busy processor, it makes a closed loop slower than its client
+/// and its server are.
+fn client_throttled(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
+    let throttled = result_windows(plan, outcome).iter();
+    let throttled = throttled.filter_map(|w| w.throttling.as_ref());
+    let most = throttled.max_by(|a, b| a.share.total_cmp(&b.share))?;
+    (most.share > CLIENT_THROTTLED_SHARE).then(|| {
+        let client = match &most.host {
+            Some(host) => format!("the client {host}"),
+            None => "the client".into(),
+        };
+        let quota = match (most.processors, &most.group) {
+            (Some(processors), Some(group)) => format!(
+                "the control group `{group}` has a CPU quota of {}",
+                QuotaUse::processors_text(processors)
+            ),
+            _ => "a control group that is not visible here has a CPU quota".into(),
+        };
+        let percent = most.share.min(1.0) * 100.0;
+        let text = format!(
+            "{client} was throttled for at least {percent:.0} % of the measured window: {quota}"
+        );
+        Reason::new("client_throttled", text)
     })
 }
 
@@ -120,6 +174,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons.extend(ran_out.map(|r| Reason::new("fileset_exhausted", r.to_string())));
     reasons.extend(lost_data(outcome));
     reasons.extend(unanswered(outcome));
+    reasons.extend(client_throttled(plan, outcome));
     reasons.extend(client_saturated(plan, outcome));
     reasons.extend(criteria::reasons(plan, outcome));
     reasons.extend(stalls::reasons(plan, outcome));
@@ -131,4 +186,79 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         reasons.push(Reason::new("hung_workers", text));
     }
     reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Throttling;
+    use plimsoll_measure::WindowTotals;
+    use plimsoll_measure::system::SystemUse;
+    use std::time::SystemTime;
+
+    fn window(throttling: Option<Throttling>) -> Window {
+        Window {
+            totals: WindowTotals::default(),
+            started: SystemTime::UNIX_EPOCH,
+            system: SystemUse::default(),
+            client_share: None,
+            throttling,
+            hosts: vec![],
+            simulated: None,
+        }
+    }
+
+    fn throttling(share: f64) -> Throttling {
+        Throttling {
+            share,
+            processors: Some(0.1),
+            group: Some("/sys/fs/cgroup/x".into()),
+            host: None,
+        }
+    }
+
+    fn text(windows: Vec<Window>) -> Option<String> {
+        let outcome = Outcome {
+            windows,
+            ..Outcome::default()
+        };
+        let reason = client_throttled(&Plan::empty("w"), &outcome)?;
+        assert_eq!(reason.code, "client_throttled");
+        Some(reason.text)
+    }
+
+    #[test]
+    fn a_client_that_was_throttled_for_more_than_a_twentieth_of_the_window_is_a_reason() {
+        let of = |share| text(vec![window(Some(throttling(share)))]);
+        assert_eq!(of(0.05), None);
+        let expected = |percent| {
+            Some(format!(
+                "the client was throttled for at least {percent} % of the measured window: the control group \
+                 `/sys/fs/cgroup/x` has a CPU quota of 0.1 processors"
+            ))
+        };
+        assert_eq!(of(0.06), expected(6));
+        // Two readings are not made at the same instant.
+        assert_eq!(of(1.01), expected(100));
+        assert_eq!(text(vec![window(None)]), None);
+        assert_eq!(text(vec![]), None);
+        // Only the last window is the result.
+        let earlier = window(Some(throttling(0.5)));
+        assert_eq!(text(vec![earlier, window(None)]), None);
+    }
+
+    #[test]
+    fn the_machine_and_what_is_known_of_its_quota_are_named() {
+        let hidden = Throttling {
+            processors: None,
+            group: None,
+            host: Some("b".into()),
+            ..throttling(0.5)
+        };
+        assert_eq!(
+            text(vec![window(Some(hidden))]).unwrap(),
+            "the client b was throttled for at least 50 % of the measured window: a control group that is not \
+             visible here has a CPU quota"
+        );
+    }
 }

@@ -1,8 +1,12 @@
 //! The work directory of a run: guarded, populated, cleaned.
 
-use super::marker::{
-    self, GuardError, GuardState, Marker, OwnerProcess, RemoteOwner, Tree, TreeState,
-};
+mod claiming;
+mod leaving;
+
+pub(crate) use claiming::ClaimError;
+
+use super::claim::{ClaimId, RemoteOwner};
+use super::marker::{self, Marker, Tree, TreeState};
 use super::removal::{self, Leftovers, RetryWindow};
 use super::setup_pool::{SetupError, SetupPool};
 use super::{EngineError, Settings, path_in, setup_error};
@@ -10,15 +14,13 @@ use crate::outcome::Cleanup;
 use plimsoll_plan::{FilesetId, Layout, Plan, RelPath, shell_word};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
-use std::time::Duration;
+use std::collections::BTreeSet;
 
-/// Maximum time after which a claim is confirmed: where looking and writing take long, others are not as much slower.
-const MAX_CONFIRM_DELAY: Duration = Duration::from_secs(1);
-
-/// A guarded directory and its marker.
+/// A guarded directory that this process has, and its marker.
 pub(super) struct GuardedDir {
     guard: RelPath,
     pub(super) marker: Marker,
+    claim: ClaimId,
 }
 
 /// The work directory of a run.
@@ -28,11 +30,12 @@ pub(crate) struct ClaimedWorkDir<'a, T: Target> {
     guarded: Vec<GuardedDir>,
     /// Guarded directories that have a marker.
     marked: Vec<RelPath>,
-    /// Directories above the guarded ones that did not exist, outermost first.
-    made_above: Vec<String>,
+    /// Directories that Plimsoll made and no marker has: guarded ones and those above them.
+    made: BTreeSet<String>,
     pub(super) populated: Vec<FilesetId>,
     /// Whether another process of the run claimed the directories, and cleans them.
     of_another: bool,
+    others: RemoteOwner,
 }
 
 impl<'a, T: Target> ClaimedWorkDir<'a, T> {
@@ -47,104 +50,16 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             plan,
             guarded: vec![],
             marked: vec![],
-            made_above: vec![],
+            made: BTreeSet::new(),
             populated: vec![],
             of_another,
+            others: RemoteOwner::Refuse,
         }
     }
 
     /// Whether this process claimed the directories.
     pub(crate) fn is_ours(&self) -> bool {
         !self.of_another
-    }
-
-    /// Checks the guarded directories and puts markers into them. Of two processes that do so at once one is refused.
-    pub(crate) fn claim(
-        pool: &'a SetupPool<T>,
-        plan: &'a Plan,
-        others: RemoteOwner,
-    ) -> Result<Self, EngineError> {
-        let mut place = Self::new(pool, plan, false);
-        if !pool.target.keeps_files() {
-            return Ok(place);
-        }
-        let begun = plimsoll_runtime::now();
-        // All are checked before the first is changed.
-        let mut found = Vec::new();
-        for guard in &plan.work_dir.guards {
-            let look = marker::look(pool, plan, guard, others).map_err(EngineError::refused)?;
-            if let Some(why) = marker::pattern_refusal(plan, &look) {
-                return Err(EngineError::Refused(why));
-            }
-            found.push((guard, look));
-        }
-        for (guard, found) in found {
-            if let Err(e) = place.take(guard, found) {
-                // Removes what was created so far.
-                place.clean();
-                return Err(place.failed(e));
-            }
-        }
-        plimsoll_runtime::sleep((2 * plimsoll_runtime::elapsed(begun)).min(MAX_CONFIRM_DELAY));
-        place.confirm(others)?;
-        Ok(place)
-    }
-
-    /// Refuses what another process has claimed since, which had looked before this one wrote: the one that writes last
-    /// has the directory. This is Fischer's algorithm (Lamport, *A Fast Mutual Exclusion Algorithm*, 1987), which needs
-    /// a time that the others do not take from looking to writing: twice what this one took.
-    fn confirm(&mut self, others: RemoteOwner) -> Result<(), EngineError> {
-        let look = |guard: &RelPath| marker::look(self.setup_pool, self.plan, guard, others);
-        let lost = self
-            .guarded
-            .iter()
-            .find_map(|guarded| match look(&guarded.guard) {
-                Err(e @ (GuardError::InUse(..) | GuardError::Elsewhere(..))) => {
-                    Some((guarded.guard.clone(), e))
-                }
-                _ => None,
-            });
-        let Some((guard, error)) = lost else {
-            return Ok(());
-        };
-        // Nothing in it is this run's any more, and what else it has claimed is not needed.
-        self.guarded.retain(|guarded| guarded.guard != guard);
-        self.marked.retain(|marked| *marked != guard);
-        self.clean();
-        Err(EngineError::refused(error))
-    }
-
-    fn take(&mut self, guard: &RelPath, found: GuardState) -> Result<(), SetupError> {
-        let mut marker = Marker {
-            plimsoll: 1,
-            workload: self.plan.name.clone(),
-            seed: self.plan.seed,
-            guard: guard.clone(),
-            made_dir: guard.as_str().is_empty() && self.setup_pool.target.created_work_dir(),
-            used_by: Some(OwnerProcess::current()),
-            trees: vec![],
-        };
-        match found {
-            GuardState::Nothing => {
-                self.made_above.extend(self.make_dirs_above(guard)?);
-                marker.made_dir |= self.make_dir(guard.as_str())?;
-            }
-            GuardState::Empty => {}
-            GuardState::Marked(old) => {
-                marker.made_dir |= old.made_dir;
-                marker.trees = old.trees;
-            }
-        }
-        if let Some(pattern) = self.plan.pattern() {
-            marker.trees = vec![Tree::of_pattern(pattern)];
-        }
-        self.marked.push(guard.clone());
-        marker::write(self.setup_pool, guard, &marker)?;
-        self.guarded.push(GuardedDir {
-            guard: guard.clone(),
-            marker,
-        });
-        Ok(())
     }
 
     /// Creates the directories above a guarded one; returns those that were missing.
@@ -229,11 +144,10 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     ) -> Result<(), SetupError> {
         let mut patience = RetryWindow::default();
         let left = removal::remove(self.setup_pool, root.as_str(), None, &mut patience, tell);
-        let marker = marker::marker_path(root);
         let foreign = left
             .foreign
             .iter()
-            .find(|p| **p != marker.as_bytes() && !p.ends_with(b"/lost+found"));
+            .find(|p| !marker::is_own_path(root.as_str(), p) && !p.ends_with(b"/lost+found"));
         let exists = OpError(Errno::EXIST);
         match foreign {
             Some(path) => Err(SetupError::failed("make a tree beside", path, exists)),
@@ -271,20 +185,21 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             return self.clean();
         }
         let mut left = Leftovers::default();
-        for guarded in &mut self.guarded {
-            guarded.marker.used_by = None;
-            let pool = self.setup_pool;
-            left.note(marker::write(pool, &guarded.guard, &guarded.marker));
+        let mut patience = RetryWindow::default();
+        for GuardedDir { guard, claim, .. } in &self.guarded {
+            left.note(self.release_patiently(guard, claim, &mut patience));
         }
         left
     }
 
-    /// Removes everything that can be removed.
+    /// Removes everything that can be removed from the directories that are claimed.
     fn clean(&mut self) -> Leftovers {
         let populated = std::mem::take(&mut self.populated);
         let roots = populated.into_iter().map(|id| self.plan.root_of(id));
         let pattern = self.plan.pattern().map(|p| p.root.clone());
-        self.clean_roots(roots.chain(pattern).collect())
+        let mut roots: Vec<RelPath> = roots.chain(pattern).collect();
+        roots.retain(|root| self.guard_of(root).is_some());
+        self.clean_roots(roots)
     }
 
     /// Removes every tree that the markers list.
@@ -301,22 +216,16 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 left.add(self.remove_tree(&root, &mut patience));
             }
         }
-        let guarded = std::mem::take(&mut self.guarded);
-        let holds_root = guarded.iter().any(|g| g.guard.as_str().is_empty());
-        for guarded in guarded.into_iter().rev() {
+        for guarded in std::mem::take(&mut self.guarded).into_iter().rev() {
             if !left.is_gone {
-                let done = self.leave(&guarded, &mut patience, &mut left);
+                let done = self.leave(guarded, &mut patience, &mut left);
                 left.note(done);
             }
         }
-        // Directories that were created above the guarded ones; they stay if they are not empty.
-        let mut above = std::mem::take(&mut self.made_above);
-        if self.setup_pool.target.created_work_dir() && !holds_root {
-            above.insert(0, String::new());
-        }
-        for dir in above.into_iter().rev() {
+        // Others that Plimsoll made, from the innermost to the outermost; they stay if they are not empty.
+        for dir in std::mem::take(&mut self.made).into_iter().rev() {
             if left.is_clean() {
-                left.note(self.remove_if_empty(&dir, || Ok(()), &mut patience));
+                left.note(self.remove_if_empty(&dir, &mut patience));
             } else if !left.is_gone {
                 let stays = OpError(Errno::NOTEMPTY);
                 let path = dir.as_bytes();
@@ -330,9 +239,9 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     fn remove_tree(&mut self, root: &RelPath, patience: &mut RetryWindow) -> Leftovers {
         let names = self.tree_at(root).and_then(|tree| tree.names.clone());
         let names = names.as_ref();
-        let marker = marker::marker_path(root).into_bytes();
         let mut left = removal::remove(self.setup_pool, root.as_str(), names, patience, || ());
-        left.foreign.retain(|p| *p != marker);
+        left.foreign
+            .retain(|p| !marker::is_own_path(root.as_str(), p));
         if left.is_clean() {
             // While the marker lists the tree, a crash leaves nothing that is taken for a user's.
             let removed = self.remove_empty_above(root, patience);
@@ -355,96 +264,10 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             if above.len() <= guard {
                 break;
             }
-            self.remove_if_empty(above, || Ok(()), patience)?;
+            self.remove_if_empty(above, patience)?;
             path = above;
         }
         Ok(())
-    }
-
-    /// Removes the marker, and the directory if Plimsoll created it, once no tree is left in it. Adds
-    /// other contents to `left`.
-    fn leave(
-        &mut self,
-        guarded: &GuardedDir,
-        patience: &mut RetryWindow,
-        left: &mut Leftovers,
-    ) -> Result<(), SetupError> {
-        let unused = Marker {
-            used_by: None,
-            ..guarded.marker.clone()
-        };
-        if !unused.trees.is_empty() {
-            return marker::write(self.setup_pool, &guarded.guard, &unused);
-        }
-        // Before the marker is removed: if this fails, the directory can still be cleaned.
-        left.foreign
-            .extend(self.unaccounted_entries(&guarded.guard)?);
-        self.remove_marker(&guarded.guard)?;
-        self.marked.retain(|guard| *guard != guarded.guard);
-        if !unused.made_dir {
-            return Ok(());
-        }
-        // The marker may reappear on a server with a write-behind cache.
-        let again = || self.remove_marker(&guarded.guard);
-        let removed = self.remove_if_empty(guarded.guard.as_str(), again, patience);
-        if removed.is_err() {
-            // The marker is the proof that the directory may be removed.
-            self.marked.push(guarded.guard.clone());
-            left.note(marker::write(self.setup_pool, &guarded.guard, &unused));
-        }
-        removed
-    }
-
-    /// The contents of a guarded directory that belong to no fileset.
-    fn unaccounted_entries(&self, guard: &RelPath) -> Result<Vec<Vec<u8>>, SetupError> {
-        // Except the file system's own directory.
-        let files = self.entries(guard.as_str())?.into_iter();
-        let files = files.filter(|name| name != marker::IGNORED_ENTRIES);
-        let path = |name: Vec<u8>| match guard.as_str() {
-            "" => name,
-            guard => [guard.as_bytes(), b"/", &name].concat(),
-        };
-        Ok(files.map(path).collect())
-    }
-
-    /// Names in a directory without the marker, which a server may list for a moment after its
-    /// removal; none if the directory is missing.
-    fn entries(&self, dir: &str) -> Result<Vec<Vec<u8>>, SetupError> {
-        let entries = match self.setup_pool.at(dir, async |s| s.entries().await) {
-            Err(OpError(Errno::NOENT)) => vec![],
-            other => other.map_err(|e| SetupError::failed("list", dir.as_bytes(), e))?,
-        };
-        let names = entries.into_iter().map(|(name, _)| name);
-        Ok(names
-            .filter(|name| name != marker::MARKER.as_bytes())
-            .collect())
-    }
-
-    /// Removes a directory that Plimsoll created, unless it is not empty; `""` is the work directory.
-    /// Calls `empty` before each further attempt.
-    fn remove_if_empty(
-        &self,
-        dir: &str,
-        empty: impl Fn() -> Result<(), SetupError>,
-        patience: &mut RetryWindow,
-    ) -> Result<(), SetupError> {
-        let remove = || match dir {
-            "" => self.setup_pool.target.remove_work_dir(),
-            dir => self.remove_dir(dir),
-        };
-        match remove() {
-            Ok(()) | Err(OpError(Errno::NOENT)) => return Ok(()),
-            Err(e) if removal::may_pass(e) && !self.entries(dir)?.is_empty() => {
-                return Ok(());
-            }
-            Err(_) => {}
-        }
-        let removed = patience.remove_empty(|| {
-            // The error of the directory says more than that of its entry.
-            let _ = empty();
-            remove()
-        });
-        removed.map_err(|e| SetupError::failed("remove directory", dir.as_bytes(), e))
     }
 
     fn remove_dir(&self, path: &str) -> Result<(), OpError> {
@@ -452,10 +275,9 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         self.setup_pool.at(path, remove)
     }
 
-    fn remove_marker(&self, guard: &RelPath) -> Result<(), SetupError> {
-        let path = marker::marker_path(guard);
+    fn remove_file(&self, path: &str) -> Result<(), SetupError> {
         let remove = async |s: &mut T::Session| s.remove(EntryKind::File).await;
-        match self.setup_pool.at(&path, remove) {
+        match self.setup_pool.at(path, remove) {
             Ok(()) | Err(OpError(Errno::NOENT)) => Ok(()),
             Err(e) => Err(SetupError::failed("remove", path.as_bytes(), e)),
         }

@@ -209,27 +209,6 @@ impl Wakeups {
     }
 }
 
-/// Events at a fixed rate: the n-th is scheduled n/rate after the start.
-pub(crate) struct EventSource {
-    rate: f64,
-    taken: AtomicU64,
-}
-
-impl EventSource {
-    pub(crate) fn new(rate: f64) -> Self {
-        Self {
-            rate,
-            taken: AtomicU64::new(0),
-        }
-    }
-
-    /// Takes `count` events; returns the time of the last one, in nanoseconds after the start.
-    pub(crate) fn take(&self, count: u64) -> u64 {
-        let last = self.taken.fetch_add(count, Relaxed) + count;
-        (last as f64 / self.rate * 1e9) as u64
-    }
-}
-
 /// The operations that a run may still begin.
 pub(crate) struct OpBudget {
     left: AtomicU64,
@@ -297,13 +276,6 @@ mod tests {
             assert_eq!(wakeups.wait(&lane, &idle, 0).await, Ok(1));
         });
         lane.run(vec![task]).unwrap();
-    }
-
-    #[test]
-    fn events_are_due_at_their_rate() {
-        let events = EventSource::new(1000.0);
-        assert_eq!(events.take(1), 1_000_000);
-        assert_eq!(events.take(9), 10_000_000);
     }
 
     #[test]

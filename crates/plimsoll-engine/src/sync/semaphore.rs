@@ -165,7 +165,7 @@ impl Semaphore {
     }
 
     /// Posts that no waiter has taken.
-    #[cfg(all(test, feature = "loom"))]
+    #[cfg(all(test, loom))]
     pub(crate) fn posted(&self) -> u64 {
         lock(&self.state).posted
     }

@@ -5,6 +5,7 @@ use super::sampling::CpuSampling;
 use crate::file_pool::{BlockCursor, Choice, Existence, FilesetState, Want};
 use crate::program::Compiled;
 use crate::run_state::RunState;
+use crate::schedule::WindowCounts;
 use crate::sync::Semaphore;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, Stopped};
@@ -131,9 +132,9 @@ pub(crate) struct StartedOp {
     pub(crate) start: Nanos,
 }
 
-/// Operations that a limiter has not charged yet.
+/// Operations that a cap has not charged yet.
 #[derive(Default, Clone, Copy)]
-pub(crate) struct LimiterUsage {
+pub(crate) struct CapUsage {
     pub(crate) ops: u64,
     pub(crate) transfers: u64,
     pub(crate) bytes: u64,
@@ -168,7 +169,9 @@ pub(crate) struct WorkerContext {
     /// The operation in flight is charged to the budget when it ends, if it ends in the measured
     /// window.
     pub(crate) owes_budget: bool,
-    pub(crate) limiter_usage: Box<[LimiterUsage]>,
+    pub(crate) cap_usage: Box<[CapUsage]>,
+    /// Events that the worker has taken.
+    pub(crate) events: WindowCounts,
     pub(crate) seen: Box<[u64]>,
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,
     pub(crate) rotation_at: u32,
@@ -243,6 +246,7 @@ impl WorkerContext {
             Err(error) => {
                 self.owes_budget = false;
                 let counted = self.failed(row, subject, begun.start, end, error);
+                self.end_cpu_sample(row, &begun, end);
                 self.in_flight.end();
                 counted.map(|()| None)
             }
@@ -259,7 +263,8 @@ impl WorkerContext {
         end: Nanos,
         moved: u64,
     ) -> Result<(), WorkerExit> {
-        let paced = self.intended.is_some() || !self.limiter_usage.is_empty();
+        self.note_if_long(begun.start, end);
+        let paced = self.intended.is_some() || !self.cap_usage.is_empty();
         if begun.cpu.is_some() || self.owes_budget || paced {
             let recorded = self.record_slow_path(row, begun, end, moved);
             self.in_flight.end();
@@ -271,7 +276,7 @@ impl WorkerContext {
         self.check_deadline(end)
     }
 
-    /// Records an operation that was sampled, is paced, or is charged to a limiter or the budget.
+    /// Records an operation that was sampled, is paced, or is charged to a cap or the budget.
     #[inline(never)]
     fn record_slow_path(
         &mut self,
@@ -280,9 +285,6 @@ impl WorkerContext {
         end: Nanos,
         moved: u64,
     ) -> Result<(), WorkerExit> {
-        let cpu = begun
-            .cpu
-            .and_then(|before| Some(self.lane.thread_cpu()? - before.get()));
         if self.owes_budget {
             self.pay_budget(row, begun.start, end)?;
         }
@@ -291,14 +293,21 @@ impl WorkerContext {
             ..OpTimes::unpaced(begun.start, end)
         };
         self.recorder.record(row, times, moved);
-        if let Some(used) = cpu {
-            self.cpu.end(&self.recorder, row, used, end);
-        }
+        self.end_cpu_sample(row, &begun, end);
         self.charge(row, moved);
         self.check_deadline(end)
     }
 
-    /// The intended start of an operation; only the first one that counts after a limiter has one.
+    /// Ends the sample of an operation's processor time, if it has one.
+    #[inline]
+    pub(crate) fn end_cpu_sample(&mut self, row: u32, begun: &StartedOp, end: Nanos) {
+        if let Some(before) = begun.cpu {
+            let times = (begun.start, end);
+            self.cpu.end(&self.lane, &self.recorder, row, before, times);
+        }
+    }
+
+    /// The intended start of an operation; only the first one that counts after an event has one.
     fn take_intended(&mut self, row: u32) -> Option<Nanos> {
         let counts = self.shared.rows[row as usize].counts;
         self.intended.take_if(|_| counts)
@@ -310,16 +319,30 @@ impl WorkerContext {
         row: u32,
         wait: impl Future<Output = Result<T, Stopped>>,
     ) -> Result<T, WorkerExit> {
-        let start = self.lane.now();
+        let begun = self.start_wait(row);
         let value = wait.await?;
-        self.waited(row, start, self.lane.now())?;
+        self.waited(row, &begun, self.lane.now())?;
         Ok(value)
+    }
+
+    /// Starts a wait, which is not an operation in flight.
+    pub(crate) fn start_wait(&mut self, row: u32) -> StartedOp {
+        let cpu = self.cpu.begin(&self.lane, row);
+        let start = self.lane.now();
+        StartedOp { cpu, start }
     }
 
     /// Records a completed wait.
     #[inline(never)]
-    pub(crate) fn waited(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), WorkerExit> {
-        self.recorder.record(row, OpTimes::unpaced(start, end), 0);
+    pub(crate) fn waited(
+        &mut self,
+        row: u32,
+        begun: &StartedOp,
+        end: Nanos,
+    ) -> Result<(), WorkerExit> {
+        self.recorder
+            .record(row, OpTimes::unpaced(begun.start, end), 0);
+        self.end_cpu_sample(row, begun, end);
         self.recorded += 1;
         self.check_deadline(end)
     }
@@ -380,18 +403,18 @@ impl WorkerContext {
         Err(WorkerExit::new(ExitReason::Stopped))
     }
 
-    /// Adds an operation to those that the worker's limiters will charge.
+    /// Adds an operation to those that the worker's caps will charge.
     fn charge(&mut self, row: u32, bytes: u64) {
         let info = self.shared.rows[row as usize];
-        for (limiter, sum) in self.program.limiters.iter().zip(&mut self.limiter_usage) {
-            let charged = match &limiter.rows {
+        for (cap, sum) in self.program.caps.iter().zip(&mut self.cap_usage) {
+            let charged = match &cap.rows {
                 Some(rows) => rows.contains(&row),
                 None => info.counts,
             };
             if charged {
                 sum.ops += 1;
                 sum.transfers += u64::from(info.moves);
-                sum.bytes += bytes;
+                sum.bytes = sum.bytes.saturating_add(bytes);
             }
         }
     }
@@ -422,6 +445,7 @@ impl WorkerContext {
         on_error: OnError,
     ) -> Result<bool, WorkerExit> {
         self.intended = None;
+        self.note_if_long(start, end);
         self.recorder.record_error(row, start, end, &error.name());
         if end >= self.lane.deadline() {
             self.recorder.count_failed_at_end();
@@ -571,15 +595,6 @@ fn taken(choice: Choice, row: u32, fileset: u32, kind: SupplyKind) -> Result<u32
 /// The text of an error of a check that a path does not leave the work directory.
 pub(crate) fn replaced(error: OpError) -> String {
     format!("the directory was replaced during the run: {error}")
-}
-
-/// Ends an operation of many calls between two of them when the run is over: it may last for
-/// minutes.
-pub(crate) fn cut_short(lane: &Lane, done: u64) -> Result<(), OpError> {
-    if done > 0 && lane.now() >= lane.deadline() {
-        return Err(OpError(Errno::CANCELED));
-    }
-    Ok(())
 }
 
 /// A path below the work directory as text; none for an empty path.

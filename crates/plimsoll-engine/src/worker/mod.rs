@@ -1,5 +1,6 @@
 //! Workers: they run a program until the run ends, and record every operation.
 
+mod calls;
 #[macro_use]
 mod context;
 mod mix;
@@ -7,8 +8,8 @@ mod ops;
 mod pattern;
 mod sampling;
 
+pub(crate) use self::context::{CapUsage, FileCursors, WorkerContext, WorkerExit, worker_name};
 use self::context::{ExitReason, OpSubject};
-pub(crate) use self::context::{FileCursors, LimiterUsage, WorkerContext, WorkerExit, worker_name};
 use ops::took_effect;
 pub(crate) use sampling::CpuSampling;
 
@@ -301,6 +302,9 @@ impl<S: Session> Worker<S> {
             ExitReason::Failed(failure) => shared.fail(failure, now),
             ExitReason::RanOut { row, supply } => shared.run_out(row, supply, now),
             ExitReason::Stopped | ExitReason::Finished | ExitReason::NotDone => {}
+        }
+        if self.context.program.follows_events() {
+            shared.schedule_left(&self.context.events, now);
         }
         // The run does not wait for the files to be closed.
         shared.worker_exited(now);

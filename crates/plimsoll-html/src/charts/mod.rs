@@ -131,10 +131,7 @@ pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
     if line.start_s.is_empty() || input.operations.is_empty() {
         return vec![];
     }
-    let has = |counts: fn(&Series) -> &Vec<u64>| {
-        let mut counts = line.operations.iter().flat_map(counts);
-        counts.any(|n| *n > 0)
-    };
+    let has = |counts: fn(&Series) -> bool| line.operations.iter().any(counts);
     let number = |label| Axis::linear(label, Unit::Number);
     let ops = |s: &Series| line.per_second(&s.ops);
     let mut charts = vec![input.sums(
@@ -142,7 +139,7 @@ pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
         number("operations/s"),
         ops,
     )];
-    if has(|s| &s.bytes) {
+    if has(|s| s.bytes.iter().any(|n| *n > 0)) {
         let mib = |s: &Series| {
             let bytes = line.per_second(&s.bytes).into_iter();
             bytes.map(|b| b / MIB).collect()
@@ -150,7 +147,7 @@ pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
         charts.push(input.sums(("bandwidth", "MiB per second"), number("MiB/s"), mib));
     }
     charts.extend(latency_over_time(input));
-    if has(|s| &s.errors) {
+    if has(|s| s.errors.iter().any(|n| *n > 0)) {
         let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
         let axis = Axis::linear("errors", Unit::Count);
         charts.push(input.sums(("errors", "Failed operations"), axis, errors));

@@ -3,6 +3,7 @@
 use super::article::facts;
 use super::tables::{table, time};
 use maud::{Markup, html};
+use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_measure::system::{
     DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,
 };
@@ -25,6 +26,7 @@ pub(crate) fn machine(run: &Run) -> Markup {
     html! {
         (reads(run))
         (processors(&uses))
+        (quotas(&uses))
         (page_cache(&uses))
         (disks(&uses))
         (networks(&uses))
@@ -91,6 +93,25 @@ fn processors(uses: &SystemUses<'_>) -> Markup {
             machine(|m| percent(m.iowait_share)),
             machine(|m| percent(m.steal_share)),
         ]]
+    })
+}
+
+/// Quotas of processor time, and how they held up the client.
+fn quotas(uses: &SystemUses<'_>) -> Markup {
+    let head = "processors allowed|control group|periods|used up in|threads waited";
+    by_stage("CPU quota", head, uses, |u| {
+        let unknown = || "not visible".to_owned();
+        let row = |q: &QuotaUse| {
+            vec![
+                q.processors
+                    .map_or_else(unknown, |p| QuotaUse::rounded(p).to_string()),
+                q.group.clone().unwrap_or_else(unknown),
+                Count(q.periods).to_string(),
+                Count(q.throttled_periods).to_string(),
+                format!("{:.2} s", q.throttled_s),
+            ]
+        };
+        u.quota.iter().map(row).collect()
     })
 }
 
@@ -163,13 +184,16 @@ pub(crate) fn environment(e: &Environment) -> Markup {
         ("kernel", e.kernel.clone()),
         ("machine", e.machine.clone()),
         ("processor", e.cpu_model.clone().unwrap_or_else(unknown)),
-        ("available processors", e.cpus.to_string()),
+        ("available processors", e.processors_text()),
         (
             "memory",
             e.memory_bytes
                 .map_or_else(unknown, |b| Bytes(b).to_string()),
         ),
     ];
+    if let Some(limit) = e.memory_limit() {
+        rows.push(("limit of memory", Bytes(limit).to_string()));
+    }
     if let Some(dir) = &e.work_dir {
         rows.push(("directory", dir.path.display().to_string()));
         rows.push(("file system", dir.fs_type.clone().unwrap_or_else(unknown)));
@@ -182,4 +206,44 @@ pub(crate) fn environment(e: &Environment) -> Markup {
         rows.push(("mount options", dir.mount_options.join(", ")));
     }
     facts(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_control_groups_are_shown() {
+        let quota = QuotaUse {
+            processors: Some(0.1),
+            group: Some("/sys/fs/cgroup/x".into()),
+            periods: 20,
+            throttled_periods: 18,
+            throttled_s: 0.9,
+        };
+        let of = |quota| {
+            let used = SystemUse {
+                quota,
+                ..SystemUse::default()
+            };
+            quotas(&[(String::new(), &used)]).into_string()
+        };
+        let table = of(Some(quota));
+        for cell in ["0.1", "/sys/fs/cgroup/x", "20", "18", "0.90 s"] {
+            assert!(table.contains(&format!(">{cell}</t")), "{cell}: {table}");
+        }
+        assert_eq!(of(None), "");
+        let limited = Environment {
+            cpus: 2,
+            cpu_quota: Some(0.1),
+            memory_bytes: Some(1 << 30),
+            memory_limit_bytes: Some(80 << 20),
+            ..Environment::default()
+        };
+        let page = environment(&limited).into_string();
+        assert!(
+            page.contains("0.1 of 2 (CPU quota)") && page.contains("80 MiB"),
+            "{page}"
+        );
+    }
 }

@@ -37,6 +37,9 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
             @if let Some(mix) = &run.mix {
                 (style.section("load", "Load", &tables::mix(mix)))
             }
+            @if let Some(schedule) = &run.schedule {
+                (style.section("load", "Load", &tables::schedule(schedule)))
+            }
             (style.charts("Throughput and latency", &charts::of_run(loaded)))
             @if !run.events.is_empty() {
                 (style.section("events", "Events", &tables::events(run)))

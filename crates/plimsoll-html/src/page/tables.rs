@@ -11,8 +11,8 @@ use plimsoll_report::{
     events, hosts as host_table, inline, mib_per_s, points, rate, simulation, stages,
 };
 use plimsoll_results::{
-    CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures,
-    SimulationFigures, Stage,
+    CompletedFigures, EventSchedule, MixFigures, OperationFigures, Percentile, Run,
+    ScheduledFigures, SimulationFigures, Stage,
 };
 
 /// A table of a heading row and rows whose first cell is their name.
@@ -141,7 +141,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         let mean = c.response.filter(|f| f.mean_ms > 0.0 || f.max_ms == 0.0);
         let p99 = c
             .response
-            .map(|f| time_or_more(f.p99_ms, c.is_at_least(f.p99_ms)));
+            .map(|f| time_or_more(f.p99_ms, f.is_at_least(f.p99_ms)));
         let none = || "–".to_owned();
         vec![
             name.to_owned(),
@@ -170,6 +170,25 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         .fold(0, u64::saturating_add);
     rows.push(row("all", Count(all).to_string(), &mix.total));
     table("Offered and achieved load", &head, &rows)
+}
+
+/// The events that a rate scheduled, and what became of them.
+pub(crate) fn schedule(schedule: &EventSchedule) -> Markup {
+    let head = [
+        "offered events/s",
+        "achieved events/s",
+        "scheduled",
+        "used",
+        "dropped",
+    ];
+    let row = vec![
+        rate(schedule.offered_events_per_s),
+        rate(schedule.achieved_events_per_s),
+        Count(schedule.scheduled).to_string(),
+        Count(schedule.completed).to_string(),
+        Count(schedule.dropped).to_string(),
+    ];
+    table("Offered and achieved load", &head, &[row])
 }
 
 /// What the simulated system did, in the window or in each stage; `None` if the target is real.

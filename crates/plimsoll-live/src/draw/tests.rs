@@ -13,6 +13,7 @@ fn view() -> LiveView {
         bytes_per_s: 12.5 * MIB,
         machine: Some(Machine {
             process_cpus: Some(0.75),
+            quota: None,
             busy: Some((0.5, 2)),
             disks: vec![("vda".into(), 0.0, 11.0 * MIB, 0.25)],
             network: Some((0.0, 0.0)),
@@ -137,4 +138,20 @@ fn colours_can_be_left_out() {
         buffer.content().iter().any(|cell| cell.fg != Color::Reset)
     };
     assert!(coloured(true) && !coloured(false));
+}
+
+#[test]
+fn a_quota_is_beside_the_processors_that_the_client_uses() {
+    let line = |quota| {
+        machine_line(&Machine {
+            process_cpus: Some(0.1),
+            quota,
+            ..Machine::default()
+        })
+    };
+    assert_eq!(line(None), "client 0.10 CPUs");
+    let expected = "client 0.10 CPUs │ quota 0.1, threads waited 0.90 s/s";
+    assert_eq!(line(Some((Some(0.1), 0.9))), expected);
+    let hidden = "client 0.10 CPUs │ quota, threads waited 1.80 s/s";
+    assert_eq!(line(Some((None, 1.8))), hidden);
 }

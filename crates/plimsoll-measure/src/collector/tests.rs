@@ -81,13 +81,13 @@ fn operations_that_are_abandoned_at_the_end_are_counted() {
 fn processor_time_belongs_to_its_window_and_adds_up() {
     let (window, lanes, mut collector) = bench(2);
     window.open(SECOND, 3 * SECOND);
-    lanes[0].record_cpu(1, SECOND / 2, 1000); // warm-up
-    lanes[0].record_cpu(1, 3 * SECOND / 2, 7);
-    lanes[0].record_cpu(1, 5 * SECOND / 2, 11);
-    lanes[1].record_cpu(1, 5 * SECOND / 2, 13);
+    lanes[0].record_cpu(1, SECOND / 2, 1000, 1); // warm-up
+    lanes[0].record_cpu(1, 3 * SECOND / 2, 7, 1);
+    lanes[0].record_cpu(1, 5 * SECOND / 2, 11, 2);
+    lanes[1].record_cpu(1, 5 * SECOND / 2, 13, 4);
     lanes.iter().for_each(Recorder::finish);
     let row = &collector.finish().1.rows[1];
-    assert_eq!((row.cpu_ns, row.cpu_samples), (31, 3));
+    assert_eq!((row.cpu_ns, row.cpu_ops), (31, 7));
 }
 
 #[test]

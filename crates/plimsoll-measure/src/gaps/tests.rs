@@ -1,6 +1,5 @@
 use super::*;
-use crate::{Collector, OpTimes, Recorder, RowSpec, WindowState, WindowTotals};
-use proptest::prelude::*;
+use crate::{CallShape, Collector, OpTimes, Recorder, RowSpec, WindowState, WindowTotals};
 use std::sync::Arc;
 
 const SECOND: Nanos = 1_000_000_000;
@@ -23,6 +22,22 @@ fn lanes(count: usize) -> (Arc<WindowState>, Vec<Recorder>, Collector) {
 
 fn about(got: Nanos, wanted: Nanos) -> bool {
     got <= wanted && wanted - got <= 2 * SLOT
+}
+
+/// Records an operation that its worker executed.
+fn executed(lane: &Recorder, row: u32, start: Nanos, end: Nanos) {
+    let worker = lane.worker();
+    worker.begin(row, start);
+    worker.note_long(end);
+    lane.record(row, OpTimes::unpaced(start, end), 0);
+    worker.end();
+}
+
+/// A call of a row without bytes that was in flight at these times.
+fn long_call(row: u32, span: Gap) -> CallSpans {
+    let mut calls = CallSpans::new(1);
+    calls.add_long(row, CallShape::default(), span);
+    calls
 }
 
 /// A millisecond's operation each 10 ms of row 0, from one instant to another.
@@ -69,9 +84,9 @@ fn one_that_comes_back_late_is_no_less_a_stall() {
     let (window, lanes, collector) = lanes(1);
     window.open(SECOND, 5 * SECOND);
     busy(&lanes[0], SECOND, 3 * SECOND);
-    lanes[0].record(1, OpTimes::unpaced(3 * SECOND, 7 * SECOND), 0);
+    executed(&lanes[0], 1, 3 * SECOND, 7 * SECOND);
     // It was not in the window at all.
-    lanes[0].record(1, OpTimes::unpaced(7 * SECOND, 8 * SECOND), 0);
+    executed(&lanes[0], 1, 7 * SECOND, 8 * SECOND);
     let totals = finish(&lanes, collector);
     assert_eq!(totals.rows[1].in_flight.counts().len(), 1);
     assert_eq!(totals.rows[1].in_flight.oldest(), 2 * SECOND);
@@ -84,6 +99,9 @@ fn what_failed_after_the_end_was_under_way_too() {
     let (window, lanes, collector) = lanes(1);
     window.open(0, 5 * SECOND);
     busy(&lanes[0], 0, 3 * SECOND);
+    let worker = lanes[0].worker();
+    worker.begin(1, 3 * SECOND);
+    worker.note_long(6 * SECOND);
     lanes[0].record_error(1, 3 * SECOND, 6 * SECOND, "ECANCELED");
     let totals = finish(&lanes, collector);
     assert_eq!(totals.rows[1].in_flight.oldest(), 2 * SECOND);
@@ -101,7 +119,7 @@ fn a_short_stall_in_the_middle_is_only_a_remark() {
         (1..4).for_each(|at| {
             lanes[1].record(1, OpTimes::unpaced(at * SECOND, at * SECOND + 1000), 0)
         });
-        lanes[1].record(1, OpTimes::unpaced(4 * SECOND, 6 * SECOND), 0);
+        executed(&lanes[1], 1, 4 * SECOND, 6 * SECOND);
         busy(&lanes[0], 6 * SECOND, end * SECOND);
         let totals = finish(&lanes, collector);
         let [stall] = totals.stalls[..] else {
@@ -117,7 +135,7 @@ fn where_another_lane_goes_on_nothing_stands_still() {
     let (window, lanes, collector) = lanes(2);
     window.open(0, 10 * SECOND);
     busy(&lanes[0], 0, 10 * SECOND);
-    lanes[1].record(1, OpTimes::unpaced(SECOND, 9 * SECOND), 0);
+    executed(&lanes[1], 1, SECOND, 9 * SECOND);
     let totals = finish(&lanes, collector);
     assert_eq!(totals.stalls, []);
     assert!(totals.gaps.all.length() < 12_000_000);
@@ -139,7 +157,7 @@ fn stalls_of(window: Nanos, completions: u64) -> Vec<Stall> {
         ops: completions,
         ..OpTotals::default()
     };
-    stalls(window, &gaps, &[BusySpans(vec![gap])], &[row], &[true])
+    stalls(window, &gaps, &long_call(0, gap), &[row], &[true])
 }
 
 #[test]
@@ -168,8 +186,8 @@ fn stalls_with(busy: (u64, u64), service: u64) -> Vec<Stall> {
         service: crate::Latency::of([service]),
         ..OpTotals::default()
     };
-    let slow = BusySpans(vec![gap(busy.0, busy.1)]);
-    stalls(100 * SECOND, &gaps, &[slow], &[row], &[true])
+    let calls = long_call(0, gap(busy.0, busy.1));
+    stalls(100 * SECOND, &gaps, &calls, &[row], &[true])
 }
 
 #[test]
@@ -206,8 +224,8 @@ fn failed_operations_are_completions_too() {
         ..OpTotals::default()
     };
     let count = |ops, errors| {
-        let slow = BusySpans(vec![gap]);
-        stalls(2 * SECOND + 1, &gaps, &[slow], &[row(ops, errors)], &[true]).len()
+        let calls = long_call(0, gap);
+        stalls(2 * SECOND + 1, &gaps, &calls, &[row(ops, errors)], &[true]).len()
     };
     assert_eq!((count(5, 4), count(5, 5), count(0, 10)), (0, 1, 1));
 }
@@ -269,27 +287,9 @@ fn only_gaps_of_more_than_a_second_may_be_stalls() {
 }
 
 #[test]
-fn times_of_lanes_are_united() {
-    let span = |from, to| Gap { from, to };
-    let mut all = BusySpans(vec![span(1, 3), span(10, 12)]);
-    all.merge(&BusySpans(vec![span(3, 4), span(6, 8), span(11, 20)]));
-    assert_eq!(all.0, [span(1, 4), span(6, 8), span(10, 20)]);
-    assert_eq!(all.clip(4, 6).0, []);
-    assert_eq!(all.clip(7, 11).0, [span(0, 1), span(3, 4)]);
-}
-
-#[test]
 fn stalls_count_beyond_a_twentieth_of_the_window() {
     let counts = |window| stalls_of(window, 1_000_000)[0].counts;
     assert!(!counts(40 * SECOND) && counts(40 * SECOND - 1));
-}
-
-#[test]
-fn spans_are_clipped_to_the_window() {
-    let spans = [(1, 4), (8, 12), (30, 35)].map(|(from, to)| Gap { from, to });
-    let clipped = BusySpans(spans.to_vec()).clip(3, 10);
-    let expected = [(0, 1), (5, 7)].map(|(from, to)| Gap { from, to });
-    assert_eq!(clipped.0, expected);
 }
 
 #[test]
@@ -315,11 +315,7 @@ fn an_operation_that_always_takes_long_is_no_stall() {
     window.open(0, 20 * SECOND);
     for at in [0, 10 * SECOND] {
         busy(&lanes[0], at, at + 2 * SECOND);
-        lanes[0].record(
-            1,
-            OpTimes::unpaced(at + 2 * SECOND, at + 10 * SECOND - 1),
-            0,
-        );
+        executed(&lanes[0], 1, at + 2 * SECOND, at + 10 * SECOND - 1);
     }
     let totals = finish(&lanes, collector);
     assert_eq!(totals.stalls, []);
@@ -331,11 +327,7 @@ fn a_rate_of_few_operations_has_long_gaps_that_are_no_stalls() {
     let (window, lanes, collector) = lanes(1);
     window.open(0, 60 * SECOND);
     for at in 0..20 {
-        lanes[0].record(
-            0,
-            OpTimes::unpaced(3 * at * SECOND, 3 * at * SECOND + 2 * SECOND),
-            0,
-        );
+        executed(&lanes[0], 0, 3 * at * SECOND, 3 * at * SECOND + 2 * SECOND);
     }
     assert_eq!(finish(&lanes, collector).stalls, []);
 }
@@ -345,7 +337,7 @@ fn a_second_window_knows_nothing_of_the_first() {
     let (window, lanes, mut collector) = lanes(1);
     window.open(0, 5 * SECOND);
     busy(&lanes[0], 0, 3 * SECOND);
-    lanes[0].record(1, OpTimes::unpaced(3 * SECOND, 5 * SECOND), 0);
+    executed(&lanes[0], 1, 3 * SECOND, 5 * SECOND);
     assert_eq!(collector.finish().1.in_flight(), 1);
     window.open(6 * SECOND, 8 * SECOND);
     busy(&lanes[0], 6 * SECOND, 8 * SECOND);
@@ -362,21 +354,145 @@ fn the_longest_of_distances_grows_with_the_logarithm() {
     assert!((expected_max_gap(10 * SECOND, 1_000_000) / 1e3 - 143.9).abs() < 0.1);
 }
 
-proptest! {
-    #[test]
-    fn spans_are_the_union(times in prop::collection::vec((0u64..60, 1u64..20), 0..20)) {
-        let mut spans = BusySpans::default();
-        let mut covered = [false; 100];
-        for (from, length) in times {
-            spans.add(Gap { from, to: from + length });
-            (from..from + length).for_each(|at| covered[at as usize] = true);
+/// Reads a file in `pieces` of 20 ms each, while the other worker of the lane does nothing; before
+/// piece `held` the target stands still for 3 s.
+fn read_in_pieces(lane: &Recorder, start: Nanos, pieces: u64, held: Option<u64>) -> Nanos {
+    let worker = lane.worker();
+    worker.plan_calls(pieces, 8 << 10);
+    worker.begin(1, start);
+    let mut now = start;
+    for piece in 0..pieces {
+        if piece > 0 {
+            worker.call_completed(now);
         }
-        let mut got = [false; 100];
-        for span in &spans.0 {
-            (span.from..span.to).for_each(|at| got[at as usize] = true);
-        }
-        prop_assert_eq!(got, covered);
-        let apart = spans.0.windows(2).all(|w| w[0].to < w[1].from);
-        prop_assert!(apart, "{:?}", spans);
+        now += 20_000_000 + u64::from(held == Some(piece)) * 3 * SECOND;
     }
+    worker.note_long(now);
+    lane.record(1, OpTimes::unpaced(start, now), pieces * (8 << 10));
+    worker.end();
+    now
+}
+
+/// Files of one piece from 0 s to 4 s, then one of 213 pieces.
+fn one_long_file(held: Option<u64>) -> WindowTotals {
+    let (window, lanes, collector) = lanes(1);
+    window.open(0, 60 * SECOND);
+    let mut now = 0;
+    while now < 4 * SECOND {
+        now = read_in_pieces(&lanes[0], now, 1, None);
+    }
+    now = read_in_pieces(&lanes[0], now, 213, held);
+    while now < 59 * SECOND {
+        now = read_in_pieces(&lanes[0], now, 1, None);
+    }
+    finish(&lanes, collector)
+}
+
+#[test]
+fn an_operation_of_many_calls_shows_life_with_each() {
+    let totals = one_long_file(None);
+    assert!(
+        about(totals.gaps.all.length(), 213 * 20_000_000),
+        "{:?}",
+        totals.gaps.all
+    );
+    assert_eq!(totals.stalls, []);
+}
+
+/// A stall within a long operation, at its first call, in its middle and at its last call.
+#[test]
+fn a_call_that_hangs_in_a_long_operation_is_a_stall() {
+    for held in [0, 100, 212] {
+        let totals = one_long_file(Some(held));
+        let [stall] = totals.stalls[..] else {
+            panic!("{held}: {:?}", totals.stalls)
+        };
+        assert!(
+            about(stall.gap.length(), 3 * SECOND + 20_000_000),
+            "{held}: {stall:?}"
+        );
+        let from = 4 * SECOND + held * 20_000_000;
+        assert!(
+            stall.gap.from.abs_diff(from) <= 2 * SLOT,
+            "{held}: {stall:?}"
+        );
+        assert!(!stall.at_end && stall.counts, "{held}: {stall:?}");
+    }
+}
+
+/// A file that the end of the window finds in its middle: its target answers, or does not any more.
+#[test]
+fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
+    for (last_call, stalled) in [(9_990_000_000, None), (6 * SECOND, Some(4 * SECOND))] {
+        let (window, lanes, mut collector) = lanes(1);
+        window.open(0, 10 * SECOND);
+        let mut now = 0;
+        while now < 4 * SECOND {
+            now = read_in_pieces(&lanes[0], now, 1, None);
+        }
+        let worker = lanes[0].worker();
+        worker.plan_calls(1000, 8 << 10);
+        worker.begin(1, now);
+        while now < last_call {
+            now = (now + 20_000_000).min(last_call);
+            worker.call_completed(now);
+        }
+        // Its lane never ends.
+        let (_, totals) = collector.finish();
+        let lengths: Vec<Nanos> = totals.stalls.iter().map(|s| s.gap.length()).collect();
+        assert_eq!(lengths, Vec::from_iter(stalled));
+        assert!(totals.stalls.iter().all(|s| s.at_end && s.counts));
+        assert_eq!(totals.rows[1].in_flight.count(), 1);
+    }
+}
+
+/// What other workers complete is no sign for a call that hangs, but then nothing stands still; and
+/// the calls of a long operation are signs for a short one that hangs.
+#[test]
+fn calls_of_one_worker_are_signs_for_all() {
+    for pieces in [1, 150] {
+        let (window, lanes, collector) = lanes(2);
+        window.open(0, 20 * SECOND);
+        busy(&lanes[0], 0, 4 * SECOND);
+        executed(&lanes[0], 0, 4 * SECOND, 7 * SECOND);
+        read_in_pieces(&lanes[1], 4 * SECOND, pieces, None);
+        busy(&lanes[0], 7 * SECOND, 20 * SECOND);
+        let totals = finish(&lanes, collector);
+        assert_eq!(
+            totals.stalls.is_empty(),
+            pieces == 150,
+            "{:?}",
+            totals.stalls
+        );
+    }
+}
+
+#[test]
+fn a_call_may_take_longer_if_it_moves_more_bytes() {
+    let stalls_with = |bytes| {
+        let gap = Gap {
+            from: 0,
+            to: 2 * SECOND,
+        };
+        let gaps = Gaps {
+            long: vec![gap],
+            ..Gaps::default()
+        };
+        // 8 KiB in 20 ms.
+        let row = OpTotals {
+            ops: 1000,
+            bytes: 1000 << 13,
+            service: crate::Latency::of([20_000_000]),
+            ..OpTotals::default()
+        };
+        let mut calls = CallSpans::new(1);
+        calls.add_long(0, CallShape::new(bytes, 1), gap);
+        stalls(2 * SECOND + 1, &gaps, &calls, &[row], &[true]).len()
+    };
+    // A tenth of the gap is the time of 80 KiB; powers of two round down.
+    assert_eq!(
+        (stalls_with(0), stalls_with(8 << 10), stalls_with(127 << 10)),
+        (1, 1, 1)
+    );
+    assert_eq!((stalls_with(128 << 10), stalls_with(1 << 20)), (0, 0));
 }

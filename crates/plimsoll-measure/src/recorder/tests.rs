@@ -1,4 +1,5 @@
 use super::*;
+use crate::{CallShape, Gap};
 
 const SECOND: Nanos = 1_000_000_000;
 
@@ -109,15 +110,15 @@ fn few_buffers_are_kept_and_they_are_empty() {
     assert_eq!(lane.shared.lock().spare.len(), SPARE_BUFFERS - 1);
 }
 
-/// Ages at the end of the window of what was in flight then, and the times of what took long, of row 0.
-fn notes(window: &WindowState, lane: &Recorder) -> (Vec<(Nanos, u64)>, BusySpans) {
-    let (mut ages, mut slow) = (
-        vec![InFlightAges::default(); 3],
-        vec![BusySpans::default(); 3],
-    );
-    lane.shared
-        .take_notes(window.bounds(), &mut ages, &mut slow);
-    (ages[0].counts(), slow.swap_remove(0))
+/// Ages at the end of a window of what was in flight then, of row 0, and what calls did in it.
+fn notes_of(bounds: WindowBounds, lane: &Recorder) -> (Vec<(Nanos, u64)>, CallSpans) {
+    let (mut ages, mut calls) = (vec![InFlightAges::default(); 3], CallSpans::new(3));
+    lane.shared.take_notes(bounds, &mut ages, &mut calls);
+    (ages[0].counts(), calls)
+}
+
+fn notes(window: &WindowState, lane: &Recorder) -> (Vec<(Nanos, u64)>, CallSpans) {
+    notes_of(window.bounds(), lane)
 }
 
 #[test]
@@ -169,42 +170,96 @@ fn notes_of_a_later_window_are_kept_for_it() {
     let first = window.bounds();
     window.open(200, 300);
     record(&lane, 280, 301);
-    let ages_in = |bounds| {
-        let (mut ages, mut slow) = (
-            vec![InFlightAges::default(); 3],
-            vec![BusySpans::default(); 3],
-        );
-        lane.shared.take_notes(bounds, &mut ages, &mut slow);
-        ages[0].counts()
+    assert_eq!(notes_of(first, &lane).0, [(10, 1)]);
+    assert_eq!(notes(&window, &lane).0, [(20, 1)]);
+}
+
+/// What calls of row 0 did, of which each span is one that took long, and each of `signs` one in which
+/// they completed one after the other.
+fn calls(shape: CallShape, long: &[(Nanos, Nanos)], signs: &[(Nanos, Nanos)]) -> CallSpans {
+    let span = |(from, to): &(Nanos, Nanos)| Gap {
+        from: *from,
+        to: *to,
     };
-    assert_eq!(ages_in(first), [(10, 1)]);
-    assert_eq!(ages_in(window.bounds()), [(20, 1)]);
+    let mut calls = CallSpans::new(3);
+    long.iter().for_each(|s| calls.add_long(0, shape, span(s)));
+    signs.iter().for_each(|s| calls.add_signs(span(s)));
+    calls
 }
 
 #[test]
-fn operations_of_a_second_are_long_ones() {
-    let spans = |of: &dyn Fn(&Recorder, Nanos, Nanos)| {
-        let (window, lane) = lane();
-        window.open(0, 100 * SECOND);
-        of(&lane, 0, SECOND - 1);
-        of(&lane, 5 * SECOND, 6 * SECOND);
-        of(&lane, 8 * SECOND, 10 * SECOND);
-        notes(&window, &lane).1
-    };
-    let mut expected = BusySpans::default();
-    for (from, to) in [(5, 6), (8, 10)] {
-        expected.add(crate::Gap {
-            from: from * SECOND,
-            to: to * SECOND,
-        });
+fn a_call_of_a_second_is_a_long_one() {
+    let (window, lane) = lane();
+    window.open(0, 100 * SECOND);
+    let worker = lane.worker();
+    for (start, end) in [
+        (0, SECOND - 1),
+        (5 * SECOND, 6 * SECOND),
+        (8 * SECOND, 10 * SECOND),
+    ] {
+        worker.plan(4096);
+        worker.begin(0, start);
+        worker.note_long(end);
+        worker.end();
     }
-    assert_eq!(spans(&record), expected);
+    let long = [(5 * SECOND, 6 * SECOND), (8 * SECOND, 10 * SECOND)];
     assert_eq!(
-        spans(&|lane, start, end| lane.record_error(0, start, end, "EIO")),
-        expected
+        notes(&window, &lane).1,
+        calls(CallShape::new(4096, 1), &long, &[])
     );
-    let later = |lane: &Recorder, start, end| lane.record_completed_at(0, start, end, 0);
-    assert_eq!(spans(&later), expected);
+    // The next operation has another shape, as long as nothing is said of it.
+    worker.begin(0, 20 * SECOND);
+    worker.note_long(22 * SECOND);
+    let (_, noted) = notes(&window, &lane);
+    let without_bytes = noted
+        .long_calls()
+        .filter(|(_, shape, _)| *shape == CallShape::default());
+    assert_eq!(without_bytes.count(), 1);
+}
+
+#[test]
+fn signs_of_life_are_times_in_which_calls_complete() {
+    let (window, lane) = lane();
+    window.open(0, 100 * SECOND);
+    let worker = lane.worker();
+    let shape = CallShape::new(100, 8);
+    let execute = |start: Nanos, completed: &[Nanos], end: Nanos| {
+        worker.plan_calls(8, 100);
+        worker.begin(0, start * SECOND);
+        completed.iter().for_each(|at| worker.call_completed(*at));
+        worker.note_long(end);
+        worker.end();
+    };
+    let s = SECOND;
+    execute(1, &[s + 5, s + 10, 2 * s, 3 * s - 1], 3 * s + 7);
+    let mut expected = calls(shape, &[], &[(s + 5, 3 * s - 1)]);
+    assert_eq!(notes(&window, &lane).1, expected);
+    // A call that takes long, between others; and the last one.
+    execute(10, &[10 * s + 5, 10 * s + 9, 12 * s, 12 * s + 1], 15 * s);
+    let long = [(10 * s + 9, 12 * s), (12 * s + 1, 15 * s)];
+    let signs = [(10 * s + 5, 10 * s + 9), (12 * s, 12 * s + 1)];
+    expected.merge(&calls(shape, &long, &signs));
+    assert_eq!(notes(&window, &lane).1, expected);
+    // All calls take long, and an operation of one call has nothing to do with those of the one before.
+    execute(20, &[22 * s, 24 * s], 26 * s);
+    execute(30, &[], 32 * s);
+    let long = [
+        (20 * s, 22 * s),
+        (22 * s, 24 * s),
+        (24 * s, 26 * s),
+        (30 * s, 32 * s),
+    ];
+    let signs = [(22 * s, 22 * s), (24 * s, 24 * s)];
+    expected.merge(&calls(shape, &long, &signs));
+    assert_eq!(notes(&window, &lane).1, expected);
+    // In flight when the window ends.
+    worker.plan_calls(8, 100);
+    worker.begin(0, 90 * s);
+    [90 * s + 5, 91 * s]
+        .iter()
+        .for_each(|at| worker.call_completed(*at));
+    expected.merge(&calls(shape, &[(91 * s, 100 * s)], &[(90 * s + 5, 91 * s)]));
+    assert_eq!(notes(&window, &lane).1, expected);
 }
 
 #[test]
@@ -251,23 +306,6 @@ fn errors_are_counted_by_row_and_code() {
     let errors = all[0].buffer.errors().clone();
     let expected = [((0, "EIO".into()), 4), ((1, "EBADF".into()), 3)];
     assert_eq!(errors, expected.into());
-}
-
-#[test]
-fn the_mean_of_the_current_interval_is_that_of_its_operations() {
-    let (window, lane) = lane();
-    window.open(0, 10 * SECOND);
-    assert_eq!(lane.current_interval_mean(0), (0, 0));
-    for service in [10, 20, 61] {
-        record(&lane, 100, 100 + service);
-    }
-    assert_eq!(lane.current_interval_mean(0), (3, 30));
-    assert_eq!(
-        (lane.current_interval_mean(1), lane.current_interval_mean(2)),
-        ((0, 0), (0, 0))
-    );
-    record(&lane, SECOND, SECOND + 7);
-    assert_eq!(lane.current_interval_mean(0), (1, 7));
 }
 
 #[test]

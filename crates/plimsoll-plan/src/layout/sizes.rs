@@ -19,7 +19,7 @@ pub struct SizeSummary {
     /// Number of files.
     pub files: u64,
     /// Sum in bytes.
-    pub total: u64,
+    pub total: u128,
     /// Minimum in bytes.
     pub min: u64,
     /// Maximum in bytes.
@@ -138,7 +138,7 @@ fn count(part: &Range<u32>, initial: Option<&InitialEntries>) -> u64 {
 /// Figures of sizes while they are added up.
 struct Tally {
     files: u64,
-    total: u64,
+    total: u128,
     min: u64,
     max: u64,
     /// Bucket b > 0 holds sizes in (2^(b-2), 2^(b-1)].
@@ -163,7 +163,7 @@ impl Tally {
             return;
         }
         self.files += files;
-        self.total = self.total.saturating_add(size.saturating_mul(files));
+        self.total += u128::from(size) * u128::from(files);
         self.min = self.min.min(size);
         self.max = self.max.max(size);
         let bucket = match size {
@@ -204,7 +204,7 @@ impl Tally {
             *count = (*count as f64 * factor).round() as u64;
         }
         s.files = files;
-        s.total = (s.mean * files as f64) as u64;
+        s.total = (s.mean * files as f64) as u128;
         s.estimated = true;
         s
     }
@@ -239,7 +239,8 @@ mod tests {
         ];
         assert_eq!(all.buckets, expected);
         assert_eq!((all.files, all.min, all.max), (11, 0, u64::MAX));
-        assert_eq!(all.total, u64::MAX, "the sum saturates");
+        let total = sizes.map(u128::from).iter().sum();
+        assert_eq!(all.total, total, "beyond 64 bits");
     }
 
     #[test]
@@ -270,7 +271,7 @@ mod tests {
         let mean = sample.iter().sum::<u64>() as f64 / 50.0;
         assert!((estimate.mean - mean).abs() < 1e-6);
         assert_eq!(estimate.files, 3000);
-        assert_eq!(estimate.total, (mean * 3000.0) as u64);
+        assert_eq!(estimate.total, (mean * 3000.0) as u128);
         assert_eq!(Some(&estimate.min), sample.iter().min());
         assert_eq!(Some(&estimate.max), sample.iter().max());
         let in_buckets: u64 = estimate.buckets.iter().map(|b| b.1).sum();

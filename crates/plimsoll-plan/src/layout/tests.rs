@@ -134,7 +134,7 @@ proptest! {
         }
         let total: u64 = (0..layout.files()).map(|i| layout.size(FileId(i))).sum();
         let summary = layout.size_summary(false);
-        prop_assert_eq!(summary.total, total);
+        prop_assert_eq!(summary.total, u128::from(total));
         prop_assert_eq!(summary.buckets.iter().map(|(_, n)| n).sum::<u64>(), entries);
     }
 

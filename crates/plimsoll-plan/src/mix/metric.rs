@@ -80,15 +80,10 @@ impl Criteria {
     /// end counts as completed.
     #[must_use]
     pub fn missed(&self, processes: &[(u64, u64)], mean: Option<Duration>) -> Vec<FailedCriterion> {
-        let enough = |scheduled: u64, completed: u64, in_flight: u64, percent: f64| {
-            (completed + in_flight) as f64 >= scheduled as f64 * percent / 100.0
-        };
-        let fraction = |completed: u64, scheduled: u64| completed as f64 / scheduled.max(1) as f64;
         let mut failed = Vec::new();
-        let mut fail = |code, text| failed.push(FailedCriterion { code, text });
         let slow = processes
             .iter()
-            .filter(|(s, c)| !enough(*s, *c, 1, self.process_percent));
+            .filter(|p| !is_achieved(&[**p], self.process_percent));
         let slow: Vec<(f64, &(u64, u64))> = slow.map(|p| (fraction(p.1, p.0), p)).collect();
         if let Some((slowest, (scheduled, completed))) =
             slow.iter().min_by(|a, b| a.0.total_cmp(&b.0))
@@ -101,24 +96,16 @@ impl Criteria {
                 self.process_percent,
                 100.0 * slowest,
             );
-            fail("process_rate", text);
+            failed.push(FailedCriterion {
+                code: "process_rate",
+                text,
+            });
         }
-        let scheduled = processes.iter().map(|p| p.0).sum();
-        let completed = processes.iter().map(|p| p.1).sum();
-        if !enough(
-            scheduled,
-            completed,
-            processes.len() as u64,
-            self.total_percent,
-        ) {
-            let text = format!(
-                "all processes together did {:.1} % of their operations ({completed} of \
-                 {scheduled}), less than {} %",
-                100.0 * fraction(completed, scheduled),
-                self.total_percent
-            );
-            fail("total_rate", text);
-        }
+        failed.extend(self.missed_total(
+            processes,
+            "all processes together did",
+            "their operations",
+        ));
         if let (Some(limit), Some(mean)) = (self.latency, mean)
             && mean > limit
         {
@@ -128,10 +115,53 @@ impl Criteria {
                 ms(mean),
                 ms(limit)
             );
-            fail("latency", text);
+            failed.push(FailedCriterion {
+                code: "latency",
+                text,
+            });
         }
         failed
     }
+
+    /// Returns that the schedules were not achieved together, if less than [`Criteria::total_percent`]
+    /// was done of what they had: of the operations of mixes, and of the events of other workloads.
+    ///
+    /// `schedules` are the scheduled and completed operations or events of each schedule, which may
+    /// have one in flight at the end. The sentence begins with `who`, `done` is what was done.
+    #[must_use]
+    pub fn missed_total(
+        &self,
+        schedules: &[(u64, u64)],
+        who: &str,
+        done: &str,
+    ) -> Option<FailedCriterion> {
+        let (scheduled, completed) = sums(schedules);
+        (!is_achieved(schedules, self.total_percent)).then(|| FailedCriterion {
+            code: "total_rate",
+            text: format!(
+                "{who} {:.1} % of {done} ({completed} of {scheduled}), less than {} %",
+                100.0 * fraction(completed, scheduled),
+                self.total_percent
+            ),
+        })
+    }
+}
+
+fn sums(schedules: &[(u64, u64)]) -> (u64, u64) {
+    let sum = |(scheduled, completed), schedule: &(u64, u64)| {
+        (scheduled + schedule.0, completed + schedule.1)
+    };
+    schedules.iter().fold((0, 0), sum)
+}
+
+fn fraction(completed: u64, scheduled: u64) -> f64 {
+    completed as f64 / scheduled.max(1) as f64
+}
+
+/// Whether schedules together achieved this percentage, with one operation of each in flight.
+fn is_achieved(schedules: &[(u64, u64)], percent: f64) -> bool {
+    let (scheduled, completed) = sums(schedules);
+    (completed + schedules.len() as u64) as f64 >= scheduled as f64 * percent / 100.0
 }
 
 #[cfg(test)]

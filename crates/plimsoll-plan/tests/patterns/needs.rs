@@ -7,7 +7,7 @@ fn needs(stages: Vec<Stage>) -> PatternNeeds {
 }
 
 /// Objects and bytes of a need of twelve sets that is known in advance.
-fn known(objects: u64, bytes: u64) -> PatternNeeds {
+fn known(objects: u64, bytes: u128) -> PatternNeeds {
     PatternNeeds {
         objects,
         sets: 12,
@@ -24,7 +24,7 @@ fn objects_need_whole_blocks_until_they_are_deleted() {
         needs(stages.iter().map(|(r, ops)| objects(*r, ops)).collect())
     };
     let count = Rounds::Count;
-    let files = |n: u64| known(n, n * 4096);
+    let files = |n: u64| known(n, u128::from(n) * 4096);
     let made = (count(10), &[CREATE][..]);
     assert_eq!(of(&[]), files(0));
     assert_eq!(of(&[made]), files(120));
@@ -115,14 +115,15 @@ fn sets_are_made_once_for_each_name() {
 }
 
 #[test]
-fn needs_saturate_and_blocks_have_a_byte_at_least() {
+fn needs_do_not_wrap_and_blocks_have_a_byte_at_least() {
     let pattern = with_stages(vec![objects(Rounds::Count(1), &[CREATE])]);
     assert_eq!(pattern.needs(0).bytes, 12 * 3901);
     assert_eq!(pattern.needs(1).bytes, 12 * 3901);
-    let vast = Pattern {
+    let vast = |rounds| Pattern {
         object_size: u64::MAX,
-        ..with_stages(vec![objects(Rounds::Count(u64::MAX), &[CREATE])])
+        ..with_stages(vec![objects(Rounds::Count(rounds), &[CREATE])])
     };
-    let needs = vast.needs(4096);
-    assert_eq!((needs.objects, needs.bytes), (u64::MAX, u64::MAX));
+    assert_eq!(vast(1).needs(4096).bytes, 12 << u64::BITS);
+    let most = vast(u64::MAX).needs(4096);
+    assert_eq!((most.objects, most.bytes), (u64::MAX, u128::MAX));
 }

@@ -27,7 +27,7 @@ fn plan(kinds: &[OpKind]) -> Plan {
 fn row(ops: u64) -> OpTotals {
     OpTotals {
         ops,
-        bytes: 2 * ops,
+        bytes: 2 * u128::from(ops),
         service: Latency::of((1..=ops).map(|n| n * 1_000_000)),
         ..OpTotals::default()
     }
@@ -262,7 +262,7 @@ fn paced_operations_have_a_service_time_of_their_own() {
         (operations[1].latency.mean_ms, operations[1].service),
         (2.5, None)
     );
-    assert_eq!((per_second(5, 2.0), per_second(5, 0.0)), (2.5, 0.0));
+    assert_eq!((per_second(5u64, 2.0), per_second(5u64, 0.0)), (2.5, 0.0));
 }
 
 #[test]

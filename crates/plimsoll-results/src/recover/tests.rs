@@ -156,7 +156,7 @@ fn interval(window: u32, index: u64, rows: [OpTotals; 2]) -> plimsoll_measure::I
 fn row(samples: &[u64], response: &[u64], errors: u64) -> OpTotals {
     let mut row = OpTotals {
         ops: samples.len() as u64,
-        bytes: 100 * samples.len() as u64,
+        bytes: 100 * samples.len() as u128,
         paced: response.len() as u64,
         service: Latency::of(samples.iter().copied()),
         response: Latency::of(response.iter().copied()),

@@ -127,7 +127,7 @@ impl SeriesRun {
         let known = |ms: f64| summary.has_latencies().then_some(ms);
         let counted = || run.operations.iter().filter(|o| o.kind.counts());
         let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);
-        let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.is_at_least(max_ms);
+        let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.latency.max_at_least;
         let simulation = run.simulation.as_ref();
         let mut entry = Self {
             directory: directory.to_owned(),
@@ -262,6 +262,15 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     if mix.is_some_and(|m| m.total.offered_ops_per_s.is_some()) {
         let text = "the client had processor time left".to_owned();
         met.push(("client_saturated", text));
+    }
+    let is_throttled = run
+        .validity
+        .reasons
+        .iter()
+        .any(|r| r.code == "client_throttled");
+    if is_throttled || run.system.quota.is_some() {
+        let text = "a CPU quota held up the client for at most a twentieth of the time";
+        met.push(("client_throttled", text.to_owned()));
     }
     if let Some(late) = mix.and_then(|m| m.total.start_delay) {
         let text = format!(

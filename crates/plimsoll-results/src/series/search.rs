@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Codes of reasons that are the measuring machine's fault.
-const CLIENT_REASONS: [&str; 2] = ["client_saturated", "client_start_delay"];
+const CLIENT_REASONS: [&str; 3] = ["client_saturated", "client_start_delay", "client_throttled"];
 
 /// Margins are clamped to this for the comparison of repeats: the amount of overload is unrelated to
 /// the variation at the limit.

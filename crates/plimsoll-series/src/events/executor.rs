@@ -1,17 +1,18 @@
 //! Execution of the actions of events.
 
 use super::Action;
+use crate::command_output::CommandOutput;
 use plimsoll_engine::{CommandEnd, Limits, run_command};
+use std::cell::RefCell;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Bytes of the end of an output in which its last line is looked for.
-const TAIL_BYTES: u64 = 4096;
+const TAIL_BYTES: usize = 4096;
 
 /// Maximum length of the last line that is kept, in characters.
 const MAX_LINE_CHARS: usize = 200;
@@ -74,8 +75,7 @@ impl EventExecutor for ShellExecutor {
 
 impl ShellExecutor {
     fn call(&self, command: &str, stopped: &dyn Fn() -> bool) -> io::Result<Execution> {
-        // Without a name: a process that the command leaves behind may keep it open.
-        let mut output = tempfile::tempfile_in(&self.results)?;
+        let output = CommandOutput::new(&self.results)?;
         let mut shell = Command::new("sh");
         shell
             .arg("-c")
@@ -84,13 +84,19 @@ impl ShellExecutor {
             .env("PLIMSOLL_WHEN", "event")
             .env("PLIMSOLL_RESULTS", &self.results)
             .stdin(Stdio::null())
-            .stdout(appending(&output)?)
-            .stderr(appending(&output)?);
+            .stdout(output.stream()?)
+            .stderr(output.stream()?);
         let limits = Limits {
             time: None,
             time_once_stopped: Duration::ZERO,
         };
-        let mut execution = match run_command(&mut shell, limits, stopped) {
+        let printed = RefCell::new(Vec::new());
+        let stopped = || {
+            // What cannot be kept is an error in the end.
+            let _ = output.take(&mut *printed.borrow_mut());
+            stopped()
+        };
+        let mut execution = match run_command(&mut shell, limits, &stopped) {
             Ok(CommandEnd::Ended(status)) => Execution {
                 exit_status: status.code(),
                 signal: status.signal(),
@@ -102,39 +108,29 @@ impl ShellExecutor {
             },
             Err(e) => Execution::failed(e),
         };
-        execution.last_line = last_line(&mut output)?;
-        self.keep(command, &mut output)?;
+        let mut printed = printed.into_inner();
+        output.finish(&mut printed)?;
+        execution.last_line = last_line(&printed);
+        self.keep(command, &printed)?;
         Ok(execution)
     }
 
     /// Appends what a command printed to the log of commands.
-    fn keep(&self, command: &str, output: &mut File) -> io::Result<()> {
+    fn keep(&self, command: &str, printed: &[u8]) -> io::Result<()> {
         let dir = plimsoll_results::RunDir::at(&self.results);
         let mut log = dir.commands_log().map_err(io::Error::other)?;
         writeln!(log, "== event: {command}")?;
-        output.seek(SeekFrom::Start(0))?;
-        io::copy(output, &mut log)?;
+        log.write_all(printed)?;
         writeln!(log, "== end of the event\n")
     }
 }
 
-/// A handle on a file that a command appends to, whatever is read from it meanwhile.
-fn appending(output: &File) -> io::Result<Stdio> {
-    let handle = output.try_clone()?;
-    let flags = rustix::fs::fcntl_getfl(&handle)?;
-    rustix::fs::fcntl_setfl(&handle, flags | rustix::fs::OFlags::APPEND)?;
-    Ok(handle.into())
-}
-
 /// The last line of an output that is not blank.
-fn last_line(output: &mut File) -> io::Result<Option<String>> {
-    let length = output.metadata()?.len();
-    output.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
-    let mut tail = Vec::new();
-    output.take(TAIL_BYTES).read_to_end(&mut tail)?;
-    let tail = String::from_utf8_lossy(&tail);
+fn last_line(printed: &[u8]) -> Option<String> {
+    let tail = &printed[printed.len().saturating_sub(TAIL_BYTES)..];
+    let tail = String::from_utf8_lossy(tail);
     let line = tail.lines().map(str::trim).rfind(|line| !line.is_empty());
-    Ok(line.map(|line| line.chars().take(MAX_LINE_CHARS).collect()))
+    line.map(|line| line.chars().take(MAX_LINE_CHARS).collect())
 }
 
 impl ShellExecutor {

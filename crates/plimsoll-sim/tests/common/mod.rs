@@ -16,7 +16,7 @@ pub fn simulation(text: &str) -> Simulation {
     with_data(text, 0)
 }
 
-pub fn with_data(text: &str, dataset: u64) -> Simulation {
+pub fn with_data(text: &str, dataset: u128) -> Simulation {
     let text = format!("title = \"test\"\n{text}");
     let system = parse(&text, "test.toml").unwrap_or_else(|e| panic!("{}\n{text}", messages(&e)));
     Simulation::new(system, 1, dataset, 1)

@@ -9,7 +9,7 @@ use super::transfer::{self, TransferCalls};
 use super::url::CreateMode;
 use crate::error::OpError;
 use crate::session_types::{
-    Attributes, EntryKind, ListTotals, MAX_WHOLE_READ_BYTES, OpenHow, OpenMode,
+    Attributes, CallSigns, EntryKind, ListTotals, MAX_WHOLE_READ_BYTES, OpenHow, OpenMode,
 };
 use crate::write_data::WriteSource;
 use plimsoll_nfs::v4::types::Status;
@@ -117,7 +117,8 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
     ) -> Result<(), OpError>;
 
     /// Counts the entries of a directory, read with or without their attributes.
-    async fn list(&self, path: &[u8], plus: bool) -> Result<ListTotals, OpError>;
+    async fn list(&self, path: &[u8], plus: bool, signs: &CallSigns)
+    -> Result<ListTotals, OpError>;
 
     /// Names and kinds of a directory's entries.
     async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
@@ -312,7 +313,7 @@ async fn read_whole<B: NfsBackend>(backend: &B, open: &Open<B::File>) -> Result<
     }
     let mut out = vec![0; size as usize];
     let put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
-    let read = transfer::read(backend, open, (0, size), put).await?;
+    let read = transfer::read(backend, open, (0, size), put, || ()).await?;
     out.truncate(read as usize);
     Ok(out)
 }

@@ -10,7 +10,9 @@ use super::open::Stability;
 use super::transfer;
 use crate::error::OpError;
 use crate::session::{Session, modify_blocks};
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
+use crate::session_types::{
+    AioDone, Attributes, CallSigns, EntryKind, ListTotals, OpenHow, SessionSpec,
+};
 use crate::write_data::{RestOfBytes, WriteData};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
@@ -38,6 +40,7 @@ pub(crate) struct NfsSession<B: NfsBackend> {
     source: WriteData,
     /// Bytes that are read to be written back.
     buffer: Vec<u8>,
+    signs: CallSigns,
     in_flight: Vec<InFlightWrite<B::File>>,
     /// Asynchronous writes that have completed and were not taken yet.
     done: Vec<AioDone>,
@@ -58,6 +61,7 @@ impl<B: NfsBackend> NfsSession<B> {
             dir: None,
             source: WriteData::new(&spec.content, spec.number)?,
             buffer: Vec::new(),
+            signs: CallSigns::of(spec),
             in_flight: Vec::new(),
             done: Vec::new(),
         })
@@ -103,6 +107,7 @@ impl<B: NfsBackend> NfsSession<B> {
             &mut self.source,
             (offset, len),
             stability,
+            || self.signs.call_completed(),
         )
         .await?;
         self.note_write(handle, offset, len);
@@ -125,7 +130,10 @@ impl<B: NfsBackend> NfsSession<B> {
         buffer.clear();
         buffer.resize(size, 0);
         let sink = |at: usize, bytes: &[u8]| buffer[at..at + bytes.len()].copy_from_slice(bytes);
-        let read = transfer::read(&*self.client, &from.open, (offset, len), sink).await?;
+        let read = transfer::read(&*self.client, &from.open, (offset, len), sink, || {
+            self.signs.call_completed()
+        })
+        .await?;
         buffer.truncate(read as usize);
         change(&mut buffer);
         let stability = to.open.stability;
@@ -241,7 +249,14 @@ impl<B: NfsBackend> Session for NfsSession<B> {
             return Ok(bytes);
         }
         let range = (offset, len);
-        let read = transfer::read(&*self.client, &handle.open, range, |_, _| ()).await?;
+        let read = transfer::read(
+            &*self.client,
+            &handle.open,
+            range,
+            |_, _| (),
+            || self.signs.call_completed(),
+        )
+        .await?;
         if let Some(cached) = cached {
             cached.note_read(offset, len, read);
         }
@@ -262,7 +277,10 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         handle.open.may_read()?;
         let range = (offset, bytes.len() as u64);
         let sink = |at: usize, read: &[u8]| bytes[at..at + read.len()].copy_from_slice(read);
-        transfer::read(&*self.client, &handle.open, range, sink).await
+        transfer::read(&*self.client, &handle.open, range, sink, || {
+            self.signs.call_completed()
+        })
+        .await
     }
 
     async fn write_bytes(
@@ -342,7 +360,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     async fn list(&mut self) -> Result<ListTotals, OpError> {
-        self.client.list(&self.name, false).await
+        self.client.list(&self.name, false, &self.signs).await
     }
 
     fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
@@ -470,7 +488,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        self.client.list(&self.name, true).await
+        self.client.list(&self.name, true, &self.signs).await
     }
 
     fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {

@@ -7,7 +7,7 @@ use super::work_dir::{ServerProbe, WorkDir};
 use crate::error::OpError;
 use crate::long_replies::LongReplies;
 use crate::session::Target;
-use crate::session_types::{SessionSpec, Space};
+use crate::session_types::{Descriptors, SessionSpec, Space};
 use crate::verifying::{Ledger, VerifyingTarget};
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_nfs::rpc::Deviations;
@@ -44,8 +44,10 @@ pub(crate) struct NfsTarget<V: NfsVersion> {
     pub(crate) version: Arc<V>,
     pub(crate) work_dir: WorkDir<V::Handle>,
     pub(crate) description: String,
+    /// Connections of a lane.
+    pub(crate) connections: u32,
     /// Connections go through it as long as it lives.
-    pub(crate) _added_rtt_relay: Option<Relay>,
+    pub(crate) added_rtt_relay: Option<Relay>,
 }
 
 impl<V: NfsVersion> NfsTarget<V> {
@@ -75,6 +77,16 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
 
     fn lane_kind(&self) -> LaneKind {
         LaneKind::Reactor
+    }
+
+    fn descriptors(&self) -> Descriptors {
+        // Of a connection through the relay, both sides of the relay are descriptors of this process too.
+        let per_connection = 1 + 2 * u64::from(self.added_rtt_relay.is_some());
+        Descriptors {
+            per_open_file: 0,
+            // Of epoll: the instance, a counter that wakes the lane, and a timer.
+            per_lane: 3 + u64::from(self.connections) * per_connection,
+        }
     }
 
     fn exists(&self) -> bool {

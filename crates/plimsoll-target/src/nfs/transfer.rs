@@ -187,13 +187,15 @@ pub(crate) async fn write_bytes<T: TransferCalls>(
     Ok(())
 }
 
-/// Writes `len` bytes from a source, several pieces at once.
+/// Writes `len` bytes from a source, several pieces at once. `piece_done` is called whenever one has
+/// completed and others follow.
 pub(crate) async fn write<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
     source: &mut WriteData,
     (offset, len): (u64, u64),
     stability: Stability,
+    piece_done: impl Fn(),
 ) -> Result<(), OpError> {
     let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
     let mut at = offset;
@@ -210,7 +212,16 @@ pub(crate) async fn write<T: TransferCalls>(
     }
     let mut pieces = VecDeque::with_capacity(MAX_PIPELINED_CALLS);
     let range = (at, end);
-    let done = write_pieces(calls, open, source, range, stability, &mut pieces).await;
+    let written = write_pieces(
+        calls,
+        open,
+        source,
+        range,
+        stability,
+        &mut pieces,
+        piece_done,
+    );
+    let done = written.await;
     // If one failed, the others are still in flight. They are waited for, so that nothing of an
     // operation reaches the server after it, and all of its calls are counted.
     for piece in pieces {
@@ -228,6 +239,7 @@ async fn write_pieces<T: TransferCalls>(
     (mut at, end): (u64, u64),
     stability: Stability,
     pieces: &mut VecDeque<Piece<T::Write>>,
+    piece_done: impl Fn(),
 ) -> Result<(), OpError> {
     let max = u64::from(calls.sizes().write);
     while at < end || !pieces.is_empty() {
@@ -242,6 +254,9 @@ async fn write_pieces<T: TransferCalls>(
         }
         let piece = pieces.pop_front().expect("a piece is in flight");
         finish_piece(calls, open, source, piece, stability).await?;
+        if at < end || !pieces.is_empty() {
+            piece_done();
+        }
     }
     Ok(())
 }
@@ -281,16 +296,18 @@ async fn finish_piece<T: TransferCalls>(
 }
 
 /// Reads up to `len` bytes, which `sink` is given with their position in the range; returns the
-/// number of bytes.
+/// number of bytes. `piece_done` is called whenever a piece has completed and others follow.
 pub(crate) async fn read<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
     (offset, len): (u64, u64),
     mut sink: impl FnMut(usize, &[u8]),
+    piece_done: impl Fn(),
 ) -> Result<u64, OpError> {
     let end = offset.checked_add(len).ok_or(OpError(Errno::OVERFLOW))?;
     let mut pieces = VecDeque::new();
-    let done = read_pieces(calls, open, (offset, end), &mut sink, &mut pieces).await;
+    let range = (offset, end);
+    let done = read_pieces(calls, open, range, &mut sink, &mut pieces, piece_done).await;
     // The file ended before them, or one failed: they are waited for, so that all calls of the
     // operation are counted, and are in its time.
     for piece in pieces {
@@ -319,6 +336,7 @@ async fn read_pieces<T: TransferCalls>(
     (offset, end): (u64, u64),
     sink: &mut impl FnMut(usize, &[u8]),
     pieces: &mut VecDeque<Piece<T::Read>>,
+    piece_done: impl Fn(),
 ) -> Result<u64, OpError> {
     let (mut at, mut done) = (offset, offset);
     while at < end || !pieces.is_empty() {
@@ -358,6 +376,9 @@ async fn read_pieces<T: TransferCalls>(
             let permit = calls.permit().await?;
             let rest = (begin + u64::from(read), begin + u64::from(len));
             piece = send_read(calls, open, permit, rest)?;
+        }
+        if at < end || !pieces.is_empty() {
+            piece_done();
         }
     }
     Ok(done - offset)

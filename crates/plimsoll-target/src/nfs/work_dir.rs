@@ -12,6 +12,9 @@ pub(crate) const FILE_MODE: u32 = 0o644;
 /// Permissions of directories that are created.
 pub(crate) const DIR_MODE: u32 = 0o755;
 
+/// Creations of a work directory that other clients remove before it is looked up.
+const MAX_CREATIONS: u32 = 16;
+
 /// A connection for questions besides the load.
 pub(crate) trait ServerProbe {
     /// The server's identifier of a file.
@@ -88,8 +91,8 @@ impl<H: Copy> WorkDir<H> {
                     return Ok(work);
                 }
                 Err(OpError(Errno::NOENT)) => {
-                    work.created = true;
-                    let made = server.make_dir(work.dir, name);
+                    let (made, created) = make_last(server, work.dir, name);
+                    work.created = created;
                     made.map_err(|e| failed(&path, e))?
                 }
                 Err(OpError(Errno::NOTDIR)) => return Err(TargetError::NotDir(holder)),
@@ -103,4 +106,25 @@ impl<H: Copy> WorkDir<H> {
         }
         Ok(work)
     }
+}
+
+/// Creates the last component of a path, unless another client is faster; returns also whether it was created.
+fn make_last<S: ServerProbe>(
+    server: &mut S,
+    dir: S::Handle,
+    name: &[u8],
+) -> (Result<(S::Handle, bool), OpError>, bool) {
+    for _ in 0..MAX_CREATIONS {
+        match server.make_dir(dir, name) {
+            // Of another client, or of this one, whose reply was lost.
+            Err(OpError(Errno::EXIST)) => {}
+            made => return (made, true),
+        }
+        match server.look_up(dir, name) {
+            // Another client has removed it.
+            Err(OpError(Errno::NOENT)) => {}
+            found => return (found, false),
+        }
+    }
+    (Err(OpError(Errno::NOENT)), false)
 }

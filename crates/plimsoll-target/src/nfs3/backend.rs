@@ -1,6 +1,7 @@
 //! The operations of sessions, as the procedures that they become.
 
 use super::lane_client::{LaneClient, entry};
+use super::listing::ListedEntry;
 use crate::error::OpError;
 use crate::nfs::backend::{EntryAt, NfsBackend, PendingWrite};
 use crate::nfs::cache::DelegationId;
@@ -9,7 +10,7 @@ use crate::nfs::open::{Open, Opened, check_is_file};
 use crate::nfs::transfer::{self, TransferCalls};
 use crate::nfs::url::CreateMode;
 use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
-use crate::session_types::{Attributes, EntryKind, ListTotals, OpenMode};
+use crate::session_types::{Attributes, CallSigns, EntryKind, ListTotals, OpenMode};
 use crate::write_data::WriteSource;
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Commit, CommitArgs, Create, CreateArgs, CreateHow, FileType, FsStat,
@@ -287,14 +288,20 @@ impl NfsBackend for LaneClient {
         Ok(self.client.call::<Rename, _>(&args, |_| ()).await?)
     }
 
-    async fn list(&self, path: &[u8], plus: bool) -> Result<ListTotals, OpError> {
+    async fn list(
+        &self,
+        path: &[u8],
+        plus: bool,
+        signs: &CallSigns,
+    ) -> Result<ListTotals, OpError> {
         let dir = self.object(path).await?;
         let mut listed = ListTotals::default();
-        self.read_dir(dir, plus, |entry| {
+        let add = |entry: ListedEntry<'_>| {
             listed.entries += 1;
             listed.bytes += entry.bytes as u64;
-        })
-        .await?;
+        };
+        self.read_dir(dir, plus, add, || signs.call_completed())
+            .await?;
         Ok(listed)
     }
 

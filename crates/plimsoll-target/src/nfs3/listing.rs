@@ -24,6 +24,7 @@ impl LaneClient {
         dir: Handle,
         plus: bool,
         mut visit: impl FnMut(ListedEntry<'_>),
+        part_read: impl Fn(),
     ) -> Result<(), OpError> {
         let size = self.state.config.sizes.list;
         let mut visit_name = |entry: ListedEntry<'_>| {
@@ -79,6 +80,7 @@ impl LaneClient {
             if !cursor.next_part(part)? {
                 return Ok(());
             }
+            part_read();
             self.state.check_deadline()?;
         }
     }
@@ -91,11 +93,11 @@ impl LaneClient {
     ) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         let mut all: Vec<(Vec<u8>, Option<FileType>)> = Vec::new();
         let add = |entry: ListedEntry<'_>| all.push((entry.name.to_vec(), entry.kind));
-        let mut listed = self.read_dir(dir, true, add).await;
+        let mut listed = self.read_dir(dir, true, add, || ()).await;
         if listed == Err(OpError(Errno::OPNOTSUPP)) {
             all.clear();
             let add = |entry: ListedEntry<'_>| all.push((entry.name.to_vec(), None));
-            listed = self.read_dir(dir, false, add).await;
+            listed = self.read_dir(dir, false, add, || ()).await;
         }
         if listed == Err(OpError(Errno::STALE)) && !path.is_empty() {
             self.state.dirs.invalidate(path);

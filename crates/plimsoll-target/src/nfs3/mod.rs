@@ -121,7 +121,8 @@ pub(crate) fn connect(
         version: Arc::new(version),
         work_dir,
         description,
-        _added_rtt_relay: relay,
+        connections: server.connections,
+        added_rtt_relay: relay,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::nfs::open::{Open, Opened, check_is_file};
 use crate::nfs::transfer;
 use crate::nfs::url::CreateMode;
 use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
-use crate::session_types::{self, EntryKind, ListTotals, OpenMode};
+use crate::session_types::{self, CallSigns, EntryKind, ListTotals, OpenMode};
 use crate::write_data::WriteSource;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
@@ -435,17 +435,23 @@ impl NfsBackend for LaneClient {
         Ok(renamed.await?)
     }
 
-    async fn list(&self, path: &[u8], plus: bool) -> Result<ListTotals, OpError> {
+    async fn list(
+        &self,
+        path: &[u8],
+        plus: bool,
+        signs: &CallSigns,
+    ) -> Result<ListTotals, OpError> {
         let mut listed = ListTotals::default();
         let attributes = match plus {
             true => READDIR_PLUS_ATTRIBUTES,
             false => READDIR_ATTRIBUTES,
         };
-        self.read_dir(path, attributes, |entry| {
+        let add = |entry: &ListEntry<'_>| {
             listed.entries += 1;
             listed.bytes += bytes_of(entry);
-        })
-        .await?;
+        };
+        self.read_dir(path, attributes, add, || signs.call_completed())
+            .await?;
         Ok(listed)
     }
 
@@ -460,7 +466,7 @@ impl NfsBackend for LaneClient {
             }
             _ => malformed = true,
         };
-        self.read_dir(path, READDIR_ATTRIBUTES, add).await?;
+        self.read_dir(path, READDIR_ATTRIBUTES, add, || ()).await?;
         match malformed {
             true => Err(OpError(Errno::BADMSG)),
             false => Ok(all),

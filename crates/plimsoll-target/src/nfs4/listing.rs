@@ -24,6 +24,7 @@ impl LaneClient {
         path: &[u8],
         attributes: Bitmap,
         mut visit: impl FnMut(&ListEntry<'_>),
+        part_read: impl Fn(),
     ) -> Result<(), OpError> {
         let size = self.state.config.sizes.list;
         let mut args = ReadDirArgs {
@@ -58,6 +59,7 @@ impl LaneClient {
         let mut cursor = ListingCursor::default();
         while cursor.next_part(end)? {
             (args.cookie, args.verifier) = (cursor.cookie, cursor.verifier);
+            part_read();
             self.state.check_deadline()?;
             let build = on::<ReadDir>(&dir, &args);
             let read = self.client.call(Call::ReadDir, build, |r| {

@@ -2,7 +2,7 @@
 
 use super::names::{BENEATH, LocatedPath};
 use crate::error::OpError;
-use crate::session_types::SessionSpec;
+use crate::session_types::{CallSigns, SessionSpec};
 use crate::write_data::WriteData;
 use memmap2::MmapMut;
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
@@ -33,6 +33,7 @@ pub(crate) struct SystemCalls {
     /// The bytes of writes.
     pub(crate) source: WriteData,
     dir_buffer: Vec<MaybeUninit<u8>>,
+    signs: CallSigns,
 }
 
 impl SystemCalls {
@@ -47,6 +48,7 @@ impl SystemCalls {
             at: 0,
             source: WriteData::new(&spec.content, spec.number)?,
             dir_buffer: Vec::new(),
+            signs: CallSigns::of(spec),
         })
     }
 
@@ -128,6 +130,7 @@ impl SystemCalls {
     ) -> Result<(), Errno> {
         self.dir_buffer.resize(DIR_BUFFER, MaybeUninit::uninit());
         let mut dir = RawDir::new(fd, &mut self.dir_buffer);
+        let mut calls = 0;
         while let Some(entry) = dir.next() {
             let entry = entry?;
             let name = entry.file_name();
@@ -135,6 +138,13 @@ impl SystemCalls {
                 // A record holds two numbers, a length, a type and the name, padded to eight.
                 let record = (19 + name.count_bytes() + 1).next_multiple_of(8);
                 visit(name, entry.file_type(), record);
+            }
+            if dir.is_buffer_empty() {
+                calls += 1;
+                // Most directories are read by one call, and a second one finds their end.
+                if calls > 1 {
+                    self.signs.call_completed();
+                }
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
-use crate::session_types::{DirectIo, SessionSpec, Space};
+use crate::session_types::{Descriptors, DirectIo, SessionSpec, Space};
 use crate::verifying::{Ledger, VerifyingTarget};
 use aio::AioThreadPool;
 pub use block_device::is_on_block_device;
@@ -38,6 +38,9 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     takes_events: false,
     row_names: no_rows,
 };
+
+/// Creations of a work directory that other processes remove before it is opened.
+const MAX_CREATIONS: u32 = 16;
 
 pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
     IoOptions::parse(url).map(drop)
@@ -119,10 +122,26 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
     if purpose == Purpose::Inspect {
         return Ok((holder, WorkDirOrigin::Missing));
     }
-    rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)).map_err(place)?;
-    open(path)
-        .map(|fd| (fd, WorkDirOrigin::Created))
-        .map_err(place)
+    for _ in 0..MAX_CREATIONS {
+        let origin = match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)) {
+            Ok(()) => WorkDirOrigin::Created,
+            // Another process was faster.
+            Err(Errno::EXIST) => WorkDirOrigin::Existing,
+            Err(e) => return Err(place(e)),
+        };
+        match open(path) {
+            // Another process has removed it.
+            Err(Errno::NOENT) => {}
+            opened => {
+                let fd = opened.map_err(place)?;
+                if origin == WorkDirOrigin::Existing {
+                    check_owner(path, &fd)?;
+                }
+                return Ok((fd, origin));
+            }
+        }
+    }
+    Err(place(Errno::NOENT))
 }
 
 /// Refuses a directory, or a symbolic link to one, that another user made where everyone may, as in `/tmp`:
@@ -176,8 +195,11 @@ impl Target for Posix {
         format!("posix, {}", self.path.display())
     }
 
-    fn takes_descriptors(&self) -> bool {
-        true
+    fn descriptors(&self) -> Descriptors {
+        Descriptors {
+            per_open_file: 1,
+            per_lane: 0,
+        }
     }
 
     fn lane_kind(&self) -> LaneKind {

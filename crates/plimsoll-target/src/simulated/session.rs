@@ -97,8 +97,12 @@ impl SimulatedSession {
             Some(e) => Err(e),
             None => work(&mut store, fate),
         };
+        let name = self.path.rsplit(|b| *b == b'/').next().unwrap_or(&[]);
+        let changes = matches!(kind, CallKind::Open | CallKind::Write | CallKind::Unlink);
         let call = Call {
             kind,
+            process: plimsoll_runtime::process_id(),
+            changes_file: changes && !name.starts_with(b".plimsoll"),
             at_ns: Shared::now(),
             session: self.number,
             of_load: self.of_load,

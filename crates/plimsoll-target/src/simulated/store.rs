@@ -48,6 +48,10 @@ pub struct Call {
     pub kind: CallKind,
     /// When it returned, in nanoseconds of the simulation.
     pub at_ns: u64,
+    /// The process that made it.
+    pub process: u32,
+    /// Whether it opened, wrote or removed a file that is not the marker of a directory.
+    pub changes_file: bool,
     /// The number of the session that made it, in the order in which sessions began, of all ranks. A worker of the load
     /// has one session, which no other has.
     pub session: u64,
@@ -274,6 +278,9 @@ impl Store {
 
     pub(super) fn rename(&mut self, from: &[u8], to: &[u8]) -> Done<()> {
         self.check_parent(to)?;
+        if self.dirs.contains(from) {
+            return self.rename_dir(from, to);
+        }
         if self.dirs.contains(to) {
             return Err(Errno::ISDIR);
         }
@@ -281,6 +288,34 @@ impl Store {
         if let Some(replaced) = self.files.insert(to.to_vec(), inode) {
             self.used = self.used.saturating_sub(self.size(replaced));
         }
+        Ok(())
+    }
+
+    /// Renames a directory, onto an empty one at most.
+    fn rename_dir(&mut self, from: &[u8], to: &[u8]) -> Done<()> {
+        let is_below = |path: &[u8]| path.strip_prefix(from).is_some_and(|p| p.starts_with(b"/"));
+        if self.files.contains_key(to) {
+            return Err(Errno::NOTDIR);
+        }
+        if is_below(to) {
+            return Err(Errno::INVAL);
+        }
+        if from != to && !self.children(to).is_empty() {
+            return Err(Errno::NOTEMPTY);
+        }
+        let moved = |path: &[u8]| [to, &path[from.len()..]].concat();
+        let dirs = std::mem::take(&mut self.dirs).into_iter();
+        let dirs = dirs.map(|dir| match dir == from || is_below(&dir) {
+            true => moved(&dir),
+            false => dir,
+        });
+        self.dirs = dirs.collect();
+        let files = std::mem::take(&mut self.files).into_iter();
+        let files = files.map(|(path, inode)| match is_below(&path) {
+            true => (moved(&path), inode),
+            false => (path, inode),
+        });
+        self.files = files.collect();
         Ok(())
     }
 
@@ -342,6 +377,19 @@ mod tests {
             ]
         );
         store.unlink(b"/g").unwrap();
+        store.make_dir(b"/a/b").unwrap();
+        store.make_dir(b"/ab").unwrap();
+        store.open(b"/a/b/f", true, false).unwrap();
+        assert_eq!(store.rename(b"/ab", b"/a"), Err(Errno::NOTEMPTY));
+        assert_eq!(store.rename(b"/a", b"/a/b/c"), Err(Errno::INVAL));
+        assert_eq!(store.rename(b"/ab", b"/a/b/f"), Err(Errno::NOTDIR));
+        store.rename(b"/a", b"/ab").unwrap();
+        assert_eq!(store.get(b"/ab/b/f"), Ok(vec![]));
+        assert_eq!(store.rename(b"/a", b"/c"), Err(Errno::NOENT));
+        store.unlink(b"/ab/b/f").unwrap();
+        store.rename(b"/ab/b", b"/b").unwrap();
+        store.remove_dir(b"/b").unwrap();
+        store.rename(b"/ab", b"/a").unwrap();
         let other = store.open(b"/a/h", true, false).unwrap();
         assert_eq!(store.write(other, 0, &[1; 10]), Ok(()));
         assert_eq!(store.get(b"/a/h").map(|b| b.len()), Ok(10));

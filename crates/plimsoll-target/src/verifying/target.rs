@@ -5,7 +5,7 @@ use super::session_state::VerifyingSession;
 use crate::error::OpError;
 use crate::long_replies::LongReplies;
 use crate::session::Target;
-use crate::session_types::{DataSet, DirectIo, SessionSpec, Space};
+use crate::session_types::{DataSet, Descriptors, DirectIo, SessionSpec, Space};
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::SimulatedWindow;
 use plimsoll_plan::OpKind;
@@ -51,8 +51,8 @@ impl<T: Target> Target for VerifyingTarget<T> {
         self.inner.keeps_files()
     }
 
-    fn takes_descriptors(&self) -> bool {
-        self.inner.takes_descriptors()
+    fn descriptors(&self) -> Descriptors {
+        self.inner.descriptors()
     }
 
     fn exists(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::support::{error, making, name, opened};
 use plimsoll_plan::OpKind;
-use plimsoll_target::{OpenHow, OpenMode, Session};
+use plimsoll_target::{EntryKind, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 use std::os::unix::fs::MetadataExt;
 
@@ -41,6 +41,30 @@ on_files! {
         second(&mut s, "x/y");
         assert_eq!(error(name(&mut s, "d/g").rename().await), Errno::NOENT);
         assert_eq!(at.bytes("d/g"), b"one");
+    }
+
+    /// A directory goes to another name with what is in it, unless a directory that is not empty has the name: both stay
+    /// as they are then. Runs claim their work directory so.
+    async fn renaming_directories(at, s) {
+        at.dir("a/x");
+        at.dir("b/y");
+        name(&mut s, "a");
+        second(&mut s, "b");
+        let r = s.rename().await;
+        assert!(r.is_err(), "{:?} {:?}", at.names(""), at.names("b"));
+        assert_eq!((at.names("a"), at.names("b")), (vec!["x".to_owned()], vec!["y".to_owned()]));
+        second(&mut s, "c");
+        s.rename().await.unwrap();
+        assert_eq!((at.names(""), at.names("c")), (vec!["b".to_owned(), "c".to_owned()], vec!["x".to_owned()]));
+        // Of two renamings of one name the second finds it gone.
+        name(&mut s, "b/y");
+        second(&mut s, "b/z");
+        s.rename().await.unwrap();
+        second(&mut s, "b/w");
+        assert_eq!(error(name(&mut s, "b/y").rename().await), Errno::NOENT);
+        assert_eq!(at.names("b"), ["z"]);
+        assert!(name(&mut s, "b").remove(EntryKind::Dir).await.is_err());
+        assert_eq!(at.names("b"), ["z"]);
     }
 
     /// A link is renamed as the entry it is, and replaced as the entry it is.

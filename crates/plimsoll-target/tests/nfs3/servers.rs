@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Case, error, how, name, opened, place, spec};
 use crate::case;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
-use plimsoll_measure::{Clock, Recorder, RowSpec, WindowState};
+use plimsoll_measure::{Clock, Collector, Recorder, RowSpec, WindowState};
 use plimsoll_nfs::v3::Proc;
 use plimsoll_plan::OpKind;
 use plimsoll_target::{
@@ -30,7 +30,7 @@ impl<C: Case> Visitor for Record<C> {
         let window = Arc::new(WindowState::new(1_000_000_000));
         window.open(0, u64::MAX);
         let recorder = Rc::new(Recorder::new(
-            window,
+            window.clone(),
             &vec![RowSpec::default(); names.len()],
         ));
         let rows = names.iter().map(|n| n.to_string()).zip(0..);
@@ -52,13 +52,11 @@ impl<C: Case> Visitor for Record<C> {
         let task: Task<'_> = Box::pin(self.0.run(session));
         lane.run(vec![task]).unwrap();
         let progress = recorder.progress();
-        let of = |(row, name): (usize, &&str)| {
-            (
-                name.to_string(),
-                progress.ops(row),
-                recorder.current_interval_mean(row as u32).0,
-            )
-        };
+        let mut collector = Collector::new(window, vec![progress.clone()], names.len());
+        recorder.finish();
+        let measured = collector.finish().1.rows;
+        let of =
+            |(row, name): (usize, &&str)| (name.to_string(), progress.ops(row), measured[row].ops);
         let all = names.iter().enumerate().map(of);
         all.filter(|(_, ops, _)| *ops > 0).collect()
     }

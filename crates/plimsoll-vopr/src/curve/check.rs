@@ -183,7 +183,7 @@ fn own<'a>(
 
 /// Whether a path may be left by a process that is killed before it has marked its directory.
 fn is_unmarked(path: &str) -> bool {
-    path.trim_end_matches('/') == WORK_DIR || path == format!("{WORK_DIR}/.plimsoll.new")
+    path.trim_end_matches('/') == WORK_DIR
 }
 
 /// The figures of a run are those of its load.
@@ -212,6 +212,7 @@ fn check_measured(
         })],
         files: None,
         results: None,
+        processes: vec![],
         concurrent: None,
         disk_errors: 0,
         applied: vec![None; scenario.disturbances.len()],

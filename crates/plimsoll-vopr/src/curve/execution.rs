@@ -2,7 +2,7 @@
 
 use super::CurveScenario;
 use crate::execution::{
-    IntervalObserver, LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, with,
+    IntervalObserver, LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, is_marked, with,
 };
 use crate::files::{WORK_DIR, foreign};
 use crate::results::{RunResults, copy, outcome_of, target};
@@ -193,11 +193,7 @@ impl Attempts {
         }
         let runs = self.results.runs();
         // As `plimsoll clean`, if a process was killed before it had removed them.
-        if self
-            .files
-            .tree()
-            .contains_key(&format!("{WORK_DIR}/.plimsoll"))
-        {
+        if is_marked(&self.files.tree(), WORK_DIR) {
             let (dir, settings) = (Path::new(WORK_DIR), settings(&self.curve, self.files.url()));
             let _ = plimsoll_engine::clean(dir, &settings, false, &Stop::default());
         }

@@ -292,7 +292,7 @@ fn pattern() -> Scenario {
             time_ms: 0,
         },
         files: Some(FilesSpec {
-            runs_again: true,
+            again_us: vec![0],
             ..FilesSpec::calm(100)
         }),
         ..calm()
@@ -415,14 +415,14 @@ fn a_second_run_takes_over_what_a_kill_has_left() {
     let root = "/simulated/f/";
     let left = files.after_run.keys().filter(|path| path.starts_with(root));
     assert!(left.count() > 5, "{:?}", files.after_run.keys());
-    let second = files.second.as_ref().unwrap().as_ref().unwrap();
+    let second = files.again[0].outcome.as_ref().unwrap();
     assert!(second.failure.is_none() && second.windows.len() == 1);
     let mut broken = execution.clone();
     let files = broken.files.as_mut().unwrap();
-    let second = files.second.as_mut().unwrap().as_mut().unwrap();
+    let second = files.again[0].outcome.as_mut().unwrap();
     second.cleanup.unremoved.push("a file".into());
     let rule = check(&scenario, &broken).unwrap_err().rule;
-    assert_eq!(rule, "a second run takes the files over");
+    assert_eq!(rule, "another run takes the files over");
 }
 
 /// Objects of a pattern may be those of a phase that another run continues.
@@ -432,8 +432,8 @@ fn a_second_run_of_a_pattern_says_how_to_remove_what_a_kill_has_left() {
     kill_in_the_middle(&mut scenario);
     let execution = run(&scenario);
     check(&scenario, &execution).unwrap();
-    let second = execution.files.unwrap().second.unwrap();
-    let refused = second.unwrap_err().to_string();
+    let files = execution.files.unwrap();
+    let refused = files.again[0].outcome.as_ref().unwrap_err().to_string();
     assert!(
         refused.contains("`plimsoll clean /simulated/out`"),
         "{refused}"

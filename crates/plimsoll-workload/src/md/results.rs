@@ -30,7 +30,7 @@ pub(crate) struct Counts {
     pub(crate) read: Count,
     pub(crate) delete: Count,
     /// Bytes transferred by operations of any kind.
-    pub(crate) bytes: u64,
+    pub(crate) bytes: u128,
 }
 
 impl Counts {

@@ -111,6 +111,8 @@ impl Lexer<'_> {
                 self.at += c.len_utf8();
             } else if c == '#' {
                 self.comment();
+            } else if let Some(length) = self.continuation() {
+                self.at += length;
             } else {
                 let kind = self.token(c);
                 let starts_line = std::mem::replace(&mut self.fresh_line, false);
@@ -132,6 +134,12 @@ impl Lexer<'_> {
 
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
+    }
+
+    /// Bytes of a backslash at the end of a line, as a shell continues lines, with that end.
+    fn continuation(&self) -> Option<usize> {
+        let (blank, _) = self.text[self.at..].strip_prefix('\\')?.split_once('\n')?;
+        blank.trim().is_empty().then_some(blank.len() + 2)
     }
 
     /// The span from `start` to the next character.

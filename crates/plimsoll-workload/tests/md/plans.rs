@@ -499,7 +499,7 @@ fn a_plan_says_what_it_takes_on_the_file_system() {
         needs("--pattern=ior-easy --transfers=10 -w=0", 4),
         (4, 0, bytes, false)
     );
-    let bytes = (4u64 * 10 * 47_008).div_ceil(4096) * 4096;
+    let bytes = (4u128 * 10 * 47_008).div_ceil(4096) * 4096;
     assert_eq!(
         needs("--pattern=ior-hard --transfers=10 -w=0", 4),
         (1, 0, bytes, false)
@@ -517,6 +517,6 @@ proptest! {
         let most = play(&plan).iter().map(BTreeSet::len).max().unwrap();
         let needs = pattern(&plan).needs(512);
         prop_assert_eq!(needs.objects, most as u64);
-        prop_assert_eq!(needs.bytes, 512 * most as u64);
+        prop_assert_eq!(needs.bytes, 512 * most as u128);
     }
 }

@@ -39,7 +39,7 @@ fn rate(plan: &Plan) -> f64 {
 }
 
 /// Bytes of the data files.
-fn data(plan: &Plan) -> u64 {
+fn data(plan: &Plan) -> u128 {
     let of = |(_, _, m): &(&str, u64, &Mix)| {
         let layout = Layout::new(plan, m.files.data).unwrap();
         layout.size_summary(false).total

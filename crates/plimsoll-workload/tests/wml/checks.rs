@@ -45,8 +45,8 @@ fn filesets_are_checked() {
         ["1:21 the name is empty"]
     );
     assert_eq!(
-        one("name=f,path=/d,entries=5,dirwidth=0"),
-        ["1:50 `dirwidth` must be at least 2, is 0"]
+        one("name=f,path=/d,entries=5,dirwidth=-1"),
+        ["1:50 `dirwidth` must not be negative, is -1"]
     );
     assert!(fileset("readonly=false,writeonly").is_empty());
     assert_eq!(

@@ -3,7 +3,9 @@
 use super::common;
 
 use common::{context, lower_with, messages, plan};
-use plimsoll_plan::{Access, Distribution, Fileset, Overrides, Plan, SourceKind, Value};
+use plimsoll_plan::{
+    Access, Distribution, Fileset, FilesetId, Layout, Overrides, Plan, SourceKind, Value,
+};
 use plimsoll_workload::wml::{lower, parse};
 use std::path::PathBuf;
 
@@ -53,6 +55,23 @@ fn defaults() {
         one("entries=5,dirwidth=5,dirgamma=0").width.gamma_shape,
         None
     );
+}
+
+#[test]
+fn a_width_below_two_is_one_flat_directory() {
+    for width in [0, 1] {
+        for (entries, more) in [(1, ""), (2, ",dirgamma=0"), (1000, ",dirdepthrv=7")] {
+            let text =
+                format!("define fileset name=f,path=/d,entries={entries},dirwidth={width}{more}");
+            let plan = filesets(&text);
+            let layout = Layout::new(&plan, FilesetId(0)).unwrap();
+            // The root and the directory of the files.
+            assert_eq!((layout.files(), layout.dirs()), (entries, 2), "{text}");
+            let note =
+                format!("fileset `f` has a `dirwidth` of {width}: its files are in one directory");
+            assert_eq!(plan.notes[0].text, note);
+        }
+    }
 }
 
 #[test]

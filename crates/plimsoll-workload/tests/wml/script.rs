@@ -400,6 +400,71 @@ fn statements_that_find_nothing_to_do_are_noted() {
     assert_eq!(notes("run 1\nstats snap\nstats snap"), [""; 0]);
 }
 
+/// As in Filebench, whose `run 0` goes on until the work or the user ends it.
+#[test]
+fn a_time_of_zero_is_the_end_of_the_work() {
+    assert_eq!(script("run 0")[1..], run(done(None)));
+    assert_eq!(script("set $t=0\nrun $t")[1..], run(done(None)));
+    let psrun = &script("psrun -1 0")[3];
+    assert!(matches!(psrun, Phase::Wait { until, .. } if *until == Until::Done { at_most: None }));
+    let window = [
+        Phase::OpenWindow,
+        done(None),
+        Phase::CloseWindow,
+        Phase::Stop,
+    ];
+    assert_eq!(
+        script("create processes\nsleep 0\nstats snap\nshutdown processes")[2..],
+        window
+    );
+    // Nothing runs that could end.
+    assert_eq!(script("sleep 0\nrun 1")[1..], run(wait(1)));
+    assert_eq!(
+        notes("sleep 0\nrun 1"),
+        ["1 `sleep 0` has nothing to wait for: no thread runs yet"]
+    );
+    let overrides = Overrides {
+        time: Some(Duration::from_secs(9)),
+        ..Overrides::default()
+    };
+    assert_eq!(with("run 0", overrides).script[3], done(Some(9)));
+}
+
+/// A window without an instant is none.
+#[test]
+fn a_window_in_which_no_time_passes_is_dropped() {
+    let begin = [Phase::Start, Phase::OpenWindow];
+    let all = "create processes\nsleep 2\nstats snap\nstats clear\necho x\nstats snap\nshutdown processes";
+    let kept = [wait(2), Phase::CloseWindow];
+    let echo = Phase::Echo { text: "x".into() };
+    assert_eq!(
+        script(all)[1..],
+        [&begin[..], &kept, &[echo, Phase::Stop]].concat()
+    );
+    assert_eq!(
+        notes(all),
+        ["6 `stats snap` has nothing to show: no time has passed since measuring began"]
+    );
+    for none in [
+        "create processes\nsleep 2\nstats clear\nshutdown processes",
+        "create processes\nsleep 2\nstats clear",
+    ] {
+        assert_eq!(script(none)[1..], [Phase::Start, wait(2), Phase::Stop]);
+        let said = notes(none);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].ends_with("no time has passed since measuring began"));
+    }
+    // A command takes time.
+    let command = "create processes\nsystem \"sleep 1\"\nstats snap\nshutdown processes";
+    let mut overrides = Overrides::default();
+    overrides.options.allow_commands = true;
+    assert!(
+        with(command, overrides)
+            .script
+            .contains(&Phase::CloseWindow)
+    );
+}
+
 #[test]
 fn a_run_after_a_shutdown_starts_and_one_before_it_measures_what_runs() {
     let again = script("create processes\nsleep 2\nshutdown processes\nrun 3");

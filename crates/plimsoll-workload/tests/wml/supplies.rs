@@ -42,6 +42,57 @@ fn what_is_taken_and_never_given_back_is_used_up() {
 }
 
 #[test]
+fn a_supply_that_never_was_has_a_cause_of_its_own() {
+    let lack = |attributes: &str, flowop: &str, kind| {
+        let text = format!(
+            "define fileset name=a,path=/tmp,dirwidth=5{attributes}
+            define process name=p {{ thread name=t {{ flowop {flowop} name=o,filesetname=a }} }}\nrun 1"
+        );
+        let fileset = plimsoll_plan::FilesetId(0);
+        plan(&text)
+            .lack_of_supply(plimsoll_plan::Supply { fileset, kind })
+            .unwrap_or("")
+    };
+    use plimsoll_plan::SupplyKind::{Files, LeafDirs, MissingFiles};
+    for (attributes, flowop, kind, advice) in [
+        (
+            ",entries=9",
+            "statfile",
+            Files,
+            "give the fileset `prealloc`",
+        ),
+        (
+            ",entries=9",
+            "deletefile",
+            Files,
+            "give the fileset `prealloc`",
+        ),
+        (",entries=9", "createfile", Files, ""),
+        (",entries=9,prealloc=1", "statfile", Files, ""),
+        (
+            ",entries=9,prealloc",
+            "createfile",
+            MissingFiles,
+            "give the fileset no `prealloc`",
+        ),
+        (",entries=9,prealloc=99", "createfile", MissingFiles, ""),
+        (",entries=9,prealloc", "deletefile", MissingFiles, ""),
+        (
+            ",leafdirs=9",
+            "removedir",
+            LeafDirs,
+            "give the fileset `prealloc`",
+        ),
+    ] {
+        let found = lack(attributes, flowop, kind);
+        assert!(
+            found.ends_with(advice) && found.is_empty() == advice.is_empty(),
+            "{attributes} {flowop}: {found}"
+        );
+    }
+}
+
+#[test]
 fn what_another_worker_gives_back_is_not() {
     let create_a = CREATE.replace("filesetname=b", "filesetname=a");
     assert_eq!(ends(&[DELETE, &create_a]), (vec![], false));

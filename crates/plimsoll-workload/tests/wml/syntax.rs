@@ -2,7 +2,8 @@
 
 use super::common;
 
-use common::{findings, plan};
+use common::{findings, lower_with, plan};
+use plimsoll_plan::Overrides;
 
 const STAT: &str = "define fileset name=f,path=/d,entries=5,dirwidth=5
 define process name=p { thread name=t { flowop statfile name=s,filesetname=f } }
@@ -462,4 +463,44 @@ fn loops_nest_up_to_their_limit() {
     let beside = format!("{STAT}{}", "foreach $v in 1 { echo \"in\" }\n".repeat(40));
     let plan = common::plan(&beside);
     assert_eq!(plan.script.iter().filter(|p| **p == echo).count(), 40);
+}
+
+/// Values may stand on the next line, but a statement there is no value.
+#[test]
+fn a_missing_value_does_not_swallow_the_next_line() {
+    let with = |head: &str| format!("{head}\n{STAT}run 5\n");
+    for (text, want) in [
+        (
+            "eventgen rate=",
+            "2:1 expected a whole number or a variable for `rate`, found `define`",
+        ),
+        ("echo", "2:1 expected a text to print, found `define`"),
+        (
+            "define fileset name=g,entries=5,path=\nset $x=1",
+            "2:1 expected a name, a quoted text or a variable for `path`, found `set`",
+        ),
+    ] {
+        assert_eq!(findings(&with(text)), [want], "{text}");
+    }
+    let next_line = plan(&with("set $x=\n  7\necho \"$x\""));
+    assert_eq!(next_line.parameters[0].value, "7");
+    // Without a value the variable stays unset, and it may be set from outside.
+    for empty in ["set $dir=\nset $x=1", "set $dir= # none\nset $x=1"] {
+        let notes = plan(&with(empty)).notes;
+        assert!(
+            notes[0]
+                .text
+                .contains("`set` has no effect here: no value follows"),
+            "{notes:?}"
+        );
+        let used = with(&format!(
+            "{empty}\ndefine fileset name=g,path=$dir,entries=5,dirwidth=5"
+        ));
+        assert!(findings(&used)[0].starts_with("3:28 the variable `$dir` is never set"));
+        let set = Overrides {
+            sets: vec![("dir".into(), "/mnt".into())],
+            ..Overrides::default()
+        };
+        assert!(lower_with(&used, &set).is_ok());
+    }
 }

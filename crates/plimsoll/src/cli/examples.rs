@@ -15,8 +15,7 @@ Examples:
 
 Without --dir, a workload file's own paths are used unchanged, and a built-in workload \
 gets a fresh directory below the system's temporary directory.
-Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid, 130 interrupted (SIGINT, \
-SIGTERM or SIGHUP).";
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid, 130 interrupted by a signal.";
 
 pub(super) const TESTBED_EXAMPLES: &str = "\
 Examples:
@@ -39,7 +38,7 @@ Examples:
 
 A point that fails a criterion is invalid; it is kept and shown with its reasons.
 Exit codes: 0 at least one point is valid, 1 failed, 2 bad usage or input, 3 no point is valid, 130 \
-interrupted (SIGINT, SIGTERM or SIGHUP).";
+interrupted by a signal.";
 
 pub(super) const FIND_EXAMPLES: &str = "\
 Examples:
@@ -53,7 +52,7 @@ Examples:
 Loads are doubled until one is not sustained; then the interval is bisected. A load with a narrow \
 margin is repeated, and both ends of the interval are confirmed.
 Exit codes: 0 a load is sustained, 1 failed, 2 bad usage or input, 3 no load is sustained, 130 \
-interrupted (SIGINT, SIGTERM or SIGHUP).";
+interrupted by a signal.";
 
 pub(super) const FIT_EXAMPLES: &str = "\
 Examples:
@@ -65,7 +64,7 @@ Least squares of the logarithms of the mean response times, by the method of Nel
 trial runs the curve's workload at the loads of the fitted points, in virtual time and with one seed. \
 A fit that was interrupted is resumed by the same command.
 Exit codes: 0 the fit is good, 1 failed, 2 bad usage or input, 3 the fit is not good: there are not more \
-points than free figures, or it did not converge; 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
+points than free figures, or it did not converge; 130 interrupted by a signal.";
 
 pub(super) const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -80,7 +79,7 @@ Examples:
 A parameter with a list of values runs once per value. A failed run is reported, and the next one \
 starts.
 Exit codes: 0 all runs are valid, 1 a run failed, 2 bad usage or input, 3 a run is invalid, 130 \
-interrupted (SIGINT, SIGTERM or SIGHUP).";
+interrupted by a signal.";
 
 pub(super) const RESUME_EXAMPLES: &str = "\
 Examples:

@@ -2,12 +2,10 @@
 
 use crate::cli::CleanArgs;
 use crate::exit::{CommandError, Exit};
-use plimsoll_engine::{EngineError, Settings, Stop};
+use plimsoll_engine::{EngineError, Settings, Stop, is_left_by_run};
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// Name of the file by which a directory is known as Plimsoll's.
-const MARKER: &str = ".plimsoll";
 
 /// Levels below the given directory that are searched for markers.
 const MAX_SEARCH_DEPTH: u32 = 3;
@@ -79,25 +77,26 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
     Ok(exit)
 }
 
-/// Appends the directories that carry a marker. One that does is not searched further: what is in
-/// it, its marker knows. Links are not followed.
+/// Appends the directories that carry a marker, or the claim of a run that ended before it wrote one. One that does is
+/// not searched further: what is in it, its marker knows. Links are not followed.
 fn find(dir: &Path, depth: u32, marked: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if dir
-        .join(MARKER)
-        .symlink_metadata()
-        .is_ok_and(|m| m.is_file())
-    {
-        marked.push(dir.to_owned());
-        return Ok(());
-    }
-    if depth == 0 {
-        return Ok(());
-    }
+    let mut below = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() {
+        let kind = entry.file_type()?;
+        let is_left = |is_dir| is_left_by_run(entry.file_name().as_bytes(), is_dir);
+        if kind.is_file() && is_left(false) || kind.is_dir() && is_left(true) {
+            marked.push(dir.to_owned());
+            return Ok(());
+        }
+        if kind.is_dir() {
+            below.push(entry.path());
+        }
+    }
+    if depth > 0 {
+        for dir in below {
             // One that may not be read holds nothing that this user left.
-            let _ = find(&entry.path(), depth - 1, marked);
+            let _ = find(&dir, depth - 1, marked);
         }
     }
     Ok(())

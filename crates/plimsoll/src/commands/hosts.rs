@@ -7,9 +7,10 @@ use crate::communicator::join_launched;
 use crate::exit::{CommandError, Exit};
 use crate::hosts::{self, HostPlace};
 use crate::signals;
-use plimsoll_plan::counted;
+use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
 use plimsoll_report::inline_latency;
+use plimsoll_results::Environment;
 use serde::{Deserialize, Serialize};
 use std::fs::Permissions;
 use std::io::{ErrorKind, Write as _};
@@ -52,7 +53,8 @@ enum Task {
 struct HostFacts {
     /// Its own name.
     name: String,
-    processors: usize,
+    /// Processors that the ranks may use there; fewer than one by a CPU quota.
+    processors: f64,
     /// What is wrong with the work directory.
     dir: Result<(), String>,
 }
@@ -243,12 +245,13 @@ fn describe(ranks: &dyn Ranks) -> Result<(), String> {
     let file = ranks.broadcast(vec![]).map_err(failed)?;
     let file: CheckFile = serde_json::from_slice(&file).map_err(|e| e.to_string())?;
     let place = hosts::place().cloned().unwrap_or_default();
+    let environment = Environment::look(None);
+    let processors = f64::from(environment.cpus);
     let facts = HostFacts {
-        name: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
-        processors: thread::available_parallelism().map_or(1, usize::from),
+        processors: environment
+            .cpu_quota
+            .map_or(processors, |quota| quota.min(processors)),
+        name: environment.host,
         dir: find(&file, &place),
     };
     let facts = serde_json::to_vec(&facts).expect("it can be serialised");
@@ -297,7 +300,7 @@ fn line(host: &str, report: &HostReport, has_dir: bool) -> String {
     format!(
         "host {host}: {} with {}, version {}; round trip {}, {clock}{dir}\n",
         facts.name,
-        counted(facts.processors as u64, "processor", "processors"),
+        QuotaUse::processors_text(facts.processors),
         env!("CARGO_PKG_VERSION"),
         inline_latency(report.round_trip.as_secs_f64() * 1e3),
     )

@@ -52,7 +52,8 @@ fn size(plan: &Plan) -> Result<(u64, u64), CommandError> {
     for id in (0..).map(FilesetId).take(plan.filesets.len()) {
         let layout = Layout::new(plan, id).map_err(CommandError::usage)?;
         let sizes = layout.size_summary(false);
-        sum = (sum.0 + sizes.files, sum.1 + sizes.total);
+        let bytes = u64::try_from(sizes.total).expect("files of built-in workloads are small");
+        sum = (sum.0 + sizes.files, sum.1 + bytes);
     }
     Ok(sum)
 }

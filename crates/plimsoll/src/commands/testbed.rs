@@ -4,8 +4,8 @@ mod list;
 
 use super::print;
 use crate::cli::{Format, TestbedCommand, UpArgs, fault};
-use crate::console;
 use crate::exit::{CommandError, Exit};
+use crate::{console, signals};
 use plimsoll_diagnostics::foreign::escaped;
 use plimsoll_results::{TestBedNode, TestBedSoftware};
 use plimsoll_target::testbed::{EnteredBed, NamedTarget};
@@ -13,7 +13,7 @@ use plimsoll_testbed::{
     BedError, BedState, BedStatus, BedTarget, NodeStatus, Phase, Start, Store, TestBed,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -137,7 +137,7 @@ pub(super) fn start_bed(
 pub(super) struct CaughtSignals {
     /// SIGINT, which a terminal sends to all processes of a command.
     interrupt: Arc<AtomicBool>,
-    /// SIGTERM and SIGHUP.
+    /// SIGTERM, and notices that the program will be ended.
     termination: Arc<AtomicBool>,
 }
 
@@ -152,11 +152,8 @@ impl CaughtSignals {
             termination: Arc::default(),
         };
         let (interrupt, termination) = (&this.interrupt, &this.termination);
-        for (signal, flag) in [
-            (SIGINT, interrupt),
-            (SIGTERM, termination),
-            (SIGHUP, termination),
-        ] {
+        let ends = signals::heeded_notices().map(|notice| (notice, termination));
+        for (signal, flag) in ends.chain([(SIGINT, interrupt), (SIGTERM, termination)]) {
             signal_hook::flag::register(signal, flag.clone())
                 .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
         }

@@ -68,7 +68,7 @@ const CASES: &[Case] = &[
     case("multistreamread", "filesize=1m nthreads=4", ""),
     case("multistreamwrite", "filesize=1m nthreads=4", ""),
     case("netsfs", "nfiles=200 eventrate=0", ""),
-    case("networkfs", "nfiles=50 eventrate=100", ""),
+    case("networkfs", "nfiles=500 eventrate=2", ""),
     case(
         "oltp",
         "filesize=1m logfilesize=1m nshadows=8 ndbwriters=2 usermode=100",

@@ -1,6 +1,6 @@
 //! `plimsoll clean`: what it removes of what runs left, what it leaves, and what it refuses.
 
-use crate::common::{Bench, Ended, MARKER, started, tree};
+use crate::common::{Bench, CLAIM, Ended, MARKER, started, tree};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -37,6 +37,27 @@ fn edit_marker(dir: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     let mut marker = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     edit(&mut marker);
     std::fs::write(path, marker.to_string()).unwrap();
+}
+
+/// The holder of the claim of a directory: the name of a directory in it.
+fn holder(dir: &Path) -> String {
+    let names = std::fs::read_dir(dir.join(CLAIM)).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names: Vec<String> = names.collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    names[0].clone()
+}
+
+/// Makes the claim of a directory that of the same process of another machine.
+fn move_claim(dir: &Path, host: &str) {
+    let holder = holder(dir);
+    let process: Vec<&str> = holder.rsplitn(4, '.').take(3).collect();
+    let [id, start, pid] = process[..] else {
+        panic!("{holder}")
+    };
+    let moved = format!("{host}.{pid}.{start}.{id}");
+    let claim = dir.join(CLAIM);
+    std::fs::rename(claim.join(&holder), claim.join(moved)).unwrap();
 }
 
 #[test]
@@ -184,7 +205,7 @@ fn a_directory_without_a_marker_is_refused() {
 #[test]
 fn a_directory_in_use_by_another_machine_is_left_unless_forced() {
     let bench = leavings();
-    edit_marker(&bench.work(), |m| m["used_by"]["host"] = "far-away".into());
+    move_claim(&bench.work(), "far-away");
     let before = tree(&bench.work());
     let said = clean(&bench, &["work"]).expect_code(2).stderr;
     assert!(said.contains("of machine `far-away`"), "{said}");
@@ -195,6 +216,56 @@ fn a_directory_in_use_by_another_machine_is_left_unless_forced() {
     assert_eq!(tree(&bench.work()), before);
     clean(&bench, &["--force", "work"]).expect_code(0);
     assert!(!bench.work().exists());
+}
+
+/// A run that is killed before it has marked its directory leaves the claim of it, or one that is prepared.
+#[test]
+fn what_is_left_before_the_marker_is_removed() {
+    let bench = leavings();
+    let ended = holder(&bench.work());
+    let prepared = format!("{CLAIM}.{ended}");
+    for (made, left) in [
+        (vec![format!("{CLAIM}/{ended}")], true),
+        (vec![CLAIM.to_owned()], true),
+        (vec![format!("{prepared}/{ended}")], true),
+        (vec![prepared.clone(), format!("{CLAIM}/{ended}")], true),
+        (vec![format!(".plimsoll.made0+{ended}")], false),
+    ] {
+        let by = |cleans: bool| {
+            let dir = bench.path("unmarked");
+            for path in &made {
+                std::fs::create_dir_all(dir.join(path)).unwrap();
+            }
+            if cleans {
+                let said = clean(&bench, &["unmarked"]).expect_code(0);
+                assert_eq!(said.stdout, "cleaned unmarked\n", "{made:?}");
+            } else {
+                let args = [&SMALL[..3], &["--dir=unmarked", "--time=10ms"]].concat();
+                bench.run("fileserver", &args).expect_code(0);
+            }
+            // A note says that Plimsoll made the directory.
+            assert_eq!(dir.exists(), left, "{made:?}");
+            if left {
+                let entries: Vec<_> = std::fs::read_dir(&dir).unwrap().collect();
+                assert!(entries.is_empty(), "{made:?}: {entries:?}");
+                std::fs::remove_dir(&dir).unwrap();
+            }
+        };
+        by(true);
+        by(false);
+    }
+    // What others made is not taken for a claim.
+    let dir = bench.path("theirs");
+    for path in [CLAIM, ".plimsoll.claim.notes", ".plimsoll.made0+"] {
+        std::fs::create_dir_all(dir.join(path)).unwrap();
+        std::fs::write(dir.join(path).join("mine"), "").unwrap();
+        clean(&bench, &["theirs"]).expect_code(2);
+        let args = [&SMALL[..], &["--dir=theirs"]].concat();
+        let refused = bench.run("fileserver", &args).refusal();
+        assert!(refused.contains("theirs"), "{refused}");
+        assert!(dir.join(path).join("mine").exists());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 }
 
 #[test]

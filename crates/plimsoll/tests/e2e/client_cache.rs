@@ -56,7 +56,7 @@ fn of_disk(run: &Run) -> Option<ClientCache> {
     {
         let said = cache.storage_bytes.unwrap();
         assert!(
-            machine.read_in_bytes >= said - said / 10,
+            u128::from(machine.read_in_bytes) >= said - said / 10,
             "{machine:?} {said}"
         );
     }
@@ -76,7 +76,7 @@ fn reads_of_a_disk_that_its_page_cache_served() {
     let four = format!("--ops={}", 4 * PASS);
     let warm = bench.run_in_work(&workload, &[&four]).result_on_disk();
     let Some(c) = of_disk(&warm) else { return };
-    assert_eq!(c.read_bytes, 4 * FILE);
+    assert_eq!(c.read_bytes, u128::from(4 * FILE));
     // The run wrote the file, so that all of it is there; what else is read is metadata.
     assert!(c.hit_ratio.unwrap() > 0.9, "{c:?}");
     assert_eq!(warnings(&warm), 1, "{:?}", warm.notes);
@@ -95,7 +95,7 @@ fn reads_of_a_disk_that_its_page_cache_served() {
         .run_in_work(&workload, &[&one, "--drop-caches"])
         .result_on_disk();
     let c = of_disk(&cold).unwrap();
-    assert_eq!(c.read_bytes, FILE);
+    assert_eq!(c.read_bytes, u128::from(FILE));
     assert!(c.hit_ratio.unwrap() < 0.1, "{c:?}");
     assert_eq!(warnings(&cold), 0, "{:?}", cold.notes);
 }
@@ -144,7 +144,7 @@ fn files_in_memory_are_said_to_be() {
     let c = cache(&run, ReadSource::Memory);
     assert_eq!(
         (c.read_bytes, c.hit_ratio, c.storage_bytes),
-        (FILE, None, None)
+        (FILE.into(), None, None)
     );
     assert_eq!(warnings(&run), 0);
     let results = bench.results()[0].path().to_owned();
@@ -178,7 +178,10 @@ fn reads_that_the_model_of_a_clients_cache_served() {
     };
     let without = run("");
     let c = cache(&without, ReadSource::NfsClient);
-    assert_eq!((c.hit_ratio, c.storage_bytes), (Some(0.0), Some(4 * FILE)));
+    assert_eq!(
+        (c.hit_ratio, c.storage_bytes),
+        (Some(0.0), Some((4 * FILE).into()))
+    );
     // A call at the begin of the window may be in it or not.
     assert!(calls(&without, "READ").abs_diff(4 * PASS) <= 1);
 
@@ -190,7 +193,7 @@ fn reads_that_the_model_of_a_clients_cache_served() {
     let data = with.procedures.iter().find(|p| p.name == "data cache hits");
     let (said, cached) = (c.read_bytes - c.storage_bytes.unwrap(), data.unwrap().bytes);
     assert_eq!(said, cached);
-    assert!(cached.abs_diff(3 * FILE) <= 8192);
+    assert!(cached.abs_diff((3 * FILE).into()) <= 8192);
     for run in [&without, &with] {
         assert_eq!(warnings(run), 0, "the cache is the user's wish");
     }

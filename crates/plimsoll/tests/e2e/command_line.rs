@@ -58,7 +58,7 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
           flowop print name=say,value=\"hello\"
           flowop eventlimit name=l
         } }
-        eventgen rate=100
+        eventgen rate=2
         echo \"said\"
         psrun 1 1
         run 1";
@@ -563,7 +563,7 @@ fn only_files_that_take_descriptors_count_against_their_limit() {
     };
     let refusal = limited(&[]).refusal();
     assert!(
-        refusal.contains("200 files open and the limit is 100"),
+        refusal.contains("needs 264 descriptors (200 for files that the workers hold open,"),
         "{refusal}"
     );
     let run = limited(&["--target", "null:"]).result(0);

@@ -38,7 +38,7 @@ fn a_curve_over_nfs() {
     for (run, load) in series::runs_of(&series::only(&bench)).iter().zip([1, 2]) {
         assert_eq!((run.summary.errors, run.filesets[0].files), (0, 60 * load));
         // Each point begins with the sizes that are laid out, whatever the one before appended.
-        assert_eq!(run.filesets[0].bytes, 60 * load * 4096);
+        assert_eq!(run.filesets[0].bytes, u128::from(60 * load * 4096));
         let attributes = run.procedures.iter().find(|p| p.name == "GETATTR");
         assert!(attributes.is_some_and(|p| p.ops > 0));
     }

@@ -232,7 +232,12 @@ impl Shell {
         let is_model = call.contains("--clock virtual") || call.contains("sim:");
         let has_load = call.contains("--load ") || call.contains("--max-load ");
         let of_machine = has_load && !is_model;
-        let ends_well = code == Some(0) || ((has_outage || of_machine) && code == Some(3));
+        // A page may show an invalid result.
+        let is_invalid = prints.iter().any(|line| line.ends_with(": invalid"));
+        let ends_well = match is_invalid {
+            true => code == Some(3),
+            false => code == Some(0) || ((has_outage || of_machine) && code == Some(3)),
+        };
         if !ends_well {
             return Some(format!("`{call}` ended with {code:?}\n{said}"));
         }

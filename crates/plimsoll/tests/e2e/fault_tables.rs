@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// Faults that must have a row, by the words that their first cell begins with.
-const FAULTS: [&str; 36] = [
+const FAULTS: [&str; 38] = [
     "Disk full while files are made",
     "Disk full while measuring",
     "Disk full while results are written",
@@ -32,10 +32,12 @@ const FAULTS: [&str; 36] = [
     "Descriptors used up",
     "Threads used up",
     "Clock set back",
+    "Clock beyond the year 9999",
     "Ctrl-C once",
     "Ctrl-C twice",
     "Ctrl-C three times",
     "SIGHUP",
+    "SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU",
     "SIGTERM",
     "SIGKILL",
     "Terminal closed",

@@ -144,7 +144,7 @@ fn in_results(expected: &Expected, run: &Run) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut check = |what: &str, rows: &BTreeMap<String, Bounds>, bytes: bool| {
         for (name, bounds) in rows {
-            let figure = find_row(run, name).map(|r| if bytes { r.bytes } else { r.ops });
+            let figure = find_row(run, name).map(|r| if bytes { r.bytes as u64 } else { r.ops });
             if let Err(e) = figure.and_then(|n| bounds.hold(n)) {
                 wrong.push(format!("{what} of {name}: {e}"));
             }
@@ -197,7 +197,7 @@ fn on_disk(expected: &Expected, work: &Path, ended: &Ended) -> Vec<String> {
     }
     for (path, row) in &expected.size_is_bytes_of {
         let run = ended.parsed().ok_or("no run.json".to_owned());
-        let bytes = run.and_then(|run| find_row(&run, row).map(|r| r.bytes));
+        let bytes = run.and_then(|run| find_row(&run, row).map(|r| r.bytes as u64));
         if bytes.as_ref().ok() != files.get(path) {
             let size = files.get(path);
             wrong.push(format!("{path} has {size:?} bytes, {row} moved {bytes:?}"));

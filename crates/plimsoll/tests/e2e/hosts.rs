@@ -79,8 +79,8 @@ fn ranks_of_hosts_count_every_operation_once() {
     assert_eq!(hosts, [(1, 3, 1501), (1, 3, 1500), (2, 6, 3000)]);
     let names: Vec<&str> = run.hosts.iter().map(|h| h.host.as_str()).collect();
     assert_eq!(names[1..], ["a", "b"]);
-    let bytes: u64 = run.hosts.iter().map(|h| h.bytes).sum();
-    assert_eq!(bytes, run.operations.iter().map(|o| o.bytes).sum::<u64>());
+    let bytes: u128 = run.hosts.iter().map(|h| h.bytes).sum();
+    assert_eq!(bytes, run.operations.iter().map(|o| o.bytes).sum());
     let slowest = run.hosts.iter().map(|h| h.max_ms).fold(0.0, f64::max);
     let of_rows = run
         .operations

@@ -2,7 +2,7 @@
 //! phase, and who wrote them. The model is written from the rules alone and shares nothing with
 //! the program.
 
-use crate::common::{Bench, Ended, MARKER};
+use crate::common::{Bench, CLAIM, Ended, MARKER};
 use plimsoll_results::Run;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -105,7 +105,7 @@ fn found(root: &Path, numbers: Numbers) -> Objects {
     let mut sets = Vec::new();
     for entry in std::fs::read_dir(root).unwrap().map(Result::unwrap) {
         let set = entry.file_name().into_string().unwrap();
-        if set == MARKER {
+        if set == MARKER || set == CLAIM {
             continue;
         }
         for object in std::fs::read_dir(entry.path()).unwrap().map(Result::unwrap) {

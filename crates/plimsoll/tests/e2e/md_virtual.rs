@@ -32,7 +32,7 @@ fn json(bench: &Bench, more: &[&str]) -> Run {
 }
 
 /// Operations, bytes and errors.
-type Counts = (u64, u64, u64);
+type Counts = (u64, u128, u64);
 
 /// What each rank did in a row of a stage.
 fn of_ranks(run: &Run, stage: &Stage, name: &str) -> Vec<Counts> {

@@ -3,6 +3,7 @@
 
 use crate::common::{Bench, Ended, row, signal, started};
 use crate::serve::serve;
+use plimsoll_plan::Count;
 use plimsoll_results::{LatencyKind, Run, RunDir};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
@@ -126,6 +127,59 @@ fn a_service_that_stalls_for_a_second_is_the_headline_of_a_limited_workload() {
     assert_eq!(look.latency.p99_ms, run.summary.p99_ms);
     assert_eq!(look.service().p99_ms, run.summary.service.unwrap().p99_ms);
     near(look.service().max_ms, 1000.0);
+}
+
+/// A service that is too slow for a rate: every report says what was offered and what became of it.
+#[test]
+fn a_rate_that_is_not_achieved_is_a_reason_and_in_every_report() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(&LIMITED.replace("run 10", "run 60"));
+    let args = ["--target=null:?latency=2ms", "--clock=virtual"];
+    let run = bench.run(&workload, &args).result(3);
+    let codes: Vec<&str> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+    assert_eq!(codes, ["total_rate"]);
+    let schedule = run.schedule.expect("an event rate is a schedule");
+    let rates = (
+        schedule.offered_events_per_s,
+        schedule.achieved_events_per_s,
+    );
+    assert_eq!(rates, (1000.0, 500.0));
+    assert_eq!((schedule.scheduled, schedule.completed), (59_999, 30_000));
+    // All but those that were used and those of the last five seconds.
+    assert!(
+        schedule.dropped.abs_diff(59_999 - 30_000 - 5000) <= 2,
+        "{schedule:?}"
+    );
+    let latency = row(&run, "look").latency;
+    assert!((4990.0..5010.0).contains(&latency.max_ms), "{latency:?}");
+    let report = |format: &str| {
+        let mut command = bench.plimsoll(["report", "--format", format]);
+        command.arg(bench.results()[0].path());
+        let out = Ended::of(command).expect_code(0).stdout;
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let sentence = format!(
+        "500 of 1 000 events/s offered; {} dropped",
+        Count(schedule.dropped)
+    );
+    assert!(
+        report("text").contains(&format!("achieved: {sentence}")),
+        "{}",
+        report("text")
+    );
+    assert!(
+        report("markdown").contains(&format!("Achieved: {sentence}.")),
+        "{}",
+        report("markdown")
+    );
+    let page = report("html");
+    assert!(page.contains("Offered and achieved load") && page.contains("offered events/s"));
+    let csv = report("csv");
+    let expected = format!(",1000,500,{},", schedule.dropped);
+    assert!(
+        csv.contains("offered_per_s,achieved_per_s,dropped") && csv.contains(&expected),
+        "{csv}"
+    );
 }
 
 /// Every place that shows a latency shows the response time first.

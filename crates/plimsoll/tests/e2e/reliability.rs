@@ -2,7 +2,7 @@
 //! results, its files and its exit code. Rows that other modules show are tested there.
 
 mod files;
-mod limits;
+pub mod limits;
 mod line;
 mod processes;
 mod servers;

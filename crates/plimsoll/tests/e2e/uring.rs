@@ -122,7 +122,7 @@ fn asynchronous_writes_complete() {
     let (queued, completed) = (row(&run, "aio:aio_write"), row(&run, "aio:aio_complete"));
     assert!(queued.ops >= 400, "{}", queued.ops);
     assert_eq!(queued.ops, completed.ops + completed.in_flight);
-    assert_eq!(completed.bytes, completed.ops * 8192);
+    assert_eq!(completed.bytes, u128::from(completed.ops) * 8192);
     assert!(row(&run, "wait").ops > 0);
 }
 
@@ -188,7 +188,7 @@ fn many_workers_share_a_thread_and_a_queue_of_the_device() {
     let run = through_uring(ended);
     assert_eq!((run.lanes, run.workers), (1, 300));
     let reads = row(&run, "read:read");
-    assert_eq!(reads.bytes, reads.ops * 4096);
+    assert_eq!(reads.bytes, u128::from(reads.ops) * 4096);
     assert_delays(&run);
     // A read may be seen before the window opens, and end in it.
     let seen = run.completion_delay.as_ref().map_or(0, |delay| delay.ops);

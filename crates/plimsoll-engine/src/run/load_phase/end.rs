@@ -181,7 +181,8 @@ impl LoadPhase<'_> {
         // Each of these may have an operation that never returned.
         let stuck = self.outcome.stuck.len() as u64;
         totals.abandoned = (totals.abandoned + stuck).min(totals.in_flight());
-        let counted = |(ops, bytes): (u64, u64), (row, t): (&RowInfo, &OpTotals)| match row.counts {
+        let counted = |(ops, bytes): (u64, u128), (row, t): (&RowInfo, &OpTotals)| match row.counts
+        {
             true => (ops + t.ops, bytes + t.bytes),
             false => (ops, bytes),
         };
@@ -196,16 +197,14 @@ impl LoadPhase<'_> {
         if self.kind != LaneKind::Virtual && open.announced {
             self.check_clock(length, plimsoll_runtime::elapsed(open.instant));
         }
+        let host = Host::of_this_process(self.collector.lanes().len(), &[&system]);
         // In virtual time the processor is always busy, and never the bottleneck.
-        let used_s = match self.kind {
-            LaneKind::Virtual => None,
-            _ => system.process.as_ref().map(|p| p.user_s + p.system_s),
-        };
+        let host = Some(host).filter(|_| self.kind != LaneKind::Virtual);
         self.outcome.windows.push(Window {
             totals,
             started: open.started,
-            client_share: Host::of_this_process(Vec::from_iter(used_s))
-                .cpu_share(0, system.seconds),
+            client_share: host.as_ref().and_then(|h| h.cpu_share(0, system.seconds)),
+            throttling: host.and_then(|h| h.throttling(0, system.seconds)),
             system,
             hosts: vec![],
             simulated: None,
@@ -272,6 +271,8 @@ impl LoadPhase<'_> {
         self.outcome.notes.append(&mut lock(&self.shared.notes));
         self.outcome.processes = std::mem::take(&mut *lock(&self.shared.processes));
         self.outcome.processes.sort_by_key(|p| (p.group, p.number));
+        let schedule = self.shared.event_counts(self.shared.window.bounds());
+        self.outcome.schedules = Vec::from_iter(schedule);
         self.outcome.failure = lock(&self.shared.failure).take();
         self.check_filesets();
         let ran_out = lock(&self.shared.ran_out).take();

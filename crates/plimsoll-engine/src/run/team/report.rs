@@ -3,9 +3,11 @@
 use super::packed_interval::PackedInterval;
 use crate::outcome::{DrawnVariable, Outcome, RanOut, Window};
 use crate::run::EngineError;
-use crate::run::host::{self, Hosts};
-use plimsoll_measure::system::ProcessUse;
-use plimsoll_measure::{GapWatch, HostCounts, OpTotals, ProcessCounts, RankStall, WindowTotals};
+use crate::run::host::{self, Host, Hosts};
+use plimsoll_measure::system::{ProcessUse, SystemUse};
+use plimsoll_measure::{
+    GapWatch, HostCounts, OpTotals, ProcessCounts, RankStall, ScheduleCounts, WindowTotals,
+};
 use plimsoll_plan::Failure;
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,7 @@ pub(super) struct RankReport {
     pub(super) lanes: usize,
     pub(super) variables: Vec<DrawnVariable>,
     pub(super) processes: Vec<ProcessCounts>,
+    pub(super) schedules: Vec<ScheduleCounts>,
     pub(super) long_replies: Vec<LongReplies>,
 }
 
@@ -69,11 +72,10 @@ impl RankReport {
         let used = new.clone().map(|w| w.system.process.clone());
         let used: Vec<ProcessUse> = used.map(Option::unwrap_or_default).collect();
         let intervals = intervals.into_iter().map(|i| ((i.window, i.index), i));
+        let systems: Vec<&SystemUse> = new.clone().map(|w| &w.system).collect();
+        let this_host = Host::of_this_process(outcome.lanes, &systems);
         Self {
-            hosts: host::of_this_rank(
-                used.iter().map(ProcessUse::cpu_s).collect(),
-                new.clone().map(|w| w.system.nfs_mounts.clone()).collect(),
-            ),
+            hosts: Hosts::from([(host::name(), this_host)]),
             host_counts: new.clone().map(counts).collect(),
             windows: new.map(|w| Self::window_of(rank, &w.totals)).collect(),
             processes_used: used,
@@ -86,6 +88,7 @@ impl RankReport {
             lanes: outcome.lanes,
             variables: outcome.variables.clone(),
             processes: outcome.processes.clone(),
+            schedules: outcome.schedules.clone(),
             long_replies: std::mem::take(&mut outcome.long_replies),
         }
     }
@@ -123,6 +126,7 @@ impl RankReport {
             window.hosts = self.host_counts[i].clone();
             window.system.nfs_mounts = host::mounted(&self.hosts, i);
             window.client_share = host::busiest(&self.hosts, i, window.system.seconds);
+            window.throttling = host::most_throttled(&self.hosts, i, window.system.seconds);
         }
         outcome.failure = self.failure.map(|(rank, failure)| failure.at_rank(rank));
         outcome.ran_out = self.ran_out;
@@ -133,6 +137,7 @@ impl RankReport {
         outcome.variables = self.variables;
         outcome.processes = self.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
+        outcome.schedules = self.schedules;
         outcome.long_replies = self.long_replies;
     }
 
@@ -181,12 +186,9 @@ impl RankReport {
                 None => self.windows.push(theirs),
                 Some(mine) => {
                     // Numbers may differ: a rank that ran out skips the windows that follow.
-                    assert_eq!(mine.slow.len(), theirs.slow.len(), "one entry per row");
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
-                    for (mine, theirs) in mine.slow.iter_mut().zip(&theirs.slow) {
-                        mine.merge(theirs);
-                    }
+                    mine.calls.merge(&theirs.calls);
                     mine.rank_stalls.extend(theirs.rank_stalls);
                     mine.abandoned += theirs.abandoned;
                     mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
@@ -240,6 +242,7 @@ impl RankReport {
             }
         }
         self.processes.extend(other.processes);
+        self.schedules.extend(other.schedules);
         LongReplies::add(&mut self.long_replies, other.long_replies);
         Ok(())
     }
@@ -267,11 +270,17 @@ mod tests {
         let lane = Recorder::new(window.clone(), &[RowSpec::default()]);
         let mut collector = Collector::new(window.clone(), vec![lane.progress()], 1);
         window.open(0, 10 * SECOND);
+        let worker = lane.worker();
         for at in (0..10 * SECOND).step_by(10_000_000) {
             let held = held_up && (2 * SECOND..4 * SECOND).contains(&at);
             match at {
                 _ if !held => lane.record(0, OpTimes::unpaced(at, at + 1_000_000), 0),
-                at if at == 2 * SECOND => lane.record(0, OpTimes::unpaced(at, 4 * SECOND - 1), 0),
+                at if at == 2 * SECOND => {
+                    worker.begin(0, at);
+                    worker.note_long(4 * SECOND - 1);
+                    lane.record(0, OpTimes::unpaced(at, 4 * SECOND - 1), 0);
+                    worker.end();
+                }
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use super::choice::{Extent, whole_blocks};
 use super::transfer_placement::block_of;
-use super::{MixState, Position, Worker, WorkerExit, cut_short};
+use super::{MixState, Position, Worker, WorkerExit};
 use crate::worker::context::OpSubject;
 use plimsoll_plan::MixOp;
 use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
@@ -24,6 +24,8 @@ impl<S: Session> Worker<S> {
         if direct {
             (offset, len) = (block_of(offset), whole_blocks(len));
         }
+        let left = state.size(member).saturating_sub(offset);
+        self.context.in_flight.plan(len.min(left));
         let read = self.session.read(self.slots[slot].opened(), offset, len);
         let read = self.context.timed(row, state.subject(member), |n| *n, read);
         let Some(n) = read.await? else {
@@ -85,6 +87,7 @@ impl<S: Session> Worker<S> {
     ) -> Result<bool, WorkerExit> {
         let (stable, commit) = state.draw_durability();
         self.prepare_write(row, slot, offset, len)?;
+        self.context.in_flight.plan(len);
         let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let write = async {
@@ -167,6 +170,10 @@ impl<S: Session> Worker<S> {
         Extent { offset, len }: Extent,
         (stable, commit): (bool, bool),
     ) -> Result<bool, WorkerExit> {
+        self.context.in_flight.plan(match op {
+            MixOp::Lock => 0,
+            _ => len,
+        });
         let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let work = async {
@@ -209,12 +216,13 @@ impl<S: Session> Worker<S> {
             ..OpenHow::plain(OpenMode::Read)
         };
         self.locate_member(state, member);
-        let (session, lane) = (&mut self.session, self.context.lane.clone());
+        let calls = self.context.calls(how.planned_size, piece);
+        let session = &mut self.session;
         let read = async {
             let handle = session.open(how).await?;
             let mut at = 0;
             let read = loop {
-                if let Err(e) = cut_short(&lane, at) {
+                if let Err(e) = calls.next(at) {
                     break Err(e);
                 }
                 match session.read(&handle, at, piece).await {
@@ -249,6 +257,7 @@ impl<S: Session> Worker<S> {
         }
         let (stable, commit) = state.draw_durability();
         self.prepare_append(row, slot, len)?;
+        self.context.in_flight.plan(len);
         let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let append = async {

@@ -8,9 +8,10 @@ mod pacer;
 mod transfer_placement;
 mod turnover;
 
-use super::context::{ExitReason, cut_short};
+use super::context::ExitReason;
 use super::{Worker, WorkerExit};
 use crate::program::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
+use crate::schedule::WindowCounts;
 use crate::sync::lock;
 use choice::{FileChooser, Hotspot};
 use handles::Handles;
@@ -47,9 +48,7 @@ struct MixState {
     handles: Handles,
     /// Names that come and go, by [`owned_names::NameKind`].
     names: Box<[OwnedNames; 3]>,
-    figures: ProcessCounts,
-    /// The window of the figures.
-    window: u32,
+    counts: WindowCounts,
 }
 
 const _: () = assert!(size_of::<MixState>() <= 288);
@@ -78,7 +77,11 @@ impl<S: Session> Worker<S> {
         if is_over {
             state.end(self.context.shared.window.bounds());
         }
-        lock(&self.context.shared.processes).push(state.figures);
+        lock(&self.context.shared.processes).push(ProcessCounts {
+            group: self.context.id.group,
+            number: self.context.id.number,
+            counts: state.counts.counts,
+        });
         exit
     }
 
@@ -127,12 +130,7 @@ impl<S: Session> Worker<S> {
                 files(mix.files.empty),
                 OwnedNames::new(spare, |at| data.layout.initial_leaf_dirs(at)),
             ]),
-            figures: ProcessCounts {
-                group: core.id.group,
-                number: core.id.number,
-                ..ProcessCounts::default()
-            },
-            window: 0,
+            counts: WindowCounts::default(),
             rng,
             program,
         }
@@ -148,8 +146,8 @@ impl<S: Session> Worker<S> {
         self.check_reads(row);
         if done? {
             let window = self.context.shared.window.bounds();
-            state.enter(window);
-            state.figures.completed += u64::from(window.contains(self.context.lane.now()));
+            let counts = state.counts.in_window(window);
+            counts.completed += u64::from(window.contains(self.context.lane.now()));
         }
         let delay = state.program.delay;
         if delay > 0 {
@@ -166,18 +164,15 @@ impl<S: Session> Worker<S> {
         }
         let now = self.context.lane.now();
         let window = self.context.shared.window.bounds();
-        state.enter(window);
         let MixState {
-            pacer,
-            rng,
-            figures,
-            ..
+            pacer, rng, counts, ..
         } = state;
+        let counts = counts.in_window(window);
         let pacer = pacer.as_mut().expect("starts are paced");
         pacer.catch_up(now, rng, |due| {
-            let counts = u64::from(window.contains(due));
-            figures.scheduled += counts;
-            figures.dropped += counts;
+            let dropped = u64::from(window.contains(due));
+            counts.scheduled += dropped;
+            counts.dropped += dropped;
         });
         let due = pacer.due();
         pacer.advance(rng);
@@ -188,7 +183,7 @@ impl<S: Session> Worker<S> {
             self.context.recorder.record(state.start_row, times, 0);
         }
         let window = self.context.shared.window.bounds();
-        state.figures.scheduled += u64::from(window.contains(due));
+        state.counts.in_window(window).scheduled += u64::from(window.contains(due));
         Ok(Some(due))
     }
 
@@ -234,23 +229,11 @@ impl<S: Session> Worker<S> {
 }
 
 impl MixState {
-    /// Resets the figures at the first call in a window.
-    fn enter(&mut self, window: WindowBounds) {
-        if window.number != self.window {
-            self.window = window.number;
-            self.figures = ProcessCounts {
-                group: self.figures.group,
-                number: self.figures.number,
-                ..ProcessCounts::default()
-            };
-        }
-    }
-
     /// Counts the operations of the window that are still scheduled when the run is over.
     fn end(&mut self, window: WindowBounds) {
-        self.enter(window);
+        let counts = self.counts.in_window(window);
         if let (Some(pacer), true) = (&self.pacer, window.number > 0) {
-            self.figures.scheduled += pacer.left_until(window.end);
+            counts.scheduled += pacer.left_until(window.end);
         }
     }
 }

@@ -1,12 +1,9 @@
 //! The schedule of a worker's operations.
 
+use crate::schedule::{MAX_MIX_BACKLOG_NS, is_dropped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Arrivals, Rng};
 use rand::RngExt;
-
-/// Maximum delay of an operation in nanoseconds. Older ones are dropped, so that a server that
-/// stalled does not get all of them at once afterwards.
-pub(crate) const MAX_BACKLOG_NS: Nanos = 1_000_000_000;
 
 /// The schedule of a worker: an open loop that does not depend on the results of its operations.
 pub(super) struct Pacer {
@@ -70,11 +67,10 @@ impl Pacer {
         debug_assert!(self.after >= self.next, "arrivals go back in time");
     }
 
-    /// Drops operations that are delayed by more than [`MAX_BACKLOG_NS`], but never the last one of the
-    /// past. Calls `dropped` with the intended start of each.
+    /// Drops operations that are delayed by more than [`MAX_MIX_BACKLOG_NS`], but never the last one of
+    /// the past. Calls `dropped` with the intended start of each.
     pub(super) fn catch_up(&mut self, now: Nanos, rng: &mut Rng, mut dropped: impl FnMut(Nanos)) {
-        let oldest = now.saturating_sub(MAX_BACKLOG_NS);
-        while self.due() < oldest && self.after <= now as f64 {
+        while is_dropped(self.due(), self.after as Nanos, now, MAX_MIX_BACKLOG_NS) {
             dropped(self.due());
             self.advance(rng);
         }
@@ -137,7 +133,7 @@ mod tests {
             let mut pacer = Pacer::new(rate, arrivals, 0, &mut rng);
             let (first, mut dropped) = (pacer.due(), Vec::new());
             pacer.catch_up(late, &mut rng, |due| dropped.push(due));
-            prop_assert!(dropped.iter().all(|due| due + MAX_BACKLOG_NS < late));
+            prop_assert!(dropped.iter().all(|due| due + MAX_MIX_BACKLOG_NS < late));
             prop_assert!(dropped.is_sorted());
             if first <= late {
                 prop_assert!(pacer.due() <= late, "everything that was due was dropped");
@@ -264,10 +260,10 @@ mod tests {
             n
         };
         assert_eq!(dropped(0), 0);
-        assert_eq!(dropped(due + MAX_BACKLOG_NS), 0);
-        assert_eq!(dropped(due + MAX_BACKLOG_NS + 10), 1);
+        assert_eq!(dropped(due + MAX_MIX_BACKLOG_NS), 0);
+        assert_eq!(dropped(due + MAX_MIX_BACKLOG_NS + 10), 1);
         let gap = SECOND / 10;
-        assert_eq!(dropped(due + MAX_BACKLOG_NS + 5 * gap + 10), 6);
+        assert_eq!(dropped(due + MAX_MIX_BACKLOG_NS + 5 * gap + 10), 6);
     }
 
     #[test]

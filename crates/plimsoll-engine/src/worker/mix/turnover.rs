@@ -5,7 +5,7 @@
 use super::choice::whole_blocks;
 use super::data::flush_if;
 use super::owned_names::NameKind;
-use super::{MixState, Worker, WorkerExit, cut_short};
+use super::{MixState, Worker, WorkerExit};
 use crate::tree_names::LINK_SUFFIX;
 use crate::worker::context::OpSubject;
 use crate::worker::context::replaced;
@@ -263,13 +263,14 @@ impl<S: Session> Worker<S> {
         let subject = state.name_of(NameKind::Turnover, number);
         self.locate_name(state, NameKind::Turnover, number);
         self.prepare_new_file(row, piece.min(total))?;
-        let (session, lane) = (&mut self.session, self.context.lane.clone());
+        let calls = self.context.calls(total, piece);
+        let session = &mut self.session;
         let write = async {
             let handle = session.open(how).await?;
             let all = async {
                 let mut at = 0;
                 while at < total {
-                    cut_short(&lane, at)?;
+                    calls.next(at)?;
                     let n = piece.min(total - at);
                     match stable {
                         true => session.write_stable(&handle, Some(at), n).await?,
@@ -310,7 +311,9 @@ impl<S: Session> Worker<S> {
             ..OpenHow::plain(OpenMode::Write)
         };
         let subject = state.name_of(NameKind::Turnover, number);
-        let (session, lane) = (&mut self.session, self.context.lane.clone());
+        // Each piece is read and written, and each byte counts twice.
+        let calls = self.context.calls(2 * size, 2 * piece);
+        let session = &mut self.session;
         let copy = async {
             from.locate(source, session);
             let source = session.open(reading).await?;
@@ -321,7 +324,7 @@ impl<S: Session> Worker<S> {
                     let all = async {
                         let mut at = 0;
                         loop {
-                            cut_short(&lane, at)?;
+                            calls.next(at)?;
                             match session.copy(&source, &copy, at, piece).await? {
                                 0 => return Ok(at),
                                 n => at += n,

@@ -2,9 +2,11 @@
 
 use crate::sync::lock;
 use crate::worker::context::{ExitReason, OpSubject};
-use crate::worker::{Worker, WorkerContext, WorkerExit};
+use crate::worker::{CapUsage, Worker, WorkerContext, WorkerExit};
+use plimsoll_measure::Nanos;
 use plimsoll_plan::{LimitKind, Op, OperationId};
 use plimsoll_target::Session;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl<S: Session> Worker<S> {
     /// Executes an operation that does not touch the target.
@@ -64,7 +66,7 @@ impl<S: Session> Worker<S> {
             Op::Limit { kind, .. } => core.limit(row, *kind, state).await,
             Op::FinishOnCount { value, targets } => {
                 let value = core.draw(*value);
-                core.finish_at(row, value, shared.done(targets.as_deref()).0)
+                core.finish_at(row, value, shared.done(targets.as_deref()).0.into())
             }
             Op::FinishOnBytes { value, targets } => {
                 let value = core.draw(*value);
@@ -87,8 +89,8 @@ impl<S: Session> Worker<S> {
 impl WorkerContext {
     /// Records an operation that takes no time.
     fn instant(&mut self, row: u32) -> Result<(), WorkerExit> {
-        let start = self.lane.now();
-        self.waited(row, start, self.lane.now())
+        let begun = self.start_wait(row);
+        self.waited(row, &begun, self.lane.now())
     }
 
     /// Posts to the semaphores of all workers that have one of the semblocks.
@@ -111,31 +113,24 @@ impl WorkerContext {
         self.timed_wait(row, post).await
     }
 
-    fn finish_at(&mut self, row: u32, value: u64, done: u64) -> Result<(), WorkerExit> {
+    fn finish_at(&mut self, row: u32, value: u64, done: u128) -> Result<(), WorkerExit> {
         self.instant(row)?;
-        match done >= value {
+        match done >= value.into() {
             true => Err(WorkerExit::new(ExitReason::Finished)),
             false => Ok(()),
         }
     }
 
+    /// Waits for the events of a limiter. A schedule (`eventlimit`) gives the next operation its
+    /// intended start; a cap charges for operations that are over.
     async fn limit(&mut self, row: u32, kind: LimitKind, state: u32) -> Result<(), WorkerExit> {
-        const MIB: u64 = 1 << 20;
-        let sum = &mut self.limiter_usage[state as usize];
-        let events = match kind {
+        let count = match kind {
             LimitKind::Calls => 1,
-            LimitKind::IoOps => std::mem::take(&mut sum.transfers),
-            LimitKind::Ops => std::mem::take(&mut sum.ops),
-            // A later call charges the remainder.
-            LimitKind::Bandwidth => {
-                let whole = sum.bytes / MIB;
-                sum.bytes %= MIB;
-                whole
-            }
+            _ => self.cap_usage[state as usize].charged(kind),
         };
-        let due = match events {
+        let due = match count {
             0 => None,
-            n => self.shared.event_due(n),
+            n => self.take_events(n),
         };
         let lane = self.lane.clone();
         let wait = async move {
@@ -145,7 +140,45 @@ impl WorkerContext {
             }
         };
         self.timed_wait(row, wait).await?;
-        self.intended = due;
+        if due.is_some() {
+            let window = self.shared.window.bounds();
+            let used = u64::from(window.contains(self.lane.now())) * count;
+            self.events.in_window(window).completed += used;
+        }
+        if kind == LimitKind::Calls {
+            self.intended = due;
+        }
         Ok(())
+    }
+
+    /// Takes the next events; returns when the last of them is due, if there is a rate.
+    fn take_events(&mut self, count: u64) -> Option<Nanos> {
+        let events = self.shared.events.as_ref()?;
+        let start = self.shared.started.load(Relaxed);
+        let taken = events.take(self.lane.now().saturating_sub(start), count);
+        if !taken.dropped.is_empty() {
+            let window = self.shared.window.bounds();
+            let dropped = self.shared.events_in_window(&taken.dropped, window);
+            self.events.in_window(window).dropped += dropped;
+        }
+        Some(start + taken.due)
+    }
+}
+
+impl CapUsage {
+    /// The number of events that a cap charges for what was done since its last call.
+    fn charged(&mut self, kind: LimitKind) -> u64 {
+        const MIB: u64 = 1 << 20;
+        match kind {
+            LimitKind::Calls => unreachable!("a schedule charges for nothing"),
+            LimitKind::IoOps => std::mem::take(&mut self.transfers),
+            LimitKind::Ops => std::mem::take(&mut self.ops),
+            // A later call charges the remainder.
+            LimitKind::Bandwidth => {
+                let whole = self.bytes / MIB;
+                self.bytes %= MIB;
+                whole
+            }
+        }
     }
 }

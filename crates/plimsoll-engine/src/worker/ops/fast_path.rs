@@ -57,7 +57,7 @@ impl<S: Session> Worker<S> {
 
     #[inline(always)]
     fn read_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), WorkerExit> {
-        let (size, offset) = self.extent(row, io, slot)?;
+        let (size, offset) = self.extent_to_read(row, io, slot)?;
         let slot = &mut self.slots[slot];
         let handle = slot.opened();
         let done = timed!(
@@ -75,6 +75,7 @@ impl<S: Session> Worker<S> {
     fn write_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), WorkerExit> {
         let (size, offset) = self.extent(row, io, slot)?;
         self.prepare_write(row, slot, offset, size)?;
+        self.context.in_flight.plan(size);
         let slot = &mut self.slots[slot];
         let handle = slot.opened();
         let done = timed!(

@@ -1,6 +1,6 @@
 //! Transferring data, and flushing it.
 
-use crate::worker::context::{OpSubject, cut_short};
+use crate::worker::context::OpSubject;
 use crate::worker::{Slot, Worker, WorkerExit};
 use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
 use plimsoll_target::{AioDone, OpError, Session, WritePlace};
@@ -45,7 +45,7 @@ impl<S: Session> Worker<S> {
         self.misuse(row, error)
     }
 
-    /// Size and position of a transfer in a slot.
+    /// Size and position of the next transfer, in a slot.
     #[inline(always)]
     pub(super) fn extent(
         &mut self,
@@ -58,11 +58,25 @@ impl<S: Session> Worker<S> {
         Ok((size, offset))
     }
 
+    /// Size and position of the next read, which the end of the file may cut.
+    #[inline(always)]
+    pub(super) fn extent_to_read(
+        &mut self,
+        row: u32,
+        io: &Io,
+        slot: usize,
+    ) -> Result<(u64, u64), WorkerExit> {
+        let (size, offset) = self.extent(row, io, slot)?;
+        let left = self.slots[slot].planned.saturating_sub(offset);
+        self.context.in_flight.plan(size.min(left));
+        Ok((size, offset))
+    }
+
     pub(super) async fn read(&mut self, row: u32, io: &Io) -> Result<(), WorkerExit> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
-        let (size, offset) = self.extent(row, io, slot)?;
+        let (size, offset) = self.extent_to_read(row, io, slot)?;
         let slot = &mut self.slots[slot];
         let handle = slot.opened();
         let done = timed!(
@@ -128,6 +142,7 @@ impl<S: Session> Worker<S> {
         };
         let (size, offset) = self.extent(row, io, slot)?;
         self.prepare_write(row, slot, offset, size)?;
+        self.context.in_flight.plan(size);
         let slot = &mut self.slots[slot];
         let handle = slot.opened();
         let done = timed!(
@@ -153,7 +168,8 @@ impl<S: Session> Worker<S> {
         let size = self.context.draw(size);
         let slot = &self.slots[slot];
         let piece = call_size(size, slot.planned);
-        let (session, lane) = (&mut self.session, self.context.lane.clone());
+        let calls = self.context.calls(slot.planned, piece);
+        let session = &mut self.session;
         if let Err(e) = session.reserve(piece) {
             let error = format!("no memory for transfers of {piece} bytes: {e}");
             return Err(self.misuse(row, error));
@@ -162,7 +178,7 @@ impl<S: Session> Worker<S> {
         let read = async {
             let mut at = 0;
             loop {
-                cut_short(&lane, at)?;
+                calls.next(at)?;
                 match session.read(handle, at, piece).await? {
                     0 => return Ok(at),
                     n => at += n,
@@ -199,12 +215,13 @@ impl<S: Session> Worker<S> {
         let piece = call_size(size, total);
         self.prepare_write(row, slot, 0, total)?;
         let slot = &self.slots[slot];
-        let (session, lane) = (&mut self.session, self.context.lane.clone());
+        let calls = self.context.calls(total, piece);
+        let session = &mut self.session;
         let handle = slot.opened();
         let write = async {
             let mut at = 0;
             while at < total {
-                cut_short(&lane, at)?;
+                calls.next(at)?;
                 let n = piece.min(total - at);
                 session.write(handle, at, n).await?;
                 at += n;
@@ -232,6 +249,7 @@ impl<S: Session> Worker<S> {
             size = self.context.rng.random_range(0..=size);
         }
         self.prepare_append(row, slot, size)?;
+        self.context.in_flight.plan(size);
         let slot = &self.slots[slot];
         let append = self.session.append(slot.opened(), size);
         self.context
@@ -257,15 +275,16 @@ impl<S: Session> Worker<S> {
         row: u32,
         fileset: FilesetId,
     ) -> Result<(), WorkerExit> {
-        let (session, slots) = (&mut self.session, &self.slots);
+        let open = self.slots.iter().filter_map(|slot| {
+            let of_set = slot.file.is_some_and(|at| at.fileset == fileset.0);
+            slot.handle.as_ref().filter(|_| of_set)
+        });
+        let calls = self.context.calls_without_data(open.clone().count() as u64);
+        let session = &mut self.session;
         let flush = async {
-            for slot in slots {
-                match (&slot.handle, slot.file) {
-                    (Some(handle), Some(at)) if at.fileset == fileset.0 => {
-                        session.fsync(handle).await?;
-                    }
-                    _ => {}
-                }
+            for (done, handle) in (0..).zip(open) {
+                calls.next(done)?;
+                session.fsync(handle).await?;
             }
             Ok(())
         };
@@ -290,6 +309,7 @@ impl<S: Session> Worker<S> {
         if let Err(e) = self.session.aio_compose_at(handle, offset, size) {
             return Err(self.not_composed(row, size, &e));
         }
+        self.context.in_flight.plan(size);
         timed!(
             self,
             row,
@@ -304,10 +324,12 @@ impl<S: Session> Worker<S> {
         let mut done: Vec<AioDone> = Vec::new();
         let count = (self.session.aio_pending() / 2).max(1);
         let lane = self.context.lane.clone();
-        let start = lane.now();
+        let begun = self.context.start_wait(row);
+        let start = begun.start;
         self.context.in_flight.begin(row, start);
         let waited = self.session.aio_take(count, &mut done).await;
         let end = lane.now();
+        self.context.note_if_long(start, end);
         if waited.is_err() {
             self.context.recorder.note_in_flight_at_end(row, start);
         }
@@ -315,7 +337,7 @@ impl<S: Session> Worker<S> {
         // The writes first: each completed before the wait did.
         self.record_completions(done)?;
         waited?;
-        self.context.waited(row, start, end)
+        self.context.waited(row, &begun, end)
     }
 
     /// Records asynchronous writes that have completed.

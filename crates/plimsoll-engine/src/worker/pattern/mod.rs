@@ -153,18 +153,17 @@ impl<S: Session> Rank<'_, S> {
         let end = self.context.lane.now();
         match result {
             Ok(()) => {
+                self.context.note_if_long(begun.start, end);
                 self.context
                     .recorder
                     .record(row, OpTimes::unpaced(begun.start, end), bytes);
                 self.context.in_flight.end();
                 if let Some(own) = self.totals_mut(row, end) {
                     own.ops += 1;
-                    own.bytes += bytes;
+                    own.bytes += u128::from(bytes);
                     own.latency.record(end - begun.start);
                 }
-                if let Some(before) = begun.cpu {
-                    self.sampled_cpu(row, before.get(), end);
-                }
+                self.context.end_cpu_sample(row, begun, end);
                 if !self.done.samples.is_empty() {
                     let sample = (begun.start - self.done.begun, end - begun.start);
                     self.done.samples[row as usize].push(sample);
@@ -176,6 +175,7 @@ impl<S: Session> Rank<'_, S> {
             }
             Err(error) => {
                 let counted = self.failed(row, begun.start, end, error);
+                self.context.end_cpu_sample(row, begun, end);
                 self.context.in_flight.end();
                 counted.map(|()| false)
             }
@@ -189,14 +189,6 @@ impl<S: Session> Rank<'_, S> {
         match self.done.rows.is_empty() || !self.shared.window.bounds().contains(end) {
             true => None,
             false => self.done.totals_mut(row),
-        }
-    }
-
-    #[cold]
-    fn sampled_cpu(&mut self, row: u32, before: Nanos, end: Nanos) {
-        if let Some(after) = self.context.lane.thread_cpu() {
-            let used = after - before;
-            self.context.cpu.end(&self.context.recorder, row, used, end);
         }
     }
 

@@ -133,8 +133,8 @@ fn summaries_ignore_numbers_beyond_the_last_file() {
     let sum = |files: std::ops::Range<u32>, initial: bool| {
         let files = files.map(FileId);
         let those = files.filter(|f| !initial || layout.starts_with(*f));
-        let sizes: Vec<u64> = those.map(|f| layout.size(f)).collect();
-        (sizes.len() as u64, sizes.iter().sum::<u64>())
+        let sizes: Vec<u128> = those.map(|f| layout.size(f).into()).collect();
+        (sizes.len() as u64, sizes.iter().sum())
     };
     let found = |part, initial| {
         let summary = layout.size_summary_of(part, initial);

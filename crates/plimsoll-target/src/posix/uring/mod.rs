@@ -28,7 +28,7 @@ use crate::posix::block_device::BlockDevice;
 use crate::posix::calls::SystemCalls;
 use crate::posix::thread_pool::ThreadPool;
 use crate::session::Target;
-use crate::session_types::{DirectIo, SessionSpec, Space};
+use crate::session_types::{Descriptors, DirectIo, SessionSpec, Space};
 use crate::verifying::{Ledger, VerifyingTarget};
 use kernel::Kernel;
 use lockable::LockableMemory;
@@ -161,8 +161,12 @@ impl Target for UringPosix {
         )
     }
 
-    fn takes_descriptors(&self) -> bool {
-        self.posix.takes_descriptors()
+    fn descriptors(&self) -> Descriptors {
+        Descriptors {
+            // The ring, and the counter by which other threads wake the lane.
+            per_lane: 2,
+            ..self.posix.descriptors()
+        }
     }
 
     fn lane_kind(&self) -> LaneKind {

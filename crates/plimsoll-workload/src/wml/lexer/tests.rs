@@ -58,6 +58,23 @@ fn slashes_divide_after_operands_and_begin_paths_elsewhere() {
 }
 
 #[test]
+fn a_backslash_continues_a_line() {
+    let tokens = lex("run \\\r\n 60 \\\nset", 0).tokens;
+    let seen: Vec<_> = tokens
+        .into_iter()
+        .map(|t| (t.kind, t.starts_line))
+        .collect();
+    let want = [
+        (word("run"), true),
+        (Kind::Int(60), false),
+        (word("set"), false),
+        (Kind::End, true),
+    ];
+    assert_eq!(seen, want);
+    assert_eq!(lex("run \\ 60", 0).tokens[1].kind, Kind::Bad);
+}
+
+#[test]
 fn words_hold_paths_and_parameter_lists() {
     assert_eq!(
         kinds("rand-read-write aux.df mean:131072;gamma:1.5")[..3],

@@ -153,19 +153,28 @@ impl Lowerer<'_> {
         }
         let width = width.unwrap_or(DEFAULT_WIDTH);
         if width < 2 {
-            let message = format!("`dirwidth` must be at least 2, is {width}");
-            let span = self.value_span(attrs, Key::DirWidth);
-            return self.fail_value(span, message, "entries per directory");
+            note(format!(
+                "has a `dirwidth` of {width}: its files are in one directory"
+            ));
         }
         let gamma = self.count(attrs, Key::DirGamma)?;
         let gamma = gamma.unwrap_or(DEFAULT_DIR_GAMMA);
+        let depth = self.value(attrs, Key::DepthRv)?;
         fileset.entries = entries.unwrap_or(if old { OLD_DEFAULT_ENTRIES } else { 0 });
         fileset.leaf_dirs = leaf_dirs.unwrap_or(0);
+        if width < 2 {
+            let all = fileset.entries.saturating_add(fileset.leaf_dirs);
+            fileset.width = EntriesPerDir {
+                mean: all.max(2) as f64,
+                gamma_shape: None,
+            };
+            return Ok(());
+        }
         fileset.width = EntriesPerDir {
             mean: width as f64,
             gamma_shape: (gamma > 0).then(|| gamma as f64 / 1000.0),
         };
-        fileset.depth = self.value(attrs, Key::DepthRv)?;
+        fileset.depth = depth;
         Ok(())
     }
 

@@ -42,6 +42,23 @@ impl Script {
         self.phases.push(phase);
     }
 
+    /// Whether time passes between the opening of the window and now.
+    fn open_window_takes_time(&self) -> bool {
+        let since = self.phases.iter().rev();
+        since
+            .take_while(|p| !matches!(p, Phase::OpenWindow))
+            .any(|p| matches!(p, Phase::Wait { .. } | Phase::System { .. }))
+    }
+
+    /// Removes the openings since the last window that was closed.
+    fn drop_window(&mut self) {
+        let closed = self.phases.iter().rposition(|p| *p == Phase::CloseWindow);
+        let since = self.phases.split_off(closed.map_or(0, |at| at + 1));
+        let kept = since.into_iter().filter(|p| *p != Phase::OpenWindow);
+        self.phases.extend(kept);
+        self.open = false;
+    }
+
     fn wait(&mut self, until: Until, snapshots: Option<Snapshots>) {
         self.push(Phase::Wait { until, snapshots });
     }
@@ -71,6 +88,14 @@ fn windows(phases: &[Phase]) -> Vec<std::ops::Range<usize>> {
         }
     }
     out
+}
+
+/// The end of a wait of this time; 0 stands for the end of the work.
+fn until(time: Duration) -> Until {
+    match time {
+        Duration::ZERO => Until::Done { at_most: None },
+        time => Until::Elapsed { time },
+    }
 }
 
 /// Sets the length of every measured window. A window of several waits keeps the first.
@@ -151,7 +176,7 @@ impl Lowerer<'_> {
         }
         let quit = self.started.as_ref().map_or(QuitMode::Timeout, |s| s.quit);
         let until = match (time, quit) {
-            (Some(time), _) => Until::Elapsed { time },
+            (Some(time), _) => until(time),
             (None, QuitMode::Timeout) => Until::Elapsed { time: DEFAULT_RUN },
             (None, _) => Until::Done { at_most: None },
         };
@@ -189,8 +214,16 @@ impl Lowerer<'_> {
     }
 
     pub(super) fn sleep(&mut self, time: &Expr) -> LowerResult<()> {
-        let time = self.seconds("sleep", time)?;
-        self.script.wait(Until::Elapsed { time }, None);
+        let span = time.span;
+        match self.seconds("sleep", time)? {
+            Duration::ZERO if !self.script.running => {
+                self.note(
+                    span,
+                    "`sleep 0` has nothing to wait for: no thread runs yet",
+                );
+            }
+            time => self.script.wait(until(time), None),
+        }
         Ok(())
     }
 
@@ -221,6 +254,10 @@ impl Lowerer<'_> {
                     "`stats clear` has nothing to clear: no thread runs yet",
                 );
             }
+            Stats::Snap if self.script.open && !self.script.open_window_takes_time() => {
+                let why = "has nothing to show: no time has passed since measuring began";
+                self.note(span, format!("`{title}` {why}"));
+            }
             Stats::Snap if self.script.open => self.script.push(Phase::CloseWindow),
             Stats::Snap if self.script.measured => {}
             Stats::Snap => {
@@ -240,13 +277,18 @@ impl Lowerer<'_> {
             self.note(span, "`shutdown` has nothing to stop: no thread runs");
             return;
         }
-        if self.script.open {
+        if self.script.open && self.script.open_window_takes_time() {
             self.script.push(Phase::CloseWindow);
+        } else if self.script.open {
+            self.script.drop_window();
+            if !self.script.measured {
+                self.note(span, "no time has passed since measuring began");
+            }
         }
         self.script.push(Phase::Stop);
     }
 
-    /// Ends the script: running workers are stopped, and a workload that measures nothing is run.
+    /// Ends the script: running workers are stopped, and a workload that starts none is run.
     pub(super) fn finish_script(&mut self, workload: &Workload) -> LowerResult<()> {
         let end = workload
             .statements
@@ -257,7 +299,7 @@ impl Lowerer<'_> {
             self.shutdown(end);
             return Ok(());
         }
-        if self.script.measured {
+        if self.script.measured || self.script.phases.contains(&Phase::Stop) {
             return Ok(());
         }
         if !self.problems.is_empty() {

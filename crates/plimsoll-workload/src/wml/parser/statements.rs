@@ -219,6 +219,9 @@ impl Parser {
             );
         }
         self.sign('=', &format!("after `${name}`"))?;
+        if self.at_next_statement() {
+            return Ok(StatementKind::Nothing("no value follows the `=`"));
+        }
         let value = self.expr("a value")?;
         let name = Spanned {
             value: name,

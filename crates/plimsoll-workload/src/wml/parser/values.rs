@@ -52,9 +52,15 @@ impl Parser {
         }
     }
 
+    /// Whether the next line begins a statement where a value is expected. A value may stand on the next line.
+    pub(super) fn at_next_statement(&self) -> bool {
+        self.at > 0 && self.at_line_start(&[])
+    }
+
     fn operand(&mut self, what: &str) -> Parsed<Expr> {
         let token = self.peek().clone();
         let kind = match token.kind {
+            Kind::Word(_) if self.at_next_statement() => return Err(self.expected(what)),
             Kind::Int(n) => ExprKind::Int(n),
             Kind::Mega(n) => ExprKind::Mega(n),
             Kind::Time(t) => ExprKind::Time(t),

@@ -56,7 +56,7 @@ pub fn stage(plan: &Plan, ranks: Vec<(u64, Vec<Did>)>) -> (Vec<RankStage>, Vec<O
                 .unwrap();
             let totals = &mut own[at];
             totals.ops = d.times_ns.len() as u64;
-            totals.bytes = d.bytes;
+            totals.bytes = d.bytes.into();
             d.times_ns.iter().for_each(|t| totals.service.record(*t));
             if d.errors > 0 {
                 totals.errors.insert("ENOENT".into(), d.errors);

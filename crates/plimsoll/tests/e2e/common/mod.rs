@@ -9,6 +9,7 @@ pub mod schema;
 pub mod series;
 pub mod served;
 pub mod sshd;
+pub mod user_mode_linux;
 
 use plimsoll_results::{OperationFigures, Run, RunDir};
 use rustix::process::{Pid, Signal, kill_process};
@@ -267,7 +268,10 @@ pub fn find_row<'a>(run: &'a Run, name: &str) -> Result<&'a OperationFigures, St
     }
 }
 
-/// Regular files below a directory with their sizes, without markers; and its directories.
+/// Name of the directory by which a run has its work directory.
+pub const CLAIM: &str = ".plimsoll.claim";
+
+/// Regular files below a directory with their sizes, without markers; and its directories, without claims.
 pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
     let (mut files, mut dirs) = (BTreeMap::new(), Vec::new());
     let mut todo = vec![dir.to_owned()];
@@ -283,8 +287,10 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
                 continue;
             };
             if meta.is_dir() {
-                dirs.push(below);
-                todo.push(path);
+                if entry.file_name() != CLAIM {
+                    dirs.push(below);
+                    todo.push(path);
+                }
             } else if entry.file_name() != MARKER {
                 files.insert(below, meta.len());
             }
@@ -354,12 +360,7 @@ pub fn signal(pid: i32, signal: Signal) {
 
 /// The process that is this rank, below the one that was started.
 pub fn rank_of(started: u32, rank: u32) -> i32 {
-    let mut found = vec![started as i32];
-    let mut next = 0;
-    while let Some(&pid) = found.get(next) {
-        found.extend(children_of(pid));
-        next += 1;
-    }
+    let found = family_of(started as i32);
     let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PLIMSOLL_LOCAL_RANK"];
     let is_it = |pid: &&i32| {
         let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -375,6 +376,17 @@ pub fn rank_of(started: u32, rank: u32) -> i32 {
             })
     };
     *found.iter().find(is_it).expect("the rank runs")
+}
+
+/// A process, its children, theirs and so on.
+pub fn family_of(pid: i32) -> Vec<i32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        found.extend(children_of(pid));
+        next += 1;
+    }
+    found
 }
 
 /// The processes that a process has started.

@@ -1,7 +1,8 @@
 //! Real servers of ssh: one that an ordinary user may run, with keys of its own.
 
-use crate::common::Bench;
+use crate::common::{Bench, family_of, wait_until};
 use plimsoll_testkit::{Machine, write_executable};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -167,15 +168,9 @@ impl Sshd {
     /// The ranks that it has started, and those that these have: processes of the program, with their
     /// parents.
     pub fn ranks(&self) -> Vec<(i32, i32)> {
-        let processes = std::fs::read_dir("/proc").unwrap().map(Result::unwrap);
-        let pids = processes.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
-        let wanted = format!("{VARIABLE}={}", self.id);
         let is_rank = |pid: &i32| {
-            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let words: Vec<&[u8]> = command.split(|b| *b == 0).collect();
-            environ.split(|b| *b == 0).any(|v| v == wanted.as_bytes())
-                && words.get(1) == Some(&&b"rank"[..])
+            command.split(|b| *b == 0).nth(1) == Some(&b"rank"[..])
         };
         let parent = |pid: i32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -185,7 +180,27 @@ impl Sshd {
             let parent = fields.next()?.parse().ok()?;
             (state != "Z").then_some((pid, parent))
         };
-        pids.filter(is_rank).filter_map(parent).collect()
+        let commands = self.commands().into_iter();
+        commands.filter(is_rank).filter_map(parent).collect()
+    }
+
+    /// The commands that its sessions have executed, and all processes below these, also those that have outlived
+    /// their session.
+    fn commands(&self) -> Vec<i32> {
+        let wanted = format!("{VARIABLE}={}", self.id);
+        let is_its_own = |pid: &i32| {
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environ.split(|b| *b == 0).any(|v| v == wanted.as_bytes())
+        };
+        let processes = std::fs::read_dir("/proc").unwrap().map(Result::unwrap);
+        let pids = processes.filter_map(|e| e.file_name().to_str()?.parse().ok());
+        pids.filter(is_its_own).collect()
+    }
+
+    /// The server and its sessions. These are in process groups of their own, and one whose client is behind a cut
+    /// line does not end.
+    fn sessions(&self) -> Vec<i32> {
+        family_of(self.child.id() as i32)
     }
 
     /// Waits until this many of its ranks run.
@@ -208,9 +223,48 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        let kill = |pid: i32, signal| {
+            // It may have ended.
+            let _ = kill_process(Pid::from_raw(pid).expect("not 0"), signal);
+        };
+        // Stopped, it starts no further session.
+        kill(self.child.id() as i32, Signal::STOP);
+        for pid in self.sessions().into_iter().chain(self.commands()) {
+            kill(pid, Signal::KILL);
+        }
         let _ = self.child.wait();
     }
+}
+
+#[test]
+fn a_server_leaves_no_process_behind() {
+    let bench = Bench::new();
+    let server = Sshd::start(&bench);
+    let mut client = Command::new("ssh")
+        .arg("-F")
+        .arg(server.config())
+        .args(["host", "sleep 600 & sleep 600"])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_sleep = |pid: &i32| {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.starts_with(b"sleep")
+    };
+    wait_until("both commands run", || {
+        server.commands().iter().filter(|pid| is_sleep(pid)).count() == 2
+    });
+    let mut all = server.sessions();
+    all.extend(server.commands());
+    assert!(all.len() >= 4, "{all:?}");
+    drop(server);
+    wait_until("all processes end", || {
+        all.iter().all(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.map_or(true, |stat| stat.contains(") Z "))
+        })
+    });
+    client.wait().unwrap();
 }
 
 fn keygen(path: &Path) {

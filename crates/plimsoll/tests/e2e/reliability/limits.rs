@@ -1,4 +1,4 @@
-//! Memory, descriptors and threads that run out, and a clock that is set back.
+//! Descriptors and threads that run out, and a clock that is set back.
 
 use super::{READS_AND_WRITES, written};
 use crate::common::{Bench, Ended, row};
@@ -9,7 +9,7 @@ use std::os::unix::fs::chown;
 use std::process::Command;
 
 /// The command with limits of `prlimit`.
-fn limited(limits: &[&str], plimsoll: &Command) -> Command {
+pub fn limited(limits: &[&str], plimsoll: &Command) -> Command {
     let mut command = Command::new("prlimit");
     command.args(limits).arg("--").arg(plimsoll.get_program());
     command.args(plimsoll.get_args());
@@ -18,21 +18,6 @@ fn limited(limits: &[&str], plimsoll: &Command) -> Command {
         command.env(name, value.unwrap_or_default());
     }
     command
-}
-
-/// Buffers that the system has no memory for are a failure that says so, before an operation.
-#[test]
-fn memory_that_runs_out() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(&READS_AND_WRITES.replace("memsize=1m", "memsize=8g"));
-    let plimsoll = bench.command_in_work(&workload, &[]);
-    let ended = Ended::of(limited(&["--as=4294967296"], &plimsoll));
-    let run = ended.result(1);
-    let failure = run.failure.as_ref().unwrap();
-    assert!(failure.error.contains("ENOMEM"), "{failure:?}");
-    assert_eq!(run.summary.ops, 0);
-    assert_eq!(written(&bench), run);
-    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
 }
 
 /// Descriptors that are taken by others once the run was admitted.
@@ -94,6 +79,60 @@ fn threads_that_run_out() {
     assert!(!bench.work().exists(), "{said}");
 }
 
+/// Compiles a library that a program is to load before others.
+fn library(bench: &Bench, source: &str) -> std::path::PathBuf {
+    std::fs::write(bench.path("clock.c"), source).unwrap();
+    let library = bench.path("clock.so");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(bench.path("clock.c"));
+    let made = compiler
+        .output()
+        .expect("`cc` of the package `gcc`: run `make setup`");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    library
+}
+
+/// A clock in the year 11 500 or so.
+const FAR_AHEAD: &str = "\
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int done = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (clock == CLOCK_REALTIME && done == 0)
+		now->tv_sec += 300000000000;
+	return done;
+}
+";
+
+/// Times have years of four digits: a clock that has none ends every command, before it does anything.
+#[test]
+fn a_clock_beyond_the_year_9999() {
+    let bench = Bench::on_tmpfs();
+    let library = library(&bench, FAR_AHEAD);
+    let workload = bench.workload(READS_AND_WRITES);
+    let run = bench.command_in_work(&workload, &["--time=1s"]);
+    for mut command in [run, bench.plimsoll(["list"])] {
+        command.env("LD_PRELOAD", &library);
+        let ended = Ended::of(command).expect_code(1);
+        let message =
+            "the clock of this machine is wrong: its time is not within the years -9999 to 9999";
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    }
+    assert_eq!(bench.left_but(&["w.f", "clock.c", "clock.so"]), [""; 0]);
+}
+
 /// A clock that goes back by an hour when it was read for half a second.
 const SET_BACK: &str = "\
 #define _GNU_SOURCE
@@ -125,21 +164,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 #[test]
 fn a_clock_that_is_set_back() {
     let bench = Bench::on_tmpfs();
-    std::fs::write(bench.path("back.c"), SET_BACK).unwrap();
-    let library = bench.path("back.so");
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(bench.path("back.c"));
-    let made = compiler
-        .output()
-        .expect("`cc` of the package `gcc`: run `make setup`");
-    assert!(
-        made.status.success(),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
+    let library = library(&bench, SET_BACK);
     let workload = bench.workload(READS_AND_WRITES);
     let more = ["--time=1500ms", "--interval=100ms"];
     let mut command = bench.command_in_work(&workload, &more);
@@ -170,6 +195,6 @@ fn a_clock_that_is_set_back() {
     assert_eq!(reads, row(&run, "read").ops);
     assert!(rows.iter().all(|r| r.length_s > 0.0 && r.length_s < 1.0));
     assert_eq!(written(&bench), run);
-    let left = bench.left_but(&["w.f", "results", "back.c", "back.so"]);
+    let left = bench.left_but(&["w.f", "results", "clock.c", "clock.so"]);
     assert_eq!(left, [""; 0]);
 }

@@ -6,11 +6,20 @@ use plimsoll_results::Verdict;
 use rustix::process::Signal;
 use std::time::Duration;
 
-/// The same command, which heeds hang-ups although these tests may ignore them, as below `nohup`.
-pub(super) fn heeding_hang_ups(command: &std::process::Command) -> std::process::Command {
+/// Signals that announce the end: of a terminal, of a job, of processor time.
+const NOTICES: [Signal; 5] = [
+    Signal::HUP,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::XCPU,
+];
+
+/// The same command, which heeds notices of the end although these tests may ignore some, as below `nohup`.
+fn heeding_notices(command: &std::process::Command) -> std::process::Command {
     let mut heeding = std::process::Command::new("env");
     heeding
-        .arg("--default-signal=HUP")
+        .arg("--default-signal=HUP,USR1,USR2,ALRM,XCPU")
         .arg(command.get_program())
         .args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -25,40 +34,58 @@ pub(super) fn heeding_hang_ups(command: &std::process::Command) -> std::process:
     heeding
 }
 
-/// A hang-up ends the run as an interrupt does, and so do two.
+/// A notice of the end ends the run as an interrupt does, and so do two.
 #[test]
-fn a_hang_up_ends_the_run_in_order() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(READS_AND_WRITES);
-    let command = heeding_hang_ups(&bench.command_in_work(&workload, &[]));
-    let run = started(command, "measuring");
-    let pid = run.child.id() as i32;
-    signal(pid, Signal::HUP);
-    std::thread::sleep(Duration::from_millis(50));
-    signal(pid, Signal::HUP);
-    let run = run.end().result(130);
-    assert_eq!(run.validity.verdict, Verdict::Interrupted);
-    assert_eq!(written(&bench), run);
-    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+fn a_notice_of_the_end_ends_the_run_in_order() {
+    for notice in NOTICES {
+        let bench = Bench::on_tmpfs();
+        let workload = bench.workload(READS_AND_WRITES);
+        let command = heeding_notices(&bench.command_in_work(&workload, &[]));
+        let run = started(command, "measuring");
+        let pid = run.child.id() as i32;
+        signal(pid, notice);
+        std::thread::sleep(Duration::from_millis(50));
+        signal(pid, notice);
+        let run = run.end().result(130);
+        assert_eq!(run.validity.verdict, Verdict::Interrupted, "{notice:?}");
+        assert_eq!(written(&bench), run);
+        assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0], "{notice:?}");
+    }
 }
 
-/// `nohup` has the hang-up ignored, and it stays ignored.
+/// `nohup` has the hang-up ignored, and it stays ignored; `trap` can do the same with the others.
 #[test]
-fn a_hang_up_that_is_ignored_stays_ignored() {
+fn a_notice_that_is_ignored_stays_ignored() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_WRITES);
     let plimsoll = bench.command_in_work(&workload, &["--time=1s"]);
     let mut command = std::process::Command::new("sh");
     command
-        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .args(["-c", "trap '' HUP USR1 USR2 ALRM XCPU; exec \"$0\" \"$@\""])
         .arg(plimsoll.get_program())
         .args(plimsoll.get_args())
         .current_dir(bench.root());
     let run = started(command, "measuring");
-    signal(run.child.id() as i32, Signal::HUP);
+    for notice in NOTICES {
+        signal(run.child.id() as i32, notice);
+    }
     let run = run.end().result(0);
     assert_eq!(run.validity.verdict, Verdict::Valid);
     assert!(run.window_s >= 1.0);
+}
+
+/// The limit on processor time is each process's own, and a scheduler may send its notice to any.
+#[test]
+fn a_rank_that_reaches_its_processor_time_ends_the_run_in_order() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(READS_AND_WRITES);
+    let command = heeding_notices(&bench.command_in_work(&workload, &["--processes=2"]));
+    let run = started(command, "measuring");
+    signal(rank_of(run.child.id(), 1), Signal::XCPU);
+    let run = run.end().result(130);
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    assert_eq!(written(&bench), run);
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
 }
 
 /// A process that is killed leaves its files and what it has measured; the next run takes the directory

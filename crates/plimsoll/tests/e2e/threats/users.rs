@@ -114,7 +114,7 @@ fn a_marker_that_leads_out_removes_nothing() {
         victim.to_str().unwrap(),
     ] {
         let marker = serde_json::json!({
-            "plimsoll": 1, "workload": "w", "seed": 1, "guard": "", "made_dir": false, "used_by": null,
+            "plimsoll": 1, "workload": "w", "seed": 1, "guard": "", "made_dir": false,
             "trees": [{"root": root, "fingerprint": "0", "state": "used"}],
         });
         std::fs::write(bench.work().join(MARKER), marker.to_string()).unwrap();
@@ -146,7 +146,7 @@ fn a_marker_that_lists_other_names_removes_nothing() {
         (text("1"), serde_json::json!(vec!["object"; 40])),
     ] {
         let marker = serde_json::json!({
-            "plimsoll": 1, "workload": "w", "seed": 1, "guard": "", "made_dir": false, "used_by": null,
+            "plimsoll": 1, "workload": "w", "seed": 1, "guard": "", "made_dir": false,
             "trees": [{"root": "", "fingerprint": "0", "state": "used",
                        "names": {"set": set, "object": object}}],
         });

@@ -1,0 +1,234 @@
+//! The owners of claims, and the names by which every process recognises them.
+
+use crate::run::host;
+use plimsoll_runtime::{process_id, process_start, system_time};
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display, Write};
+use std::time::UNIX_EPOCH;
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct OwnerProcess {
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    /// Start in clock ticks, which distinguishes it from a later process with the same number.
+    pub(crate) start: u64,
+}
+
+/// What this process knows of an owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum OwnerState {
+    /// It is this process.
+    This,
+    /// It is another process of this machine, and runs.
+    Running,
+    /// It was a process of this machine, and has ended.
+    Ended,
+    /// It is a process of another machine, so that its state is unknown here.
+    Elsewhere,
+}
+
+impl OwnerProcess {
+    /// This process.
+    pub(crate) fn current() -> Self {
+        let pid = process_id();
+        Self {
+            host: host::name(),
+            pid,
+            start: process_start(pid).unwrap_or(0),
+        }
+    }
+
+    pub(crate) fn state(&self) -> OwnerState {
+        let this = Self::current();
+        if *self == this {
+            OwnerState::This
+        } else if self.host != this.host {
+            OwnerState::Elsewhere
+        } else if process_start(self.pid) == Some(self.start) {
+            OwnerState::Running
+        } else {
+            OwnerState::Ended
+        }
+    }
+}
+
+/// A claim's identity, which no other claim has: its text is the name of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClaimId {
+    pub(crate) owner: OwnerProcess,
+    /// Nanoseconds since 1970 at which the owner chose it.
+    chosen_ns: u64,
+}
+
+impl ClaimId {
+    /// A new claim of this process.
+    pub(crate) fn choose() -> Self {
+        let since = system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            owner: OwnerProcess::current(),
+            chosen_ns: since.as_nanos() as u64,
+        }
+    }
+
+    /// A claim of a process of a model.
+    #[cfg(test)]
+    pub(super) fn of_model(pid: u32, chosen_ns: u64) -> Self {
+        let host = "model".into();
+        let owner = OwnerProcess {
+            host,
+            pid,
+            start: 1,
+        };
+        Self { owner, chosen_ns }
+    }
+
+    /// The claim whose text this is.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.rsplitn(4, '.');
+        let mut number = |radix| {
+            let field = fields.next()?;
+            // Only the canonical text of a number: a name stands for one claim.
+            let is_canonical = field
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
+            u64::from_str_radix(field, radix)
+                .ok()
+                .filter(|_| is_canonical)
+        };
+        let (chosen_ns, start) = (number(16)?, number(10)?);
+        let pid = u32::try_from(number(10)?).ok()?;
+        let host = unescape(fields.next()?)?;
+        let owner = OwnerProcess { host, pid, start };
+        Some(Self { owner, chosen_ns })
+    }
+}
+
+impl Display for ClaimId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.owner.host.bytes() {
+            match is_plain(byte) {
+                true => f.write_char(byte.into())?,
+                false => write!(f, "%{byte:02x}")?,
+            }
+        }
+        let OwnerProcess { pid, start, .. } = &self.owner;
+        write!(f, ".{pid}.{start}.{:x}", self.chosen_ns)
+    }
+}
+
+/// Whether every file system takes the byte in a name, and a claim's text may have it in the name of a host.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+/// The text whose other bytes were written as `%` and two digits.
+fn unescape(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        if *byte == b'%' {
+            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &rest[2..];
+        } else if is_plain(*byte) {
+            bytes.push(*byte);
+        } else {
+            return None;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(host: &str) -> ClaimId {
+        let owner = OwnerProcess {
+            host: host.into(),
+            pid: 4711,
+            start: 8_150_077,
+        };
+        ClaimId {
+            owner,
+            chosen_ns: 0x18af_0c00_1234_5678,
+        }
+    }
+
+    #[test]
+    fn a_claim_has_its_name_and_a_name_its_claim() {
+        let plain = id("node-7.cluster.example");
+        assert_eq!(
+            plain.to_string(),
+            "node-7.cluster.example.4711.8150077.18af0c0012345678"
+        );
+        for host in [
+            "node-7.cluster.example",
+            "(none)",
+            "",
+            "a/b",
+            "Zürich",
+            "50%",
+            "..",
+            "1.2.3",
+        ] {
+            let text = id(host).to_string();
+            assert_eq!(ClaimId::parse(&text), Some(id(host)), "{text}");
+            let fits = |b: u8| is_plain(b) || b == b'%';
+            assert!(text.bytes().all(fits), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_no_claims() {
+        for name in [
+            "",
+            "notes",
+            "1.2.3",
+            "host.1.2.g",
+            "host.1.2.FF",
+            "host.+1.2.ff",
+            "host.1.-2.ff",
+            "host.99999999999.2.ff",
+            "ho st.1.2.ff",
+            "host%.1.2.ff",
+            "host%zz.1.2.ff",
+        ] {
+            assert_eq!(ClaimId::parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn processes_are_known_by_number_and_start() {
+        let this = OwnerProcess::current();
+        assert!(this.start > 0);
+        assert_eq!(this.state(), OwnerState::This);
+        let earlier = OwnerProcess {
+            start: this.start - 1,
+            ..this.clone()
+        };
+        assert_eq!(earlier.state(), OwnerState::Ended);
+        let none = OwnerProcess {
+            pid: 0,
+            ..this.clone()
+        };
+        assert_eq!(none.state(), OwnerState::Ended);
+        let far = OwnerProcess {
+            host: format!("not-{}", this.host),
+            ..this.clone()
+        };
+        assert_eq!(far.state(), OwnerState::Elsewhere);
+        let pid = std::os::unix::process::parent_id();
+        if let Some(start) = process_start(pid) {
+            let parent = OwnerProcess { pid, start, ..this };
+            assert_eq!(parent.state(), OwnerState::Running);
+            let other = OwnerProcess {
+                start: start + 1,
+                ..parent
+            };
+            assert_eq!(other.state(), OwnerState::Ended);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Schedules: when events are due, and what is dropped because the workers are too far behind.
+
+use crate::worker_id::WorkerId;
+use plimsoll_measure::{Nanos, ScheduleCounts, WindowBounds};
+use plimsoll_plan::Plan;
+use plimsoll_sync::atomic::AtomicU64;
+use plimsoll_sync::atomic::Ordering::Relaxed;
+use std::ops::Range;
+
+/// Maximum delay of an operation of a mix in nanoseconds. Older ones are dropped, so that a server that
+/// stalled does not get all of them at once afterwards.
+pub(crate) const MAX_MIX_BACKLOG_NS: Nanos = 1_000_000_000;
+
+/// Maximum delay of an event in nanoseconds: Filebench's queue holds the events of five seconds.
+pub(crate) const MAX_EVENT_BACKLOG_NS: Nanos = 5_000_000_000;
+
+/// Whether what was due at `due` is dropped at `now`: the delay exceeds `max_backlog`, and what follows
+/// in the schedule, at `next`, is due too. So the latest of what was due is never dropped, however low
+/// the rate is.
+pub(crate) fn is_dropped(due: Nanos, next: Nanos, now: Nanos, max_backlog: Nanos) -> bool {
+    due < now.saturating_sub(max_backlog) && next <= now
+}
+
+/// Events at a fixed rate, which the workers of a process share: event `n`, from 1, is due `n/rate`
+/// after the start. All times are nanoseconds after the start.
+pub(crate) struct EventSource {
+    rate: f64,
+    /// Events that were taken or dropped.
+    passed: AtomicU64,
+}
+
+/// Events that a worker has taken.
+pub(crate) struct TakenEvents {
+    /// When the last one is due.
+    pub(crate) due: Nanos,
+    /// Number of events that were passed before and since, those that were dropped.
+    pub(crate) dropped: Range<u64>,
+}
+
+impl EventSource {
+    pub(crate) fn new(rate: f64) -> Self {
+        Self {
+            rate,
+            passed: AtomicU64::new(0),
+        }
+    }
+
+    /// When event `n` is due.
+    fn due(&self, n: u64) -> Nanos {
+        (n as f64 / self.rate * 1e9) as Nanos
+    }
+
+    /// The number of events that are due before `at`.
+    fn due_before(&self, at: Nanos) -> u64 {
+        let (mut low, mut high) = (0, (at as f64 * self.rate / 1e9 * 1.000_001) as u64);
+        high = high.saturating_add(2);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.due(middle + 1) < at {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// The number of events, from the first, that are dropped at `now` unless they were taken.
+    fn expired(&self, now: Nanos, passed: u64) -> u64 {
+        let is_dropped = |n| is_dropped(self.due(n), self.due(n + 1), now, MAX_EVENT_BACKLOG_NS);
+        if !is_dropped(passed + 1) {
+            return passed;
+        }
+        let old = self.due_before(now.saturating_sub(MAX_EVENT_BACKLOG_NS));
+        let expired = old.min(self.due_before(now.saturating_add(1)) - 1);
+        debug_assert!(is_dropped(expired) && !is_dropped(expired + 1));
+        expired
+    }
+
+    /// Takes the next `count` events at `now`, after those that are too old, which are dropped.
+    pub(crate) fn take(&self, now: Nanos, count: u64) -> TakenEvents {
+        let mut passed = self.passed.load(Relaxed);
+        loop {
+            let first = self.expired(now, passed);
+            let last = first + count;
+            let set = self
+                .passed
+                .compare_exchange_weak(passed, last, Relaxed, Relaxed);
+            match set {
+                Ok(_) => {
+                    return TakenEvents {
+                        due: self.due(last),
+                        dropped: passed..first,
+                    };
+                }
+                Err(other) => passed = other,
+            }
+        }
+    }
+
+    /// How many of the events after number `events.start`, up to number `events.end`, are due from `from`
+    /// until before `to`.
+    pub(crate) fn due_between(&self, events: &Range<u64>, from: Nanos, to: Nanos) -> u64 {
+        let first = self.due_before(from).max(events.start);
+        let last = self.due_before(to).min(events.end);
+        last.saturating_sub(first)
+    }
+}
+
+/// The part of the event rate that these workers of the Plan have: only those with limiters take events.
+/// `None` if there are no such workers, or no rate.
+pub(crate) fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
+    let groups = plan.groups.iter();
+    let limited: Vec<bool> = groups.map(|g| g.program.has_limiter(|_| true)).collect();
+    let own = workers.iter().filter(|w| limited[w.group as usize]).count();
+    let all = plan.groups.iter().zip(&limited).filter(|(_, is)| **is);
+    let all: u64 = all.map(|(g, _)| g.workers()).sum();
+    let rate = plan.event_rate.filter(|_| own > 0)?;
+    Some(rate * own as f64 / all as f64)
+}
+
+/// What a worker counts of its schedule in the latest window.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct WindowCounts {
+    /// Number of the window.
+    pub(crate) window: u32,
+    pub(crate) counts: ScheduleCounts,
+}
+
+impl WindowCounts {
+    /// The counts in the latest window, which begin at 0 in each.
+    pub(crate) fn in_window(&mut self, window: WindowBounds) -> &mut ScheduleCounts {
+        if window.number != self.window {
+            *self = Self {
+                window: window.number,
+                ..Self::default()
+            };
+        }
+        &mut self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{LimitKind, Op, OperationId, Program, Step, Value, WorkerGroup};
+    use proptest::prelude::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    #[test]
+    fn events_are_due_at_their_rate() {
+        let events = EventSource::new(1000.0);
+        assert_eq!(events.take(0, 1).due, 1_000_000);
+        assert_eq!(events.take(0, 9).due, 10_000_000);
+        assert_eq!(events.take(SECOND, 1).due, 11_000_000);
+        let all = |from, to| events.due_between(&(0..u64::MAX), from * SECOND, to * SECOND);
+        // The first is due after a millisecond, and that of 60 s is not in the window.
+        assert_eq!((all(0, 60), all(10, 11)), (59_999, 1000));
+        assert_eq!(all(5, 3), 0);
+    }
+
+    #[test]
+    fn five_seconds_of_events_wait_and_older_ones_are_dropped() {
+        let events = EventSource::new(100.0);
+        // Event 1 is due at 10 ms.
+        let taken = events.take(5 * SECOND + 10_000_000, 1);
+        assert_eq!((taken.due, taken.dropped), (10_000_000, 0..0));
+        let taken = events.take(5 * SECOND + 20_000_001, 1);
+        assert_eq!((taken.due, taken.dropped), (30_000_000, 1..2));
+        // All of a minute but the last five seconds.
+        let taken = events.take(60 * SECOND, 2);
+        assert_eq!(
+            (taken.due, taken.dropped.clone()),
+            (55_010_000_000, 3..5499)
+        );
+        let of_window = |from, to| events.due_between(&taken.dropped, from * SECOND, to * SECOND);
+        assert_eq!(
+            (of_window(0, 60), of_window(10, 20), of_window(54, 60)),
+            (5496, 1000, 100)
+        );
+    }
+
+    #[test]
+    fn the_latest_event_that_was_due_is_kept_at_any_rate() {
+        // One in ten seconds.
+        let events = EventSource::new(0.1);
+        let taken = events.take(19 * SECOND, 1);
+        assert_eq!((taken.due, taken.dropped), (10 * SECOND, 0..0));
+        let taken = events.take(45 * SECOND, 1);
+        assert_eq!((taken.due, taken.dropped), (40 * SECOND, 1..3));
+        let taken = events.take(45 * SECOND, 1);
+        assert_eq!((taken.due, taken.dropped), (50 * SECOND, 4..4));
+    }
+
+    #[test]
+    fn workers_without_limiters_have_no_part_of_the_rate() {
+        let group = |name, instances, limiter: Option<LimitKind>| {
+            let step = |kind| Step::Do {
+                row: OperationId(0),
+                iters: Value::Const(1),
+                op: Op::Limit {
+                    kind,
+                    targets: None,
+                },
+            };
+            let steps = limiter.map(step).into_iter().collect();
+            WorkerGroup::new(name, instances, "t", Program::Sequence(steps))
+        };
+        let mut plan = Plan::empty("w");
+        plan.groups = vec![
+            group("paced", 3, Some(LimitKind::Calls)),
+            group("free", 5, None),
+            group("capped", 1, Some(LimitKind::Ops)),
+        ];
+        let workers = |groups: &[u32]| -> Vec<WorkerId> {
+            let worker = |group: &u32| WorkerId {
+                group: *group,
+                number: 0,
+                index: 0,
+            };
+            groups.iter().map(worker).collect()
+        };
+        assert_eq!(own_event_rate(&plan, &workers(&[0, 2])), None);
+        plan.event_rate = Some(100.0);
+        assert_eq!(own_event_rate(&plan, &workers(&[0, 1, 1, 2])), Some(50.0));
+        assert_eq!(
+            own_event_rate(&plan, &workers(&[0, 0, 0, 1, 2])),
+            Some(100.0)
+        );
+        assert_eq!(own_event_rate(&plan, &workers(&[1, 1])), None);
+    }
+
+    #[test]
+    fn counts_are_those_of_the_latest_window() {
+        let window = |number| WindowBounds {
+            number,
+            start: 0,
+            end: 10,
+        };
+        let mut counts = WindowCounts::default();
+        counts.in_window(window(1)).completed += 2;
+        counts.in_window(window(1)).completed += 1;
+        assert_eq!((counts.window, counts.counts.completed), (1, 3));
+        counts.in_window(window(2)).dropped += 1;
+        assert_eq!((counts.counts.completed, counts.counts.dropped), (0, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_dropped_follows_the_rule(
+            rate in 0.05f64..500.0, passed in 0u64..2000, now in 0u64..30 * SECOND,
+        ) {
+            let events = EventSource::new(rate);
+            events.passed.store(passed, Relaxed);
+            let taken = events.take(now, 1);
+            let one_by_one = (passed + 1..)
+                .take_while(|n| is_dropped(events.due(*n), events.due(n + 1), now, MAX_EVENT_BACKLOG_NS))
+                .count() as u64;
+            prop_assert_eq!(taken.dropped, passed..passed + one_by_one);
+            prop_assert_eq!(taken.due, events.due(passed + one_by_one + 1));
+        }
+
+        #[test]
+        fn events_of_a_time_are_counted_as_one_by_one(
+            rate in 0.05f64..500.0, from in 0u64..20 * SECOND, length in 0u64..20 * SECOND,
+        ) {
+            let events = EventSource::new(rate);
+            let to = from + length;
+            let due = (1..).map(|n| events.due(n)).take_while(|due| *due < to);
+            let counted = events.due_between(&(0..u64::MAX), from, to);
+            prop_assert_eq!(counted, due.filter(|due| *due >= from).count() as u64);
+        }
+    }
+}

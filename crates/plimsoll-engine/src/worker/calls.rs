@@ -1,0 +1,61 @@
+//! Operations of many calls: their signs of life, and their end between two calls.
+
+use super::WorkerContext;
+use plimsoll_lane::Lane;
+use plimsoll_measure::{InFlight, Nanos, STALL_NS};
+use plimsoll_target::OpError;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// The calls of an operation that makes many of them.
+pub(crate) struct CallSequence {
+    lane: Lane,
+    in_flight: Arc<InFlight>,
+}
+
+impl CallSequence {
+    /// Called before each call: unless it is the first, so that nothing is `done` yet, one has completed,
+    /// which is a sign of life of the target. Ends the operation between two calls when the run is
+    /// over: it may last for minutes.
+    #[inline]
+    pub(crate) fn next(&self, done: u64) -> Result<(), OpError> {
+        if done > 0 {
+            let now = self.lane.now();
+            self.in_flight.call_completed(now);
+            if now >= self.lane.deadline() {
+                return Err(OpError(Errno::CANCELED));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WorkerContext {
+    /// The calls of the next operation, which transfers `total` bytes, at most `piece` in each call.
+    pub(crate) fn calls(&self, total: u64, piece: u64) -> CallSequence {
+        let calls = total.div_ceil(piece.max(1));
+        self.in_flight.plan_calls(calls, piece.min(total));
+        self.call_sequence()
+    }
+
+    /// The calls of the next operation, which transfers nothing.
+    pub(crate) fn calls_without_data(&self, calls: u64) -> CallSequence {
+        self.in_flight.plan_calls(calls, 0);
+        self.call_sequence()
+    }
+
+    fn call_sequence(&self) -> CallSequence {
+        CallSequence {
+            lane: self.lane.clone(),
+            in_flight: self.in_flight.clone(),
+        }
+    }
+
+    /// Notes an operation that took long, before it is recorded: it may have been a stall.
+    #[inline(always)]
+    pub(crate) fn note_if_long(&self, start: Nanos, end: Nanos) {
+        if end.saturating_sub(start) >= STALL_NS {
+            self.in_flight.note_long(end);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Stalls of a target, and operations that last because they have much to do.
+
+mod common;
+
+use common::{plan, row, run_virtually};
+use plimsoll_engine::Outcome;
+use plimsoll_measure::Stall;
+use plimsoll_plan::{Overrides, Plan};
+use std::path::Path;
+use std::time::Duration;
+
+fn codes(outcome: &Outcome) -> Vec<&str> {
+    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
+}
+
+fn stalls(outcome: &Outcome) -> &[Stall] {
+    &outcome.windows[0].totals.stalls
+}
+
+/// `netsfs`, whose whole-file reads of up to 1.7 MB are made of pieces of 8 KiB, most of them, and usually have two.
+fn netsfs(seed: u64, sets: &str, seconds: u64) -> Plan {
+    let text = plimsoll_workload::wml::library::find("netsfs").unwrap().text;
+    plan(text, Path::new("/nowhere"), |o: &mut Overrides| {
+        let set = |set: &str| {
+            let (name, value) = set.split_once('=').unwrap();
+            (name.to_owned(), value.to_owned())
+        };
+        o.sets = sets.split_whitespace().map(set).collect();
+        o.seed = Some(seed);
+        o.time = Some(Duration::from_secs(seconds));
+    })
+}
+
+#[test]
+fn a_file_in_many_pieces_is_no_stall_whatever_the_seed() {
+    let mut longest = Duration::ZERO;
+    for seed in 1..=24 {
+        let plan = netsfs(seed, "eventrate=0", 60);
+        let outcome = run_virtually(&plan, "20ms");
+        assert_eq!(
+            (codes(&outcome), stalls(&outcome)),
+            (vec![], &[][..]),
+            "seed {seed}"
+        );
+        let gap = outcome.windows[0].totals.gaps.all;
+        longest = longest.max(Duration::from_nanos(gap.length()));
+    }
+    // Files of which a piece after the other was read for so long were among them.
+    assert!(longest > Duration::from_secs(3), "{longest:?}");
+}
+
+/// One thread does no ten rounds a second at 20 ms a call, which is a reason; enough threads do.
+#[test]
+fn a_rate_that_one_thread_does_not_achieve_is_no_stall_either() {
+    for seed in 1..=24 {
+        let outcome = run_virtually(&netsfs(seed, "", 60), "20ms");
+        assert_eq!(
+            (codes(&outcome), stalls(&outcome)),
+            (vec!["total_rate"], &[][..]),
+            "seed {seed}"
+        );
+    }
+    for seed in 1..=6 {
+        let outcome = run_virtually(&netsfs(seed, "nthreads=80", 15), "20ms");
+        assert_eq!(
+            (codes(&outcome), stalls(&outcome)),
+            (vec![], &[][..]),
+            "seed {seed}"
+        );
+    }
+}
+
+/// One worker that reads small files, and every two seconds one of 2 MiB in pieces of 8 KiB.
+const FILES: &str = "\
+define fileset name=small,path=/tmp,entries=10,dirwidth=20,size=8k,prealloc
+define fileset name=large,path=/tmp,entries=1,dirwidth=20,size=2m,prealloc
+define flowop name=look {
+  flowop openfile name=open,filesetname=small,fd=1
+  flowop readwholefile name=read,fd=1,iosize=8k
+  flowop closefile name=close,fd=1
+}
+define process name=p { thread name=t,memsize=1m {
+  flowop look name=first,iters=50
+  flowop openfile name=open,filesetname=large,fd=2
+  flowop readwholefile name=read,fd=2,iosize=8k
+  flowop closefile name=close,fd=2
+} }
+run 40
+";
+
+/// The same, in which all files are written.
+fn writing() -> String {
+    FILES.replace("readwholefile name=read", "writewholefile name=read")
+}
+
+/// A target that stops is found wherever it does: between two files, within the large one, at the end.
+#[test]
+fn a_target_that_stops_within_a_long_operation_is_stalled() {
+    for text in [FILES, &writing()] {
+        let plan = plan(text, Path::new("/nowhere"), |_| ());
+        let outcome = run_virtually(&plan, "10ms");
+        assert_eq!((codes(&outcome), stalls(&outcome)), (vec![], &[][..]));
+        let gap = outcome.windows[0].totals.gaps.all.length();
+        assert!(gap > 2_500_000_000, "the large file takes 2.56 s: {gap}");
+        let mut within = 0;
+        for after in [500, 2505, 3005, 4005, 17_003, 33_000, 37_007] {
+            let target = format!("10ms&stall=3s&stall_after={after}ms");
+            let outcome = run_virtually(&plan, &target);
+            assert_eq!(codes(&outcome), ["stalled"], "{target}");
+            let [stall] = stalls(&outcome) else {
+                panic!("{target}: {:?}", stalls(&outcome))
+            };
+            let from = stall.gap.from.abs_diff(after * 1_000_000);
+            let long = stall.gap.length().abs_diff(3_000_000_000);
+            assert!(
+                from < 15_000_000 && long < 15_000_000,
+                "{target}: {stall:?}"
+            );
+            assert_eq!(stall.at_end, after == 37_007);
+            // The operation took the pieces before and after the outage besides.
+            within += u64::from(row(&plan, &outcome, "read").service.max() > 5_000_000_000);
+        }
+        assert!(
+            within >= 3,
+            "{within} of the outages were within the large file"
+        );
+    }
+}
+
+/// Usual reads take 10 ms. A read of as many bytes that takes a second is a stall, one of a thousand times as many
+/// is none: nothing says how long it should take.
+#[test]
+fn a_transfer_that_moves_more_bytes_may_take_longer() {
+    let text = "define fileset name=small,path=/tmp,entries=10,dirwidth=20,size=8k,prealloc
+define fileset name=large,path=/tmp,entries=1,dirwidth=20,size=64m,prealloc
+define process name=p { thread name=t,memsize=64m {
+  flowop read name=read,filesetname=small,fd=1,iosize=8k,random,iters=200
+  flowop read name=read,filesetname=large,fd=2,iosize=SIZE,random
+} }
+run 40
+";
+    for (size, stalled) in [("8k", true), ("64m", false)] {
+        let text = text.replace("SIZE", size);
+        let plan = plan(&text, Path::new("/nowhere"), |_| ());
+        // Each round takes 2.01 s; the outage begins while the large file is read.
+        let outcome = run_virtually(&plan, "10ms&stall=3s&stall_after=20113ms");
+        let found = !stalls(&outcome).is_empty();
+        assert_eq!(found, stalled, "{size}: {:?}", stalls(&outcome));
+    }
+}

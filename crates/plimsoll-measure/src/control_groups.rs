@@ -1,0 +1,387 @@
+//! Limits that control groups set this process: processor time (CFS quota) and memory.
+//!
+//! A limit of a group applies to all groups below it, so the smallest limit of all groups from the process's own
+//! one to the root counts. Each controller is in a hierarchy of version 1 or in that of version 2. In a container
+//! only the groups below the container's own one may be visible. Files: `admin-guide/cgroup-v2.rst`,
+//! `admin-guide/cgroup-v1/memory.rst` and `scheduler/sched-bwc.rst` of the kernel's documentation.
+
+use crate::system::mounts;
+use procfs::process::MountInfo;
+use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+/// Limits of memory from here on are none: version 1 writes the largest number of whole pages for "no limit".
+const NO_MEMORY_LIMIT: u64 = 1 << 62;
+
+/// Maximum number of directories in which the group of this process is looked for.
+const MAX_SEARCHED_GROUPS: usize = 10_000;
+
+/// The control groups that limit this process, and their files.
+#[derive(Debug, Default)]
+pub struct ControlGroups {
+    /// Groups with the controller of processor time, from the process's own one towards the root.
+    cpu: Vec<Group>,
+    /// Groups with the controller of memory.
+    memory: Vec<Group>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+#[derive(Debug, Clone)]
+struct Group {
+    dir: PathBuf,
+    version: Version,
+}
+
+/// The smallest limit of memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// Bytes: of a limit, all that the group may have; of what is available, what it may still get.
+    pub bytes: u64,
+    /// Directory of the group with the limit.
+    pub group: PathBuf,
+}
+
+/// Counters of the throttling of this process at an instant.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QuotaCounters {
+    /// Of each group on the way to the root.
+    groups: Vec<GroupCounters>,
+    /// Time for which the process's own group was throttled, by whichever group, in nanoseconds; Linux 6.6.
+    own_throttled_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct GroupCounters {
+    dir: PathBuf,
+    quota: Option<f64>,
+    periods: u64,
+    throttled_periods: u64,
+    throttled_ns: u64,
+}
+
+/// How a limit of processor time (CFS quota) held up the control group of this process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaUse {
+    /// Processors that the smallest quota on the way from the process's own group to the root allows, such as 0.5;
+    /// null if the group with the quota is not visible in this container.
+    pub processors: Option<f64>,
+    /// Directory of the group with this quota.
+    pub group: Option<String>,
+    /// Periods of the quota in which the group wanted to run.
+    pub periods: u64,
+    /// Periods in which the group had used up its quota before their end.
+    pub throttled_periods: u64,
+    /// Time for which threads of the group waited for the next period, summed over processors, in seconds.
+    pub throttled_s: f64,
+}
+
+impl QuotaUse {
+    /// A number of processors to three decimal places.
+    #[must_use]
+    pub fn rounded(processors: f64) -> f64 {
+        (processors * 1000.0).round() / 1000.0
+    }
+
+    /// A number of processors in words, such as `0.1 processors`.
+    #[must_use]
+    pub fn processors_text(processors: f64) -> String {
+        match Self::rounded(processors) {
+            1.0 => "1 processor".into(),
+            rounded => format!("{rounded} processors"),
+        }
+    }
+
+    /// The quota, and how it held up the group in a time of this length: `CPU quota of 0.1 processors, used up in 18
+    /// of 20 periods, threads waited for 0.90 s`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let quota = match self.processors {
+            Some(processors) => format!("CPU quota of {}", Self::processors_text(processors)),
+            None => "CPU quota of a group that is not visible".into(),
+        };
+        let waited = format!("threads waited for {:.2} s", self.throttled_s);
+        match self.periods {
+            0 => format!("{quota}, {waited}"),
+            all => format!(
+                "{quota}, used up in {} of {all} periods, {waited}",
+                self.throttled_periods
+            ),
+        }
+    }
+}
+
+impl ControlGroups {
+    /// The groups that this process was in when it was first asked for them.
+    pub fn of_this_process() -> &'static Self {
+        static GROUPS: OnceLock<ControlGroups> = OnceLock::new();
+        GROUPS.get_or_init(|| Self::below(Path::new("/")))
+    }
+
+    /// The groups as the files below a root describe them.
+    fn below(root: &Path) -> Self {
+        let own = ProcessCGroups::from_file(root.join("proc/self/cgroup"));
+        let own = own.map_or_else(|_| vec![], |groups| groups.0);
+        let mounts = mounts(&root.join("proc/self/mountinfo"));
+        let groups = |controller| {
+            let dirs = way_to_root(root, &own, &mounts, controller);
+            dirs.unwrap_or_default()
+        };
+        Self {
+            cpu: groups("cpu"),
+            memory: groups("memory"),
+        }
+    }
+
+    /// Processors that the smallest quota allows, and the directory of its group.
+    #[must_use]
+    pub fn cpu_quota(&self) -> Option<(f64, &Path)> {
+        let quotas = self.cpu.iter().filter_map(|g| Some((g.quota()?, &*g.dir)));
+        quotas.min_by(|(a, _), (b, _)| a.total_cmp(b))
+    }
+
+    /// A number that tells groups of processor time apart on a machine: that of the group with the smallest quota,
+    /// or else of the process's own group; `None` if no group is visible.
+    #[must_use]
+    pub fn cpu_group_id(&self) -> Option<u64> {
+        let limiting = self.cpu_quota().map(|(_, dir)| dir);
+        let dir = limiting.or(self.cpu.first().map(|g| &*g.dir))?;
+        fs::metadata(dir).ok().map(|m| m.ino())
+    }
+
+    /// The smallest limit of memory: of version 2 `memory.max` or `memory.high`, above which processes are slowed
+    /// down until they have given up memory.
+    #[must_use]
+    pub fn memory_limit(&self) -> Option<MemoryLimit> {
+        let limits = self.memory.iter().filter_map(|g| g.memory_limit());
+        limits.min_by_key(|limit| limit.bytes)
+    }
+
+    /// What the groups still allow: the smallest difference of a limit and what its group uses, apart from the page
+    /// cache, which makes room.
+    #[must_use]
+    pub fn available_memory(&self) -> Option<MemoryLimit> {
+        let available = self.memory.iter().filter_map(|g| g.available_memory());
+        available.min_by_key(|available| available.bytes)
+    }
+
+    /// Counters of the throttling so far; `None` if no group is visible.
+    #[must_use]
+    pub fn quota_counters(&self) -> Option<QuotaCounters> {
+        let own = self.cpu.first()?;
+        Some(QuotaCounters {
+            groups: self.cpu.iter().map(Group::quota_counters).collect(),
+            own_throttled_ns: own.throttled_ns(&own.table("cpu.stat.local")),
+        })
+    }
+}
+
+impl Group {
+    fn text(&self, file: &str) -> Option<String> {
+        fs::read_to_string(self.dir.join(file)).ok()
+    }
+
+    fn number<T: FromStr>(&self, file: &str) -> Option<T> {
+        self.text(file)?.trim().parse().ok()
+    }
+
+    /// The numbers of a file whose lines are a name and a number; empty if there is no such file.
+    fn table(&self, file: &str) -> HashMap<String, u64> {
+        let text = self.text(file).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| {
+            let (name, number) = line.split_once(' ')?;
+            Some((name.to_owned(), number.trim().parse().ok()?))
+        });
+        lines.collect()
+    }
+
+    /// Processors that the group's own quota allows.
+    fn quota(&self) -> Option<f64> {
+        let (quota, period): (f64, f64) = match self.version {
+            Version::V2 => {
+                let text = self.text("cpu.max")?;
+                let mut numbers = text.split_whitespace();
+                // The first one is `max` without a quota.
+                let mut number = || numbers.next()?.parse().ok();
+                (number()?, number()?)
+            }
+            // The quota is -1 if there is none.
+            Version::V1 => (
+                self.number("cpu.cfs_quota_us")?,
+                self.number("cpu.cfs_period_us")?,
+            ),
+        };
+        (quota > 0.0 && period > 0.0).then(|| quota / period)
+    }
+
+    fn quota_counters(&self) -> GroupCounters {
+        let stat = self.table("cpu.stat");
+        let count = |name| stat.get(name).copied().unwrap_or(0);
+        GroupCounters {
+            dir: self.dir.clone(),
+            quota: self.quota(),
+            periods: count("nr_periods"),
+            throttled_periods: count("nr_throttled"),
+            throttled_ns: self.throttled_ns(&stat).unwrap_or(0),
+        }
+    }
+
+    fn throttled_ns(&self, stat: &HashMap<String, u64>) -> Option<u64> {
+        match self.version {
+            Version::V1 => stat.get("throttled_time").copied(),
+            Version::V2 => stat.get("throttled_usec").map(|us| us.saturating_mul(1000)),
+        }
+    }
+
+    fn memory_limit(&self) -> Option<MemoryLimit> {
+        let limits = match self.version {
+            Version::V2 => [self.number("memory.max"), self.number("memory.high")],
+            Version::V1 => [
+                self.number("memory.limit_in_bytes"),
+                // That of groups above it too, which may be invisible.
+                self.table("memory.stat")
+                    .get("hierarchical_memory_limit")
+                    .copied(),
+            ],
+        };
+        let limits = limits.into_iter().flatten();
+        let bytes = limits.filter(|bytes| *bytes < NO_MEMORY_LIMIT).min()?;
+        let group = self.dir.clone();
+        Some(MemoryLimit { bytes, group })
+    }
+
+    fn available_memory(&self) -> Option<MemoryLimit> {
+        let limit = self.memory_limit()?;
+        let (used, kinds) = match self.version {
+            Version::V2 => (
+                "memory.current",
+                ["inactive_file", "active_file", "slab_reclaimable"].as_slice(),
+            ),
+            // `total_` includes the groups below.
+            Version::V1 => (
+                "memory.usage_in_bytes",
+                ["total_inactive_file", "total_active_file"].as_slice(),
+            ),
+        };
+        let used: u64 = self.number(used)?;
+        let stat = self.table("memory.stat");
+        let reclaimable: u64 = kinds.iter().filter_map(|kind| stat.get(*kind)).sum();
+        Some(MemoryLimit {
+            bytes: limit.bytes.saturating_sub(used.saturating_sub(reclaimable)),
+            ..limit
+        })
+    }
+}
+
+impl QuotaCounters {
+    /// The throttling until later counters; `None` without a quota and without throttling.
+    pub(crate) fn until(&self, later: &Self) -> Option<QuotaUse> {
+        let change = |then: u64, now: u64| now.saturating_sub(then);
+        let both = || self.groups.iter().zip(&later.groups);
+        let throttled = both().map(|(a, b)| change(a.throttled_ns, b.throttled_ns));
+        let own = self.own_throttled_ns.zip(later.own_throttled_ns);
+        // A group that is throttled by several quotas at a time waits once.
+        let throttled_ns = throttled
+            .chain(own.map(|(a, b)| change(a, b)))
+            .max()
+            .unwrap_or(0);
+        let limited = both().filter(|(_, b)| b.quota.is_some());
+        let smallest = limited.min_by(|(_, a), (_, b)| {
+            let quota = |g: &GroupCounters| g.quota.unwrap_or(f64::INFINITY);
+            quota(a).total_cmp(&quota(b))
+        });
+        if smallest.is_none() && throttled_ns == 0 {
+            return None;
+        }
+        Some(QuotaUse {
+            processors: smallest.and_then(|(_, g)| g.quota),
+            group: smallest.map(|(_, g)| g.dir.display().to_string()),
+            periods: smallest.map_or(0, |(a, b)| change(a.periods, b.periods)),
+            throttled_periods: smallest
+                .map_or(0, |(a, b)| change(a.throttled_periods, b.throttled_periods)),
+            throttled_s: throttled_ns as f64 / 1e9,
+        })
+    }
+}
+
+/// The groups with a controller from the process's own one to the mount point, as far as they are visible.
+fn way_to_root(
+    root: &Path,
+    own: &[ProcessCGroup],
+    mounts: &[MountInfo],
+    controller: &str,
+) -> Option<Vec<Group>> {
+    let of_v1 = |g: &&ProcessCGroup| g.controllers.iter().any(|c| c == controller);
+    let of_v2 = |g: &&ProcessCGroup| g.hierarchy == 0 && g.controllers.is_empty();
+    let (version, own) = match own.iter().find(of_v1) {
+        Some(group) => (Version::V1, group),
+        None => (Version::V2, own.iter().find(of_v2)?),
+    };
+    let mounts = mounts.iter().filter(|m| match version {
+        Version::V1 => m.fs_type == "cgroup" && m.super_options.contains_key(controller),
+        Version::V2 => m.fs_type == "cgroup2",
+    });
+    let in_root =
+        |m: &MountInfo| root.join(m.mount_point.strip_prefix("/").unwrap_or(&m.mount_point));
+    let below = mounts.clone().filter_map(|m| {
+        let path = path_below(&own.pathname, &m.root)?;
+        Some((m, in_root(m).join(path)))
+    });
+    // The mount of the most groups.
+    let known = below.min_by_key(|(m, _)| m.root.len());
+    let (top, dir) = match known {
+        Some((m, dir)) => (in_root(m), dir),
+        None => {
+            // A control group namespace whose groups were mounted outside: paths are relative to a group whose name
+            // is not told. Without a match, the limits of the groups above it remain.
+            let top = in_root(mounts.clone().next()?);
+            let found = group_of_process(&top, std::process::id());
+            (top.clone(), found.unwrap_or(top))
+        }
+    };
+    let dirs = dir.ancestors().take_while(|dir| dir.starts_with(&top));
+    let group = |dir: &Path| Group {
+        dir: dir.to_owned(),
+        version,
+    };
+    Some(dirs.map(group).collect())
+}
+
+/// The path of a group relative to another one, both as `/proc` writes them; `None` if it is not below that one.
+fn path_below(path: &str, above: &str) -> Option<PathBuf> {
+    let path = Path::new(path).strip_prefix(above).ok()?;
+    let is_plain = |c: Component<'_>| matches!(c, Component::Normal(_));
+    path.components().all(is_plain).then(|| path.to_owned())
+}
+
+/// The group of a process, looked for below a directory.
+fn group_of_process(top: &Path, process: u32) -> Option<PathBuf> {
+    let mut dirs = vec![top.to_owned()];
+    let mut at = 0;
+    while at < dirs.len() && at < MAX_SEARCHED_GROUPS {
+        let dir = dirs[at].clone();
+        let processes = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+        if processes.lines().any(|line| line.parse() == Ok(process)) {
+            return Some(dir);
+        }
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let groups = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+        dirs.extend(groups.map(|e| e.path()));
+        at += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

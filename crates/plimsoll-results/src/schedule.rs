@@ -1,0 +1,77 @@
+//! Figures of a schedule of events: the part of the offered rate that was achieved.
+
+use plimsoll_measure::ScheduleCounts;
+use plimsoll_plan::Plan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The events that an event rate scheduled for `eventlimit`, and what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventSchedule {
+    /// Offered events per second.
+    pub offered_events_per_s: f64,
+    /// Events per second that the workers used.
+    pub achieved_events_per_s: f64,
+    /// Events scheduled in the window, up to the end of the last worker that waits for events.
+    pub scheduled: u64,
+    /// Events that the workers used in the window.
+    pub completed: u64,
+    /// Events dropped, because the workers were more than five seconds behind.
+    pub dropped: u64,
+}
+
+impl EventSchedule {
+    /// Computes the figures of a window from the schedule of each rank; `None` without a schedule.
+    #[must_use]
+    pub fn of(plan: &Plan, ranks: &[ScheduleCounts], seconds: f64) -> Option<Self> {
+        let offered = plan.event_rate.filter(|_| !ranks.is_empty())?;
+        let mut sum = ScheduleCounts::default();
+        ranks.iter().for_each(|counts| sum.add(counts));
+        assert!(
+            sum.dropped <= sum.scheduled,
+            "{} of {} scheduled events were dropped",
+            sum.dropped,
+            sum.scheduled
+        );
+        Some(Self {
+            offered_events_per_s: offered,
+            achieved_events_per_s: match seconds > 0.0 {
+                true => sum.completed as f64 / seconds,
+                false => 0.0,
+            },
+            scheduled: sum.scheduled,
+            completed: sum.completed,
+            dropped: sum.dropped,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_add_up_to_the_rate_of_the_plan() {
+        let mut plan = Plan::empty("w");
+        let rank = |completed| ScheduleCounts {
+            scheduled: 100,
+            completed,
+            dropped: 20,
+        };
+        let ranks = [rank(50), rank(30)];
+        assert_eq!(EventSchedule::of(&plan, &ranks, 10.0), None);
+        plan.event_rate = Some(20.0);
+        assert_eq!(EventSchedule::of(&plan, &[], 10.0), None);
+        let figures = EventSchedule::of(&plan, &ranks, 10.0).unwrap();
+        let expected = EventSchedule {
+            offered_events_per_s: 20.0,
+            achieved_events_per_s: 8.0,
+            scheduled: 200,
+            completed: 80,
+            dropped: 40,
+        };
+        assert_eq!(figures, expected);
+        let nothing = EventSchedule::of(&plan, &ranks, 0.0).unwrap();
+        assert_eq!(nothing.achieved_events_per_s, 0.0);
+    }
+}
