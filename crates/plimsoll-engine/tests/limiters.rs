@@ -414,7 +414,9 @@ fn limiters_of_built_in_workloads_hold_on_fast_targets_and_say_so_on_slow_ones()
     }
     for case in cases() {
         left.retain(|name| *name != case.name);
-        let text = plimsoll_workload::wml::library::find(case.name).unwrap().text;
+        let text = plimsoll_workload::wml::library::find(case.name)
+            .unwrap()
+            .text;
         let plan = plan(text, Path::new("/nowhere"), |o: &mut Overrides| {
             let set = |set: &str| {
                 let (name, value) = set.split_once('=').unwrap();

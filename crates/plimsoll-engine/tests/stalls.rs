@@ -19,7 +19,9 @@ fn stalls(outcome: &Outcome) -> &[Stall] {
 
 /// `netsfs`, whose whole-file reads of up to 1.7 MB are made of pieces of 8 KiB, most of them, and usually have two.
 fn netsfs(seed: u64, sets: &str, seconds: u64) -> Plan {
-    let text = plimsoll_workload::wml::library::find("netsfs").unwrap().text;
+    let text = plimsoll_workload::wml::library::find("netsfs")
+        .unwrap()
+        .text;
     plan(text, Path::new("/nowhere"), |o: &mut Overrides| {
         let set = |set: &str| {
             let (name, value) = set.split_once('=').unwrap();

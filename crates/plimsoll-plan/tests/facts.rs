@@ -222,7 +222,11 @@ fn operations_change_the_tree_of_their_own_fileset() {
         (flush, [false, false]),
     ] {
         assert_eq!(changes(&op), expected, "{op:?}");
-        assert_eq!(op.properties().changes_tree, expected != [false, false], "{op:?}");
+        assert_eq!(
+            op.properties().changes_tree,
+            expected != [false, false],
+            "{op:?}"
+        );
     }
     let mut later = plan(vec![vec![Op::Create(file(A, 1))], vec![Op::AioWait]]);
     assert!(later.changes_tree(A), "the last group does not decide");

@@ -30,9 +30,15 @@ fn line(runs: &[&Run], percentiles: Option<&Percentiles>) -> String {
         let mut parts = vec![format!("mean {}", range(runs, completed, latency))];
         for p in percentiles {
             let figure = |r: &Run| r.summary.percentile(*p);
-            let doubtful = runs.iter().filter_map(|r| figure(r)).any(|f| !f.enough_samples);
+            let doubtful = runs
+                .iter()
+                .filter_map(|r| figure(r))
+                .any(|f| !f.enough_samples);
             let doubt = if doubtful { UNCERTAIN_MARK } else { "" };
-            let at_least = runs.iter().filter_map(|r| figure(r)).any(|f| of.at_least(&f));
+            let at_least = runs
+                .iter()
+                .filter_map(|r| figure(r))
+                .any(|f| of.at_least(&f));
             let bound = if at_least { LOWER_BOUND_MARK } else { "" };
             let range = range(runs, |r| figure(r).map(|f| of.ms(&f)), latency);
             parts.push(format!("{p} {bound}{range}{doubt}"));

@@ -4,9 +4,9 @@
 //! reads the document of the series, makes one run, writes the results into the directory of the series, and prints the
 //! name of their directory.
 
-use crate::signals;
 use crate::host::Host;
 use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
+use crate::signals;
 use crate::{REFUSED_EXIT_CODE, SeriesError};
 use plimsoll_engine::Stop;
 use plimsoll_plan::Reason;

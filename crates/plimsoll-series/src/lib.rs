@@ -13,6 +13,7 @@
 //! - `communicator`: the ranks; `loads`: lists of loads as the user writes them; `signals`: those that end a run.
 
 mod ahead;
+mod command_output;
 mod commands;
 mod communicator;
 mod conductor;

@@ -14,7 +14,6 @@
 
 mod bed_faults;
 mod cli;
-mod command_output;
 mod commands;
 mod communicator;
 mod console;

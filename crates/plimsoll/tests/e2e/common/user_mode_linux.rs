@@ -1,9 +1,9 @@
 //! User-Mode Linux: another kernel, for tests of what this machine's kernel does not have.
 
 use super::{Bench, Ended};
-use plimsoll_testkit::write_executable;
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::preload;
+use plimsoll_testkit::write_executable;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
