@@ -5,7 +5,7 @@ use crate::commands::RunFacts;
 use crate::communicator::Communicator;
 use crate::config::RunConfig;
 use crate::error::SeriesError;
-use crate::events::{self, EventSpec};
+use crate::events;
 use crate::host::{Host, ListedRun, StateChange};
 use crate::monitor::Monitor;
 use crate::results_writer::Written;
@@ -14,7 +14,8 @@ use crate::system_text;
 use plimsoll_engine::Settings;
 use plimsoll_plan::Note;
 use plimsoll_results::{
-    CommandRun, NextRun, ResultsError, Series, SeriesDir, SeriesRun, SeriesState, SeriesWriter, Step,
+    CommandRun, NextRun, ResultsError, Series, SeriesDir, SeriesRun, SeriesState, SeriesWriter,
+    Step,
 };
 use std::num::NonZeroUsize;
 
@@ -153,7 +154,9 @@ pub fn make_alone(
     let next = independent.iter().find(|next| next.directory == directory);
     let next = next.ok_or_else(|| {
         let dir = dir.path().display();
-        SeriesError::refused(format!("{directory} is not a missing run of the series in {dir}"))
+        SeriesError::refused(format!(
+            "{directory} is not a missing run of the series in {dir}"
+        ))
     })?;
     let config = config(series, next)?;
     let facts = RunFacts {
@@ -315,8 +318,7 @@ impl<'a> SeriesDriver<'a> {
             // The URL has them.
             true => vec![],
             false => {
-                let check = |event: &EventSpec| self.host().check_event(event, &config.target.url);
-                events::read(&series.events, &check).map_err(SeriesError::Refused)?
+                events::read(&series.events, &config.target.url).map_err(SeriesError::Refused)?
             }
         };
         next_config(self.context.communicator, || Ok(Some(config.clone())))?;

@@ -164,10 +164,7 @@ impl<'a> RunContext<'a> {
     ) -> Result<Option<EventRunner>, SeriesError> {
         let target = &config.target.url;
         let variables = facts.variables(&config.plan, target, self.ranks(&config.plan));
-        let executor = self
-            .host
-            .executor(target, ShellExecutor::new(variables, results))
-            .map_err(SeriesError::Failed)?;
+        let executor = Box::new(ShellExecutor::new(variables, results));
         let simulated = plimsoll_target::system_events(target);
         let stop = self.host.stop();
         EventRunner::new(&self.events, simulated, executor, &config.plan, stop)

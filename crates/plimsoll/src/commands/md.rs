@@ -125,10 +125,7 @@ fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
         ClockKind::Virtual if args.ranks.hosts.is_given() => Err(CommandError::usage(
             "--hosts: in virtual time all ranks run in one process: use --processes N",
         )),
-        ClockKind::Virtual => Ok((
-            join_launched()?,
-            args.ranks.processes.unwrap_or(1),
-        )),
+        ClockKind::Virtual => Ok((join_launched()?, args.ranks.processes.unwrap_or(1))),
     }
 }
 
@@ -160,8 +157,6 @@ fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandErr
         .map_err(CommandError::usage)?;
     io_choice::choose(args.io.io, &options.target, &mut plan)?;
     plan.add_procedures(plimsoll_target::procedures(&options.target));
-    let dir = &mut plan.work_dir.dir;
-    *dir = plimsoll_target::testbed::below_base(&options.target, dir);
     Ok(plan)
 }
 

@@ -4,7 +4,7 @@ use super::print_report;
 use crate::cli::{MakeRunArgs, OutputArgs, RankArgs, ResumeArgs};
 use crate::communicator::{join, join_launched, stop_on_interrupt};
 use crate::console::Stream;
-use crate::console_host::{ConsoleHost, check_event};
+use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
 use crate::output_options::OutputOptions;
 use crate::{new_series, series_text, signals};
@@ -41,7 +41,7 @@ impl ReadySeries {
         }
     }
 
-    /// The series with a description of the system under test, if it is known.
+    /// The series with the text of a description of the system under test, if it is known.
     pub fn with_sut(mut self, text: Option<String>) -> Self {
         if let Self::New { sut, .. } = &mut self {
             *sut = text;
@@ -106,9 +106,7 @@ pub fn run(
         return Ok(Exit::Valid);
     };
     // The other ranks wait for a run from here on, or to hear that there is none.
-    let made = ready
-        .open()
-        .and_then(|writer| drive(context, writer, jobs));
+    let made = ready.open().and_then(|writer| drive(context, writer, jobs));
     release_members(&communicator);
     let ended = made?;
     let (series, writer) = (ended.writer.series(), &ended.writer);
@@ -175,7 +173,7 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
 pub fn resume(args: &ResumeArgs) -> Result<Exit, CommandError> {
     run(&args.manner, args.jobs, |communicator| {
         let ranks = communicator.working();
-        let opened = open_resumed(&args.dir, ranks, args.allow_commands, &check_event);
+        let opened = open_resumed(&args.dir, ranks, args.allow_commands);
         Ok(ReadySeries::Resumed(opened?))
     })
 }

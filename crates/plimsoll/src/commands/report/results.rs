@@ -5,11 +5,10 @@ use crate::exit::CommandError;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_html::RunData;
 use plimsoll_plan::counted;
-use plimsoll_report::bed_study::{self, StudySection};
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_results::{
-    AbandonedRun, Annotations, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, STUDY_FILE, Series,
-    SeriesDir, SeriesKind, SeriesOf, StudyDir, StudyResults, run_dirs,
+    AbandonedRun, Annotations, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, Series, SeriesDir,
+    SeriesKind, SeriesOf, run_dirs,
 };
 use std::path::{Path, PathBuf};
 
@@ -31,13 +30,6 @@ pub(super) enum ResultKind {
         series: Box<Series>,
         /// Runs by file system.
         sets: Vec<ProfileSet>,
-    },
-    /// The steps of a study on test beds.
-    Study {
-        /// The content of `study.json`.
-        results: Box<StudyResults>,
-        /// What they measured, by group.
-        sections: Vec<StudySection>,
     },
     /// A disclosure report.
     Published(Box<Disclosure>),
@@ -63,10 +55,6 @@ impl LoadedResult {
         let series = SeriesDir::at(dir);
         if series.exists() {
             return Self::series(&series, said, percentiles);
-        }
-        let study = StudyDir::at(dir);
-        if study.exists() {
-            return Ok(vec![Self::study(&study, said)?]);
         }
         Ok(vec![Self::measured(dir, said, percentiles)?])
     }
@@ -110,19 +98,6 @@ impl LoadedResult {
         }])
     }
 
-    fn study(dir: &StudyDir, annotations: Annotations) -> Result<Self, CommandError> {
-        let results = dir.read().map_err(CommandError::usage)?;
-        let sections = bed_study::sections(&results, dir);
-        Ok(Self {
-            path: dir.path().to_owned(),
-            what: ResultKind::Study {
-                results: Box::new(results),
-                sections,
-            },
-            annotations,
-        })
-    }
-
     /// Reads the results directory of a run, a curve or a search.
     fn measured(
         dir: &Path,
@@ -143,7 +118,6 @@ impl LoadedResult {
             ResultKind::Measured(RunData::Run(_)) => "a run",
             ResultKind::Measured(RunData::Series { series, .. }) => series.kind.kind().words(),
             ResultKind::Profile { .. } => "a profile",
-            ResultKind::Study { .. } => "a study",
             ResultKind::Published(_) => "a published report",
         };
         format!("{} is {what}", self.path.display())
@@ -158,7 +132,7 @@ pub(super) fn results_dir(path: &Path) -> Option<&Path> {
     }
     let name = path.file_name().and_then(|n| n.to_str());
     match name {
-        Some(RUN_FILE | SERIES_FILE | STUDY_FILE) => {
+        Some(RUN_FILE | SERIES_FILE) => {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
             Some(parent.unwrap_or(Path::new(".")))
         }
@@ -217,13 +191,6 @@ pub(super) fn subjects(
                 let shown = percentiles.or(series.percentiles_shown.as_ref());
                 all.extend(of_profile(&f.path, shown)?);
             }
-            ResultKind::Study { .. } => {
-                return Err(CommandError::usage(format!(
-                    "{}: --format {format} is made of single results, which are in the directories of \
-                     its beds; text, json, and html of one study alone are made of it",
-                    f.shown()
-                )));
-            }
             ResultKind::Published(_) => {
                 return Err(CommandError::usage(format!(
                     "{}, and --format {format} is made of what was measured; text and json are \
@@ -238,7 +205,10 @@ pub(super) fn subjects(
 
 /// The runs of a profile, in its order. The name of each run is its place in the profile's directory: runs on different
 /// file systems have the same names.
-fn of_profile(path: &Path, percentiles: Option<&Percentiles>) -> Result<Vec<RunData>, CommandError> {
+fn of_profile(
+    path: &Path,
+    percentiles: Option<&Percentiles>,
+) -> Result<Vec<RunData>, CommandError> {
     let mut all = Vec::new();
     for run in run_dirs(path).map_err(CommandError::usage)? {
         let mut data =

@@ -1,9 +1,9 @@
-//! The terminal: its width, its colours, rewritten lines, and writing that survives a closed pipe, for
+//! The console of a program: its width, its colours, rewritten lines, and writing that survives a closed pipe, for
 //! help, errors, reports and the live line. All output passes through here and is escaped here, so
 //! that foreign text does not reach the terminal.
 
+use crate::terminal::Layout;
 use plimsoll_diagnostics::foreign;
-use plimsoll_report::terminal::Layout;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::termios::tcgetwinsize;
@@ -28,21 +28,25 @@ pub enum Stream {
 
 impl Stream {
     /// Columns of the terminal that the stream goes to, or else of `COLUMNS`, or else 120.
+    #[must_use]
     pub fn width(self) -> usize {
         self.width_or(DEFAULT_WIDTH)
     }
 
     /// Columns that the help is wrapped to: as for [`Stream::width`], or else 100.
+    #[must_use]
     pub fn help_width(self) -> usize {
         self.width_or(DEFAULT_HELP_WIDTH)
     }
 
     /// Whether what is written takes colours.
+    #[must_use]
     pub fn color(self) -> bool {
         color(self.is_screen(), variable)
     }
 
     /// Width and colours of a report on the stream.
+    #[must_use]
     pub fn layout(self) -> Layout {
         Layout {
             width: self.width(),
@@ -51,18 +55,18 @@ impl Stream {
     }
 
     /// Whether a line can be rewritten in place.
+    #[must_use]
     pub fn rewrites(self) -> bool {
         rewrites(self.is_screen(), variable)
     }
 
-    /// Whether the stream is a terminal of the user. That of a process of a launcher is not: the
-    /// launcher may forward the output to a file.
+    /// Whether the stream is a terminal of the user.
     fn is_screen(self) -> bool {
         let terminal = match self {
             Self::Out => io::stdout().is_terminal(),
             Self::Err => io::stderr().is_terminal(),
         };
-        terminal && !plimsoll_ranks::is_output_forwarded()
+        terminal && !IS_FORWARDED.load(Relaxed)
     }
 
     fn width_or(self, default: usize) -> usize {
@@ -79,6 +83,15 @@ impl Stream {
             .filter(|&w| w > 0)
             .unwrap_or(default)
     }
+}
+
+/// Set if a launcher forwards what this process writes.
+static IS_FORWARDED: AtomicBool = AtomicBool::new(false);
+
+/// Says that a launcher forwards what this process writes: no stream is a terminal of the user then, because the
+/// launcher may forward the output to a file.
+pub fn set_forwarded() {
+    IS_FORWARDED.store(true, Relaxed);
 }
 
 /// An environment variable that is not empty.
@@ -126,6 +139,9 @@ fn is_reader_gone(e: &io::Error) -> bool {
 }
 
 /// Writes to standard output. A reader that has gone (`| head`, a closed terminal) is not an error.
+///
+/// # Errors
+/// Errors of the system; [`has_lost_output`] is true from then on.
 pub fn out(text: &str) -> io::Result<()> {
     let text = shown(text, Stream::Out);
     let mut stdout = io::stdout().lock();
@@ -145,6 +161,7 @@ pub fn out(text: &str) -> io::Result<()> {
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Whether a write to standard output failed although it has a reader; the program has then failed.
+#[must_use]
 pub fn has_lost_output() -> bool {
     OUTPUT_LOST.load(Relaxed)
 }

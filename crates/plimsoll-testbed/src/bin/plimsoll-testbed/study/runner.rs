@@ -1,25 +1,33 @@
 //! Does the steps of a study, bed by bed.
 
+use super::document::{StepState, StudyAction, StudyResults, StudyState, StudyWriter, results_of};
+use super::options::StudyOutput;
+use super::{report, report_text};
+use crate::beds;
+use crate::benchmark;
 use crate::cli::{Format, UpArgs};
-use crate::commands::print_report;
-use crate::commands::testbed::{CaughtSignals, start_bed};
-use crate::console;
-use crate::exit::{CommandError, Exit};
-use plimsoll_report::bed_study;
-use plimsoll_results::{
-    COMPARISON_FILE, DISCLOSURE_SUFFIX, Document, Kind, Run, RunDir, Status, StepState,
-    StudyAction, StudyWriter,
-};
-use plimsoll_testbed::TestBed;
+use crate::exit::Exit;
+use crate::on::on_bed;
+use crate::print;
+use crate::signals::CaughtSignals;
+use plimsoll_report::console;
+use plimsoll_results::{Kind, Run, RunDir};
+use plimsoll_testbed::{BedError, TestBed};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Time between two looks at signals during a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// End of the name of a directory in which the command of a step writes its results.
+const UNFINISHED: &str = ".unfinished";
+
+/// Beginning of the names of the beds of studies, which the names of results leave out.
+const BED_PREFIX: &str = "study-";
 
 /// A study that is being run.
 pub(super) struct StudyRunner {
@@ -54,15 +62,11 @@ impl StepEnd {
 impl StudyRunner {
     /// # Errors
     /// If signals cannot be caught.
-    pub(super) fn new(
-        writer: StudyWriter,
-        format: Format,
-        is_quiet: bool,
-    ) -> Result<Self, CommandError> {
+    pub(super) fn new(writer: StudyWriter, output: &StudyOutput) -> Result<Self, BedError> {
         Ok(Self {
             writer,
-            format,
-            is_quiet,
+            format: output.format,
+            is_quiet: output.quiet,
             signals: CaughtSignals::new()?,
         })
     }
@@ -71,30 +75,35 @@ impl StudyRunner {
     ///
     /// # Errors
     /// If the results cannot be written.
-    pub(super) fn run(mut self) -> Result<Exit, CommandError> {
+    pub(super) fn run(mut self) -> Result<Exit, BedError> {
         let beds = self.writer.document().beds.len();
         for bed in 0..beds {
             if self.signals.any() {
                 break;
             }
-            self.bed(bed)?;
+            self.on_bed(bed)?;
         }
+        let without_bed = self.writer.document().due(None);
+        self.steps(None, &without_bed)?;
         if self.signals.any() {
             self.change(|study| study.interrupted = true)?;
         }
-        self.report()?;
-        Ok(match self.writer.document().status() {
-            Status::Valid | Status::Invalid => Exit::Valid,
-            Status::Interrupted => Exit::Interrupted,
-            Status::Failed | Status::Unfinished => Exit::Failed,
+        let study = self.writer.document();
+        let text = report_text(study, self.writer.dir(), self.format);
+        print(&match self.format {
+            Format::Json => text,
+            Format::Text => format!("\n{text}"),
+        })?;
+        Ok(match study.state() {
+            StudyState::Complete => Exit::DONE,
+            StudyState::Interrupted => Exit::INTERRUPTED,
+            StudyState::Failed | StudyState::Unfinished => Exit::FAILED,
         })
     }
 
-    fn change(
-        &mut self,
-        change: impl FnOnce(&mut plimsoll_results::StudyResults),
-    ) -> Result<(), CommandError> {
-        self.writer.change(change).map_err(CommandError::failed)
+    fn change(&mut self, change: impl FnOnce(&mut StudyResults)) -> Result<(), BedError> {
+        let changed = self.writer.change(change);
+        changed.map_err(|e| BedError::failed("cannot write the study", e))
     }
 
     fn say(&self, line: &str) {
@@ -108,9 +117,9 @@ impl StudyRunner {
     }
 
     /// Starts a bed, does its steps and ends it.
-    fn bed(&mut self, number: usize) -> Result<(), CommandError> {
+    fn on_bed(&mut self, number: usize) -> Result<(), BedError> {
         let bed = self.writer.document().beds[number].clone();
-        let due = self.writer.document().due(&bed.name);
+        let due = self.writer.document().due(Some(&bed.name));
         if due.is_empty() || bed.unavailable.is_some() {
             return Ok(());
         }
@@ -119,47 +128,55 @@ impl StudyRunner {
             quiet: self.is_quiet,
             ..UpArgs::of_words(&bed.arguments)?
         };
-        let started = match start_bed(&up, &self.signals, true) {
-            Ok(started) => started,
-            Err(_) if self.signals.any() => return Ok(()),
-            Err(e) => {
-                let why = e.message.trim().trim_start_matches("error: ").to_owned();
-                self.say(&format!("{}: {why}", bed.name));
-                return self.change(|study| study.beds[number].failure = Some(why));
-            }
+        let started = match beds::start(&up, &self.signals, true) {
+            Ok(Some(started)) => started,
+            Ok(None) => return Ok(()),
+            Err(e) => return self.bed_failed(number, e.to_string()),
         };
+        let done = self.steps(Some(&started), &due);
+        if let Err(e) = started.end() {
+            self.bed_failed(number, format!("it does not end: {e}"))?;
+        }
+        done
+    }
+
+    fn bed_failed(&mut self, number: usize, why: String) -> Result<(), BedError> {
+        self.say(&format!(
+            "{}: {why}",
+            self.writer.document().beds[number].name
+        ));
+        self.change(|study| study.beds[number].failure = Some(why))
+    }
+
+    /// Does these steps. After a step that failed, the other steps of its unit are left: they would be measured on a bed
+    /// that is not as it is to be.
+    fn steps(&mut self, bed: Option<&TestBed>, due: &[usize]) -> Result<(), BedError> {
         let mut failed_unit = None;
-        for step in due {
+        for step in due.iter().copied() {
             let unit = self.writer.document().steps[step].unit;
             if self.signals.any() {
                 break;
             }
-            // What follows would be measured on a bed that is not as it is to be.
             if failed_unit == Some(unit) {
                 continue;
             }
-            self.step(&started, step)?;
-            let state = self.writer.document().steps[step].state;
-            if state == Some(StepState::Failed) {
+            self.step(bed, step)?;
+            if self.writer.document().steps[step].state == Some(StepState::Failed) {
                 failed_unit = Some(unit);
             }
-        }
-        if let Err(e) = started.end() {
-            let why = format!("it does not end: {e}");
-            self.say(&format!("{}: {why}", bed.name));
-            self.change(|study| study.beds[number].failure = Some(why))?;
         }
         Ok(())
     }
 
     /// Does a step and writes what came of it.
-    fn step(&mut self, bed: &TestBed, number: usize) -> Result<(), CommandError> {
+    fn step(&mut self, bed: Option<&TestBed>, number: usize) -> Result<(), BedError> {
         let step = self.writer.document().steps[number].clone();
         let begun = Instant::now();
         let end = match &step.action {
-            StudyAction::Prepare(words) => self.prepare(words)?,
-            StudyAction::Measure(words) => self.measure(words, &step.bed, number)?,
+            StudyAction::Prepare(words) => self.prepare(bed, words)?,
+            StudyAction::Measure(words) => self.measure(bed, words, number)?,
             StudyAction::Status { wait_s } => {
+                let bed = bed.expect("a status is that of a bed");
                 let end = self.status(bed, Duration::from_secs(*wait_s));
                 match step.group.is_empty() {
                     true => end.required(),
@@ -179,10 +196,10 @@ impl StudyRunner {
         })?;
         let study = self.writer.document();
         let step = &study.steps[number];
-        let run = self.writer.dir().kind(step);
-        let run = run.filter(|(_, kind)| *kind == Kind::Run);
-        let run: Option<Run> = run.and_then(|(path, _)| RunDir::at(&path).read().ok());
-        self.say(&bed_study::line(
+        let run = results_of(self.writer.dir(), step);
+        let run = run.filter(|path| Kind::of(path).is_ok_and(|kind| kind == Kind::Run));
+        let run: Option<Run> = run.and_then(|path| RunDir::at(&path).read().ok());
+        self.say(&report::line(
             number + 1,
             study.steps.len(),
             step,
@@ -191,8 +208,8 @@ impl StudyRunner {
         Ok(())
     }
 
-    fn prepare(&self, words: &[String]) -> Result<StepEnd, CommandError> {
-        let (status, said) = self.command(words, &[])?;
+    fn prepare(&self, bed: Option<&TestBed>, words: &[String]) -> Result<StepEnd, BedError> {
+        let (status, said) = self.command(bed, words, &[])?;
         Ok(StepEnd {
             state: Some(self.state_of(status)),
             error: failure(status, said).filter(|_| !self.signals.any()),
@@ -200,60 +217,63 @@ impl StudyRunner {
         })
     }
 
-    /// Runs a command whose results go below the directory of its bed, into one of its own: what an
-    /// earlier attempt may still write there is not taken for its results.
-    fn measure(&self, words: &[String], bed: &str, number: usize) -> Result<StepEnd, CommandError> {
-        let root = new_directory(&self.writer.dir().path().join(bed), number + 1)?;
-        let paths = ["--quiet".as_ref(), "--results".as_ref(), root.as_path()];
-        let (status, said) = self.command(words, &paths)?;
-        let made = plimsoll_results::directories(&root).unwrap_or_default();
-        let made = made.into_iter().next();
-        let state = self.state_of(status);
-        let mut notes = Vec::new();
-        match &made {
-            Some(made) if Kind::of(made).is_ok_and(|k| [Kind::Curve, Kind::Run].contains(&k)) => {
-                if [StepState::Valid, StepState::Invalid].contains(&state) {
-                    let why = self.disclose(made)?;
-                    notes.extend(why.map(|why| format!("no disclosure report: {why}")));
-                }
+    /// Runs a command whose results become results of the study. The command writes into a directory of its own first: what
+    /// the command of an earlier attempt may still write is not taken for its results.
+    fn measure(
+        &self,
+        bed: Option<&TestBed>,
+        words: &[String],
+        number: usize,
+    ) -> Result<StepEnd, BedError> {
+        let root = self.writer.dir().path();
+        let name = results_name(self.writer.document(), number);
+        let unfinished = new_directory(root, &format!("{name}{UNFINISHED}"))?;
+        let paths = [
+            "--quiet".as_ref(),
+            "--results".as_ref(),
+            unfinished.as_path(),
+        ];
+        let (status, said) = self.command(bed, words, &paths)?;
+        let made = plimsoll_results::directories(&unfinished).unwrap_or_default();
+        let results = match made.first() {
+            Some(made) => {
+                let adopted = self.writer.adopt(made, &name);
+                Some(
+                    adopted
+                        .map_err(|e| BedError::failed("cannot keep the results of a step", e))?,
+                )
             }
-            Some(_) => {}
-            // It holds nothing.
-            None => _ = std::fs::remove_dir(&root),
-        }
-        let results = made.as_deref().and_then(|made| {
-            let path = made.strip_prefix(self.writer.dir().path()).ok()?;
-            Some(path.to_string_lossy().into_owned())
-        });
+            None => None,
+        };
+        // A directory in which a process has left something stays.
+        let _ = std::fs::remove_dir(&unfinished);
+        let state = self.state_of(status);
         Ok(StepEnd {
             state: Some(state),
             results,
-            status: notes,
             error: failure(status, said).filter(|_| state == StepState::Failed),
-            is_in_sync: None,
+            ..StepEnd::default()
         })
     }
 
-    /// Writes the full disclosure report of a curve or run beside it; returns why that failed.
-    fn disclose(&self, results: &Path) -> Result<Option<String>, CommandError> {
-        let name = results.file_name().unwrap_or_default().to_string_lossy();
-        let report = results.with_file_name(format!("{name}{DISCLOSURE_SUFFIX}"));
-        let words = ["report", "--format=disclosure"].map(str::to_owned);
-        let paths = [results, "--output".as_ref(), &report];
-        let (status, said) = self.command(&words, &paths)?;
-        Ok(failure(status, said))
-    }
-
-    /// Runs a command of this program; returns how it ended and what it wrote to standard error.
+    /// Runs a command of plimsoll, on a bed if there is one; returns how it ended and what it wrote to standard error.
     fn command(
         &self,
+        bed: Option<&TestBed>,
         words: &[String],
         paths: &[&Path],
-    ) -> Result<(ExitStatus, String), CommandError> {
-        let failed = |e: std::io::Error| CommandError::failed(format!("cannot run a step: {e}"));
+    ) -> Result<(ExitStatus, String), BedError> {
+        let mut command = match bed {
+            Some(bed) => on_bed(&bed.state().name, words)?,
+            None => {
+                let mut command = benchmark::command()?;
+                command.args(words);
+                command
+            }
+        };
+        let failed = |e: std::io::Error| BedError::failed("cannot run a step", e);
         let mut errors = tempfile::tempfile().map_err(failed)?;
-        let mut child = Command::new(std::env::current_exe().map_err(failed)?)
-            .args(words)
+        let mut child = command
             .args(paths)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -320,39 +340,33 @@ impl StudyRunner {
             ..StepEnd::default()
         }
     }
-
-    /// Writes the page and prints the report.
-    fn report(&self) -> Result<(), CommandError> {
-        let (study, dir) = (self.writer.document(), self.writer.dir());
-        let sections = bed_study::sections(study, dir);
-        let page = plimsoll_html::page::study(study, &sections);
-        self.writer
-            .write(COMPARISON_FILE, &page)
-            .map_err(CommandError::failed)?;
-        print_report(
-            self.format,
-            || study.to_json(),
-            |layout| bed_study::render(study, &sections, Some(dir.path()), layout),
-        )
-    }
 }
 
-/// A new directory for the results of a step: the number of the step, and after it that of the attempt if
-/// there was one before.
-fn new_directory(bed: &Path, step: usize) -> Result<PathBuf, CommandError> {
-    let failed =
-        |e: std::io::Error| CommandError::failed(format!("cannot create {}: {e}", bed.display()));
-    std::fs::create_dir_all(bed).map_err(failed)?;
+/// Name of the results of a step: the number of the step, the name of its bed and its own name, such as
+/// `04-edge-fileserver-150ms-half-cold`. Names sort in the order of the steps.
+pub(super) fn results_name(study: &StudyResults, number: usize) -> String {
+    let digits = study.steps.len().to_string().len();
+    let step = &study.steps[number];
+    let bed = step.bed.as_deref().unwrap_or_default();
+    let bed = bed.strip_prefix(BED_PREFIX).unwrap_or(bed);
+    let separator = if bed.is_empty() { "" } else { "-" };
+    format!("{:0digits$}-{bed}{separator}{}", number + 1, step.name)
+}
+
+/// A new directory of this name; a number follows if a directory of an earlier attempt has the name.
+fn new_directory(root: &Path, name: &str) -> Result<PathBuf, BedError> {
     for attempt in 1.. {
-        let name = match attempt {
-            1 => format!("step-{step}"),
-            attempt => format!("step-{step}-{attempt}"),
+        let path = match attempt {
+            1 => root.join(name),
+            attempt => root.join(format!("{name}-{attempt}")),
         };
-        let path = bed.join(name);
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(failed(e)),
+            Err(e) => {
+                let what = format!("cannot create {}", path.display());
+                return Err(BedError::failed(what, e));
+            }
         }
     }
     unreachable!("there are more numbers than attempts")

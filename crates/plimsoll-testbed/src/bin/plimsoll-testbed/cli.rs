@@ -1,16 +1,54 @@
-//! Arguments of `testbed`.
+//! Arguments.
 
-use super::values::duration;
-use super::{Command, Format};
-use crate::exit::CommandError;
-use clap::{Args, Parser, Subcommand};
-use plimsoll_results::SeriesDir;
-use plimsoll_testbed::{BedOptions, Fault};
+use crate::study::options::StudyCommand;
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use plimsoll_plan::{parse_duration, parse_size};
+use plimsoll_testbed::{BedError, BedOptions};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// Subcommands of `testbed`.
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Real storage systems on this machine: starts them, loads them with plimsoll, hurts them, and ends them.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll-testbed", bin_name = "plimsoll testbed", version)]
+#[command(styles = STYLES, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  plimsoll testbed list
+  plimsoll testbed up edge --rtt 150ms
+  plimsoll testbed on edge -- run fileserver --time 30s
+  plimsoll testbed fault edge cut line
+  plimsoll testbed down edge
+  plimsoll testbed with replicated -- run fileserver --time 30s
+  plimsoll testbed study edge --dry-run
+
+Exit codes: 0 done, 1 failed, 2 bad usage or missing software, 130 interrupted; of `on`, `with` and `exec` those of the \
+command.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TestbedCommand,
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub enum TestbedCommand {
     /// List the kinds of test beds, what is missing for each, and the beds that are up
@@ -24,22 +62,11 @@ pub enum TestbedCommand {
 Examples:
   plimsoll testbed up edge --rtt 150ms
   plimsoll testbed up replicated --servers 3 --copies 2 --name r1
-  plimsoll run fileserver --target testbed:edge --time 30s
+  plimsoll testbed on edge -- run fileserver --time 30s
   plimsoll testbed down edge")]
     Up(UpArgs),
     /// Show the nodes, processes and memory of test beds, and what is degraded
-    Status {
-        /// Names [default: all that are up]
-        #[arg(value_name = "NAME")]
-        names: Vec<String>,
-        /// Wait until all copies are made and everything is written back, but at most this time; exit
-        /// with 1 if they are not
-        #[arg(long, value_name = "TIME", value_parser = duration)]
-        wait: Option<Duration>,
-        /// Output format
-        #[arg(long, value_enum, default_value_t)]
-        format: Format,
-    },
+    Status(StatusArgs),
     /// Hurt a node of a test bed, or heal it
     #[command(after_help = "\
 Actions:
@@ -56,7 +83,9 @@ Actions:
 Examples:
   plimsoll testbed fault r1 kill server.2
   plimsoll testbed fault edge delay 20ms
-  plimsoll testbed fault r1 restart server.2")]
+  plimsoll testbed fault r1 restart server.2
+  plimsoll testbed on r1 -- run fileserver --time 60s --allow-commands \\
+    --event '20s sh plimsoll testbed fault $PLIMSOLL_TESTBED kill server.2'")]
     Fault {
         /// Name of the bed
         #[arg(value_name = "NAME")]
@@ -96,33 +125,92 @@ Examples:
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },
-    /// Start a test bed, run a command of this program on it, and end the bed, whatever happens
+    /// Run a command of plimsoll on a test bed that is up
+    #[command(after_help = ON_HELP)]
+    On {
+        /// Name of the bed
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The command and its arguments, without the name of the program
+        #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
+        command: Vec<OsString>,
+    },
+    /// Start a test bed, run a command of plimsoll on it, and end the bed, whatever happens
     #[command(after_help = "\
 Examples:
   plimsoll testbed with nfs --nfs-version 3 -- run varmail --time 10s
   plimsoll testbed with replicated -- curve vda --load 1..4 --scale 0.01 --time 5s
 
-The command gets the option --target with the bed, unless it has one.")]
+The command gets the bed's target as with `plimsoll testbed on`.")]
     With {
         /// The bed
         #[command(flatten)]
         up: UpArgs,
-        /// The command and its arguments, without the name of this program
+        /// The command and its arguments, without the name of the program
         #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
         command: Vec<OsString>,
     },
-    /// Keep a test bed; started by `testbed up`
+    /// Run a study: several commands of plimsoll that answer one question
+    #[command(subcommand)]
+    Study(StudyCommand),
+    /// Keep a test bed; started by `up`
     #[command(hide = true)]
     Keep {
         /// Directory of the bed's state
         dir: PathBuf,
     },
+    /// Write the manual pages of all commands to a directory
+    #[command(hide = true)]
+    Man {
+        /// The directory
+        #[arg(allow_hyphen_values = true, long, value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+    /// Print a completion script for a shell
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the reference of all commands as Markdown
+    #[command(hide = true)]
+    Reference,
 }
 
-/// Arguments of `testbed up`.
+const ON_HELP: &str = "\
+In a word of COMMAND, {} stands for the bed's first target and {NAME} for its target of that name: a URL, or the \
+directory of a mounted file system. Options of a URL may follow: '{v3}?nconnect=2'. {{}} stands for {}. A command \
+that loads something and has neither a placeholder nor a target of its own gets the first target: --target URL, \
+or --dir DIRECTORY. The results of run, curve, find and profile get a description of the bed (--sut).
+
+The command runs in the network of the bed, where its mounts are seen. The environment variable PLIMSOLL_TESTBED is the \
+bed's name.
+
+Examples:
+  plimsoll testbed on edge -- run fileserver --time 30s
+  plimsoll testbed on nfs -- run varmail --target '{v3}?nconnect=2'
+  plimsoll testbed on r1 -- run fileserver --dir {}/work --keep
+  plimsoll testbed on edge -- profile fileio --filesystem 'edge={edge}' --filesystem 'core={core}'";
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Names [default: all that are up]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Wait until all copies are made and everything is written back, but at most this time; exit
+    /// with 1 if they are not
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub wait: Option<Duration>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `up`.
 #[derive(Debug, Args)]
 pub struct UpArgs {
-    /// Kind of the bed; `testbed list` has all
+    /// Kind of the bed; `list` has all
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// Name of the bed [default: that of the kind, with a number if it is taken]
@@ -132,7 +220,7 @@ pub struct UpArgs {
     #[arg(long, value_name = "VERSION")]
     pub nfs_version: Option<String>,
     /// Round-trip time of the line, at most 10s
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub rtt: Option<Duration>,
     /// Software that provides it
     #[arg(long, value_name = "NAME")]
@@ -145,13 +233,13 @@ pub struct UpArgs {
     pub copies: Option<u32>,
     /// Size of each file system of the bed, such as 1g; those of servers are in memory then, and can be
     /// filled
-    #[arg(long, value_name = "SIZE", value_parser = plimsoll_plan::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
     /// Size of the cache of an edge, such as 100m [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = plimsoll_plan::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub cache_size: Option<u64>,
     /// Time after its last change at which an edge writes a file to the core [default: 5s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub write_back: Option<Duration>,
     /// What an edge speaks to its core: webdav or s3 [default: webdav]
     #[arg(long, value_name = "PROTOCOL")]
@@ -165,12 +253,12 @@ pub struct UpArgs {
     /// How the kernel of a server is run: uml (User-Mode Linux) or qemu
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Print only where the load goes, and errors
+    /// Print only the bed's name, and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// A line that has nothing but the arguments of `testbed up`.
+/// A line that has nothing but the arguments of `up`.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 struct UpLine {
@@ -183,9 +271,10 @@ impl UpArgs {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of_words(words: &[String]) -> Result<Self, CommandError> {
+    pub fn of_words(words: &[String]) -> Result<Self, BedError> {
         let line = UpLine::try_parse_from(words);
-        line.map(|line| line.up).map_err(CommandError::usage)
+        line.map(|line| line.up)
+            .map_err(|e| BedError::Usage(e.to_string()))
     }
 
     /// The options of the bed.
@@ -207,62 +296,13 @@ impl UpArgs {
     }
 }
 
-impl Command {
-    /// Makes this process one of the test bed in the command's target, if it is one: this program is
-    /// started again in the bed's network.
-    ///
-    /// # Errors
-    /// If the bed is not up, it cannot be entered, or the targets are in several.
-    pub fn enter_test_bed(&self) -> Result<(), CommandError> {
-        let mut targets: Vec<String> = match self {
-            Self::Run(args) => vec![args.workload.how.target.clone()],
-            Self::Plan(args) => vec![args.workload.how.target.clone()],
-            Self::Populate(args) => vec![args.workload.how.target.clone()],
-            Self::Curve(args) => vec![args.how.target.clone()],
-            Self::Find(args) => vec![args.how.target.clone()],
-            Self::Resume(args) => targets_of(&args.dir),
-            Self::Profile(args) => {
-                let all = args.filesystem.iter().filter_map(|f| f.target.clone());
-                all.chain([args.how.target.clone()]).collect()
-            }
-            Self::Md(args) => args
-                .md
-                .target
-                .iter()
-                .chain(&args.md.interface)
-                .cloned()
-                .collect(),
-            Self::MakeRun(args) => targets_of(&args.series),
-            Self::Clean(args) => vec![args.target.clone()],
-            _ => vec![],
-        };
-        targets.retain(|t| plimsoll_target::testbed::name_of(t).is_some());
-        let Some(first) = targets.first() else {
-            return Ok(());
-        };
-        let name = plimsoll_target::testbed::name_of;
-        if let Some(other) = targets.iter().find(|t| name(t) != name(first)) {
-            return Err(CommandError::usage(format!(
-                "{first} and {other} are in networks of their own: one command can load only one of them"
-            )));
-        }
-        targets
-            .iter()
-            .try_for_each(|target| crate::commands::testbed::enter(target))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
     }
-}
-
-/// Targets of a series; none if it cannot be read, of which the command itself reports the error.
-fn targets_of(dir: &Path) -> Vec<String> {
-    let series = SeriesDir::at(dir).read();
-    let configurations = series.map_or_else(|_| vec![], |series| series.configurations);
-    configurations.into_iter().map(|c| c.target.url).collect()
-}
-
-/// The fault of an action's words.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn fault(words: &[String]) -> Result<Fault, String> {
-    words.join(" ").parse()
 }

@@ -1,15 +1,12 @@
 //! `study replicas`: what copies cost in cluster file systems, and what they buy when a server dies.
 
+use super::document::StudyAction;
+use super::options::{ReplicasStudy, ReplicasWorkload};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, time, words};
-use crate::cli::{ReplicasStudyArgs, ReplicasWorkload};
-use crate::exit::CommandError;
 use plimsoll_plan::counted;
 use plimsoll_report::compare::distinct;
-use plimsoll_results::StudyAction;
+use plimsoll_testbed::BedError;
 use std::time::Duration;
-
-/// Name of the study.
-pub(super) const NAME: &str = "replicas";
 
 /// Length of a window of a load point if none is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
@@ -30,15 +27,16 @@ const VDA: [&str; 7] = [
 const FILESERVER: [&str; 4] = ["run", "fileserver", "--set=nfiles=200", "--set=nthreads=8"];
 
 /// Beds of each software and number of copies, and what is done on them.
-pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandError> {
+pub(super) fn design(args: &ReplicasStudy) -> Result<StudyDesign, BedError> {
     if args.points > args.max_load {
-        return Err(CommandError::usage(format!(
+        return Err(BedError::Usage(format!(
             "--points {} --max-load {}: a load is a whole number of streams, so that there are at most as \
              many points",
             args.points, args.max_load
         )));
     }
     let mut design = StudyDesign::new(
+        "replicas",
         "What do copies cost, and what do they buy when a server dies?",
         &[
             ONE_MACHINE,
@@ -62,7 +60,7 @@ pub(super) fn design(args: &ReplicasStudyArgs) -> Result<StudyDesign, CommandErr
     Ok(design)
 }
 
-fn on_bed(design: &mut StudyDesign, args: &ReplicasStudyArgs, software: &str, copies: u32) {
+fn on_bed(design: &mut StudyDesign, args: &ReplicasStudy, software: &str, copies: u32) {
     let mut up = words(&["replicated", "--software", software]);
     up.extend(words(&["--servers", &args.servers.to_string()]));
     up.extend(words(&["--copies", &copies.to_string()]));
@@ -71,7 +69,6 @@ fn on_bed(design: &mut StudyDesign, args: &ReplicasStudyArgs, software: &str, co
         "{software}, {}",
         counted(u64::from(copies), "copy", "copies")
     );
-    let target = format!("--target={}", design.target(""));
     let window = args.study.time.unwrap_or(DEFAULT_TIME);
     let wants = |workload| args.only.contains(&workload);
     if wants(ReplicasWorkload::Vda) {
@@ -79,37 +76,43 @@ fn on_bed(design: &mut StudyDesign, args: &ReplicasStudyArgs, software: &str, co
         curve.extend(words(&VDA));
         curve.extend(words(&["--points", &args.points.to_string()]));
         curve.extend(words(&["--max-load", &args.max_load.to_string()]));
-        curve.extend(words(&["--time", &time(window), &target]));
+        curve.extend(words(&["--time", &time(window)]));
         design.unit();
-        design.step("vda", &column, StudyAction::Measure(curve));
+        design.step("vda", "vda", &column, StudyAction::Measure(curve));
     }
     if wants(ReplicasWorkload::Fileserver) {
         let mut run = words(&FILESERVER);
-        run.extend(words(&["--time", &time(window * 2), &target]));
+        run.extend(words(&["--time", &time(window * 2)]));
         design.unit();
-        design.step("fileserver", &column, StudyAction::Measure(run));
+        let action = StudyAction::Measure(run);
+        design.step("fileserver", "fileserver", &column, action);
         if copies > 1 {
-            hurt(design, args, &column, &target);
+            hurt(design, args, &column);
         }
     }
 }
 
 /// The steps of a file server whose cluster loses a server for a while.
-fn hurt(design: &mut StudyDesign, args: &ReplicasStudyArgs, column: &str, target: &str) {
+fn hurt(design: &mut StudyDesign, args: &ReplicasStudy, column: &str) {
     let window = args.study.time.unwrap_or(DEFAULT_TIME);
     let mut run = words(&FILESERVER);
-    run.extend(words(&["--time", &time(window * 4), target]));
+    run.extend(words(&["--time", &time(window * 4)]));
     run.extend(words(&["--interval=100ms", "--on-error=count", "--verify"]));
-    run.push(format!("--event={} kill server.1", time(window)));
-    run.push(format!("--event={} restart server.1", time(window * 2)));
+    let bed = design.bed_name().expect("the study has a bed").to_owned();
+    let event = |at: Duration, fault: &str| {
+        format!(
+            "--event={} sh plimsoll testbed fault {bed} {fault}",
+            time(at)
+        )
+    };
+    run.push(event(window, "kill server.1"));
+    run.push(event(window * 2, "restart server.1"));
+    run.push("--allow-commands".into());
     design.unit();
     let group = "fileserver, server.1 killed and started again";
     let status = |wait_s| StudyAction::Status { wait_s };
-    design.step(group, &format!("{column}, before"), status(0));
-    design.step(group, column, StudyAction::Measure(run));
-    design.step(
-        group,
-        &format!("{column}, after"),
-        status(args.wait.as_secs_f64().ceil() as u64),
-    );
+    let wait_s = args.wait.as_secs_f64().ceil() as u64;
+    design.step("before", group, &format!("{column}, before"), status(0));
+    design.step("killed", group, column, StudyAction::Measure(run));
+    design.step("after", group, &format!("{column}, after"), status(wait_s));
 }

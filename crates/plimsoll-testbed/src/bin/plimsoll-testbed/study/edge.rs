@@ -1,14 +1,11 @@
 //! `study edge`: what a caching edge filer makes of a core filer that is far away.
 
-use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, time, words};
-use crate::cli::{EdgeStudyArgs, EdgeWorkload};
-use crate::exit::CommandError;
+use super::document::StudyAction;
+use super::options::{EdgeStudy, EdgeWorkload};
+use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, ascending, time, words};
 use plimsoll_report::compare::distinct;
-use plimsoll_results::StudyAction;
+use plimsoll_testbed::BedError;
 use std::time::Duration;
-
-/// Name of the study.
-pub(super) const NAME: &str = "edge";
 
 /// Length of a window if none is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(8);
@@ -38,19 +35,21 @@ const WRITE_BACK_LIMIT_S: u64 = 60;
 const MAX_CACHE_BYTES: u64 = 1 << 40;
 
 /// Beds of each workload, round trip and working set, and what is done on them.
-pub(super) fn design(args: &EdgeStudyArgs) -> Result<StudyDesign, CommandError> {
+pub(super) fn design(args: &EdgeStudy) -> Result<StudyDesign, BedError> {
     if !(MIN_CACHE_BYTES..=MAX_CACHE_BYTES).contains(&args.cache_size) {
-        return Err(CommandError::usage(format!(
+        return Err(BedError::Usage(format!(
             "--cache-size {} bytes: expected 16m to 1t",
             args.cache_size
         )));
     }
     if args.write_back.is_zero() {
-        return Err(CommandError::usage(
-            "--write-back 0: the study observes when files are written back, so it takes a time above 0",
+        return Err(BedError::Usage(
+            "--write-back 0: the study observes when files are written back, so it takes a time above 0"
+                .into(),
         ));
     }
     let mut design = StudyDesign::new(
+        "edge",
         "What does a caching edge filer make of a core filer that is far away?",
         &[
             ONE_MACHINE,
@@ -67,17 +66,15 @@ pub(super) fn design(args: &EdgeStudyArgs) -> Result<StudyDesign, CommandError> 
              its response time; fileserver does as much as it can",
         ],
     );
-    let mut rtts = args.rtt.clone();
-    rtts.sort_unstable();
-    rtts.dedup();
+    let rtts = ascending(&args.rtt);
     for workload in distinct(args.only.iter().copied()) {
-        for rtt in &rtts {
+        for rtt in rtts.iter().copied() {
             for (set, halves) in WORKING_SETS {
                 let (name, line) = load(workload, args.cache_size / 2 * halves);
                 let case = EdgeCase {
                     name,
                     line,
-                    rtt: *rtt,
+                    rtt,
                     set,
                 };
                 case.add_to(&mut design, args);
@@ -99,20 +96,20 @@ struct EdgeCase {
 
 impl EdgeCase {
     /// Adds the bed, and the steps on it: one unit, because each changes what the edge has cached.
-    fn add_to(&self, design: &mut StudyDesign, args: &EdgeStudyArgs) {
+    fn add_to(&self, design: &mut StudyDesign, args: &EdgeStudy) {
         let mut up = words(&["edge", "--rtt", &time(self.rtt)]);
         up.extend(words(&["--cache-size", &args.cache_size.to_string()]));
         up.extend(words(&["--write-back", &time(args.write_back)]));
         let bed = format!("study-edge-{}-{}-{}", self.name, time(self.rtt), self.set);
         design.bed(bed, up);
-        let prepare = |design: &mut StudyDesign, kind: &str, target: &str, place: &str| {
-            let populate = self.command(design, &["populate"], kind, target);
-            let what = format!("files for {kind} {place}");
-            design.step("", &what, StudyAction::Prepare(populate));
+        let prepare = |design: &mut StudyDesign, kind: &str, target: &[String], place: &str| {
+            let populate = self.command("populate", target);
+            let (name, what) = (format!("files-{kind}"), format!("files for {kind} {place}"));
+            design.step(&name, "", &what, StudyAction::Prepare(populate));
         };
         let window = time(args.study.time.unwrap_or(DEFAULT_TIME));
-        let measured = |design: &StudyDesign, kind: &str, target: &str| {
-            let mut run = self.command(design, &["run"], kind, target);
+        let measured = |kind: &str, target: &str| {
+            let mut run = self.command("run", &through(target, kind));
             run.extend(words(&["--time", &window, "--warmup", "0s"]));
             run
         };
@@ -126,44 +123,44 @@ impl EdgeCase {
         // Once for each round trip: the core caches nothing that depends on a working set.
         let has_core = self.set == WORKING_SETS[0].0;
         if has_core {
-            prepare(design, "core", "core-files", "at the core");
+            prepare(design, "core", &at_core("core"), "at the core");
         }
-        prepare(design, "cold", "core-files", "at the core");
+        prepare(design, "cold", &at_core("cold"), "at the core");
         if has_core {
-            let core = measured(design, "core", "core");
-            design.step(&group, "core", StudyAction::Measure(core));
+            let core = StudyAction::Measure(measured("core", "core"));
+            design.step("core", &group, "core", core);
         }
-        let cold = measured(design, "cold", "edge");
-        design.step(&group, "edge, cold", StudyAction::Measure(cold));
-        prepare(design, "warm", "edge", "through the edge");
+        let cold = StudyAction::Measure(measured("cold", "edge"));
+        design.step("cold", &group, "edge, cold", cold);
+        prepare(design, "warm", &through("edge", "warm"), "through the edge");
         let wait_s = WRITE_BACK_LIMIT_S + args.write_back.as_secs();
-        design.step(
-            "",
-            "everything is written back",
-            StudyAction::Status { wait_s },
-        );
-        let mut warm = measured(design, "warm", "edge");
+        let status = StudyAction::Status { wait_s };
+        let column = "everything is written back";
+        design.step("written-back", "", column, status.clone());
+        let mut warm = measured("warm", "edge");
         // What it has written is observed at the core.
         warm.push("--keep".into());
-        design.step(&group, "edge, warm", StudyAction::Measure(warm));
-        let column = "edge, warm, after the run";
-        design.step(&group, column, StudyAction::Status { wait_s });
+        design.step("warm", &group, "edge, warm", StudyAction::Measure(warm));
+        design.step("after", &group, "edge, warm, after the run", status);
     }
 
-    /// A command on files of a kind, through a target of the bed.
-    fn command(
-        &self,
-        design: &StudyDesign,
-        command: &[&str],
-        kind: &str,
-        target: &str,
-    ) -> Vec<String> {
-        let mut line = words(command);
+    /// A command with the words of a target.
+    fn command(&self, command: &str, target: &[String]) -> Vec<String> {
+        let mut line = words(&[command]);
         line.extend(self.line.iter().cloned());
-        line.push(format!("--dir={kind}"));
-        line.push(format!("--target={}", design.target(target)));
+        line.extend_from_slice(target);
         line
     }
+}
+
+/// The words that name a directory through a server of the bed.
+fn through(target: &str, dir: &str) -> Vec<String> {
+    vec![format!("--target={{{target}}}"), format!("--dir={dir}")]
+}
+
+/// The words that name a directory of the core's own files.
+fn at_core(dir: &str) -> Vec<String> {
+    vec![format!("--dir={{core-files}}/{dir}")]
 }
 
 /// Name of a workload, and the words of its command line that make its working set one of this size.

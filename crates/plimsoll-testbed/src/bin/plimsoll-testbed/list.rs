@@ -1,14 +1,15 @@
-//! `testbed list`: the kinds, what each needs and lacks, and the beds that are up.
+//! `list`: the kinds, what each needs and lacks, and the beds that are up.
 
-use super::{print, store, summary};
+use crate::beds::{store, summary};
 use crate::cli::Format;
-use crate::exit::{CommandError, Exit};
+use crate::exit::Exit;
+use crate::print;
 use plimsoll_testbed::needs::{Need, Package};
-use plimsoll_testbed::{BedOptions, BedState, KINDS, Kind, Rights};
+use plimsoll_testbed::{BedError, BedOptions, BedState, KINDS, Kind, Rights};
 use std::fmt::Write;
 
 /// Prints the list.
-pub(super) fn run(format: Format) -> Result<Exit, CommandError> {
+pub fn run(format: Format) -> Result<Exit, BedError> {
     let beds = store()?.beds()?;
     print(&match format {
         Format::Text => text(&beds),

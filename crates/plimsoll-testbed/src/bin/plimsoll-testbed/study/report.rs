@@ -1,16 +1,17 @@
-//! A study on test beds: what its steps measured, a section for each group, for all reports.
+//! The report of a study: a section for each group of steps, and the steps as commands that can be typed.
 
-use crate::compare::{self, Comparison, Metric, Results, distinct, side_by_side};
-use crate::format::{inline_latency, rate};
-use crate::study;
-use crate::terminal::Layout;
-use crate::text::{Paint, paragraph, reason_codes, results_location};
-use crate::{events, verification};
-use plimsoll_plan::{Count, counted, shell_words};
-use plimsoll_results::{
-    Kind, LoadCurve, Percentile, Run, RunDir, SeriesDir, SeriesOf, StepState, StudyAction,
-    StudyBed, StudyDir, StudyResults, StudyStep,
+use super::access_paths::{comparisons, delegation_counts};
+use super::document::{
+    StepState, StudyAction, StudyBed, StudyDir, StudyResults, StudyStep, results_of,
 };
+use super::runner::results_name;
+use plimsoll_plan::{Count, counted, shell_word, shell_words};
+use plimsoll_report::compare::{
+    self, Comparison, Metric, ProfileSet, Results, distinct, side_by_side,
+};
+use plimsoll_report::terminal::Layout;
+use plimsoll_report::{Paint, events, inline_latency, paragraph, rate, verification};
+use plimsoll_results::{Kind, LoadCurve, Percentile, Reason, Run, RunDir, SeriesDir, SeriesOf};
 use std::path::Path;
 
 /// Figures of groups of runs.
@@ -24,18 +25,17 @@ const METRICS: [Metric; 5] = [
 
 /// A group of steps side by side.
 #[derive(Debug, Clone)]
-pub struct StudySection {
+struct StudySection {
     /// What is compared.
-    pub title: String,
+    title: String,
     /// The figures; none if no step of the group measured anything, or if they cannot be compared.
-    pub comparison: Option<Comparison>,
+    comparison: Option<Comparison>,
     /// Facts about single columns: the column, and a sentence without a full stop.
-    pub facts: Vec<(String, String)>,
+    facts: Vec<(String, String)>,
 }
 
 /// A section for each group, in the order of the steps. What cannot be read is a fact of its column.
-#[must_use]
-pub fn sections(study: &StudyResults, dir: &StudyDir) -> Vec<StudySection> {
+fn sections(study: &StudyResults, dir: &StudyDir) -> Vec<StudySection> {
     let groups = study.steps.iter().map(|s| s.group.as_str());
     distinct(groups.filter(|g| !g.is_empty()))
         .into_iter()
@@ -104,15 +104,15 @@ enum StepResults {
 }
 
 fn step_results(dir: &StudyDir, step: &StudyStep) -> Result<StepResults, String> {
-    let (path, kind) = dir.kind(step).ok_or("there are none")?;
-    let facts = match kind {
+    let path = results_of(dir, step).ok_or("there are none")?;
+    let facts = match Kind::of(&path).map_err(|e| e.to_string())? {
         Kind::Run => of_run(&RunDir::at(&path).read().map_err(|e| e.to_string())?),
         Kind::Curve => {
             let series = SeriesDir::at(&path).read().map_err(|e| e.to_string())?;
             series.as_curve().map_or_else(Vec::new, of_curve)
         }
-        Kind::Profile => return of_profile(&path).map(StepResults::Profile),
-        Kind::Search | Kind::Repeats | Kind::Study => vec![],
+        Kind::Profile => return of_profile(&path, &step.group).map(StepResults::Profile),
+        Kind::Search | Kind::Repeats => vec![],
     };
     // A step that failed before anything was measured has no figures.
     let results = match Results::read(&path, &step.column, None) {
@@ -130,7 +130,10 @@ fn missing(study: &StudyResults, step: &StudyStep) -> Option<String> {
         let why = failed.error.as_deref().unwrap_or("it failed");
         return Some(format!("not measured: {}: {why}", failed.column));
     }
-    let bed = study.beds.iter().find(|b| b.name == step.bed);
+    let bed = study
+        .beds
+        .iter()
+        .find(|b| Some(&b.name) == step.bed.as_ref());
     let why = bed.and_then(|b| b.unavailable.as_ref().or(b.failure.as_ref()));
     match (step.state, why, &step.error) {
         (None, Some(why), _) => Some(format!("not measured: {why}")),
@@ -168,30 +171,33 @@ fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<String> {
     vec![format!("{line}, {ort}")]
 }
 
-/// The sections of a profile over access paths to a server.
-fn of_profile(path: &Path) -> Result<Vec<StudySection>, String> {
+/// The sections of a profile over access paths to a server, which is the only step of a group.
+fn of_profile(path: &Path, title: &str) -> Result<Vec<StudySection>, String> {
     let dir = SeriesDir::at(path);
     let series = dir.read().map_err(|e| e.to_string())?;
     let profile = series
         .as_profile()
         .ok_or("the results are not those of a profile")?;
-    let sets = compare::ProfileSet::read(profile, &dir, None).map_err(|e| e.to_string())?;
-    let sections = study::comparisons(&sets, None).into_iter();
-    let section = |(title, comparison)| StudySection {
-        title,
+    let sets = ProfileSet::read(profile, &dir, None).map_err(|e| e.to_string())?;
+    let compared = comparisons(&sets);
+    let is_one = compared.len() == 1;
+    let section = |(name, comparison)| StudySection {
+        title: match is_one {
+            true => title.to_owned(),
+            false => format!("{title}, {name}"),
+        },
         comparison: Some(comparison),
         facts: vec![],
     };
-    let mut sections: Vec<StudySection> = sections.map(section).collect();
+    let mut sections: Vec<StudySection> = compared.into_iter().map(section).collect();
     if let Some(last) = sections.last_mut() {
-        last.facts = study::delegation_counts(&sets);
+        last.facts = delegation_counts(&sets);
     }
     Ok(sections)
 }
 
 /// A step that has just ended, in one line; `number` counts from 1.
-#[must_use]
-pub fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> String {
+pub(super) fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> String {
     let what = match step.group.is_empty() {
         true => step.column.clone(),
         false => format!("{}, {}", step.group, step.column),
@@ -219,78 +225,96 @@ pub fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> St
             _ => "done".into(),
         },
     };
-    format!(
-        "step {number} of {of}, {}: {what}:{figures} {state}",
-        step.bed
-    )
+    let bed = step
+        .bed
+        .as_ref()
+        .map_or(String::new(), |bed| format!(", {bed}"));
+    format!("step {number} of {of}{bed}: {what}:{figures} {state}")
+}
+
+/// The codes of reasons in parentheses, after a space; empty without reasons.
+fn reason_codes(reasons: &[Reason]) -> String {
+    let codes: Vec<&str> = reasons.iter().map(|r| r.code.as_str()).collect();
+    match codes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", codes.join(", ")),
+    }
 }
 
 /// What a study does, for people who have not begun it: the beds, and the commands on each, as they could
 /// be typed.
-#[must_use]
-pub fn plan(study: &StudyResults) -> String {
+pub(super) fn plan(study: &StudyResults) -> String {
     let mut out = format!(
-        "study {}: {} on {}\n  {}\n",
+        "study {}: {}\n  {}\n",
         study.study,
-        counted(study.steps.len() as u64, "step", "steps"),
-        counted(study.beds.len() as u64, "test bed", "test beds"),
-        study.question,
+        extent(study),
+        study.question
     );
     for bed in &study.beds {
-        out.push_str(&bed_lines(study, bed));
+        let up = shell_words(&bed.arguments);
+        out.push_str(&format!("\nplimsoll testbed up {up} --name {}\n", bed.name));
+        if let Some(why) = &bed.unavailable {
+            out.push_str(&format!("  not available: {why}\n"));
+        }
+        out.push_str(&step_lines(study, Some(bed)));
+        out.push_str(&format!("plimsoll testbed down {}\n", bed.name));
+    }
+    let without_bed = step_lines(study, None);
+    if !without_bed.is_empty() {
+        out.push_str(&format!("\n{without_bed}"));
     }
     out
 }
 
-fn bed_lines(study: &StudyResults, bed: &StudyBed) -> String {
-    let up = shell_words(&bed.arguments);
-    let mut out = format!("\nplimsoll testbed up {up} --name {}\n", bed.name);
-    if let Some(why) = &bed.unavailable {
-        out.push_str(&format!("  not available: {why}\n"));
+/// Numbers of steps and beds.
+fn extent(study: &StudyResults) -> String {
+    let steps = counted(study.steps.len() as u64, "step", "steps");
+    match study.beds.len() as u64 {
+        0 => steps,
+        beds => format!("{steps} on {}", counted(beds, "test bed", "test beds")),
     }
-    let steps = (1..).zip(&study.steps);
-    for (number, step) in steps.filter(|(_, s)| s.bed == bed.name) {
-        // Each in a directory of its own, as in the results of the study.
-        let results = format!("plimsoll-results/{}/step-{number}", bed.name);
+}
+
+/// The commands of the steps on a bed, or of those without one.
+fn step_lines(study: &StudyResults, bed: Option<&StudyBed>) -> String {
+    let name = bed.map(|bed| &bed.name);
+    let steps = study.steps.iter().enumerate();
+    let mut out = String::new();
+    for (number, step) in steps.filter(|(_, s)| s.bed.as_ref() == name) {
+        let plimsoll = |words: &[String]| match name {
+            Some(name) => format!("plimsoll testbed on {name} -- {}", shell_words(words)),
+            None => format!("plimsoll {}", shell_words(words)),
+        };
+        let status = |wait: &str| {
+            format!(
+                "plimsoll testbed status {}{wait}",
+                name.map_or("", |name| name)
+            )
+        };
         let command = match &step.action {
-            StudyAction::Prepare(words) => format!("plimsoll {}", shell_words(words)),
+            StudyAction::Prepare(words) => plimsoll(words),
             StudyAction::Measure(words) => {
-                format!("plimsoll {} --results {results}", shell_words(words))
+                // Each in a directory of its own, with the name that the study gives it.
+                let results = format!("plimsoll-results/{}", results_name(study, number));
+                format!("{} --results {}", plimsoll(words), shell_word(&results))
             }
-            StudyAction::Status { wait_s: 0 } => format!("plimsoll testbed status {}", bed.name),
-            StudyAction::Status { wait_s } => {
-                format!("plimsoll testbed status {} --wait {wait_s}s", bed.name)
-            }
+            StudyAction::Status { wait_s: 0 } => status(""),
+            StudyAction::Status { wait_s } => status(&format!(" --wait {wait_s}s")),
             StudyAction::Pause { seconds } => format!("sleep {seconds}"),
         };
         out.push_str(&format!("  {command}\n"));
-        if let StudyAction::Measure(words) = &step.action
-            && let [command, ..] = &words[..]
-            && ["curve", "run"].contains(&command.as_str())
-        {
-            out.push_str(&format!(
-                "  plimsoll report {results}/* --format disclosure\n"
-            ));
-        }
     }
-    out.push_str(&format!("plimsoll testbed down {}\n", bed.name));
     out
 }
 
 /// The whole report.
-#[must_use]
-pub fn render(
-    study: &StudyResults,
-    sections: &[StudySection],
-    dir: Option<&Path>,
-    layout: Layout,
-) -> String {
+pub(super) fn render(study: &StudyResults, dir: &StudyDir, layout: Layout) -> String {
     let paint = Paint(layout.color);
     let mut out = headline(study, paint);
     for note in &study.notes {
         paragraph(&mut out, "  note: ", note, layout.columns());
     }
-    for section in sections {
+    for section in sections(study, dir) {
         out.push_str(&format!("\n{}\n", paint.bold(&section.title)));
         if let Some(comparison) = &section.comparison {
             out.push_str(&compare::text(comparison, layout));
@@ -299,12 +323,12 @@ pub fn render(
             paragraph(&mut out, &format!("{column}: "), fact, layout.columns());
         }
     }
-    results_location(&mut out, dir, paint);
-    if let Some(dir) = dir.filter(|_| study.missing() > 0) {
-        let dir = dir.display();
+    let path = dir.path().display().to_string();
+    out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
+    if study.missing() > 0 {
+        let dir = shell_word(&path);
         out.push_str(&format!(
-            "resume with plimsoll study {} --resume {dir}\n",
-            study.study
+            "resume with plimsoll testbed study resume {dir}\n"
         ));
     }
     out
@@ -318,11 +342,10 @@ fn headline(study: &StudyResults, paint: Paint) -> String {
         (_, false) => paint.bad("not complete"),
     };
     format!(
-        "study {}: {state}, {} of {} on {}\n  {}\n",
+        "study {}: {state}, {} of {}\n  {}\n",
         paint.bold(&study.study),
         all - missing,
-        counted(all as u64, "step", "steps"),
-        counted(study.beds.len() as u64, "test bed", "test beds"),
+        extent(study),
         study.question,
     )
 }
