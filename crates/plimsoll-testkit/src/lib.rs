@@ -1,4 +1,5 @@
-//! What tests share: real NFS servers, and the [crash points](crash_points) of a program.
+//! What tests share: places in which programs run ([`bench`](mod@bench)), real NFS servers, and the
+//! [crash points](crash_points) of a program.
 //!
 //! The servers are nfs-ganesha, the Linux kernel's in User-Mode Linux, go-nfs of rclone,
 //! that of the crate `nfs3_server`, and our own. [`table`] lists what runs on each.
@@ -29,6 +30,9 @@
 //! - `page_cache` tells which pages of a file are in memory;
 //! - `needs_root` and `root_access` run a test as root.
 
+// Names of tests' helpers say what they do.
+#[allow(missing_docs)]
+pub mod bench;
 pub mod crash_points;
 mod executable;
 mod ganesha;

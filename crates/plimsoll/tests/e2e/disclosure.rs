@@ -2,7 +2,6 @@
 //! full disclosure report.
 
 use crate::common::{Bench, Ended};
-use crate::testbed::Beds;
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_results::{LoadCurve, Run, Verdict};
 use serde_json::Value;
@@ -371,22 +370,6 @@ fn a_run_has_a_disclosure_of_its_own() {
     assert_eq!(back["peak"], throughput);
 }
 
-/// Without a description of the user's, that of a run on a test bed is what the run recorded of the bed.
-#[test]
-fn a_run_on_a_test_bed_is_disclosed_with_the_bed() {
-    let beds = Beds::new();
-    let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--"]);
-    with.args(["run", "fileserver", "--set=nfiles=20", "--set=nthreads=2"]);
-    with.args(["--time=1s", "--results=results"]);
-    Ended::of(with);
-    let dir = only_results(&beds.bench);
-    let words = ["report", &dir, "--format=disclosure"];
-    let text = Ended::of(beds.command(&words)).expect_code(0).stdout;
-    for stated in ["NFS-Ganesha", "one machine", "demonstration"] {
-        assert!(text.contains(stated), "{stated}:\n{text}");
-    }
-}
-
 #[test]
 fn what_there_is_no_report_of_is_refused_by_name() {
     let bench = Bench::on_tmpfs();
@@ -402,10 +385,6 @@ fn what_there_is_no_report_of_is_refused_by_name() {
         assert!(text.contains(says), "{args:?}:\n{text}");
     };
     let disclosure = "--format=disclosure";
-    refused(
-        &[&run, "--format=html", "--sut=sut.toml"],
-        "is a run, and the page of a disclosure is that of a load curve",
-    );
     refused(
         &[&search, disclosure],
         "is a search for a load line, and a disclosure report",

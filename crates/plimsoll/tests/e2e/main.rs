@@ -3,7 +3,6 @@
 //! All of it is one program, since linking one for each file costs minutes and gigabytes.
 //! `launchers.rs` is another, built once more with each MPI library.
 
-mod bed_studies;
 mod book;
 mod browser;
 mod builtins;
@@ -46,7 +45,6 @@ mod nfs_servers;
 mod nfs_table;
 mod old_profiles;
 mod open_loop;
-mod outages;
 mod output;
 mod packages;
 mod parquet;
@@ -66,15 +64,9 @@ mod serve;
 mod signals;
 mod simulated;
 mod stalls;
-mod study;
 mod sut;
 mod systems;
 mod terminal;
-mod testbed;
-mod testbed_ends;
-mod testbed_kinds;
-mod testbed_qemu;
-mod testbed_smb;
 mod threats;
 mod unusual_paths;
 mod uring;

@@ -3,6 +3,7 @@
 use crate::benchmark::{execute, own_program};
 use crate::cli::{Format, StatusArgs, UpArgs};
 use crate::exit::Exit;
+use crate::on::NAME_VARIABLE;
 use crate::print;
 use crate::signals::CaughtSignals;
 use plimsoll_diagnostics::foreign::escaped;
@@ -255,6 +256,6 @@ pub fn exec(name: &str, words: &[OsString]) -> Result<Exit, BedError> {
     let bed = bed(name)?;
     bed.join_control_group()?;
     let mut command = bed.command(&words[0])?;
-    command.args(&words[1..]);
+    command.args(&words[1..]).env(NAME_VARIABLE, name);
     Err(execute(command))
 }

@@ -1,10 +1,10 @@
 //! `study edge`: what a caching edge filer makes of a core filer that is far away.
 
-use super::document::StudyAction;
 use super::options::{EdgeStudy, EdgeWorkload};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, ascending, time, words};
 use plimsoll_report::compare::distinct;
 use plimsoll_testbed::BedError;
+use plimsoll_testbed::study::StudyAction;
 use std::time::Duration;
 
 /// Length of a window if none is given.

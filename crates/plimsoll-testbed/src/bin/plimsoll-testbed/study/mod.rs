@@ -1,29 +1,28 @@
 //! `study`: studies, each a list of commands of plimsoll, on test beds that the study starts and ends or on a server of the
 //! user.
 //!
-//! A module for each study makes its [`StudyDesign`]; `runner` does the steps and keeps `document` up to date; `report`
-//! prints what they measured. A study that is resumed is designed again from the arguments with which it was begun: the
+//! A module for each study makes its [`StudyDesign`]; `runner` does the steps and keeps the document of the study up to date.
+//! A study that is resumed is designed again from the arguments with which it was begun: the
 //! commands in its document, which may be another user's, are never run.
 
-mod access_paths;
-mod document;
 mod edge;
 mod nfs4_opens;
 pub mod options;
 mod replicas;
-mod report;
 mod runner;
 
 use crate::cli::{Format, UpArgs};
 use crate::exit::Exit;
 use crate::print;
 use clap::Parser;
-use document::{StudyAction, StudyBed, StudyDir, StudyResults, StudyStep, StudyWriter};
 use options::{Study, StudyCommand, StudyOutput};
 use plimsoll_plan::{shell_words, show_duration};
 use plimsoll_report::console::Stream;
 use plimsoll_results::{Document, Environment, Program};
 use plimsoll_testbed::BedError;
+use plimsoll_testbed::study::{
+    StudyAction, StudyBed, StudyDir, StudyResults, StudyStep, StudyWriter, report,
+};
 use runner::StudyRunner;
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! `study nfs4-opens`: what open owners, sessions and delegations save where most of the work is opens, on the server of
 //! the Linux kernel or on a server of the user.
 
-use super::document::StudyAction;
 use super::options::{Nfs4OpensStudy, NfsVersion};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, ascending, time, words};
 use plimsoll_nfs::wan::MAX_RTT;
 use plimsoll_report::compare::distinct;
 use plimsoll_testbed::BedError;
+use plimsoll_testbed::study::StudyAction;
 use std::time::Duration;
 
 /// Name of the study, and of the profile that it runs.

@@ -1,11 +1,11 @@
 //! `study replicas`: what copies cost in cluster file systems, and what they buy when a server dies.
 
-use super::document::StudyAction;
 use super::options::{ReplicasStudy, ReplicasWorkload};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, time, words};
 use plimsoll_plan::counted;
 use plimsoll_report::compare::distinct;
 use plimsoll_testbed::BedError;
+use plimsoll_testbed::study::StudyAction;
 use std::time::Duration;
 
 /// Length of a window of a load point if none is given.

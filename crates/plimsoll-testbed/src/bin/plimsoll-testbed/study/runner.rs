@@ -1,8 +1,7 @@
 //! Does the steps of a study, bed by bed.
 
-use super::document::{StepState, StudyAction, StudyResults, StudyState, StudyWriter, results_of};
 use super::options::StudyOutput;
-use super::{report, report_text};
+use super::report_text;
 use crate::beds;
 use crate::benchmark;
 use crate::cli::{Format, UpArgs};
@@ -12,6 +11,9 @@ use crate::print;
 use crate::signals::CaughtSignals;
 use plimsoll_report::console;
 use plimsoll_results::{Kind, Run, RunDir};
+use plimsoll_testbed::study::{
+    StepState, StudyAction, StudyResults, StudyState, StudyWriter, report, results_of,
+};
 use plimsoll_testbed::{BedError, TestBed};
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -25,9 +27,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// End of the name of a directory in which the command of a step writes its results.
 const UNFINISHED: &str = ".unfinished";
-
-/// Beginning of the names of the beds of studies, which the names of results leave out.
-const BED_PREFIX: &str = "study-";
 
 /// A study that is being run.
 pub(super) struct StudyRunner {
@@ -226,7 +225,7 @@ impl StudyRunner {
         number: usize,
     ) -> Result<StepEnd, BedError> {
         let root = self.writer.dir().path();
-        let name = results_name(self.writer.document(), number);
+        let name = self.writer.document().results_name(number);
         let unfinished = new_directory(root, &format!("{name}{UNFINISHED}"))?;
         let paths = [
             "--quiet".as_ref(),
@@ -340,17 +339,6 @@ impl StudyRunner {
             ..StepEnd::default()
         }
     }
-}
-
-/// Name of the results of a step: the number of the step, the name of its bed and its own name, such as
-/// `04-edge-fileserver-150ms-half-cold`. Names sort in the order of the steps.
-pub(super) fn results_name(study: &StudyResults, number: usize) -> String {
-    let digits = study.steps.len().to_string().len();
-    let step = &study.steps[number];
-    let bed = step.bed.as_deref().unwrap_or_default();
-    let bed = bed.strip_prefix(BED_PREFIX).unwrap_or(bed);
-    let separator = if bed.is_empty() { "" } else { "-" };
-    format!("{:0digits$}-{bed}{separator}{}", number + 1, step.name)
 }
 
 /// A new directory of this name; a number follows if a directory of an earlier attempt has the name.

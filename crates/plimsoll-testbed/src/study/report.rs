@@ -4,7 +4,6 @@ use super::access_paths::{comparisons, delegation_counts};
 use super::document::{
     StepState, StudyAction, StudyBed, StudyDir, StudyResults, StudyStep, results_of,
 };
-use super::runner::results_name;
 use plimsoll_plan::{Count, counted, shell_word, shell_words};
 use plimsoll_report::compare::{
     self, Comparison, Metric, ProfileSet, Results, distinct, side_by_side,
@@ -146,12 +145,7 @@ fn missing(study: &StudyResults, step: &StudyStep) -> Option<String> {
 
 /// The facts about a run that a table does not show.
 fn of_run(run: &Run) -> Vec<String> {
-    let mut facts: Vec<String> = run
-        .validity
-        .reasons
-        .iter()
-        .map(|reason| format!("{}: {}: {}", run.validity.verdict, reason.code, reason.text))
-        .collect();
+    let mut facts: Vec<String> = reasons(run).collect();
     let events = events::sentences(run).into_iter();
     facts.extend(events.map(|(label, text)| format!("{label}: {text}")));
     facts.extend(verification::sentence(run));
@@ -191,13 +185,34 @@ fn of_profile(path: &Path, title: &str) -> Result<Vec<StudySection>, String> {
     };
     let mut sections: Vec<StudySection> = compared.into_iter().map(section).collect();
     if let Some(last) = sections.last_mut() {
-        last.facts = delegation_counts(&sets);
+        last.facts = invalid_runs(&sets);
+        last.facts.extend(delegation_counts(&sets));
     }
     Ok(sections)
 }
 
+/// The reasons why runs of a profile are not valid.
+fn invalid_runs(sets: &[ProfileSet]) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for set in sets {
+        for (name, runs) in &set.cases {
+            let reasons = runs.iter().flat_map(reasons);
+            all.extend(reasons.map(|reason| (format!("{name}, {}", set.name), reason)));
+        }
+    }
+    all
+}
+
+/// The reasons why a run is not valid, each a sentence.
+fn reasons(run: &Run) -> impl Iterator<Item = String> {
+    let verdict = run.validity.verdict;
+    let reasons = run.validity.reasons.iter();
+    reasons.map(move |reason| format!("{verdict}: {}: {}", reason.code, reason.text))
+}
+
 /// A step that has just ended, in one line; `number` counts from 1.
-pub(super) fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> String {
+#[must_use]
+pub fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> String {
     let what = match step.group.is_empty() {
         true => step.column.clone(),
         false => format!("{}, {}", step.group, step.column),
@@ -243,7 +258,8 @@ fn reason_codes(reasons: &[Reason]) -> String {
 
 /// What a study does, for people who have not begun it: the beds, and the commands on each, as they could
 /// be typed.
-pub(super) fn plan(study: &StudyResults) -> String {
+#[must_use]
+pub fn plan(study: &StudyResults) -> String {
     let mut out = format!(
         "study {}: {}\n  {}\n",
         study.study,
@@ -295,7 +311,7 @@ fn step_lines(study: &StudyResults, bed: Option<&StudyBed>) -> String {
             StudyAction::Prepare(words) => plimsoll(words),
             StudyAction::Measure(words) => {
                 // Each in a directory of its own, with the name that the study gives it.
-                let results = format!("plimsoll-results/{}", results_name(study, number));
+                let results = format!("plimsoll-results/{}", study.results_name(number));
                 format!("{} --results {}", plimsoll(words), shell_word(&results))
             }
             StudyAction::Status { wait_s: 0 } => status(""),
@@ -307,8 +323,9 @@ fn step_lines(study: &StudyResults, bed: Option<&StudyBed>) -> String {
     out
 }
 
-/// The whole report.
-pub(super) fn render(study: &StudyResults, dir: &StudyDir, layout: Layout) -> String {
+/// The whole report on the study in a directory.
+#[must_use]
+pub fn render(study: &StudyResults, dir: &StudyDir, layout: Layout) -> String {
     let paint = Paint(layout.color);
     let mut out = headline(study, paint);
     for note in &study.notes {

@@ -1,126 +1,17 @@
 //! Test beds: started, loaded, hurt and ended, by root and by any other user, and what is left of
 //! those whose process was killed.
 
-use crate::common::{Bench, Ended, PATIENCE, signal};
-use plimsoll_results::{EventState, Verdict};
-use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
-use plimsoll_testkit::write_executable;
+use crate::common::Beds;
+use plimsoll_results::{EventState, Run};
+use plimsoll_testbed::STATE_DIR_VARIABLE;
+use plimsoll_testkit::bench::{Bench, Ended, Small, signal, tree, wait_until};
+use plimsoll_testkit::{needs_root, write_executable};
 use rustix::process::Signal;
-use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// A place whose test beds are its own. Those that a test leaves are ended with it.
-pub struct Beds {
-    pub bench: Bench,
-}
-
-impl Beds {
-    pub fn new() -> Self {
-        Self {
-            bench: Bench::new(),
-        }
-    }
-
-    pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.bench.plimsoll(args);
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::iter::once(tools).chain(std::env::split_paths(&path));
-        command
-            .env(STATE_DIR_VARIABLE, self.bench.path("beds"))
-            .env("PATH", std::env::join_paths(path).unwrap());
-        command
-    }
-
-    pub fn testbed(&self, args: &[&str]) -> Ended {
-        Ended::of(self.command(&[&["testbed"], args].concat()))
-    }
-
-    /// A load on a bed, short and checked; returns its run.json.
-    pub fn load(&self, bed: &str) -> plimsoll_results::Run {
-        let args = [
-            "run",
-            "varmail",
-            "--set",
-            "nfiles=40",
-            "--set",
-            "nthreads=2",
-            "--ops",
-            "200",
-            "--results",
-            "results",
-            "--format",
-            "json",
-            "--target",
-            bed,
-        ];
-        let run = Ended::of(self.command(&args)).result(0);
-        assert_eq!(run.validity.verdict, Verdict::Valid);
-        assert!(run.summary.ops > 0);
-        run
-    }
-
-    pub fn state(&self, name: &str) -> Value {
-        let path = self.bench.path("beds/states").join(name).join("state.json");
-        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-    }
-
-    pub fn keeper(&self, name: &str) -> ProcessId {
-        serde_json::from_value(self.state(name)["owner"].clone()).unwrap()
-    }
-
-    /// The states of the nodes of a bed.
-    pub fn nodes(&self, name: &str) -> Vec<(String, String)> {
-        let status = self
-            .testbed(&["status", name, "--format", "json"])
-            .expect_code(0);
-        let status: Value = serde_json::from_str(&status.stdout).unwrap();
-        let nodes = status[0]["status"]["nodes"].as_array().unwrap().clone();
-        let text = |v: &Value| v.as_str().unwrap().to_owned();
-        nodes
-            .iter()
-            .map(|n| (text(&n["name"]), text(&n["state"])))
-            .collect()
-    }
-
-    pub fn node(&self, bed: &str, node: &str) -> String {
-        let found = self.nodes(bed).into_iter().find(|(name, _)| name == node);
-        found.unwrap().1
-    }
-
-    /// Waits for the end of a keeper, after which the next command leaves nothing.
-    fn are_gone_with(&self, keeper: ProcessId) {
-        wait_for("the end of the keeper", || !keeper.is_running());
-        self.testbed(&["list"]).expect_code(0);
-        assert_eq!(self.left(), Vec::<PathBuf>::new());
-    }
-
-    /// Files and directories of beds.
-    pub fn left(&self) -> Vec<PathBuf> {
-        let of = |dir: &str| std::fs::read_dir(self.bench.path("beds").join(dir));
-        let all = ["states", "data"].map(of).into_iter().flatten().flatten();
-        all.map(|e| e.unwrap().path()).collect()
-    }
-}
-
-impl Drop for Beds {
-    fn drop(&mut self) {
-        let _ = self.command(&["testbed", "down", "--all"]).output();
-    }
-}
-
-/// Waits until something is so.
-#[track_caller]
-pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what} takes too long");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+use std::process::{Child, Stdio};
+use std::time::Instant;
 
 /// Processes whose namespace of processes is that of another one.
 fn members(of: &Path) -> Vec<PathBuf> {
@@ -137,7 +28,7 @@ fn a_bed_is_started_loaded_hurt_and_ended() {
     let up = beds
         .testbed(&["up", "nfs", "--name", "first"])
         .expect_code(0);
-    assert!(up.stdout.starts_with("testbed:first\n"), "{}", up.stdout);
+    assert!(up.stdout.starts_with("first\n"), "{}", up.stdout);
     assert!(
         up.stdout
             .contains("nfs4://198.18.0.2:2049/export?minorversion=1"),
@@ -153,12 +44,11 @@ fn a_bed_is_started_loaded_hurt_and_ended() {
         "keeper, port mapper and server"
     );
 
-    let run = beds.load("testbed:first");
-    assert_eq!(run.target.url, "testbed:first");
-    let bed = run.target.testbed.unwrap();
-    assert_eq!(bed.kind, "nfs");
-    assert!(bed.software[0].version.contains('4'), "{:?}", bed.software);
-    assert_eq!(bed.nodes.len(), 2);
+    let run = beds.load("first");
+    assert_eq!(
+        run.target.url,
+        "nfs4://198.18.0.2:2049/export?minorversion=1"
+    );
 
     let fault = |action: &[&str]| beds.testbed(&[&["fault", "first"], action].concat());
     fault(&["stop", "server"]).expect_code(0);
@@ -174,7 +64,7 @@ fn a_bed_is_started_loaded_hurt_and_ended() {
     let again = fault(&["kill", "server"]).expect_code(2);
     assert_eq!(again.stderr, "error: server: it does not run\n");
     fault(&["restart", "server"]).expect_code(0);
-    beds.load("testbed:first");
+    beds.load("first");
 
     let log = beds
         .testbed(&["logs", "first", "server"])
@@ -187,7 +77,7 @@ fn a_bed_is_started_loaded_hurt_and_ended() {
         "two starts"
     );
     let list = beds.testbed(&["list"]).expect_code(0).stdout;
-    assert!(list.contains("\n  testbed:first  nfs, nfs4://"), "{list}");
+    assert!(list.contains("\n  first  nfs, nfs4://"), "{list}");
     assert!(list.contains("--software gluster (root): needs "), "{list}");
 
     assert_eq!(
@@ -205,8 +95,7 @@ fn a_bed_is_started_loaded_hurt_and_ended() {
         "{}",
         twice.stderr
     );
-    let gone =
-        Ended::of(beds.command(&["run", "varmail", "--target", "testbed:first"])).expect_code(2);
+    let gone = Ended::of(beds.on("first", &["run", "varmail"])).expect_code(2);
     assert!(
         gone.stderr.starts_with("error: test bed `first` is not up"),
         "{}",
@@ -260,8 +149,8 @@ fn beds_of_one_kind_run_side_by_side() {
     let second = beds
         .testbed(&["up", "nfs", "-q", "--rtt", "20ms"])
         .expect_code(0);
-    assert_eq!(second.stdout, "testbed:nfs-2\n");
-    let (near, far) = (beds.load("testbed:nfs"), beds.load("testbed:nfs-2"));
+    assert_eq!(second.stdout, "nfs-2\n");
+    let (near, far) = (beds.load("nfs"), beds.load("nfs-2"));
     assert!(
         near.target.description.starts_with("nfs3, 198.18.0.2:2049"),
         "{}",
@@ -280,10 +169,10 @@ fn beds_of_one_kind_run_side_by_side() {
     beds.testbed(&["fault", "nfs-2", "cut", "line"])
         .expect_code(0);
     assert_eq!(beds.node("nfs-2", "line"), "cut");
-    beds.load("testbed:nfs");
+    beds.load("nfs");
     beds.testbed(&["fault", "nfs-2", "heal", "line"])
         .expect_code(0);
-    beds.load("testbed:nfs-2");
+    beds.load("nfs-2");
     beds.testbed(&["down", "--all"]).expect_code(0);
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
@@ -301,7 +190,7 @@ fn a_bed_whose_process_was_killed_is_cleaned() {
         let keeper = beds.keeper("killed");
         let namespace = std::fs::read_link(format!("/proc/{}/ns/pid", keeper.pid)).unwrap();
         signal(keeper.pid, Signal::KILL);
-        wait_for("the end of the processes", || {
+        wait_until("the end of the processes", || {
             members(&namespace).is_empty()
         });
         let next = beds.testbed(command).expect_code(0);
@@ -317,7 +206,7 @@ fn a_bed_can_be_ended_by_a_signal() {
     beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
     let keeper = beds.keeper("nfs");
     signal(keeper.pid, Signal::TERM);
-    wait_for("its end", || !keeper.is_running());
+    wait_until("its end", || !keeper.is_running());
     let list = beds.testbed(&["list"]).expect_code(0);
     assert!(list.stdout.contains("no test bed is up"), "{}", list.stdout);
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
@@ -425,19 +314,18 @@ fn a_bed_is_found_without_a_directory_of_the_users_choice() {
         Ended::of(command)
     };
     command(&["testbed", "up", "nfs", "-q", "--name", &name]).expect_code(0);
-    let target = format!("testbed:{name}");
-    let load = command(&[
+    let mut load = vec![
+        "testbed",
+        "on",
+        &name,
+        "--",
         "run",
         "varmail",
-        "--set",
-        "nfiles=40",
-        "--time",
-        "1s",
         "--results",
         "results",
-        "--target",
-        &target,
-    ]);
+    ];
+    load.extend(["--set", "nfiles=40", "--time", "1s"]);
+    let load = command(&load);
     let down = command(&["testbed", "down", &name, &name]);
     assert_eq!(load.expect_code(0).code, Some(0));
     assert_eq!(down.expect_code(0).stdout, format!("{name} is down\n"));
@@ -478,7 +366,11 @@ fn a_bed_for_one_command_ends_with_it() {
         Ended::of(beds.command(&words))
     };
     let run = of(&["nfs", "--nfs-version", "3"], &["run", "varmail"]).result(0);
-    assert_eq!(run.target.url, "testbed:nfs");
+    assert!(
+        run.target.url.starts_with("nfs3://198.18.0.2:2049/"),
+        "{}",
+        run.target.url
+    );
     // The command's own target stays.
     let run = of(&["nfs"], &["run", "varmail", "--target", "null:"]).result(0);
     assert_eq!(run.target.url, "null:");
@@ -511,7 +403,7 @@ fn a_bed_for_one_command_ends_when_its_owner_is_killed() {
     let up = || {
         beds.bench.path("beds/states/nfs/state.json").exists() && beds.state("nfs")["phase"] == "up"
     };
-    wait_for("the start", up);
+    wait_until("the start", up);
     let keeper = beds.keeper("nfs");
     with.kill().unwrap();
     with.wait().unwrap();
@@ -532,43 +424,39 @@ fn programs_run_in_a_bed() {
         .expect_code(7);
 }
 
-/// Faults are events of a run like any other, and what was acknowledged before them is there after them.
+/// A fault is a command of an event, which finds the bed by its name.
 #[test]
 fn a_run_hurts_its_bed_and_verifies_the_files() {
     let beds = Beds::new();
     beds.testbed(&["up", "nfs", "-q", "--nfs-version", "3"])
         .expect_code(0);
     let run = |more: &[&str]| {
-        let words = ["run", "varmail", "--set", "nfiles=60", "--time"];
-        let mut command = beds.command(&words);
+        let mut command = beds.on("nfs", &["run", "varmail", "--allow-commands"]);
         command
-            .args([
-                "3s",
-                "--format",
-                "json",
-                "--results",
-                "results",
-                "--interval",
-                "100ms",
-            ])
-            .args(["--target", "testbed:nfs"])
+            .args(["--set=nfiles=60", "--time=3s", "--interval=100ms"])
+            .args(["--format=json", "--results=results"])
             .args(more);
         Ended::of(command)
     };
+    let fault = "sh plimsoll testbed fault $PLIMSOLL_TESTBED";
     let events = [
-        "--event",
-        "1s stop server",
-        "--event",
-        "1.2s cont server",
+        &format!("--event=1s {fault} stop server"),
+        &format!("--event=1.2s {fault} cont server"),
         "--verify",
     ];
     let ended = run(&events);
     // On a busy machine that may be a stall.
-    let done: plimsoll_results::Run = serde_json::from_str(&ended.stdout).unwrap();
+    let done: Run = serde_json::from_str(&ended.stdout).unwrap();
     let is_ended = [Some(0), Some(3)].contains(&ended.code);
     assert!(is_ended, "{:?} {:?}", ended.code, done.validity);
     let actions: Vec<&str> = done.events.iter().map(|e| e.action.as_str()).collect();
-    assert_eq!(actions, ["stop server", "cont server"]);
+    assert_eq!(
+        actions,
+        [
+            format!("{fault} stop server"),
+            format!("{fault} cont server")
+        ]
+    );
     for event in &done.events {
         assert_eq!(event.state, EventState::Executed, "{event:?}");
         assert!(
@@ -583,13 +471,87 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
     assert!(verification.files > 0 && verification.bytes > 0);
     let bad = (verification.bad_files(), verification.wrong_reads);
     assert_eq!(bad, (0, 0), "{verification:?}");
+    assert_eq!(beds.node("nfs", "server"), "running");
 
-    let refused = run(&["--event", "1s kill client"]).expect_code(2).stderr;
+    // What is wrong with a fault is known when it is to happen.
+    let done = run(&[&format!("--event=1s {fault} kill client")]).result(3);
+    let [failed] = &done.events[..] else {
+        panic!("{:?}", done.events)
+    };
     assert_eq!(
-        refused,
-        "error: --event '1s kill client': `client` is not a node of this test bed: expected port-mapper, \
-         server\n"
+        (failed.state, failed.exit_status),
+        (EventState::Failed, Some(2))
     );
-    let refused = run(&["--event", "1s explode server"]).expect_code(2).stderr;
-    assert!(refused.contains("`explode` is not an action"), "{refused}");
+    assert_eq!(
+        failed.last_line.as_deref(),
+        Some("error: `client` is not a node of this test bed: expected port-mapper, server")
+    );
+    let codes: Vec<&str> = done
+        .validity
+        .reasons
+        .iter()
+        .map(|r| r.code.as_str())
+        .collect();
+    assert!(codes.contains(&"event_failed"), "{codes:?}");
+}
+
+/// A test bed that runs out of room while it is started says so, and leaves nothing.
+#[test]
+fn a_test_bed_without_room_leaves_nothing() {
+    needs_root!();
+    let mut failed = 0;
+    for inodes in (4..=24).step_by(4) {
+        let small = Small::new(&format!("size=8m,nr_inodes={inodes}"));
+        let testbed = |words: &[&str]| {
+            let mut command = small.bench.plimsoll(["testbed"].iter().chain(words));
+            command.env(STATE_DIR_VARIABLE, small.dir());
+            Ended::of(command)
+        };
+        let up = testbed(&["up", "nfs", "--name=b", "--quiet"]);
+        match up.code {
+            Some(0) => _ = testbed(&["down", "b"]).expect_code(0),
+            code => {
+                failed += 1;
+                assert_eq!(code, Some(1), "{inodes}: {}", up.stderr);
+                assert!(
+                    up.stderr.contains("No space left"),
+                    "{inodes}: {}",
+                    up.stderr
+                );
+            }
+        }
+        let (files, dirs) = tree(small.dir());
+        let is_left = |path: &String| path.ends_with("/b") || path.contains("/b/");
+        assert!(!files.keys().any(is_left), "{inodes}: {files:?}");
+        assert!(!dirs.iter().any(is_left), "{inodes}: {dirs:?}");
+    }
+    assert!(failed > 0, "some have no room");
+}
+
+/// Directories of test beds in a place that others prepared are refused.
+#[test]
+fn test_beds_in_a_place_of_others_are_refused() {
+    for what in ["open", "link"] {
+        let bench = Bench::on_tmpfs();
+        let place = bench.path("beds");
+        std::fs::create_dir(&place).unwrap();
+        std::fs::create_dir(bench.path("victim")).unwrap();
+        match what {
+            "open" => {
+                std::fs::create_dir(place.join("states")).unwrap();
+                let open = PermissionsExt::from_mode(0o777);
+                std::fs::set_permissions(place.join("states"), open).unwrap();
+            }
+            _ => symlink(bench.path("victim"), place.join("states")).unwrap(),
+        }
+        let mut command = bench.plimsoll(["testbed", "up", "nfs", "--name=b", "--quiet"]);
+        command.env(STATE_DIR_VARIABLE, &place);
+        let ended = Ended::of(command).expect_code(1);
+        assert!(
+            ended.stderr.contains("others may write to it"),
+            "{what}: {}",
+            ended.stderr
+        );
+        assert_eq!(std::fs::read_dir(bench.path("victim")).unwrap().count(), 0);
+    }
 }

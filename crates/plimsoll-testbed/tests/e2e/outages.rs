@@ -1,8 +1,8 @@
 //! Runs that outlive an outage of a real server, with `--on-error count`.
 
-use crate::common::{Ended, row};
-use crate::testbed::Beds;
+use crate::common::Beds;
 use plimsoll_results::{EventState, Run, Verdict};
+use plimsoll_testkit::bench::{Ended, row};
 
 /// Files are lost with the server, so that their opens fail; what the programs would do with them next is
 /// counted, and the run goes on to its end.
@@ -11,13 +11,14 @@ fn a_run_goes_on_after_files_were_lost_with_a_server() {
     let beds = Beds::new();
     let lose = format!(
         "--event=1200ms sh find {} -type f -name '*[13579]' -delete -print",
-        beds.bench.path("beds/data").display()
+        beds.dir().join("data").display()
     );
     let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--nfs-version", "3", "--"]);
     with.args(["run", "webserver", "--set=nfiles=200", "--set=nthreads=2"])
         .args(["--set=filesize=16k", "--time=8s", "--interval=100ms"])
         .args(["--on-error=count", "--allow-commands", &lose])
-        .args(["--event=1s kill server", "--event=1500ms restart server"])
+        .args(["--event=1s sh plimsoll testbed fault nfs kill server"])
+        .args(["--event=1500ms sh plimsoll testbed fault nfs restart server"])
         .args(["--results=results", "--format=json"]);
     let run: Run = Ended::of(with).result(3);
     assert_eq!(

@@ -1,9 +1,10 @@
 //! Each kind of test bed with its real software: started, loaded, hurt by each fault that applies, and
 //! ended; what was written before the faults is read after them, and nothing is left.
 
-use crate::common::bed::{Bed, NAME, processes_with};
-use crate::common::{Ended, wait_until};
+use crate::common::{Bed, NAME, processes_with};
+use plimsoll_testkit::bench::{Ended, signal, wait_until};
 use plimsoll_testkit::needs_root;
+use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ const WRITE: &str = "head -c 3000000 /dev/urandom > $FILES/before; \
 /// Writes a file to a mounted file system; the copy that is returned is elsewhere.
 fn write_before(bed: &Bed) -> String {
     let copy = format!("/dev/shm/before.{}", bed.sh(WRITE).trim());
-    let own = bed.bench.path("before").to_string_lossy().into_owned();
+    let own = bed.beds.bench.path("before").to_string_lossy().into_owned();
     bed.sh(&format!("mv {copy} {own}"));
     own
 }
@@ -85,7 +86,7 @@ fn gluster_heals_what_a_server_missed() {
         bed.fault(&format!("restart {server}"));
         wait_until("healing", healed);
         let brick = format!("data/{NAME}/{server}-disk/brick/{server}");
-        let copy = bed.beds().join(brick);
+        let copy = bed.beds.dir().join(brick);
         assert_eq!(bed.sh(&format!("cat {}", copy.display())), "missed\n");
     }
     bed.hurt(&["server.1"]);
@@ -173,7 +174,7 @@ fn an_edge_of_metadata_has_all_data_at_the_core() {
     bed.md("-1");
     let files = "ls data/b/export/md | wc -l";
     assert_ne!(
-        bed.sh(&format!("cd {}; {files}", bed.beds().display())),
+        bed.sh(&format!("cd {}; {files}", bed.beds.dir().display())),
         "0\n"
     );
     bed.load();
@@ -224,8 +225,8 @@ fn a_caching_edge_goes_on_after_faults() {
     bed.md("-2");
     bed.load();
     // What was acknowledged by the edge is at the core in the end.
-    bed.done(&["testbed", "status", NAME, "--wait", "60s"]);
-    let data = bed.beds().join("data").join(NAME);
+    bed.beds.done(&["testbed", "status", NAME, "--wait", "60s"]);
+    let data = bed.beds.dir().join("data").join(NAME);
     let at_core = bed.sh(&format!("ls {}/core/md | wc -l", data.display()));
     assert_ne!(at_core.trim(), "0");
     bed.down();
@@ -244,8 +245,8 @@ fn an_edge_writes_back_to_an_object_store() {
     bed.cut_and_heal("line");
     bed.hurt(&["core"]);
     bed.md("-2");
-    bed.done(&["testbed", "status", NAME, "--wait", "60s"]);
-    let data = bed.beds().join("data").join(NAME);
+    bed.beds.done(&["testbed", "status", NAME, "--wait", "60s"]);
+    let data = bed.beds.dir().join("data").join(NAME);
     let at_core = bed.sh(&format!(
         "find {}/core/files/md -type f | wc -l",
         data.display()
@@ -306,13 +307,14 @@ fn a_local_file_system_is_filled_and_slowed() {
 
 fn slow_and_heal(bed: &Bed) {
     let reads = || {
-        let words = ["run", "randomread", "--target=testbed:b", "--time=2s"];
-        let mut command = bed.plimsoll(&words);
+        let mut command = bed.beds.on(NAME, &["run", "randomread", "--time=2s"]);
         command.args(["--set=filesize=16m", "--set=directio=1", "--format=json"]);
         command.args(["--results=results"]);
         Ended::of(command).result(0).summary.ops
     };
-    let slow = bed.plimsoll(&["testbed", "fault", NAME, "slow", "50iops"]);
+    let slow = bed
+        .beds
+        .command(&["testbed", "fault", NAME, "slow", "50iops"]);
     let slow = Ended::of(slow);
     if slow.code != Some(0) {
         // Not every system has control groups for block devices.
@@ -356,17 +358,19 @@ fn killed_is_swept(kind: &str, options: &[&str]) {
     let bed = Bed::new();
     {
         // During its start.
-        let mut up = bed.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        let mut up = bed
+            .beds
+            .command(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
         let up = up.args(options);
         let up = up.stdout(Stdio::null()).stderr(Stdio::null());
         let mut up = up.spawn().unwrap();
-        let logs = bed.beds().join("states").join(NAME).join("logs");
+        let logs = bed.beds.dir().join("states").join(NAME).join("logs");
         wait_until("the start", || logs.exists());
         up.kill().unwrap();
         up.wait().unwrap();
-        let root = bed.beds().to_string_lossy().into_owned();
+        let root = bed.beds.dir().to_string_lossy().into_owned();
         // It may have come up just before.
-        let _ = Ended::of(bed.plimsoll(&["testbed", "down", NAME]));
+        let _ = Ended::of(bed.beds.command(&["testbed", "down", NAME]));
         wait_until("the end of its processes", || {
             processes_with(&root).is_empty()
         });
@@ -374,9 +378,9 @@ fn killed_is_swept(kind: &str, options: &[&str]) {
 
         // When it is up.
         let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
-        bed.done(&[&words[..], options].concat());
+        bed.beds.done(&[&words[..], options].concat());
         bed.note_traces();
-        let keep = "testbed keep";
+        let keep = "plimsoll-testbed keep";
         let pids = std::fs::read_dir("/proc").unwrap().flatten();
         let keepers = pids.filter(|entry| {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -387,7 +391,7 @@ fn killed_is_swept(kind: &str, options: &[&str]) {
             .map(|e| e.file_name().to_string_lossy().parse().unwrap())
             .collect();
         assert_eq!(keepers.len(), 1, "{kind}");
-        crate::common::signal(keepers[0], rustix::process::Signal::KILL);
+        signal(keepers[0], Signal::KILL);
         wait_until("the end of its processes", || {
             processes_with(&root).is_empty()
         });
@@ -402,13 +406,14 @@ fn beds_of_one_kind_are_strangers() {
     let Some(bed) = Bed::up("knfsd", &[]) else {
         return;
     };
-    bed.done(&["testbed", "up", "knfsd", "--name=other", "--quiet"]);
+    bed.beds
+        .done(&["testbed", "up", "knfsd", "--name=other", "--quiet"]);
     bed.md("-1");
     let ended = bed.md_on("other", "-2");
     assert_ne!(ended.code, Some(0), "the other has these files too");
-    bed.done(&["testbed", "fault", "other", "kill"]);
+    bed.beds.done(&["testbed", "fault", "other", "kill"]);
     bed.md("-2");
-    bed.done(&["testbed", "down", "other"]);
+    bed.beds.done(&["testbed", "down", "other"]);
     bed.down();
 }
 
@@ -453,7 +458,7 @@ fn what_a_kind_does_not_take_is_refused_before_anything_starts() {
     ] {
         let mut all = vec!["testbed", "up"];
         all.extend(words.split(' '));
-        let ended = Ended::of(bed.plimsoll(&all)).expect_code(2);
+        let ended = Ended::of(bed.beds.command(&all)).expect_code(2);
         assert!(ended.stderr.contains(expected), "{words}: {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{words}: {}", ended.stderr);
     }

@@ -2,10 +2,10 @@
 //! CIFS, it is checked that the bed is refused, and the test is run to its end in one that has it:
 //! User-Mode Linux.
 
-use crate::common::bed::{Bed, NAME};
-use crate::common::{Bench, Ended, wait_until};
+use crate::common::{Bed, NAME};
 use plimsoll_testbed::needs::Need;
 use plimsoll_testbed::preload;
+use plimsoll_testkit::bench::{Bench, Ended, wait_until};
 use plimsoll_testkit::{needs_root, write_executable};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,16 +41,16 @@ fn is_run_elsewhere(test: &str) -> bool {
 fn is_refused() {
     let bed = Bed::new();
     let why = "cannot mount CIFS: /proc/filesystems does not name it";
-    let up = Ended::of(bed.plimsoll(&["testbed", "up", "smb"])).expect_code(2);
+    let up = Ended::of(bed.beds.command(&["testbed", "up", "smb"])).expect_code(2);
     assert!(up.stderr.contains(why), "{}", up.stderr);
     assert_eq!(up.stderr.lines().count(), 1, "{}", up.stderr);
-    let list = bed.done(&["testbed", "list"]);
+    let list = bed.beds.done(&["testbed", "list"]);
     let of_kind: Vec<&str> = list
         .lines()
         .skip_while(|l| !l.starts_with("smb "))
         .collect();
     assert!(of_kind[1].contains(why), "{list}");
-    let list = bed.done(&["testbed", "list", "--format=json"]);
+    let list = bed.beds.done(&["testbed", "list", "--format=json"]);
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
     let kinds = list["kinds"].as_array().unwrap();
     let kind = kinds.iter().find(|k| k["name"] == "smb").unwrap();
@@ -136,13 +136,13 @@ fn has_its_server(bed: &Bed) {
 #[test]
 fn a_share_is_loaded_and_its_server_hurt() {
     needs_root!();
-    if is_run_elsewhere("testbed_smb::a_share_is_loaded_and_its_server_hurt") {
+    if is_run_elsewhere("smb::a_share_is_loaded_and_its_server_hurt") {
         return;
     }
     let Some(bed) = Bed::up("smb", &["--rtt=2ms", "--size=100m"]) else {
         return;
     };
-    let share = bed.beds().join("data").join(NAME).join("share");
+    let share = bed.beds.dir().join("data").join(NAME).join("share");
     bed.sh("head -c 3000000 /dev/urandom > $MNT/before; sync $MNT/before");
     // The server has it in its own directory, which only the bed sees.
     bed.sh(&format!("cmp $MNT/before {}/before", share.display()));
@@ -200,7 +200,7 @@ fn a_share_is_loaded_and_its_server_hurt() {
 #[test]
 fn a_share_without_its_server_is_ended() {
     needs_root!();
-    if is_run_elsewhere("testbed_smb::a_share_without_its_server_is_ended") {
+    if is_run_elsewhere("smb::a_share_without_its_server_is_ended") {
         return;
     }
     for fault in ["stop server", "kill server", "cut server"] {

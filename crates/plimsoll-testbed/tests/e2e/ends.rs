@@ -1,7 +1,7 @@
 //! What a test bed leaves when it is down, and what it holds while it is up.
 
-use crate::common::{Ended, signal};
-use crate::testbed::{Beds, wait_for};
+use crate::common::Beds;
+use plimsoll_testkit::bench::{Ended, signal, wait_until};
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -41,13 +41,13 @@ fn a_bed_does_not_hold_what_its_shell_has_open() {
     let up = beds.command(&["testbed", "up", "nfs", "-q"]);
     let script = format!("exec 8>&1 9>{}; flock -x 9", lock.display());
     let up = Ended::of(behind(&script, &up)).expect_code(0);
-    assert_eq!(up.stdout, "testbed:nfs\n");
+    assert_eq!(up.stdout, "nfs\n");
     File::open(&lock)
         .unwrap()
         .try_lock()
         .expect("nothing holds it");
     assert!(beds.keeper("nfs").is_running());
-    beds.load("testbed:nfs");
+    beds.load("nfs");
     beds.testbed(&["down", "nfs"]).expect_code(0);
 }
 
@@ -84,7 +84,7 @@ fn a_bed_for_one_command_holds_nothing_else_either() {
         let state = beds.bench.path("beds/states/nfs/state.json");
         state.exists() && beds.state("nfs")["phase"] == "up"
     };
-    wait_for("the start", is_up);
+    wait_until("the start", is_up);
     let keeper = beds.keeper("nfs");
     let file = file.canonicalize().unwrap();
     assert!(open_files(with.id() as i32).contains(&file));
@@ -94,7 +94,7 @@ fn a_bed_for_one_command_holds_nothing_else_either() {
     }
     signal(with.id() as i32, Signal::KILL);
     with.wait().unwrap();
-    wait_for("the end of the keeper", || !keeper.is_running());
+    wait_until("the end of the keeper", || !keeper.is_running());
 }
 
 /// A program in a bed's network, once it has written a line.
@@ -122,7 +122,7 @@ fn what_has_entered_a_bed_ends_with_it() {
     let stubborn = "trap '' TERM; echo in; while :; do sleep 0.05; done";
     let mut stubborn = entered(&beds, stubborn);
     let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
-    wait_for("the programs", || in_network(&network).len() >= 5);
+    wait_until("the programs", || in_network(&network).len() >= 5);
     let down = beds.testbed(&["down", "nfs"]).expect_code(0);
     assert_eq!(down.stdout, "nfs is down\n");
     assert_eq!(in_network(&network), Vec::<PathBuf>::new());

@@ -1,6 +1,6 @@
 //! The kernel's NFS server in QEMU, which has to emulate a processor on some machines.
 
-use crate::common::bed::Bed;
+use crate::common::Bed;
 use plimsoll_testkit::needs_root;
 
 #[test]

@@ -1,11 +1,11 @@
-//! `plimsoll study` on test beds: the steps are done on real systems, interrupted, resumed and compared, and
-//! no bed is left.
+//! Studies on test beds: the steps are done on real systems, interrupted, resumed and compared, and no bed is left.
 
-use crate::common::{Ended, PATIENCE, signal, wait_until};
-use crate::testbed::Beds;
-use plimsoll_results::{
-    CurveDir, Kind, Run, RunDir, Status, StepState, StudyDir, StudyResults, StudyStep, Verdict,
+use crate::common::Beds;
+use plimsoll_results::{Document, Kind, Run, RunDir, SUT_FILE, SeriesDir};
+use plimsoll_testbed::study::{
+    StepState, StudyAction, StudyDir, StudyResults, StudyState, StudyStep, results_of,
 };
+use plimsoll_testkit::bench::{Ended, PATIENCE, built_program, signal, wait_until};
 use plimsoll_testkit::needs_root;
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ use std::time::Instant;
 const ROUND_TRIP_MS: f64 = 20.0;
 
 /// A study of one workload, without a line that would make it long.
-const EDGE: [&str; 8] = [
+const EDGE: [&str; 9] = [
+    "testbed",
     "study",
     "edge",
     "--rtt=0ms",
@@ -37,8 +38,8 @@ fn study_dir(beds: &Beds) -> StudyDir {
 
 /// The run of a step.
 fn run_of(dir: &StudyDir, step: &StudyStep) -> Run {
-    let (path, kind) = dir.kind(step).unwrap();
-    assert_eq!(kind, Kind::Run);
+    let path = results_of(dir, step).unwrap();
+    assert_eq!(Kind::of(&path).unwrap(), Kind::Run);
     RunDir::at(&path).read().unwrap()
 }
 
@@ -71,7 +72,7 @@ fn an_edge_is_compared_with_its_core() {
     no_bed_is_left(&beds);
     let dir = study_dir(&beds);
     let study = dir.read().unwrap();
-    assert_eq!((study.missing(), study.status()), (0, Status::Valid));
+    assert_eq!((study.missing(), study.state()), (0, StudyState::Complete));
     // What is at the core takes a round trip; what the edge has in its cache does not.
     let core = run_of(&dir, step(&study, "core"));
     assert!(
@@ -91,7 +92,6 @@ fn an_edge_is_compared_with_its_core() {
             run.filesets[0].reused,
             "{column}: the files of the step before"
         );
-        assert_eq!(run.target.testbed.unwrap().kind, "edge");
     }
     // Nothing is written back before its time, and everything is in the end.
     let observed = &step(&study, "edge, warm, after the run").status;
@@ -103,43 +103,65 @@ fn an_edge_is_compared_with_its_core() {
     let (_, arrivals) = arrivals.unwrap_or_else(|| panic!("{observed:?}"));
     let first: f64 = arrivals.split(' ').next().unwrap().parse().unwrap();
     assert!(first >= 1.0, "{arrivals}");
-    // The report has all columns, is printed again from the results, and is a page.
+    // The report has all columns, and is printed again from the results.
     let head = "\nfileserver, working set half the cache, round trip 20ms\nA  core: fileserver";
     assert!(ended.stdout.contains(head), "{}", ended.stdout);
-    let report = |format: &str| {
-        let mut report = beds.command(&["report", format]);
-        report.arg(dir.path());
+    let report = |more: &[&str]| {
+        let mut report = beds.command(&["testbed", "study", "report"]);
+        report.arg(dir.path()).args(more);
         Ended::of(report).expect_code(0).stdout
     };
-    assert!(report("--format=text").contains(head));
-    let page = std::fs::read_to_string(dir.path().join("comparison.html")).unwrap();
-    assert_eq!(report("--format=html").trim_end(), page.trim_end());
-    assert!(page.contains("<h2>fileserver, working set half the cache, round trip 20ms</h2>"));
+    assert!(report(&[]).contains(head));
     assert_eq!(
-        serde_json::from_str::<StudyResults>(&report("--format=json")).unwrap(),
+        serde_json::from_str::<StudyResults>(&report(&["--format=json"])).unwrap(),
         study
     );
-    let mut single = beds.command(&["report", "--format=csv"]);
-    single.arg(dir.path());
-    let refusal = Ended::of(single).refusal();
-    assert!(refusal.contains("is made of single results"), "{refusal}");
-    // All of it can be deleted, but for what another user has put there.
-    let prune = || beds.command(&["prune", "--older-than=1m", "--root=results", "--yes"]);
-    let json = std::fs::read_to_string(dir.path().join("study.json")).unwrap();
-    let older = json.replace(&study.started_at, "2020-01-01T00:00:00Z");
-    std::fs::write(dir.path().join("study.json"), older).unwrap();
-    let bed = dir.path().join(&study.beds[0].name);
-    let foreign = bed.join("step-1-disclosure.txt");
-    std::fs::write(&foreign, "mine").unwrap();
-    let refused = Ended::of(prune());
-    assert!(
-        foreign.exists() && bed.join("step-3").exists(),
-        "{}",
-        refused.stderr
+    // The results are ordinary ones, with a description of the bed, which sort by step.
+    let results = plimsoll_results::directories(dir.path()).unwrap();
+    let names = results
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap());
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        [
+            "03-edge-fileserver-20ms-half-core",
+            "04-edge-fileserver-20ms-half-cold",
+            "07-edge-fileserver-20ms-half-warm",
+            "10-edge-fileserver-20ms-twice-cold",
+            "13-edge-fileserver-20ms-twice-warm",
+        ]
     );
-    std::fs::remove_file(foreign).unwrap();
-    let pruned = Ended::of(prune()).expect_code(0);
-    assert!(!dir.path().exists(), "{}", pruned.stdout);
+    let mut compare = beds.command(&["compare"]);
+    compare.args(&results[..3]);
+    let compared = Ended::of(compare).expect_code(0).stdout;
+    assert!(
+        compared.contains("B  04-edge-fileserver-20ms-half-cold"),
+        "{compared}"
+    );
+    let mut disclose = beds.command(&["report", "--format=disclosure"]);
+    disclose.arg(&results[0]);
+    let disclosed = Ended::of(disclose).expect_code(0).stdout;
+    assert!(disclosed.contains("edge test bed"), "{disclosed}");
+    // All of them can be deleted like others.
+    for path in &results {
+        let run = RunDir::at(path).read().unwrap().to_json();
+        let older = run.replace(&run_of_year(&run), "\"started_at\": \"2020");
+        std::fs::write(path.join("run.json"), older).unwrap();
+    }
+    let mut prune = beds.command(&["prune", "--older-than=1m", "--yes", "--root"]);
+    prune.arg(dir.path());
+    Ended::of(prune).expect_code(0);
+    let left = std::fs::read_dir(dir.path()).unwrap();
+    let left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["study.json"]);
+    assert!(report(&[]).contains("its results cannot be read"));
+}
+
+/// The year in which a run began, as `run.json` has it.
+fn run_of_year(run: &str) -> String {
+    let at = run.find("\"started_at\": \"").unwrap();
+    let end = at + "\"started_at\": \"2026".len();
+    run[at..end].to_owned()
 }
 
 /// The commands that `--dry-run` prints, as a shell executes them.
@@ -152,13 +174,9 @@ fn the_commands_of_a_dry_run_can_be_typed() {
     let (_, commands) = plan.split_once("\n\n").unwrap();
     // Those of the first bed.
     let (commands, _) = commands.split_once("\n\n").unwrap();
-    assert_eq!(
-        commands.matches("plimsoll run fileserver ").count(),
-        3,
-        "{plan}"
-    );
-    let program = env!("CARGO_BIN_EXE_plimsoll");
-    let function = format!("plimsoll() {{ '{program}' \"$@\"; }}\n");
+    assert_eq!(commands.matches(" -- run fileserver ").count(), 3, "{plan}");
+    let program = built_program("plimsoll");
+    let function = format!("plimsoll() {{ '{}' \"$@\"; }}\n", program.display());
     let typed = beds.command(&[]);
     let mut shell = Command::new("bash");
     shell.args(["-ec", &(function + commands)]);
@@ -198,7 +216,7 @@ fn begun(beds: &Beds) -> Child {
 }
 
 fn resumed(beds: &Beds, dir: &StudyDir) -> Ended {
-    let mut command = beds.command(&["study", "edge", "--resume"]);
+    let mut command = beds.command(&["testbed", "study", "resume"]);
     command.arg(dir.path());
     Ended::of(command)
 }
@@ -218,7 +236,7 @@ fn a_study_that_was_killed_is_resumed() {
     let dir = study_dir(&beds);
     let before = dir.read().unwrap();
     assert!(before.missing() > 0 && !before.interrupted);
-    assert_eq!(before.status(), Status::Unfinished);
+    assert_eq!(before.state(), StudyState::Unfinished);
     resumed(&beds, &dir).expect_code(0);
     let after = dir.read().unwrap();
     assert_eq!(
@@ -244,19 +262,15 @@ fn an_interrupted_study_ends_its_bed_and_says_how_it_is_resumed() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     no_bed_is_left(&beds);
     let dir = study_dir(&beds);
-    assert_eq!(dir.read().unwrap().status(), Status::Interrupted);
-    let mut report = beds.command(&["report"]);
+    assert_eq!(dir.read().unwrap().state(), StudyState::Interrupted);
+    let mut report = beds.command(&["testbed", "study", "report"]);
     report.arg(dir.path());
     let report = Ended::of(report).expect_code(0).stdout;
     let how = format!(
-        "resume with plimsoll study edge --resume {}",
+        "resume with plimsoll testbed study resume {}",
         dir.path().display()
     );
     assert!(report.contains(&how), "{report}");
-    let mut other = beds.command(&["study", "replicas", "--resume"]);
-    other.arg(dir.path());
-    let refusal = Ended::of(other).refusal();
-    assert!(refusal.contains("is the study edge"), "{refusal}");
 }
 
 /// One of two beds cannot be started: the other is studied, and the study has failed.
@@ -269,20 +283,20 @@ fn a_bed_that_cannot_be_started_is_a_failure() {
     let ended = Ended::of(beds.command(&EDGE)).expect_code(1);
     let dir = study_dir(&beds);
     let study = dir.read().unwrap();
-    assert_eq!(study.status(), Status::Failed);
+    assert_eq!(study.state(), StudyState::Failed);
     let failures: Vec<bool> = study.beds.iter().map(|b| b.failure.is_some()).collect();
     assert_eq!(failures, [false, true]);
     assert!(ended.stdout.contains("not measured: ") && ended.stdout.contains(taken));
     let cold = study.steps.iter().filter(|s| s.column == "edge, cold");
-    let measured: Vec<bool> = cold.map(|s| dir.kind(s).is_some()).collect();
+    let measured: Vec<bool> = cold.map(|s| results_of(&dir, s).is_some()).collect();
     assert_eq!(measured, [true, false]);
     beds.testbed(&["down", taken]).expect_code(0);
     resumed(&beds, &dir).expect_code(0);
-    assert_eq!(dir.read().unwrap().status(), Status::Valid);
+    assert_eq!(dir.read().unwrap().state(), StudyState::Complete);
     no_bed_is_left(&beds);
 }
 
-/// What a document says is not executed if no study says it.
+/// A study that is resumed does what its arguments say, and refuses a document that says anything else.
 #[test]
 fn commands_of_others_are_not_executed() {
     let beds = Beds::new();
@@ -290,23 +304,32 @@ fn commands_of_others_are_not_executed() {
     let plan = Ended::of(beds.command(&words)).expect_code(0).stdout;
     let dir = beds.bench.path("results/foreign");
     std::fs::create_dir_all(&dir).unwrap();
+    let not_its_own = "its steps are not those of `plimsoll testbed study edge --rtt=0ms";
     for (old, new, why) in [
-        ("\"populate\"", "\"prune\"", "is not one of populate"),
-        (
-            "\"--warmup\"",
-            "\"--allow-commands\"",
-            "has the option --allow-commands",
-        ),
+        ("\"populate\"", "\"prune\"", not_its_own),
+        ("\"--warmup\"", "\"--allow-commands\"", not_its_own),
         (
             "\"name\": \"study-edge",
             "\"name\": \"../study-edge",
-            "cannot be the name",
+            not_its_own,
+        ),
+        ("\"name\": \"cold\"", "\"name\": \"../cold\"", not_its_own),
+        ("\"wait_s\": 61", "\"wait_s\": 62", not_its_own),
+        (
+            "\"--rtt=0ms\"",
+            "\"--rtt=0s,1s\"",
+            "its steps are not those of",
+        ),
+        (
+            "\"edge\",\n    \"--rtt",
+            "\"wedge\",\n    \"--rtt",
+            "unrecognized subcommand 'wedge'",
         ),
     ] {
-        assert!(plan.contains(old), "{plan}");
+        assert!(plan.contains(old), "{old}: {plan}");
         std::fs::write(dir.join("study.json"), plan.replace(old, new)).unwrap();
         let refusal = resumed(&beds, &StudyDir::at(&dir)).refusal();
-        assert!(refusal.contains(why), "{refusal}");
+        assert!(refusal.contains(why), "{old}: {refusal}");
     }
     no_bed_is_left(&beds);
 }
@@ -322,13 +345,13 @@ fn a_study_without_its_software_is_refused_with_what_installs_it() {
         "{refusal}"
     );
     assert!(!beds.bench.path("results").exists());
-    let wrong = ["study", "replicas", "--software=unknown"];
+    let wrong = ["testbed", "study", "replicas", "--software=unknown"];
     let refusal = Ended::of(beds.command(&wrong)).refusal();
     assert!(
         refusal.contains("--software unknown: expected one of"),
         "{refusal}"
     );
-    let small = ["study", "edge", "--cache-size=1m"];
+    let small = ["testbed", "study", "edge", "--cache-size=1m"];
     let refusal = Ended::of(beds.command(&small)).refusal();
     assert!(refusal.contains("expected 16m to 1t"), "{refusal}");
 }
@@ -338,7 +361,8 @@ fn a_study_without_its_software_is_refused_with_what_installs_it() {
 fn copies_outlive_a_server() {
     needs_root!();
     let beds = Beds::new();
-    let mut command = beds.command(&["study", "replicas", "--software=moosefs", "--copies=2"]);
+    let mut command = beds.command(&["testbed", "study", "replicas"]);
+    command.args(["--software=moosefs", "--copies=2"]);
     command.args([
         "--points=2",
         "--max-load=2",
@@ -357,11 +381,14 @@ fn copies_outlive_a_server() {
     let study = dir.read().unwrap();
     assert_eq!(study.missing(), 0);
     let curve = study.steps.iter().find(|s| s.group == "vda").unwrap();
-    let (path, kind) = dir.kind(curve).unwrap();
-    assert_eq!(kind, Kind::Curve);
-    assert_eq!(CurveDir::at(&path).read().unwrap().points.len(), 2);
-    let name = path.file_name().unwrap().to_string_lossy();
-    let disclosure = path.with_file_name(format!("{name}-disclosure.txt"));
+    let path = results_of(&dir, curve).unwrap();
+    assert_eq!(Kind::of(&path).unwrap(), Kind::Curve);
+    assert_eq!(SeriesDir::at(&path).read().unwrap().runs.len(), 2);
+    assert!(path.join(SUT_FILE).exists());
+    let disclosure = beds.bench.path("disclosure.txt");
+    let mut disclose = beds.command(&["report", "--format=disclosure", "--output"]);
+    disclose.args([&disclosure, &path]);
+    Ended::of(disclose).expect_code(0);
     let text = std::fs::read_to_string(&disclosure).unwrap();
     assert!(
         text.contains("MooseFS") && text.contains("demonstration"),
@@ -378,7 +405,14 @@ fn copies_outlive_a_server() {
     }
     let run = run_of(&dir, hurt[1]);
     let actions: Vec<&str> = run.events.iter().map(|e| e.action.as_str()).collect();
-    assert_eq!(actions, ["kill server.1", "restart server.1"]);
+    let fault = "sh plimsoll testbed fault study-moosefs-2";
+    assert_eq!(
+        actions,
+        [
+            format!("{fault} kill server.1"),
+            format!("{fault} restart server.1")
+        ]
+    );
     let verified = run.verification.as_ref().unwrap();
     assert!(
         verified.files > 0 && verified.missing + verified.short + verified.wrong == 0,
@@ -395,35 +429,39 @@ fn copies_outlive_a_server() {
 #[test]
 fn a_server_that_delegates_is_studied() {
     let beds = Beds::new();
-    let mut command = beds.command(&[
-        "study",
-        "delegations",
-        "--added-rtt=0ms",
+    let mut command = beds.command(&["testbed", "study", "nfs4-opens", "--added-rtt=0ms"]);
+    command.args([
         "--only=webserver",
+        "--set=nfiles=300",
+        "--time=1s",
+        "--results=results",
     ]);
-    command.args(["--files=300", "--time=1s", "--results=results"]);
     Ended::of(command).expect_code(0);
     no_bed_is_left(&beds);
     let dir = study_dir(&beds);
     let study = dir.read().unwrap();
+    assert!(matches!(study.steps[0].action, StudyAction::Pause { .. }));
     let measured = study.steps.iter().find(|s| s.results.is_some()).unwrap();
     assert!(matches!(
         measured.state,
         Some(StepState::Valid | StepState::Invalid)
     ));
-    let (path, kind) = dir.kind(measured).unwrap();
-    assert_eq!(kind, Kind::Profile);
-    let profile = plimsoll_results::ProfileDir::at(&path);
-    let results = profile.read().unwrap();
-    assert_eq!(results.cases.len(), 6);
-    for case in &results.cases {
-        let is_measured = matches!(case.verdict, Some(Verdict::Valid | Verdict::Invalid));
-        assert!(is_measured, "{}", case.filesystem);
-        let run = profile.runs(case, None).unwrap().remove(0);
+    let profile = SeriesDir::at(&results_of(&dir, measured).unwrap());
+    let series = profile.read().unwrap();
+    assert_eq!(series.configurations.len(), 6);
+    assert_eq!(series.runs.len(), 6);
+    for run in &series.runs {
+        let filesystem = series
+            .configuration(run.configuration)
+            .filesystem
+            .as_deref();
+        let filesystem = filesystem.unwrap();
+        assert!(run.is_measured(), "{filesystem}");
+        let run = profile.run(run).unwrap().read().unwrap();
         let is_grant = |name: &str| name.starts_with("delegations") && name.ends_with("granted");
         let granted = run.procedures.iter().filter(|p| is_grant(&p.name));
         let granted: u64 = granted.map(|p| p.ops).sum();
-        let wanted = case.filesystem.contains("delegations");
-        assert_eq!(granted > 0, wanted, "{}: {granted}", case.filesystem);
+        let wanted = filesystem.contains("delegations");
+        assert_eq!(granted > 0, wanted, "{filesystem}: {granted}");
     }
 }

@@ -1,20 +1,129 @@
-//! A test bed of a test: its commands, its load, its faults, and what must not be left of it.
+//! Test beds of a test: their commands, their loads, their faults, and what must not be left of them.
 
-use super::{Bench, Ended, wait_until};
-use plimsoll_results::Verdict;
+use plimsoll_results::{Run, Verdict};
+use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
+use plimsoll_testkit::bench::{Bench, Ended, tools_dir, wait_until};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+
+/// A place whose test beds are its own. Those that a test leaves are ended with it.
+pub struct Beds {
+    pub bench: Bench,
+}
+
+impl Beds {
+    pub fn new() -> Self {
+        Self {
+            bench: Bench::new(),
+        }
+    }
+
+    /// `plimsoll` with these arguments.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.plimsoll(args);
+        // `make setup` puts rclone and a kernel there.
+        let tools = tools_dir();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
+        command
+            .env(STATE_DIR_VARIABLE, self.dir())
+            .env("PATH", std::env::join_paths(path).unwrap());
+        // For machines that have no other.
+        if let Ok(kernel) = tools.join("kernel").canonicalize() {
+            command.env("PLIMSOLL_KERNEL", kernel);
+        }
+        command
+    }
+
+    /// The directory of their states and data.
+    pub fn dir(&self) -> PathBuf {
+        self.bench.path("beds")
+    }
+
+    /// `plimsoll testbed` with these arguments, to its end.
+    pub fn testbed(&self, args: &[&str]) -> Ended {
+        Ended::of(self.command(&[&["testbed"], args].concat()))
+    }
+
+    /// `plimsoll testbed on NAME` with a command.
+    pub fn on(&self, name: &str, command: &[&str]) -> Command {
+        self.command(&[&["testbed", "on", name, "--"], command].concat())
+    }
+
+    /// What a command prints that ends well.
+    pub fn done(&self, words: &[&str]) -> String {
+        Ended::of(self.command(words)).expect_code(0).stdout
+    }
+
+    /// A load on a bed, short and checked; returns its run.json.
+    pub fn load(&self, bed: &str) -> Run {
+        let mut command = self.on(bed, &["run", "varmail"]);
+        command.args(["--set", "nfiles=40", "--set", "nthreads=2", "--ops", "200"]);
+        command.args(["--results", "results", "--format", "json"]);
+        let run = Ended::of(command).result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert!(run.summary.ops > 0);
+        run
+    }
+
+    pub fn state(&self, name: &str) -> Value {
+        let path = self.dir().join("states").join(name).join("state.json");
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+
+    pub fn keeper(&self, name: &str) -> ProcessId {
+        serde_json::from_value(self.state(name)["owner"].clone()).unwrap()
+    }
+
+    /// The states of the nodes of a bed.
+    pub fn nodes(&self, name: &str) -> Vec<(String, String)> {
+        let status = self
+            .testbed(&["status", name, "--format", "json"])
+            .expect_code(0);
+        let status: Value = serde_json::from_str(&status.stdout).unwrap();
+        let nodes = status[0]["status"]["nodes"].as_array().unwrap().clone();
+        let text = |v: &Value| v.as_str().unwrap().to_owned();
+        nodes
+            .iter()
+            .map(|n| (text(&n["name"]), text(&n["state"])))
+            .collect()
+    }
+
+    pub fn node(&self, bed: &str, node: &str) -> String {
+        let found = self.nodes(bed).into_iter().find(|(name, _)| name == node);
+        found.unwrap().1
+    }
+
+    /// Waits for the end of a keeper, after which the next command leaves nothing.
+    pub fn are_gone_with(&self, keeper: ProcessId) {
+        wait_until("the end of the keeper", || !keeper.is_running());
+        self.testbed(&["list"]).expect_code(0);
+        assert_eq!(self.left(), Vec::<PathBuf>::new());
+    }
+
+    /// Files and directories of beds.
+    pub fn left(&self) -> Vec<PathBuf> {
+        let of = |dir: &str| std::fs::read_dir(self.dir().join(dir));
+        let all = ["states", "data"].map(of).into_iter().flatten().flatten();
+        all.map(|e| e.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Beds {
+    fn drop(&mut self) {
+        let _ = self.command(&["testbed", "down", "--all"]).output();
+    }
+}
 
 /// Name of the bed of a test.
 pub const NAME: &str = "b";
 
 /// A bed with directories of its own, which ends with the test.
 pub struct Bed {
-    pub bench: Bench,
+    pub beds: Beds,
     /// What is outside its directories and ends with it.
     traces: RefCell<Traces>,
 }
@@ -31,7 +140,7 @@ impl Bed {
     /// One that was not started.
     pub fn new() -> Self {
         Self {
-            bench: Bench::new(),
+            beds: Beds::new(),
             traces: RefCell::default(),
         }
     }
@@ -40,7 +149,8 @@ impl Bed {
     /// is said.
     pub fn up(kind: &str, options: &[&str]) -> Option<Self> {
         let this = Self::new();
-        let mut command = this.plimsoll(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
+        let mut command = this.beds.command(&words);
         command.args(options);
         let ended = Ended::of(command);
         let is_machines = [
@@ -51,15 +161,14 @@ impl Bed {
             eprintln!("SKIPPED: {}: `make test-root` runs it", ended.stderr.trim());
             return None;
         }
-        assert_eq!(ended.expect_code(0).stdout, format!("testbed:{NAME}\n"));
+        assert_eq!(ended.expect_code(0).stdout, format!("{NAME}\n"));
         this.note_traces();
         Some(this)
     }
 
     /// Notes what the bed that is up has of the machine.
     pub fn note_traces(&self) {
-        let state = self.beds().join("states").join(NAME).join("state.json");
-        let state: Value = serde_json::from_slice(&std::fs::read(state).unwrap()).unwrap();
+        let state = self.beds.state(NAME);
         let owner = &state["owner"]["pid"];
         let mut traces = self.traces.borrow_mut();
         for kind in ["net", "mnt", "pid"] {
@@ -72,45 +181,21 @@ impl Bed {
         traces.control_groups.extend(group.map(PathBuf::from));
     }
 
-    pub fn beds(&self) -> PathBuf {
-        self.bench.path("beds")
-    }
-
     /// Where its file system is mounted.
     pub fn files(&self) -> PathBuf {
-        self.beds().join("states").join(NAME).join("mnt/files")
-    }
-
-    pub fn plimsoll(&self, words: &[&str]) -> Command {
-        let mut command = self.bench.plimsoll(words);
-        command.env("PLIMSOLL_TESTBEDS", self.beds());
-        // `make setup` puts rclone there.
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
-        let mut path = OsString::from(tools.canonicalize().unwrap_or(tools));
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        command.env("PATH", path);
-        // `make setup` puts it there too, for machines that have no other.
-        let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/kernel");
-        if let Ok(kernel) = kernel.canonicalize() {
-            command.env("PLIMSOLL_KERNEL", kernel);
-        }
-        command
-    }
-
-    pub fn done(&self, words: &[&str]) -> String {
-        Ended::of(self.plimsoll(words)).expect_code(0).stdout
+        self.beds.dir().join("states").join(NAME).join("mnt/files")
     }
 
     pub fn fault(&self, action: &str) {
         let mut words = vec!["testbed", "fault", NAME];
         words.extend(action.split(' '));
-        self.done(&words);
+        self.beds.done(&words);
     }
 
     /// A script in the bed.
     pub fn script(&self, script: &str) -> Command {
-        let mut command = self.plimsoll(&["testbed", "exec", NAME, "--", "sh", "-ec", script]);
+        let words = ["testbed", "exec", NAME, "--", "sh", "-ec", script];
+        let mut command = self.beds.command(&words);
         command.env("FILES", self.files());
         command.env("MNT", self.files().parent().unwrap());
         command
@@ -121,7 +206,9 @@ impl Bed {
     }
 
     pub fn status(&self) -> Value {
-        let text = self.done(&["testbed", "status", NAME, "--format=json"]);
+        let text = self
+            .beds
+            .done(&["testbed", "status", NAME, "--format=json"]);
         let all: Value = serde_json::from_str(&text).unwrap();
         all[0]["status"].clone()
     }
@@ -142,13 +229,21 @@ impl Bed {
         lines.map(|l| l.as_str().unwrap().to_owned()).collect()
     }
 
+    /// The option that names a directory on a bed.
+    fn dir_option(&self, bed: &str, dir: &str) -> String {
+        let is_mounted = self.beds.state(bed)["targets"][0]["directory"].is_string();
+        match is_mounted {
+            true => format!("--dir={{}}/{dir}"),
+            false => format!("--dir=/{dir}"),
+        }
+    }
+
     /// A valid run without errors, of which each operation has come to the system. Its end is a number of
     /// operations: an emulated machine may do none within a second.
     pub fn load(&self) {
-        let words = ["run", "varmail", "--target=testbed:b", "--ops=100"];
-        let mut command = self.plimsoll(&words);
+        let mut command = self.beds.on(NAME, &["run", "varmail", "--ops=100"]);
         command.args(["--set=nfiles=20", "--set=nthreads=2", "--format=json"]);
-        command.args(["--results=results", "--dir=/w"]);
+        command.args(["--results=results", &self.dir_option(NAME, "w")]);
         let run = Ended::of(command).result(0);
         assert_eq!(run.validity.verdict, Verdict::Valid);
         assert_eq!(run.summary.errors, 0);
@@ -157,15 +252,9 @@ impl Bed {
 
     /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
     pub fn md_on(&self, name: &str, phase: &str) -> Ended {
-        let mut command = self.plimsoll(&["md", phase]);
-        command.args([
-            &format!("-i=testbed:{name}"),
-            "-P=5",
-            "-D=1",
-            "-I=5",
-            "-S=3000",
-        ]);
-        command.args(["--verify-read", "--dir=/md", "--results=results"]);
+        let mut command = self.beds.on(name, &["md", phase]);
+        command.args(["-P=5", "-D=1", "-I=5", "-S=3000", "--verify-read"]);
+        command.args([&self.dir_option(name, "md"), "--results=results"]);
         command.arg("--format=json");
         Ended::of(command)
     }
@@ -209,19 +298,16 @@ impl Bed {
     /// Ends it: no process, mount, or file is left.
     pub fn down(self) {
         assert_eq!(
-            self.done(&["testbed", "down", NAME]),
+            self.beds.done(&["testbed", "down", NAME]),
             format!("{NAME} is down\n")
         );
         self.is_gone();
     }
 
     pub fn is_gone(&self) {
-        self.done(&["testbed", "list"]);
-        for dir in ["states", "data"] {
-            let left: Vec<_> = std::fs::read_dir(self.beds().join(dir)).unwrap().collect();
-            assert!(left.is_empty(), "{left:?}");
-        }
-        let root = self.beds().to_string_lossy().into_owned();
+        self.beds.done(&["testbed", "list"]);
+        assert_eq!(self.beds.left(), Vec::<PathBuf>::new());
+        let root = self.beds.dir().to_string_lossy().into_owned();
         let traces = self.traces.borrow();
         wait_until("the end of its namespaces", || {
             namespaces().is_disjoint(&traces.namespaces.iter().cloned().collect())
@@ -236,13 +322,6 @@ impl Bed {
         wait_until("the end of its processes", || {
             processes_with(&root).is_empty()
         });
-    }
-}
-
-impl Drop for Bed {
-    fn drop(&mut self) {
-        // A test that failed has left it.
-        let _ = Ended::of(self.plimsoll(&["testbed", "down", "--all"]));
     }
 }
 

@@ -113,6 +113,9 @@ pub enum StepState {
     Interrupted,
 }
 
+/// Beginning of the names of the beds of studies, which the names of results leave out.
+const BED_PREFIX: &str = "study-";
+
 /// Whether a study has what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StudyState {
@@ -135,6 +138,21 @@ impl StudyStep {
 }
 
 impl StudyResults {
+    /// Name of the results of a step, by the number of the step from 0: that number from 1, the name of the bed and the
+    /// name of the step, such as `04-edge-fileserver-150ms-half-cold`. Names sort in the order of the steps.
+    ///
+    /// # Panics
+    /// If there is no such step.
+    #[must_use]
+    pub fn results_name(&self, number: usize) -> String {
+        let digits = self.steps.len().to_string().len();
+        let step = &self.steps[number];
+        let bed = step.bed.as_deref().unwrap_or_default();
+        let bed = bed.strip_prefix(BED_PREFIX).unwrap_or(bed);
+        let separator = if bed.is_empty() { "" } else { "-" };
+        format!("{:0digits$}-{bed}{separator}{}", number + 1, step.name)
+    }
+
     /// Number of steps that remain to be done.
     #[must_use]
     pub fn missing(&self) -> usize {
@@ -200,7 +218,9 @@ pub type StudyDir = Directory<StudyResults>;
 /// The directory of a study that is being written.
 pub type StudyWriter = DocumentWriter<StudyResults>;
 
-/// The results directory of a step of the study in a directory.
+/// The results directory of a step of the study in a directory. `None` if the step has none, or if its name leads out of
+/// the directory.
+#[must_use]
 pub fn results_of(dir: &StudyDir, step: &StudyStep) -> Option<PathBuf> {
     dir.within(step.results.as_deref()?)
 }
@@ -314,6 +334,18 @@ mod tests {
         let mut without_beds = study(vec![]);
         without_beds.beds.clear();
         assert_eq!(without_beds.state(), StudyState::Complete);
+    }
+
+    #[test]
+    fn names_of_results_sort_and_say_bed_and_step() {
+        let mut study = study(vec![]);
+        let measure = || StudyAction::Measure(vec![]);
+        study.steps = vec![step("study-edge-1", measure(), None); 9];
+        study.steps.push(step("b", measure(), None));
+        assert_eq!(study.results_name(0), "01-edge-1-s");
+        assert_eq!(study.results_name(9), "10-b-s");
+        study.steps[1].bed = None;
+        assert_eq!(study.results_name(1), "02-s");
     }
 
     #[test]
