@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Results", "load"]
 
 #: Kinds of results.
-Kind = Literal["run", "repeats", "curve", "search", "profile", "study"]
+Kind = Literal["run", "repeats", "curve", "search", "profile"]
 
 _KINDS: dict[str, Kind] = {
     "run.json": "run",
@@ -32,7 +32,6 @@ _KINDS: dict[str, Kind] = {
     "curve.json": "curve",
     "find.json": "search",
     "profile.json": "profile",
-    "study.json": "study",
 }
 
 #: What frames of a library are made with; pandas reads Parquet by means of pyarrow.
@@ -56,8 +55,7 @@ class Results(Generic[Frame]):
     path: Path
     #: Kind of the results.
     kind: Kind
-    #: The content of run.json, curve.json, find.json, profile.json or study.json; of repeated runs, that of
-    #: repeats.json.
+    #: The content of run.json, curve.json, find.json or profile.json; of repeated runs, that of repeats.json.
     document: dict[str, Any]
     #: The content of run.json of each run, by its directory in `path` (the column `run_path`; `.` is `path`).
     runs: dict[str, dict[str, Any]]

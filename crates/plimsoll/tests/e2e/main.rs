@@ -12,6 +12,7 @@ mod cli;
 mod client_cache;
 mod command_line;
 mod common;
+mod companion;
 mod compare;
 mod contents;
 mod crash_points;

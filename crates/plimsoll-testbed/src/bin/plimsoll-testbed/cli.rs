@@ -65,6 +65,31 @@ Examples:
   plimsoll testbed on edge -- run fileserver --time 30s
   plimsoll testbed down edge")]
     Up(UpArgs),
+    /// Run a command of plimsoll on a test bed that is up
+    #[command(after_help = ON_HELP)]
+    On {
+        /// Name of the bed
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The command and its arguments, without the name of the program
+        #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
+        command: Vec<OsString>,
+    },
+    /// Start a test bed, run a command of plimsoll on it, and end the bed, whatever happens
+    #[command(after_help = "\
+Examples:
+  plimsoll testbed with nfs --nfs-version 3 -- run varmail --time 10s
+  plimsoll testbed with replicated -- curve vda --load 1..4 --scale 0.01 --time 5s
+
+The command gets the bed's target as with `plimsoll testbed on`.")]
+    With {
+        /// The bed
+        #[command(flatten)]
+        up: UpArgs,
+        /// The command and its arguments, without the name of the program
+        #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
+        command: Vec<OsString>,
+    },
     /// Show the nodes, processes and memory of test beds, and what is degraded
     Status(StatusArgs),
     /// Hurt a node of a test bed, or heal it
@@ -124,31 +149,6 @@ Examples:
         /// End all that are up
         #[arg(long, conflicts_with = "names")]
         all: bool,
-    },
-    /// Run a command of plimsoll on a test bed that is up
-    #[command(after_help = ON_HELP)]
-    On {
-        /// Name of the bed
-        #[arg(value_name = "NAME")]
-        name: String,
-        /// The command and its arguments, without the name of the program
-        #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
-        command: Vec<OsString>,
-    },
-    /// Start a test bed, run a command of plimsoll on it, and end the bed, whatever happens
-    #[command(after_help = "\
-Examples:
-  plimsoll testbed with nfs --nfs-version 3 -- run varmail --time 10s
-  plimsoll testbed with replicated -- curve vda --load 1..4 --scale 0.01 --time 5s
-
-The command gets the bed's target as with `plimsoll testbed on`.")]
-    With {
-        /// The bed
-        #[command(flatten)]
-        up: UpArgs,
-        /// The command and its arguments, without the name of the program
-        #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
-        command: Vec<OsString>,
     },
     /// Run a study: several commands of plimsoll that answer one question
     #[command(subcommand)]

@@ -203,4 +203,20 @@ mod tests {
         }
         assert_eq!(placeholders.used(), [&targets[1]]);
     }
+
+    proptest::proptest! {
+        /// Whatever a word is, it is filled or refused in a sentence; without braces, it stays.
+        #[test]
+        fn any_word_is_filled_or_refused(word in "[{}a-z.0-9?=/ ]{0,24}", end in proptest::collection::vec(0u8.., 0..4)) {
+            let word = OsString::from_vec([word.into_bytes(), end].concat());
+            let targets = targets();
+            match Placeholders::of(&targets).fill(&word) {
+                Ok(filled) => {
+                    let has_brace = word.as_bytes().contains(&b'{');
+                    proptest::prop_assert!(has_brace || filled == word);
+                }
+                Err(e) => proptest::prop_assert!(e.to_string().contains("is not a target of the test bed")),
+            }
+        }
+    }
 }

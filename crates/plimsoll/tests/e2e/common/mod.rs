@@ -55,4 +55,3 @@ pub fn children_of(pid: i32) -> Vec<i32> {
         .flat_map(|pid| pid.parse())
         .collect()
 }
-
