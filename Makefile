@@ -125,8 +125,8 @@ sanitize: ## run the tests of crates with unsafe code under AddressSanitizer
 
 # Version of cargo-mutants that .cargo/mutants.toml is written for.
 CARGO_MUTANTS_VERSION := 27.1.0
-# Packages whose code is changed: all take days. `make mutants MUTATE="-p plimsoll-points"`.
-MUTATE := $(addprefix -p plimsoll-,points measure plan lane ranks results workload)
+# Packages whose code is changed: all take days. `make mutants MUTATE="-p plimsoll-sim"`.
+MUTATE := $(addprefix -p plimsoll-,measure plan lane ranks results workload)
 # Of the engine, only the choice of files and what a mix does: `make mutants MUTATE='$(MUTATE_ENGINE)'`.
 MUTATE_ENGINE := -p plimsoll-engine -f 'crates/plimsoll-engine/src/file_pool/*' -f 'crates/plimsoll-engine/src/worker/mix/*'
 
@@ -140,7 +140,7 @@ mutants: ## change the code in every way that a test should notice (MUTATE=...)
 
 # The newest LLVM of Debian that reads the profiles of the pinned compiler, whose LLVM has this number.
 COVERAGE_LLVM := 22
-COVERAGE_PACKAGES := points workload plan measure lane
+COVERAGE_PACKAGES := workload plan measure lane
 
 coverage: ## list lines that tests of COVERAGE_PACKAGES never run
 	@command -v llvm-cov-$(COVERAGE_LLVM) >/dev/null || { \

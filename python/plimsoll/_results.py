@@ -26,13 +26,8 @@ __all__ = ["Kind", "Results", "load"]
 #: Kinds of results.
 Kind = Literal["run", "repeats", "curve", "search", "profile"]
 
-_KINDS: dict[str, Kind] = {
-    "run.json": "run",
-    "repeats.json": "repeats",
-    "curve.json": "curve",
-    "find.json": "search",
-    "profile.json": "profile",
-}
+#: Kinds of results by their document; a series states its kind.
+_KINDS: dict[str, Kind | None] = {"series.json": None, "run.json": "run"}
 
 #: What frames of a library are made with; pandas reads Parquet by means of pyarrow.
 _NEEDS: dict[str, tuple[str, ...]] = {"pandas": ("pandas", "pyarrow"), "polars": ("polars",)}
@@ -55,7 +50,7 @@ class Results(Generic[Frame]):
     path: Path
     #: Kind of the results.
     kind: Kind
-    #: The content of run.json, curve.json, find.json or profile.json; of repeated runs, that of repeats.json.
+    #: The content of run.json or series.json.
     document: dict[str, Any]
     #: The content of run.json of each run, by its directory in `path` (the column `run_path`; `.` is `path`).
     runs: dict[str, dict[str, Any]]
@@ -110,12 +105,12 @@ def load(path: str | PathLike[str], frames: Literal["pandas", "polars"] | None =
             _read(library, Path(tables) / f"{name}.parquet")
             for name in ("operations", "intervals", "histograms")
         )
-    document = _document(directory, kind)
+    document: dict[str, Any] = json.loads(run_program(["report", "--format=json", "--", str(directory)]))
     # Every run has rows in this frame, also one that measured nothing.
     paths = list(dict.fromkeys(operations["run_path"]))
     return Results(
         path=directory,
-        kind=kind,
+        kind=kind or document["kind"],
         document=document,
         runs={".": document} if kind == "run" else _runs(directory, paths),
         operations=operations,
@@ -142,7 +137,7 @@ def _is_installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-def _kind(directory: Path) -> Kind:
+def _kind(directory: Path) -> Kind | None:
     for name, kind in _KINDS.items():
         if (directory / name).is_file():
             return kind
@@ -157,16 +152,6 @@ def _read(library: Literal["pandas", "polars"], path: Path) -> Any:
     import pandas
 
     return pandas.read_parquet(path, engine="pyarrow")
-
-
-def _document(directory: Path, kind: Kind) -> dict[str, Any]:
-    if kind == "repeats":
-        # The program's report on repeated runs is one on each of them.
-        text = (directory / "repeats.json").read_text(encoding="utf-8")
-    else:
-        text = run_program(["report", "--format=json", "--", str(directory)])
-    document: dict[str, Any] = json.loads(text)
-    return document
 
 
 def _runs(directory: Path, paths: list[str]) -> dict[str, dict[str, Any]]:

@@ -7,9 +7,7 @@ use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, series_location};
 use plimsoll_plan::counted;
-use plimsoll_results::{
-    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, SeriesState, Verdict,
-};
+use plimsoll_results::{Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, Verdict};
 
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];

@@ -4,22 +4,25 @@ use crate::format::{latency, rate};
 use crate::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
 use crate::terminal::Layout;
 use crate::text::{Paint, series_location};
-use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir};
+use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir, Verdict};
 
-/// The spread of repeated runs: means, and the least and greatest figure.
+/// The spread of repeated runs that were measured to their end: means, and the least and greatest figure.
 #[must_use]
-pub fn render(series: &Series, runs: &[Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
+pub fn render(series: &Series, runs: &[&Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
     let mut out = String::new();
-    if !runs.is_empty() {
-        out.push_str(&spread(series, runs));
+    let is_measured =
+        |run: &&&Run| matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
+    let measured: Vec<&Run> = runs.iter().filter(is_measured).copied().collect();
+    if !measured.is_empty() {
+        out.push_str(&spread(series, &measured));
     }
     series_location(&mut out, series, dir, Paint(layout.color));
     out
 }
 
-fn spread(series: &Series, runs: &[Run]) -> String {
+fn spread(series: &Series, runs: &[&Run]) -> String {
     let range = |pick: &dyn Fn(&Run) -> f64, show: fn(f64) -> String| {
-        let values = || runs.iter().map(pick);
+        let values = || runs.iter().map(|run| pick(run));
         let mean = values().sum::<f64>() / runs.len() as f64;
         let (least, most) = values().fold((f64::MAX, f64::MIN), |(l, m), v| (l.min(v), m.max(v)));
         let shown = [mean, least, most].map(|v| show(v).replace("  ", " "));
@@ -32,9 +35,15 @@ fn spread(series: &Series, runs: &[Run]) -> String {
         for p in percentiles {
             let figure = |r: &Run| r.summary.percentile(*p);
             let ms = |r: &Run| figure(r).map_or(0.0, |f| of.ms(&f));
-            let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough_samples);
+            let doubtful = runs
+                .iter()
+                .filter_map(|run| figure(run))
+                .any(|f| !f.enough_samples);
             let doubt = if doubtful { UNCERTAIN_MARK } else { "" };
-            let at_least = runs.iter().filter_map(figure).any(|f| of.at_least(&f));
+            let at_least = runs
+                .iter()
+                .filter_map(|run| figure(run))
+                .any(|f| of.at_least(&f));
             let bound = if at_least { LOWER_BOUND_MARK } else { "" };
             parts.push(format!("{p} {bound}{}{doubt}", range(&ms, latency)));
         }

@@ -79,6 +79,11 @@ impl Ahead {
         })
     }
 
+    /// Whether a process makes the run, or will.
+    pub(crate) fn has(&self, next: &NextRun) -> bool {
+        self.runs.contains(next)
+    }
+
     /// Waits until a run is made. Runs are requested in their order; the next ones are made meanwhile.
     pub(crate) fn await_run(
         &mut self,

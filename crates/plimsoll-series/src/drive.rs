@@ -109,7 +109,8 @@ pub fn drive(
             return Err(refused);
         }
     };
-    if let Err(e) = driver.show_percentiles(&mut writer) {
+    let opened = driver.show_percentiles(&mut writer);
+    if let Err(e) = opened.and_then(|()| driver.list_earlier(&mut writer)) {
         return Err(driver.end_without_results(e, &writer));
     }
     let ahead = Ahead::new(&writer, jobs, driver.context.per_rank);
@@ -211,6 +212,17 @@ impl<'a> SeriesDriver<'a> {
         }
     }
 
+    /// Lists the runs that earlier processes measured and did not list, up to the first run that is missing.
+    fn list_earlier(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
+        while let Step::Run(next) = writer.series().next()
+            && let Some(run) = writer.unlisted(&next)
+        {
+            self.begun += 1;
+            writer.add(run)?;
+        }
+        Ok(())
+    }
+
     /// Makes the missing runs, and ends the processes that make some ahead of their turn.
     fn make_runs(
         &mut self,
@@ -246,7 +258,9 @@ impl<'a> SeriesDriver<'a> {
                 Step::End(state, reason) => return Ok(writer.end(state, reason)?),
                 Step::Run(next) => next,
             };
-            if let Some(run) = writer.unlisted(&next) {
+            // The results of a run that is made ahead may be there before its process has ended.
+            let is_ahead = ahead.as_ref().is_some_and(|ahead| ahead.has(&next));
+            if !is_ahead && let Some(run) = writer.unlisted(&next) {
                 self.begun += 1;
                 writer.add(run.clone())?;
                 let series = writer.series();

@@ -41,7 +41,11 @@ pub fn line(series: &Series, number: usize, how: RunLine) -> String {
     let line = match &series.kind {
         SeriesKind::Repeats(repeats) => {
             let seed = Count(run.seed);
-            format!("run {} of {}, seed {seed}", number + 1, repeats.requested_runs)
+            format!(
+                "run {} of {}, seed {seed}",
+                number + 1,
+                repeats.requested_runs
+            )
         }
         SeriesKind::Curve(_) => curve::line(run),
         SeriesKind::Search(_) => find::line(series.metric_name(), number + 1, run),
@@ -67,10 +71,14 @@ fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError>
     Ok(match &series.kind {
         SeriesKind::Repeats(_) => {
             let runs = read_runs(dir.path(), shown)?;
-            repeats::render(series, &runs, Some(dir), layout)
+            repeats::render(series, &runs.iter().collect::<Vec<_>>(), Some(dir), layout)
         }
-        SeriesKind::Curve(figures) => curve::render(SeriesOf { series, figures }, Some(dir), layout),
-        SeriesKind::Search(figures) => find::render(SeriesOf { series, figures }, Some(dir), layout),
+        SeriesKind::Curve(figures) => {
+            curve::render(SeriesOf { series, figures }, Some(dir), layout)
+        }
+        SeriesKind::Search(figures) => {
+            find::render(SeriesOf { series, figures }, Some(dir), layout)
+        }
         SeriesKind::Profile(figures) => {
             let results = SeriesOf { series, figures };
             let sets = ProfileSet::read(results, dir, shown)?;
@@ -118,7 +126,9 @@ fn curve_headline(curve: SeriesOf<'_, LoadCurve>, jobs: usize) -> String {
     };
     let (plan, target) = (curve.first_plan(), &curve.first_target().url);
     let filling = if plimsoll_target::keeps_files(target) {
-        let data = curve.metric().map_or(0.0, |m| m.data as f64 * m.load as f64 * m.scale);
+        let data = curve
+            .metric()
+            .map_or(0.0, |m| m.data as f64 * m.load as f64 * m.scale);
         format!(" and what making {} takes", Bytes(data.round() as u64))
     } else {
         String::new()
@@ -168,7 +178,9 @@ fn search_headline(search: SeriesOf<'_, LoadSearch>) -> String {
 
 fn profile_headline(profile: SeriesOf<'_, Profile>) -> String {
     let all = profile.configurations.len();
-    let missing: Vec<u32> = (0..all as u32).filter(|n| !profile.is_measured(*n)).collect();
+    let missing: Vec<u32> = (0..all as u32)
+        .filter(|n| !profile.is_measured(*n))
+        .collect();
     let left = if missing.len() == all { "" } else { " left" };
     let each = match profile.figures.repeat {
         1 => String::new(),

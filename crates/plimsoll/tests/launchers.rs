@@ -7,7 +7,7 @@ mod common;
 #[path = "processes/mpiexec.rs"]
 mod mpiexec;
 
-use common::{Bench, Ended, rank_of, row, signal, started, tree};
+use common::{Bench, Ended, rank_of, row, series, signal, started, tree};
 use plimsoll_results::{Run, Verdict};
 use rustix::process::Signal;
 use std::process::Command;
@@ -307,17 +307,14 @@ fn ranks_measure_load_points(launcher: Launcher) {
         work.to_str().unwrap(),
     ];
     let ended = Ended::of(launcher.command(&bench, 2, &args));
-    let curve: plimsoll_results::LoadCurve = serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}{}", ended.stdout, ended.stderr));
+    let curve = series::parsed(&ended);
     assert_eq!(curve.ranks, 2);
-    let loads: Vec<u64> = curve.points.iter().map(|p| p.load).collect();
-    assert_eq!(loads, [1, 3]);
-    let dir = plimsoll_results::CurveDir::at(bench.results()[0].path());
+    assert_eq!(series::loads(&curve), [1, 3]);
+    let dir = series::only(&bench);
     assert_eq!(dir.read().unwrap(), curve);
-    for point in &curve.points {
-        let run = dir.run(point).read().unwrap();
-        assert_eq!((run.ranks, run.workers), (2, 2 * point.load));
-        assert_eq!(run.filesets[0].files, 100 * point.load);
+    for (run, load) in series::runs_of(&dir).iter().zip([1, 3]) {
+        assert_eq!((run.ranks, run.workers), (2, 2 * load));
+        assert_eq!(run.filesets[0].files, 100 * load);
         assert!(run.summary.ops > 0 && run.summary.errors == 0);
     }
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);

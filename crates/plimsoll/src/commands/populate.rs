@@ -2,8 +2,8 @@
 
 use super::print;
 use crate::cli::PopulateArgs;
-use crate::exit::{CommandError, Exit};
 use crate::communicator::{join_launched, stop_on_interrupt};
+use crate::exit::{CommandError, Exit};
 use crate::{console, workload};
 use plimsoll_engine::{Event, Observer, Outcome};
 use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted};

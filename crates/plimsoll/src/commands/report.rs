@@ -14,8 +14,8 @@ use crate::exit::{CommandError, Exit};
 use crate::new_file;
 use plimsoll_diagnostics::foreign;
 use plimsoll_html::RunData;
-use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
-use plimsoll_results::{Document, SeriesDir};
+use plimsoll_report::{csv, curve, find, markdown, points, profile, repeats, terminal};
+use plimsoll_results::{Document, Run, SeriesDir};
 use results::{LoadedResult, ResultKind, subjects};
 use std::path::{Path, PathBuf};
 
@@ -54,8 +54,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         return parquet::write(&recovered, output);
     }
     let found = recovered.iter().map(|p| LoadedResult::read(p, percentiles));
-    let found: Vec<Vec<LoadedResult>> = found.collect::<Result<_, _>>()?;
-    let found: Vec<LoadedResult> = found.into_iter().flatten().collect();
+    let found: Vec<LoadedResult> = found.collect::<Result<_, _>>()?;
     let text = match args.format {
         ReportFormat::Text => text(&found, args),
         ReportFormat::Json => json(&found)?,
@@ -130,8 +129,17 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
                 } else if let Some(search) = series.as_search() {
                     find::render(search, Some(&dir), layout)
                 } else {
-                    unreachable!("repeated runs and profiles are read run by run")
+                    unreachable!("repeated runs and profiles are results of their own kinds")
                 }
+            }
+            ResultKind::Repeats { series, runs } => {
+                let dir = SeriesDir::at(&found.path);
+                let dirs = series.runs.iter().filter_map(|run| dir.run(run));
+                let runs: Vec<&Run> = runs.iter().filter_map(as_run).collect();
+                let each = runs.iter().zip(dirs);
+                let each = each.map(|(run, dir)| terminal::render(run, Some(dir.path()), layout));
+                let each: Vec<String> = each.collect();
+                each.join("\n") + "\n" + &repeats::render(series, &runs, Some(&dir), layout)
             }
             ResultKind::Profile { series, sets } => {
                 let dir = SeriesDir::at(&found.path);
@@ -145,11 +153,19 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     found.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
+fn as_run(data: &RunData) -> Option<&Run> {
+    match data {
+        RunData::Run(loaded) => Some(&loaded.run),
+        RunData::Series { .. } => None,
+    }
+}
+
 fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
     let one = |found: &LoadedResult| {
         Ok(match &found.what {
             ResultKind::Measured(RunData::Run(loaded)) => loaded.run.to_json(),
             ResultKind::Measured(RunData::Series { series, .. })
+            | ResultKind::Repeats { series, .. }
             | ResultKind::Profile { series, .. } => series.to_json(),
             ResultKind::Published(report) => {
                 let json = serde_json::to_string_pretty(report);
@@ -206,7 +222,9 @@ fn markdown(subjects: &[RunData]) -> String {
         RunData::Series { name, series, .. } => match (series.as_curve(), series.as_search()) {
             (Some(curve), _) => points::markdown(name, curve),
             (_, Some(search)) => points::search_markdown(name, search),
-            (None, None) => unreachable!("repeated runs and profiles are read run by run"),
+            (None, None) => {
+                unreachable!("repeated runs and profiles are results of their own kinds")
+            }
         },
     };
     let texts = subjects.iter().map(one);

@@ -1,6 +1,8 @@
 //! Results side by side, repeated runs, and the formats of `report`, through the program.
 
+use crate::common::series::runs_of;
 use crate::common::{Bench, Ended};
+use plimsoll_results::{Purpose, Series, SeriesDir, SeriesRun};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -109,21 +111,13 @@ fn repeated_runs_are_one_result_and_are_judged() {
     let bench = Bench::on_tmpfs();
     let fast = virtual_run(&bench, "1ms", &["--repeat=4"]);
     let slow = virtual_run(&bench, "2ms", &["--repeat=4"]);
-    let listed = std::fs::read_to_string(fast.join("repeats.json")).unwrap();
-    let listed: Value = serde_json::from_str(&listed).unwrap();
-    assert_eq!(listed["requested_runs"], 4);
-    let names: Vec<&str> = listed["runs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|r| r.as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["run-01", "run-02", "run-03", "run-04"]);
-    for (i, name) in names.iter().enumerate() {
-        let run = std::fs::read_to_string(fast.join(name).join("run.json")).unwrap();
-        let run: Value = serde_json::from_str(&run).unwrap();
-        assert_eq!(run["seed"], 1 + i, "each run has the next seed");
-    }
+    let dir = SeriesDir::at(&fast);
+    let listed = dir.read().unwrap().runs;
+    let runs: Vec<(&str, u64)> = listed.iter().map(|r| (&*r.directory, r.seed)).collect();
+    let expected = [("run-01", 1), ("run-02", 2), ("run-03", 3), ("run-04", 4)];
+    assert_eq!(runs, expected);
+    let seeds: Vec<u64> = runs_of(&dir).iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [1, 2, 3, 4]);
     let out = call(&bench, &["compare", "--format=json"], &[&fast, &slow]).expect_code(0);
     let comparison: Value = serde_json::from_str(&out.stdout).unwrap();
     assert_eq!(comparison["sets"][1]["runs"], 4);
@@ -297,9 +291,8 @@ fn a_load_curve_has_a_page_tables_and_a_comparison() {
     command.arg("--results").arg(bench.path("results"));
     Ended::of(command).expect_code(0);
     let dir = dirs(&bench).pop().unwrap();
-    let curve = std::fs::read_to_string(dir.join("curve.json")).unwrap();
-    let curve: Value = serde_json::from_str(&curve).unwrap();
-    let points = curve["points"].as_array().unwrap();
+    let curve = SeriesDir::at(&dir).read().unwrap();
+    let (points, figures) = (&curve.runs, curve.as_curve().unwrap().figures);
     let csv = call(&bench, &["report", "--format=csv"], &[&dir])
         .expect_code(0)
         .stdout;
@@ -307,14 +300,14 @@ fn a_load_curve_has_a_page_tables_and_a_comparison() {
     let column = |name: &str| rows[0].iter().position(|h| *h == name).unwrap();
     assert_eq!(rows.len(), 1 + points.len());
     for (row, point) in rows[1..].iter().zip(points) {
-        assert_eq!(row[column("load")], point["load"].to_string());
+        assert_eq!(row[column("load")], point.load.unwrap().to_string());
         let mean: f64 = row[column("latency_mean_ms")].parse().unwrap();
-        assert_eq!(Some(mean), point["mean_ms"].as_f64());
+        assert_eq!(Some(mean), point.mean_ms);
     }
     let page = call(&bench, &["report", "--format=html"], &[&dir])
         .expect_code(0)
         .stdout;
-    let line = format!("load line {}", curve["load_line"]);
+    let line = format!("load line {}", figures.load_line.unwrap());
     assert!(
         page.contains(&line) && page.contains("id=\"load-curve\""),
         "{line}"
@@ -323,8 +316,8 @@ fn a_load_curve_has_a_page_tables_and_a_comparison() {
     let comparison: Value = serde_json::from_str(&out.stdout).unwrap();
     let ort = figure(&comparison, "all", "ort_ms", 1);
     assert_eq!(
-        (&ort["mean"], &ort["change"]),
-        (&curve["ort_ms"], &Value::from(0.0))
+        (ort["mean"].as_f64(), ort["change"].as_f64()),
+        (figures.ort_ms, Some(0.0))
     );
 }
 
@@ -390,13 +383,12 @@ fn a_measured_curve_is_compared_with_its_own_report_and_with_a_published_one() {
 fn a_curve_of_nfs_is_compared_with_a_published_one_at_what_was_achieved() {
     let bench = Bench::on_tmpfs();
     let dir = virtual_curve(&bench, "nfs-sfs2008", "1,2", "0.1");
-    let curve = std::fs::read_to_string(dir.join("curve.json")).unwrap();
-    let curve: Value = serde_json::from_str(&curve).unwrap();
+    let curve = SeriesDir::at(&dir).read().unwrap();
     let c = compared(&bench, &[&dir, &published("nfs2008.txt")]);
-    let first = &curve["points"][0];
-    let achieved = (first["achieved_ops_per_s"].as_f64().unwrap() * 1000.0).round() / 1000.0;
+    let first = &curve.runs[0];
+    let achieved = (first.achieved_ops_per_s * 1000.0).round() / 1000.0;
     let mean = figure(&c, &format!("{achieved} ops/s"), "mean_ms", 0);
-    assert_eq!(mean["mean"], first["mean_ms"]);
+    assert_eq!(mean["mean"].as_f64(), first.mean_ms);
     // As the report has it.
     let theirs = figure(&c, "165 131 ops/s", "mean_ms", 1);
     assert_eq!(theirs["mean"], 0.3);
@@ -420,15 +412,11 @@ fn search(bench: &Bench, more: &[&str]) -> PathBuf {
 fn a_search_has_a_page_tables_and_pictures() {
     let bench = Bench::on_tmpfs();
     let dir = search(&bench, &["--max-load=100", "--resolution=4"]);
-    let found = plimsoll_results::FindDir::at(&dir).read().unwrap();
-    let (carried, not) = (
-        found.selection.load_line.sustained.unwrap(),
-        found.selection.load_line.not_sustained.unwrap(),
-    );
+    let found = SeriesDir::at(&dir).read().unwrap();
+    let (carried, not) = ends(&found);
     assert!(
-        carried.load < not.load && found.runs.len() > 5,
-        "{:?}",
-        found.selection.load_line
+        carried < not && found.runs.len() > 5,
+        "{carried} {not} {found:?}"
     );
     let report = |format: &str| {
         call(&bench, &["report", "--format", format], &[&dir])
@@ -443,7 +431,7 @@ fn a_search_has_a_page_tables_and_pictures() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    assert!(page.contains(&format!("{} streams (passed ", carried.load)));
+    assert!(page.contains(&format!("{carried} streams (passed ")));
     let csv = report("csv");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), found.runs.len() + 1);
@@ -451,18 +439,16 @@ fn a_search_has_a_page_tables_and_pictures() {
     for (line, run) in lines[1..].iter().zip(&found.runs) {
         let cells: Vec<&str> = line.split(',').collect();
         let cell = |name: &str| cells[head.iter().position(|h| *h == name).unwrap()];
-        assert_eq!(cell("load"), run.point.load.to_string());
-        assert_eq!(cell("passed"), run.passed.to_string());
-        assert_eq!(
-            cell("latency_mean_ms"),
-            run.point.mean_ms.unwrap().to_string()
-        );
-        assert_eq!(cell("purpose"), run.purpose.to_string());
+        assert_eq!(cell("load"), run.load.unwrap().to_string());
+        assert_eq!(cell("passed"), run.is_valid().to_string());
+        assert_eq!(cell("latency_mean_ms"), run.mean_ms.unwrap().to_string());
+        assert_eq!(cell("purpose"), run.purpose.unwrap().to_string());
     }
     let markdown = report("markdown");
+    let is_bisection = |run: &&SeriesRun| run.purpose == Some(Purpose::Bisection);
     assert_eq!(
         markdown.matches("| bisection |").count(),
-        count(&found, "bisection")
+        found.runs.iter().filter(is_bisection).count()
     );
     let out = bench.path("pictures");
     let mut command = bench.plimsoll(["report", "--format=svg", "--output"]);
@@ -473,10 +459,13 @@ fn a_search_has_a_page_tables_and_pictures() {
     assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
 }
 
-/// Runs of a search that had this purpose.
-fn count(found: &plimsoll_results::LoadSearch, purpose: &str) -> usize {
-    let purposes = found.runs.iter().map(|r| r.purpose.to_string());
-    purposes.filter(|p| p == purpose).count()
+/// The sustained load and the one that is not, which a search found.
+fn ends(search: &Series) -> (u64, u64) {
+    let line = search.as_search().unwrap().figures.load_line;
+    (
+        line.sustained.unwrap().load,
+        line.not_sustained.unwrap().load,
+    )
 }
 
 #[test]
@@ -508,19 +497,12 @@ fn a_search_that_runs_out_of_runs_says_what_is_known() {
             "--resolution=1",
         ],
     );
-    let found = plimsoll_results::FindDir::at(&between).read().unwrap();
-    let (carried, not) = (
-        found.selection.load_line.sustained.unwrap(),
-        found.selection.load_line.not_sustained.unwrap(),
-    );
+    let (carried, not) = ends(&SeriesDir::at(&between).read().unwrap());
     let flat = text(&between)
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    let said = format!(
-        "it lies from {} up to below {} streams",
-        carried.load, not.load
-    );
+    let said = format!("it lies from {carried} up to below {not} streams");
     assert!(flat.contains(&said), "{said}: {flat}");
 }
 

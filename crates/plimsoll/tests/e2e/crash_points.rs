@@ -1,10 +1,10 @@
 //! Crashes at every write, sync, rename and removal of results: the process is killed, or the power fails.
 //! What is left works, or what is missing is said.
 
-mod collections;
 mod exports;
 mod faults;
 mod runs;
+mod series;
 mod work_dirs;
 
 use crate::common::{Bench, Ended};

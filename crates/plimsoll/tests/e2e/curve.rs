@@ -4,9 +4,11 @@
 mod jobs;
 mod resume;
 
-use crate::common::load_tests::{self, FILES_PER_USER, USERS};
-use crate::common::{Bench, Ended, MARKER, schema, started, tree};
-use plimsoll_results::{CurveDir, CurvePoint, CurveState, Document, LoadCurve, Verdict};
+use crate::common::series::{
+    self, FILES_PER_USER, TO_THE_END, USERS, edit, loads, only, parsed, resume, run_of,
+};
+use crate::common::{Bench, Ended, MARKER, schema, tree};
+use plimsoll_results::{LoadCurve, NextRun, Series, SeriesDir, SeriesRun, SeriesState, Verdict};
 use plimsoll_testkit::write_executable;
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +22,7 @@ fn virtually(latency: &str) -> [String; 2] {
 }
 
 fn curve(bench: &Bench, more: &[&str]) -> Command {
-    load_tests::command(bench, "curve", more)
+    series::command(bench, "curve", more)
 }
 
 /// The same in virtual time on nothing, 10 s a point.
@@ -30,50 +32,30 @@ fn virtual_curve(bench: &Bench, latency: &str, more: &[&str]) -> Ended {
     Ended::of(command)
 }
 
-/// Arguments by which no point ends the curve, however slow the machine is.
-const TO_THE_END: [&str; 2] = ["--stop-after-invalid=0", "--continue-past-peak"];
-
 /// A curve of short points on files of [`Bench::work`].
 fn quick_curve(bench: &Bench, more: &[&str]) -> Command {
     let short = ["--time=300ms", "--warmup=100ms", "--interval=100ms"];
-    let mut command = load_tests::command_in_work(bench, "curve", &short, &TO_THE_END);
+    let mut command = series::command_in_work(bench, "curve", &short, &TO_THE_END);
     command.args(more);
     command
 }
 
-fn resume(bench: &Bench, dir: &CurveDir) -> Ended {
-    // Their own commands, such as a monitor.
-    let resume = ["curve", "--format=json", "--allow-commands", "--resume"];
-    let mut command = bench.plimsoll(resume);
-    command.arg(dir.path());
-    Ended::of(command)
-}
-
-#[track_caller]
-fn parsed(ended: &Ended) -> LoadCurve {
-    load_tests::parsed(ended)
-}
-
-#[track_caller]
-fn directory(bench: &Bench) -> CurveDir {
-    CurveDir::at(&load_tests::only_results(bench))
-}
-
 /// The curve directory of this number, in the order of their starts.
-fn directory_of(bench: &Bench, number: usize) -> CurveDir {
-    CurveDir::at(bench.results()[number].path())
+fn directory_of(bench: &Bench, number: usize) -> SeriesDir {
+    SeriesDir::at(bench.results()[number].path())
 }
 
-fn entries(dir: &CurveDir) -> Vec<String> {
-    load_tests::entries(dir.path())
+fn entries(dir: &SeriesDir) -> Vec<String> {
+    series::entries(dir.path())
 }
 
-fn loads(curve: &LoadCurve) -> Vec<u64> {
-    curve.points.iter().map(|p| p.load).collect()
+/// The figures of a curve.
+fn of(series: &Series) -> &LoadCurve {
+    series.as_curve().unwrap().figures
 }
 
-fn verdicts(curve: &LoadCurve) -> Vec<Verdict> {
-    curve.points.iter().map(|p| p.verdict).collect()
+fn verdicts(curve: &Series) -> Vec<Verdict> {
+    curve.runs.iter().map(|p| p.verdict).collect()
 }
 
 /// Writes a monitor; `$1` is the workload, `$2` the load, `$3` the phase.
@@ -90,16 +72,14 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
     let curve = parsed(&ended);
     assert_eq!(
         (curve.state, loads(&curve)),
-        (CurveState::Complete, vec![1, 2, 4, 8])
+        (SeriesState::Complete, vec![1, 2, 4, 8])
     );
-    for p in &curve.points {
+    for p in &curve.runs {
         // Two processes a user, 50 operations a second each, for 10 s; one may be under way.
-        let asked = 100.0 * p.load as f64;
+        let load = p.load.unwrap() as f64;
+        let asked = 100.0 * load;
         assert_eq!(p.offered_ops_per_s, Some(asked));
-        assert!(
-            (p.achieved_ops_per_s - asked).abs() <= 0.2 * p.load as f64,
-            "{p:?}"
-        );
+        assert!((p.achieved_ops_per_s - asked).abs() <= 0.2 * load, "{p:?}");
         assert_eq!(
             (p.mean_ms, p.service_mean_ms, p.max_ms),
             (Some(10.0), Some(10.0), Some(10.0))
@@ -111,53 +91,57 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
             p.criteria
         );
     }
-    assert!((curve.ort_ms.unwrap() - 10.0).abs() < 1e-9);
+    let figures = of(&curve);
+    assert!((figures.ort_ms.unwrap() - 10.0).abs() < 1e-9);
     // A triangle from the origin, then a rectangle.
     let (first, last) = (
-        curve.points[0].achieved_ops_per_s,
-        curve.points[3].achieved_ops_per_s,
+        curve.runs[0].achieved_ops_per_s,
+        curve.runs[3].achieved_ops_per_s,
     );
     let area = 10.0 * first / 2.0 + 10.0 * (last - first);
-    assert!((curve.ort_2008_ms.unwrap() - area / last).abs() < 1e-9);
+    assert!((figures.ort_2008_ms.unwrap() - area / last).abs() < 1e-9);
     assert_eq!(
-        (curve.load_line, curve.highest_valid_load, curve.knee),
+        (figures.load_line, figures.highest_valid_load, figures.knee),
         (Some(8), Some(8), None)
     );
-    assert!(curve.comparable && curve.stop_reason.is_none());
-    assert_eq!((curve.warmup_s, curve.measure_s), (1.0, 10.0));
+    assert!(curve.is_comparable() && curve.stop_reason.is_none());
+    assert_eq!(curve.times_s(), (1.0, 10.0));
 
-    let dir = directory(&bench);
+    let dir = only(&bench);
     assert_eq!(dir.read().unwrap(), curve);
     let names: Vec<String> = [(1, 1), (2, 2), (3, 4), (4, 8)]
         .map(|(n, load)| format!("point-0{n}-load-{load}"))
         .into();
     assert_eq!(
         entries(&dir),
-        [vec!["curve.json".to_owned()], names].concat()
+        [names, vec!["series.json".to_owned()]].concat()
     );
-    for point in &curve.points {
-        let run = dir.run(point).read().unwrap();
-        assert_eq!(&CurvePoint::of(&run, point.load, &point.run), point);
-        assert_eq!(run.mix.unwrap().load, point.load);
-        assert!(!dir.run(point).read_histograms().unwrap().is_empty());
+    for point in &curve.runs {
+        let run = run_of(&dir, point);
+        let next = NextRun {
+            configuration: 0,
+            load: point.load,
+            purpose: None,
+            seed: curve.seed(),
+            directory: point.directory.clone(),
+        };
+        assert_eq!(&SeriesRun::of(&run, &next, &point.directory), point);
+        let histograms = dir.run(point).unwrap().read_histograms().unwrap();
+        assert!(!histograms.is_empty());
+        assert_eq!(Some(run.mix.unwrap().load), point.load);
         // All points are laid out alike.
-        assert_eq!(run.plan.filesets, curve.plan.filesets);
+        assert_eq!(run.plan.filesets, curve.first_plan().filesets);
     }
-    let schema = serde_json::from_str(&plimsoll_results::schema::<LoadCurve>()).unwrap();
+    let schema = serde_json::from_str(&plimsoll_results::schema::<Series>()).unwrap();
     let value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(schema::faults(&schema, &value), [""; 0]);
 
     // Once more: the same figures, in a directory of their own.
     let again = virtual_curve(&bench, "10ms", &["--load=1,2,4,8"]).expect_code(0);
-    let figures = |curve: LoadCurve| {
-        let points = curve.results.points.into_iter();
-        let points: Vec<CurvePoint> = points
-            .map(|p| CurvePoint {
-                started_at: String::new(),
-                ..p
-            })
-            .collect();
-        (points, curve.results.ort_ms, curve.results.usl)
+    let figures = |mut curve: Series| {
+        let runs = curve.runs.iter_mut();
+        runs.for_each(|run| run.started_at.clear());
+        (curve.runs, curve.kind)
     };
     assert_eq!(figures(parsed(&again)), figures(curve));
     assert_eq!(bench.results().len(), 2);
@@ -189,16 +173,21 @@ fn points_that_are_not_sustained_are_kept_with_their_reasons() {
     let ended = virtual_curve(&bench, "30ms", &["--load=1..4"]).expect_code(3);
     let curve = parsed(&ended);
     assert_eq!(verdicts(&curve), [Verdict::Invalid; 2]);
-    assert_eq!(curve.state, CurveState::Stopped);
+    assert_eq!(curve.state, SeriesState::Stopped);
     assert_eq!(
         curve.stop_reason.as_ref().unwrap().code,
         "consecutive_invalid"
     );
+    let figures = of(&curve);
     assert_eq!(
-        (curve.load_line, curve.highest_valid_load, curve.ort_ms),
+        (
+            figures.load_line,
+            figures.highest_valid_load,
+            figures.ort_ms
+        ),
         (None, None, None)
     );
-    for p in &curve.points {
+    for p in &curve.runs {
         let codes: Vec<&str> = p.reasons.iter().map(|r| r.code.as_str()).collect();
         assert_eq!(codes, ["process_rate", "total_rate"]);
         let met: Vec<(&str, bool)> = p
@@ -225,7 +214,7 @@ fn points_that_are_not_sustained_are_kept_with_their_reasons() {
     let all = parsed(&all);
     assert_eq!(
         (loads(&all), all.state),
-        (vec![1, 2, 3, 4], CurveState::Complete)
+        (vec![1, 2, 3, 4], SeriesState::Complete)
     );
     // And carried, if less is asked for.
     let lenient = [
@@ -234,13 +223,16 @@ fn points_that_are_not_sustained_are_kept_with_their_reasons() {
         "--min-process-rate=0.6",
     ];
     let lenient = parsed(&virtual_curve(&bench, "30ms", &lenient).expect_code(0));
-    assert_eq!((lenient.load_line, lenient.points.len()), (Some(4), 4));
-    assert_eq!(lenient.criteria.total_percent, 60.0);
-    assert_eq!(lenient.criteria.process_percent, 60.0);
+    assert_eq!((of(&lenient).load_line, lenient.runs.len()), (Some(4), 4));
+    let criteria = &lenient.metric().unwrap().criteria;
+    assert_eq!(
+        (criteria.total_percent, criteria.process_percent),
+        (60.0, 60.0)
+    );
     // A limit of the latency.
     let limited = ["--load=1,2", "--latency-limit=5ms"];
     let limited = parsed(&virtual_curve(&bench, "10ms", &limited).expect_code(3));
-    let reasons = &limited.points[0].reasons;
+    let reasons = &limited.runs[0].reasons;
     assert_eq!((reasons.len(), reasons[0].code.as_str()), (1, "latency"));
 }
 
@@ -252,7 +244,7 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
     let curve = parsed(&ended);
     let expected = [(1, 100.0), (2, 200.0), (3, 300.0), (5, 400.0), (6, 400.0)];
     assert_eq!(loads(&curve), expected.map(|(load, _)| load));
-    for (point, (load, achieved)) in curve.points.iter().zip(expected) {
+    for (point, (load, achieved)) in curve.runs.iter().zip(expected) {
         let off = (point.achieved_ops_per_s - achieved).abs();
         assert!(
             off <= 0.2 * load as f64 + 0.5,
@@ -269,8 +261,9 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
         ]
         .concat()
     );
+    let figures = of(&curve);
     assert_eq!(
-        (curve.load_line, curve.highest_valid_load),
+        (figures.load_line, figures.highest_valid_load),
         (Some(3), Some(3))
     );
     assert_eq!(
@@ -278,14 +271,14 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
         "consecutive_invalid"
     );
     // A queue that grows for 10 s, of which a fifth or a third of what was asked for is not done.
-    let queued = curve.points[3].mean_ms.unwrap();
+    let queued = curve.runs[3].mean_ms.unwrap();
     assert!(
-        queued > 500.0 && queued > 20.0 * curve.points[2].mean_ms.unwrap(),
+        queued > 500.0 && queued > 20.0 * curve.runs[2].mean_ms.unwrap(),
         "{queued}"
     );
     // Of the shape, all points tell.
-    assert_eq!(curve.knee, Some(3.0));
-    let usl = curve.usl.as_ref().unwrap();
+    assert_eq!(figures.knee, Some(3.0));
+    let usl = figures.usl.as_ref().unwrap();
     assert_eq!(usl.residuals.len(), 5);
     assert!(usl.sigma > 0.0 || usl.kappa > 0.0);
 }
@@ -307,7 +300,12 @@ fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
     let mut command = quick_curve(&bench, &["--load=1,2,4", "--allow-commands", "--monitor"]);
     command.arg(&script);
     let curve = parsed(&Ended::of(command));
-    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stop_reason);
+    assert_eq!(
+        curve.state,
+        SeriesState::Complete,
+        "{:?}",
+        curve.stop_reason
+    );
     let mut expected = Vec::new();
     let mut before = 0;
     for load in [1, 2, 4] {
@@ -354,8 +352,8 @@ fn a_point_that_is_invalid_does_not_end_the_curve() {
     command.args(TO_THE_END).arg("--monitor").arg(&script);
     command.arg("--dir").arg(bench.work());
     let curve = parsed(&Ended::of(command));
-    let first = &curve.points[0];
-    assert_eq!((first.verdict, curve.points.len()), (Verdict::Invalid, 2));
+    let first = &curve.runs[0];
+    assert_eq!((first.verdict, curve.runs.len()), (Verdict::Invalid, 2));
     assert!(first.errors > 0);
     let failed = first.criteria.iter().find(|c| c.code == "errors").unwrap();
     assert!(
@@ -363,17 +361,14 @@ fn a_point_that_is_invalid_does_not_end_the_curve() {
         "{failed:?}"
     );
     // What the first lost was made again for the second.
-    assert_eq!(curve.points[1].errors, 0);
+    assert_eq!(curve.runs[1].errors, 0);
     let (files, _) = tree(&bench.work());
     assert_eq!(files.len() as u64, 3 * FILES_PER_USER);
     assert!(files.values().all(|size| *size == 4096));
     // Another curve finds what this one kept; the greatest load is the same.
     let again = quick_curve(&bench, &["--load=1,3"]);
     let again = parsed(&Ended::of(again));
-    let first = directory_of(&bench, 1)
-        .run(&again.points[0])
-        .read()
-        .unwrap();
+    let first = run_of(&directory_of(&bench, 1), &again.runs[0]);
     assert!(
         first.filesets.iter().all(|p| p.reused),
         "{:?}",
@@ -388,45 +383,30 @@ fn ranks_measure_every_point_together() {
     let command = quick_curve(&bench, &["--load=1,2,3", "--processes=2", "--per-rank"]);
     let curve = parsed(&Ended::of(command));
     assert_eq!((curve.ranks, loads(&curve)), (2, vec![1, 2, 3]));
-    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stop_reason);
-    let dir = directory(&bench);
-    for point in &curve.points {
-        let run = dir.run(point).read().unwrap();
+    assert_eq!(
+        curve.state,
+        SeriesState::Complete,
+        "{:?}",
+        curve.stop_reason
+    );
+    let dir = only(&bench);
+    for point in &curve.runs {
+        let run = run_of(&dir, point);
         let ops = |rank: u32| {
             let path = dir
                 .path()
-                .join(&point.run)
+                .join(&point.directory)
                 .join(format!("ranks/rank-{rank}.json"));
             let text = std::fs::read_to_string(path).unwrap();
             let own: plimsoll_results::Run = serde_json::from_str(&text).unwrap();
             own.summary.ops
         };
         assert_eq!(ops(0) + ops(1), run.summary.ops);
-        assert_eq!(run.workers, 2 * point.load);
-        assert_eq!(run.filesets[0].files, FILES_PER_USER * point.load);
+        let load = point.load.unwrap();
+        assert_eq!(run.workers, 2 * load);
+        assert_eq!(run.filesets[0].files, FILES_PER_USER * load);
     }
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
-}
-
-#[test]
-fn an_interrupted_curve_of_ranks_goes_on_with_as_many() {
-    let bench = Bench::on_tmpfs();
-    let mut command = curve(
-        &bench,
-        &["--time=1h", "--warmup=0s", "--load=1,2", "--processes=2"],
-    );
-    command.arg("--dir").arg(bench.work());
-    let going = started(command, "measuring");
-    going.interrupt();
-    let interrupted = parsed(&going.end().expect_code(130));
-    assert_eq!(interrupted.state, CurveState::Interrupted);
-    let dir = directory(&bench);
-    let refused = resume(&bench, &dir).refusal();
-    assert!(
-        refused.contains("started with 2 processes and there is 1 now"),
-        "{refused}"
-    );
-    assert_eq!(dir.read().unwrap(), interrupted);
 }
 
 #[test]
@@ -496,14 +476,4 @@ fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
     assert!(refused(&["--load=1", &within]).contains("inside"));
     let wml = Ended::of(bench.plimsoll(["curve", "varmail", "--load=1"])).refusal();
     assert!(wml.contains("`varmail` has no business metric"), "{wml}");
-    let nowhere = Ended::of(bench.plimsoll(["curve", "--resume", "nowhere"])).refusal();
-    assert!(
-        nowhere.contains("cannot read nowhere/curve.json"),
-        "{nowhere}"
-    );
-    let both = Ended::of(bench.plimsoll(["curve", "--resume", "nowhere", "--seed=3"])).refusal();
-    assert!(
-        both.contains("cannot be used with") && both.contains("--seed"),
-        "{both}"
-    );
 }

@@ -1,6 +1,6 @@
 //! A load curve on a server that speaks NFS version 3, in a relative directory.
 
-use crate::common::{Bench, Ended};
+use crate::common::{Bench, Ended, series};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use std::sync::{Arc, Mutex};
 
@@ -33,19 +33,12 @@ fn a_curve_over_nfs() {
         "--target",
         &url,
     ];
-    let ended = Ended::of(bench.plimsoll(args));
-    let curve: plimsoll_results::LoadCurve = serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}{}", ended.stdout, ended.stderr));
-    assert_eq!(curve.points.len(), 2);
-    let dir = plimsoll_results::CurveDir::at(bench.results()[0].path());
-    for point in &curve.points {
-        let run = dir.run(point).read().unwrap();
-        assert_eq!(
-            (run.summary.errors, run.filesets[0].files),
-            (0, 60 * point.load)
-        );
+    let curve = series::parsed(&Ended::of(bench.plimsoll(args)));
+    assert_eq!(series::loads(&curve), [1, 2]);
+    for (run, load) in series::runs_of(&series::only(&bench)).iter().zip([1, 2]) {
+        assert_eq!((run.summary.errors, run.filesets[0].files), (0, 60 * load));
         // Each point begins with the sizes that are laid out, whatever the one before appended.
-        assert_eq!(run.filesets[0].bytes, 60 * point.load * 4096);
+        assert_eq!(run.filesets[0].bytes, 60 * load * 4096);
         let attributes = run.procedures.iter().find(|p| p.name == "GETATTR");
         assert!(attributes.is_some_and(|p| p.ops > 0));
     }

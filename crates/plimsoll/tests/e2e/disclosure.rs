@@ -3,7 +3,7 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
-use plimsoll_results::{LoadCurve, Run, Verdict};
+use plimsoll_results::{Run, Series, Verdict};
 use serde_json::Value;
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn measure(bench: &Bench, command: &str, more: &[&str]) -> Ended {
 }
 
 /// A curve of which the last point is not carried, and its directory.
-fn curve(bench: &Bench) -> (LoadCurve, String) {
+fn curve(bench: &Bench) -> (Series, String) {
     let ended = measure(bench, "curve", &["--load=5..25/5", "--format=json"]);
     let curve = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
     (curve, only_results(bench))
@@ -82,7 +82,7 @@ fn thousandths(v: f64) -> f64 {
 fn a_disclosure_imports_to_the_curve_it_was_made_of() {
     let bench = Bench::on_tmpfs();
     let (curve, dir) = curve(&bench);
-    let verdicts: Vec<Verdict> = curve.points.iter().map(|p| p.verdict).collect();
+    let verdicts: Vec<Verdict> = curve.runs.iter().map(|p| p.verdict).collect();
     assert_eq!(verdicts[..4], [Verdict::Valid; 4]);
     assert_eq!(verdicts[4..], [Verdict::Invalid]);
     plimsoll(&bench, &["sut", "init"]).expect_code(0);
@@ -97,10 +97,10 @@ fn a_disclosure_imports_to_the_curve_it_was_made_of() {
 
     let back = import(&bench, "ours.txt");
     let points = back["points"].as_array().unwrap();
-    assert_eq!(points.len(), curve.points.len());
+    assert_eq!(points.len(), curve.runs.len());
     let mut imported = Vec::new();
-    for (p, q) in points.iter().zip(&curve.points) {
-        assert_eq!(p["load"], q.load as f64);
+    for (p, q) in points.iter().zip(&curve.runs) {
+        assert_eq!(p["load"], q.load.unwrap() as f64);
         assert_eq!(p["latency_ms"], thousandths(q.mean_ms.unwrap()));
         assert_eq!(p["ops_per_s"], thousandths(q.achieved_ops_per_s));
         // Each operation moves 4 KiB.
@@ -125,9 +125,12 @@ fn a_disclosure_imports_to_the_curve_it_was_made_of() {
     );
     // Both are one kind of curve, and their figures differ by the rounding of the report alone.
     let imported = Curve::new(imported).unwrap();
-    let measured = curve.curve().unwrap();
+    let measured = curve.points().unwrap();
     let ort = |c: &Curve| c.overall_response_time(Rule::Sfs2014).unwrap();
-    assert_eq!(curve.ort_ms, Some(ort(&measured)));
+    assert_eq!(
+        curve.as_curve().unwrap().figures.ort_ms,
+        Some(ort(&measured))
+    );
     assert!((ort(&imported) - ort(&measured)).abs() < 0.0005);
     assert!((back["ort_ms"].as_f64().unwrap() - ort(&imported)).abs() < 1e-9);
     assert_eq!(
@@ -176,7 +179,7 @@ fn what_the_description_lacks_is_named_and_nothing_is_invented() {
     ] {
         assert!(some.contains(said), "{said} is missing:\n{some}");
     }
-    for reason in &curve.points[4].reasons {
+    for reason in &curve.runs[4].reasons {
         assert!(some.contains(&reason.text), "{}", reason.text);
     }
 }
@@ -288,24 +291,27 @@ fn scaled_results_say_so_in_every_form() {
 
 #[test]
 fn a_report_is_what_was_printed_at_the_end() {
-    let cases: [(&str, &[&str]); 3] = [
-        ("run", &["--load=3"]),
-        ("curve", &["--load=5,10,15,20"]),
-        ("find", &["--max-load=8", "--start-load=8"]),
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("run", "run.json", &["--load=3"]),
+        ("run", "series.json", &["--load=3", "--repeat=2"]),
+        ("curve", "series.json", &["--load=5,10,15,20"]),
+        ("find", "series.json", &["--max-load=8", "--start-load=8"]),
     ];
-    for (command, more) in cases {
+    for (command, document, more) in cases {
         let bench = Bench::on_tmpfs();
         let printed = measure(&bench, command, more).expect_code(0);
         let dir = only_results(&bench);
         let again = report(&bench, &[&dir]).expect_code(0);
         assert!(again.stdout.len() > 200);
+        // Between the reports of repeated runs, there are lines on their course.
+        let lines = regex::Regex::new(r"(?m)^run \d of 2, seed \d\n").unwrap();
+        let printed = lines.replace_all(&printed.stdout, "");
         assert!(
-            printed.stdout.ends_with(&again.stdout),
-            "{command} printed\n{}\nand the report is\n{}",
-            printed.stdout,
+            printed.ends_with(&again.stdout),
+            "{command} printed\n{printed}\nand the report is\n{}",
             again.stdout
         );
-        let file = format!("{dir}/{command}.json");
+        let file = format!("{dir}/{document}");
         let json = std::fs::read_to_string(bench.path(&file)).unwrap();
         for path in [&dir, &file] {
             let printed = report(&bench, &[path, "--format=json"]).expect_code(0);

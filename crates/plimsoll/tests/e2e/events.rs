@@ -1,10 +1,9 @@
 //! Events while a run runs: `--event`.
 
+use crate::common::series::{self, TO_THE_END};
 use crate::common::served::Served;
-use crate::common::{Bench, Ended, children_of, load_tests, signal, started, wait_until};
-use plimsoll_results::{
-    CurveDir, EventFigures, EventState, LoadCurve, Run, RunDir, RunEvent, Verdict,
-};
+use crate::common::{Bench, Ended, children_of, signal, started, wait_until};
+use plimsoll_results::{EventFigures, EventState, Run, RunDir, RunEvent, Verdict};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -151,7 +150,7 @@ fn what_cannot_happen_is_refused() {
     }
     let md = Ended::of(bench.plimsoll(["md", "-I=1", "--event=1s sh true"])).refusal();
     assert!(md.contains("allow it with --allow-commands"), "{md}");
-    let curve = load_tests::command(&bench, "curve", &["--load=1", "--event=1s cut a"]);
+    let curve = series::command(&bench, "curve", &["--load=1", "--event=1s cut a"]);
     let curve = Ended::of(curve).refusal();
     assert!(
         curve.contains("'1s cut a' needs a simulated system"),
@@ -254,44 +253,23 @@ fn phases_of_md_share_one_beginning() {
 }
 
 #[test]
-fn every_point_of_a_curve_has_its_events_and_a_resumed_curve_too() {
+fn every_point_of_a_curve_has_its_events() {
     let bench = Bench::on_tmpfs();
     let times = ["--time=300ms", "--warmup=100ms", "--interval=100ms"];
-    let to_the_end = ["--stop-after-invalid=0", "--continue-past-peak"];
-    let mut command = load_tests::command_in_work(&bench, "curve", &times, &to_the_end);
+    let mut command = series::command_in_work(&bench, "curve", &times, &TO_THE_END);
     let event = note(&bench, "50ms", "$PLIMSOLL_LOAD");
     command.args(["--load=1,2", "--allow-commands", "--keep", &event]);
-    let curve: LoadCurve = load_tests::parsed(&Ended::of(command));
+    let curve = series::parsed(&Ended::of(command));
     assert_eq!(lines(&bench), ["1", "2"]);
     assert_eq!(curve.events, [event.strip_prefix("--event=").unwrap()]);
-    let dir = CurveDir::at(&load_tests::only_results(&bench));
-    let of_point = |point: usize| dir.run(&curve.points[point]).read().unwrap();
-    for point in [0, 1] {
-        let events = of_point(point).events;
+    let dir = series::only(&bench);
+    for run in series::runs_of(&dir) {
+        let events = run.events;
         // In the warm-up, before the window.
         assert_eq!((events.len(), events[0].window), (1, None));
         assert!(events[0].window_s.unwrap() < 0.0, "{events:?}");
         assert_eq!(events[0].effect, None);
     }
-    // As if it had been interrupted after its first point.
-    let path = dir.path().join("curve.json");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    json["points"].as_array_mut().unwrap().pop();
-    json["state"] = "interrupted".into();
-    std::fs::write(&path, json.to_string()).unwrap();
-    std::fs::remove_dir_all(dir.run(&curve.points[1]).path()).unwrap();
-    let resume = |more: &[&str]| {
-        let mut command = bench.plimsoll(["curve", "--format=json", "--resume"]);
-        command.arg(dir.path()).args(more);
-        Ended::of(command)
-    };
-    let refusal = resume(&[]).refusal();
-    assert!(refusal.contains("--allow-commands"), "{refusal}");
-    assert_eq!(lines(&bench), ["1", "2"]);
-    let resumed: LoadCurve = load_tests::parsed(&resume(&["--allow-commands"]));
-    assert_eq!(resumed.points.len(), 2);
-    assert_eq!(lines(&bench), ["1", "2", "2"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Fitting a simulated system to a curve.
 
-use crate::common::{Bench, Ended, load_tests, schema, started, wait_until};
+use crate::common::{Bench, Ended, schema, series, started, wait_until};
 use serde_json::Value;
 use std::path::Path;
 
@@ -147,7 +147,7 @@ fn known_figures_are_found_again() {
     assert_eq!(text.matches("held out\n").count(), 1, "{text}");
 
     // The file of the curve is as good as its directory; what is there is not overwritten.
-    let file = format!("{curve}/curve.json");
+    let file = format!("{curve}/series.json");
     let again = fit(&bench, &["start.toml", "--to", &file, "-o", "fitted.toml"]).expect_code(2);
     assert!(
         again
@@ -166,14 +166,14 @@ fn a_fit_that_was_killed_goes_on_where_it_ended() {
     let mut part = bench.plimsoll(args("part.toml"));
     // Its first line is on standard error then.
     part.arg("--format=json");
-    let mut names = load_tests::entries(bench.root());
+    let mut names = series::entries(bench.root());
     names.push("part.toml.trials.jsonl".into());
     names.sort();
     let begun = started(part, "start.toml: ");
     let kept = || std::fs::read_to_string(bench.path("part.toml.trials.jsonl")).unwrap_or_default();
     wait_until("some trials are made", || kept().lines().count() > 20);
     // Nothing that an end by a signal could leave.
-    assert_eq!(load_tests::entries(bench.root()), names);
+    assert_eq!(series::entries(bench.root()), names);
     begun.interrupt();
     let ended = begun.end();
     let first = "interrupted: the fit ends, and its trials are kept";
@@ -327,7 +327,7 @@ fn what_cannot_be_fitted_is_refused() {
             "the bounds of a free figure must be above 0",
         ),
         (&["filer.toml", "--to", "nothing"], "cannot read nothing"),
-        (&["filer.toml", "--to", "."], "it lacks curve.json"),
+        (&["filer.toml", "--to", "."], "it lacks series.json"),
         (
             &["filer.toml", "--to", "filer.toml"],
             "not a disclosure report",
@@ -377,7 +377,7 @@ fn what_cannot_be_fitted_is_refused() {
 fn a_curve_with_gaps_or_damage_is_refused_in_one_message() {
     let bench = Bench::on_tmpfs();
     let dir = curve_of_the_filer(&bench);
-    let file = Path::new(&dir).join("curve.json");
+    let file = Path::new(&dir).join("series.json");
     let whole = json(&read(&file));
     let refused = |change: &dyn Fn(&mut Value), more: &str| {
         let mut curve = whole.clone();
@@ -385,14 +385,18 @@ fn a_curve_with_gaps_or_damage_is_refused_in_one_message() {
         std::fs::write(&file, curve.to_string()).unwrap();
         fit(&bench, &["start.toml", "--to", &dir, "-o", "x.toml", more]).refusal()
     };
-    let gap = refused(&|c| c["points"][1]["mean_ms"] = Value::Null, "--hold-out=2");
+    let gap = refused(&|c| c["runs"][1]["mean_ms"] = Value::Null, "--hold-out=2");
     assert!(gap.contains("--hold-out 2: point 2 of"), "{gap}");
     assert!(gap.contains("has no response time"), "{gap}");
-    let small = refused(&|c| c["plan"]["metric"]["load"] = 9.into(), "--jobs=1");
+    let small = refused(
+        &|c| c["configurations"][0]["plan"]["metric"]["load"] = 9.into(),
+        "--jobs=1",
+    );
     assert!(
         small.contains("its Plan covers loads only below 15, its highest load"),
         "{small}"
     );
-    let twice = refused(&|c| c["points"][1]["load"] = 3.into(), "--jobs=1");
-    assert!(twice.contains("two points at load 3, 1 and 2"), "{twice}");
+    let twice = refused(&|c| c["runs"][1]["load"] = 3.into(), "--jobs=1");
+    let expected = "the points of the curve are not in increasing order of load";
+    assert!(twice.contains(expected), "{twice}");
 }

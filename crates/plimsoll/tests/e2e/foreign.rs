@@ -1,12 +1,12 @@
 //! Texts that others wrote, with every character that is unprintable: in no output are they what they
 //! were.
 
-use crate::common::load_tests::USERS;
 use crate::common::pty::{OnTerminal, ended_on_terminal};
+use crate::common::series::USERS;
 use crate::common::{Bench, Ended};
 use crate::serve::serve;
 use plimsoll_diagnostics::foreign::is_unprintable;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,11 @@ fn hostile() -> String {
     let all = ('\0'..='\u{ffff}').filter(|c| is_unprintable(*c));
     let all: String = all.collect();
     format!("h\u{1b}]0;title\u{7}\u{1b}[8mhidden\u{1b}[1;31m<b>&\"|`{all}\u{fffd}")
+}
+
+/// The same without NUL bytes, which refuse a series: its Plan must be one that can be run.
+fn hostile_text() -> String {
+    hostile().replace('\0', "")
 }
 
 /// The same as arguments, names of files and texts in files can have it.
@@ -71,7 +76,7 @@ fn poison(value: &mut Value, hostile: &str) {
         "phase",
         "error",
         "code",
-        "profile",
+        "file",
         "filesystem",
     ];
     match value {
@@ -88,10 +93,10 @@ fn poison(value: &mut Value, hostile: &str) {
     }
 }
 
-fn poison_file(path: &Path) {
-    let mut json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    poison(&mut json, &hostile());
-    std::fs::write(path, json.to_string()).unwrap();
+fn poison_file(path: &Path, hostile: &str) {
+    let mut document: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    poison(&mut document, hostile);
+    std::fs::write(path, document.to_string()).unwrap();
 }
 
 /// The only directory of results below a root.
@@ -129,13 +134,13 @@ fn run(bench: &Bench) -> PathBuf {
     for file in ["intervals.csv", "histograms.hlog"] {
         printable(file, &std::fs::read_to_string(dir.join(file)).unwrap());
     }
-    poison_file(&dir.join("run.json"));
+    poison_file(&dir.join("run.json"), &hostile());
     noted(bench, &dir);
     dir
 }
 
 fn noted(bench: &Bench, dir: &Path) {
-    let note = hostile().replace('\0', "") + "\r\nsecond\tline\n";
+    let note = hostile_text() + "\r\nsecond\tline\n";
     let mut command = bench.plimsoll(["note"]);
     call({
         command.arg(dir).arg(&note);
@@ -168,11 +173,10 @@ fn reported(bench: &Bench, dir: &Path) {
             assert!(text.contains("title"), "{format}: {text}");
             if format == "json" {
                 let json: Value = serde_json::from_str(&text).unwrap();
-                let workload = json["workload"].as_str().or(json["profile"].as_str());
-                assert!(
-                    workload.unwrap().ends_with(&hostile()),
-                    "JSON is what it was"
-                );
+                let name = json["workload"].as_str().or(json["name"].as_str());
+                let is_it =
+                    |text: &str| text.ends_with(&hostile()) || text.ends_with(&hostile_text());
+                assert!(name.is_some_and(is_it), "JSON is what it was");
             }
         }
     }
@@ -227,7 +231,7 @@ fn curves_with_hostile_texts_are_shown() {
         let ended = call(command);
         assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
         let dir = only(&root);
-        poison_file(&dir.join(format!("{kind}.json")));
+        poison_file(&dir.join("series.json"), &hostile_text());
         noted(&bench, &dir);
         if kind == "curve" {
             reported(&bench, &dir);
@@ -356,15 +360,14 @@ CONFIG one {
     })
     .expect_code(0);
     let dir = only(&bench.path("profiles"));
-    let text = std::fs::read_to_string(dir.join("profile.json")).unwrap();
-    let mut json: Value = serde_json::from_str(&text).unwrap();
-    for key in ["profile", "description"] {
-        json[key] = format!("title{}", hostile()).into();
-    }
-    json["notes"] = [hostile()].into_iter().collect();
-    std::fs::write(dir.join("profile.json"), json.to_string()).unwrap();
+    let file = dir.join("series.json");
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    document["description"] = "title".into();
+    document["notes"] = json!([{ "text": "" }]);
+    std::fs::write(&file, document.to_string()).unwrap();
+    poison_file(&file, &hostile_text());
     for case in ["a/one", "b/one"] {
-        poison_file(&dir.join(case).join("run.json"));
+        poison_file(&dir.join(case).join("run.json"), &hostile());
     }
     noted(&bench, &dir);
     reported(&bench, &dir);

@@ -1,9 +1,8 @@
 //! Commands of the user before and after phases: `--before` and `--after`.
 
+use crate::common::series::{self, parsed, resume};
 use crate::common::{Bench, Ended, Started, started, wait_until};
-use plimsoll_results::{
-    CurveDir, FindDir, HookTime, LoadCurve, LoadSearch, ProfileDir, Run, RunDir, Verdict,
-};
+use plimsoll_results::{HookTime, Run, RunDir, SeriesState, Verdict};
 use std::path::Path;
 
 /// A worker whose thread has a name of its own, on ten files.
@@ -255,38 +254,39 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
         &["curve", "vda", "--load=1,2,3"],
         &["--before", before],
     );
-    let curve: LoadCurve = serde_json::from_str(&first.expect_code(1).stdout).unwrap();
-    assert_eq!(curve.points.len(), 1);
-    let failed = curve.results.stop_reason.unwrap().text;
+    let curve = parsed(&first.expect_code(1));
+    let ended: Vec<_> = curve.runs.iter().map(|r| (r.load, r.verdict)).collect();
+    assert_eq!(
+        ended,
+        [(Some(1), Verdict::Valid), (Some(2), Verdict::Failed)]
+    );
+    assert_eq!(curve.state, SeriesState::Failed);
+    let failed = curve.stop_reason.unwrap().text;
     assert!(failed.starts_with("load 2: the command `"), "{failed}");
     std::fs::write(bench.path("mended"), "").unwrap();
-    let dir = bench.results()[0].path().to_owned();
-    let resume = |more: &[&str]| {
-        let mut again = bench.plimsoll(["curve", "--resume"]);
-        again.arg(&dir).args(more);
-        Ended::of(again)
-    };
+    let dir = series::only(&bench);
     // Whoever made the results wrote the command.
-    let refusal = resume(&[]).refusal();
+    let refusal = resume(&bench, &dir, &[]).refusal();
     let shown = refusal.contains(before) && refusal.contains("--allow-commands");
     assert!(shown, "{refusal}");
     assert_eq!(
         std::fs::read_to_string(bench.path("told")).unwrap(),
         "1 1\n2 2\n"
     );
-    resume(&["--allow-commands"]).expect_code(0);
-    let curve = CurveDir::at(&dir).read().unwrap();
+    resume(&bench, &dir, &["--allow-commands"]).expect_code(0);
+    let curve = dir.read().unwrap();
     assert_eq!(
         curve.hooks.as_ref().unwrap().before.as_deref(),
         Some(before)
     );
-    assert_eq!(curve.points.len(), 3);
-    for point in &curve.points {
+    assert_eq!(series::loads(&curve), [1, 2, 3]);
+    for point in &curve.runs {
         let [command] = &point.commands[..] else {
             panic!("{:?}", point.commands);
         };
         assert!(command.succeeded() && command.phase == "load");
-        assert!(dir.join(&point.run).join("commands.log").exists());
+        let log = dir.path().join(&point.directory).join("commands.log");
+        assert!(log.exists());
     }
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
     assert_eq!(told, "1 1\n2 2\n2 2\n3 3\n");
@@ -297,7 +297,7 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
         &["curve", "vda", "--load=1"],
         &["--after", "exit 3"],
     );
-    let curve: LoadCurve = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+    let curve = parsed(&ended.expect_code(0));
     let noted = "load 1: the command `exit 3` after load: it ended with exit status 3";
     let has = curve.notes.iter().any(|n| n.text.starts_with(noted));
     assert!(has, "{:?}", curve.notes);
@@ -309,15 +309,14 @@ fn searches_and_profiles_have_commands_too() {
     let after = "echo $PLIMSOLL_LOAD/$PLIMSOLL_RUN/$PLIMSOLL_CONFIGURATION >> told";
     let search = ["find", "vda", "--max-load=2", "--confirm-runs=1"];
     let ended = points(&bench, &search, &["--after", after]).expect_code(0);
-    let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
+    let search = parsed(&ended);
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
     let runs = (1..).zip(&search.runs);
     let expected: String = runs
-        .map(|(n, r)| format!("{}/{n}/\n", r.point.load))
+        .map(|(n, r)| format!("{}/{n}/\n", r.load.unwrap()))
         .collect();
     assert_eq!(told, expected);
-    let dir = bench.results()[0].path().to_owned();
-    assert_eq!(FindDir::at(&dir).read().unwrap().hooks, search.hooks);
+    assert_eq!(search.hooks.unwrap().after.as_deref(), Some(after));
 
     let profile = "DEFAULTS { runtime = 0.1; }\nCONFIG c {\n  function = generic;\n  \
                    personality = varmail;\n  nfiles = 10;\n  nthreads = 1, 2;\n}\n";
@@ -331,9 +330,8 @@ fn searches_and_profiles_have_commands_too() {
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
     let each = |n: u32| format!("/{n}/c,nthreads={n} on here\n").repeat(2);
     assert_eq!(told, format!("{}{}", each(1), each(2)));
-    let results = std::fs::read_dir(bench.path("others")).unwrap();
-    let dir = results.map(|e| e.unwrap().path()).next().unwrap();
-    assert!(ProfileDir::at(&dir).read().unwrap().hooks.is_some());
+    let profile = series::only_in(&bench.path("others")).read().unwrap();
+    assert_eq!(profile.hooks.unwrap().after.as_deref(), Some(after));
 }
 
 #[test]

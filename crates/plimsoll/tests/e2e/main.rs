@@ -59,6 +59,7 @@ mod reliability;
 mod results_before_cleanup;
 mod results_locations;
 mod results_management;
+mod resume;
 mod reused_files;
 mod run;
 mod serve;

@@ -1,10 +1,8 @@
 //! What profiles of Filebench 1.x hold, through the program.
 
-use crate::common::schema::faults;
+use crate::common::series::{only_in, parsed, runs_of};
 use crate::common::{Bench, Ended};
-use plimsoll_results::{Document, ProfileDir, ProfileResults, Run, Verdict};
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use plimsoll_results::{Series, SeriesDir, SeriesRun};
 
 /// A workload of 1.x: what it reads and never sets, the profile that runs it sets.
 const OPEN: &str = "set $dir=/tmp
@@ -40,29 +38,25 @@ fn profile(bench: &Bench, more: &[&str]) -> Ended {
 }
 
 /// The runs that would be made.
-fn planned(bench: &Bench, more: &[&str]) -> ProfileResults {
+fn planned(bench: &Bench, more: &[&str]) -> Series {
     let mut args = vec!["--dry-run", "--format=json"];
     args.extend(more);
-    serde_json::from_str(&profile(bench, &args).expect_code(0).stdout).unwrap()
+    parsed(&profile(bench, &args).expect_code(0))
 }
 
-/// The directory of the only profile that was run.
-fn made(bench: &Bench) -> (PathBuf, ProfileResults) {
-    let mut entries = std::fs::read_dir(bench.path("r")).unwrap();
-    let path = entries.next().unwrap().unwrap().path();
-    assert!(entries.next().is_none());
-    let results = ProfileDir::at(&path).read().unwrap();
-    (path, results)
+/// The only profile that was run.
+fn made(bench: &Bench) -> (SeriesDir, Series) {
+    let dir = only_in(&bench.path("r"));
+    let results = dir.read().unwrap();
+    (dir, results)
 }
 
-fn runs(dir: &Path, results: &ProfileResults) -> Vec<Run> {
-    let dir = ProfileDir::at(dir);
-    let of_case = |c| dir.runs(c, None).unwrap().remove(0);
-    results.cases.iter().map(of_case).collect()
+fn notes(results: &Series) -> Vec<&str> {
+    results.notes.iter().map(|n| n.text.as_str()).collect()
 }
 
-fn value<'r>(results: &'r ProfileResults, case: usize, name: &str) -> &'r str {
-    let mut parameters = results.cases[case].plan.parameters.iter();
+fn value<'r>(results: &'r Series, configuration: usize, name: &str) -> &'r str {
+    let mut parameters = results.configurations[configuration].plan.parameters.iter();
     let found = parameters.find(|p| p.name == name);
     &found.unwrap_or_else(|| panic!("no {name}")).value
 }
@@ -85,11 +79,14 @@ CONFIG rates {
     assert_eq!(warmed, 10, "{}", listed.stdout);
     profile(&bench, &on_nothing).expect_code(0);
     let (dir, results) = made(&bench);
-    let runs = runs(&dir, &results);
+    let runs = runs_of(&dir);
     assert_eq!(runs.len(), 10);
     for (i, run) in runs.iter().enumerate() {
         let rate = 200.0 * (i + 1) as f64;
-        assert_eq!(results.cases[i].name, format!("rates,eventrate={rate}"));
+        assert_eq!(
+            results.configurations[i].name,
+            format!("rates,eventrate={rate}")
+        );
         // In virtual time, so that it depends on no machine.
         let measured = run.summary.ops_per_s;
         assert!(
@@ -105,9 +102,9 @@ fn rates_without_a_limiter_are_said_to_have_no_effect() {
     let text = "CONFIG r { function = rateloop; personality = randomread; maxrate = 10; runtime = 1; \
                 warmuptime = 0; }";
     let results = planned(&bench(text), &["--target=null"]);
-    assert_eq!(results.cases.len(), 10);
+    assert_eq!(results.configurations.len(), 10);
     assert_eq!(
-        results.notes,
+        notes(&results),
         [
             "r: the workload randomread has no limiter, such as eventlimit, so that the event rate has \
           no effect"
@@ -128,10 +125,14 @@ CONFIG kernel { function = segkpm; personality = randomread; nthreads = 2; }
     let expected: Vec<String> = (1..=10).map(|i| format!("{}k", 64 * i)).collect();
     assert_eq!(sizes[..10], expected[..]);
     assert_eq!(sizes[10..], expected[..]);
-    let runs = runs(&dir, &results);
+    let runs = runs_of(&dir);
     assert!(runs.iter().all(|r| r.summary.ops > 0));
     assert_eq!((runs[0].workers, runs[19].workers), (1, 2));
-    let names: Vec<&str> = results.cases.iter().map(|c| c.name.as_str()).collect();
+    let names: Vec<&str> = results
+        .configurations
+        .iter()
+        .map(|c| c.name.as_str())
+        .collect();
     assert_eq!(
         (names[0], names[19]),
         ("sizes,workingset=64k", "kernel,workingset=640k")
@@ -178,16 +179,20 @@ fn a_list_of_personalities_runs_with_the_files_beside_it() {
     ];
     let ended = call(&bench, &args).expect_code(0);
     let (dir, results) = made(&bench);
-    let names: Vec<&str> = results.cases.iter().map(|c| c.name.as_str()).collect();
+    let names: Vec<&str> = results
+        .configurations
+        .iter()
+        .map(|c| c.name.as_str())
+        .collect();
     assert_eq!(names, ["small", "randomread"]);
-    let runs = runs(&dir, &results);
+    let runs = runs_of(&dir);
     assert_eq!(
         runs.iter().map(|r| r.workers).collect::<Vec<_>>(),
         [3, 3],
         "a key of the defaults"
     );
     assert_eq!(runs[0].filesets[0].files, 5, "a key of its own file");
-    assert_eq!(results.not_run.len(), 1);
+    assert_eq!(results.as_profile().unwrap().figures.not_run.len(), 1);
     let said = "not run: segkpm: `segkpm` is not a workload";
     assert!(ended.stdout.contains(said), "{}", ended.stdout);
 }
@@ -210,24 +215,17 @@ CONFIG here { personality = open; count = 3; directio = 0; workingset = 0; }
     let ended = profile(&bench, &[]).expect_code(0);
     let (dir, results) = made(&bench);
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let page = std::fs::read_to_string(dir.join("comparison.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path().join("comparison.html")).unwrap();
     for said in [lost, shell] {
         assert!(one_line(&ended.stdout).contains(said), "{}", ended.stdout);
         assert!(page.contains(said), "{said}");
     }
-    let left: Vec<&str> = results.not_run.iter().map(|n| n.name.as_str()).collect();
+    let left = results.as_profile().unwrap().figures.not_run.iter();
+    let left: Vec<&str> = left.map(|n| n.name.as_str()).collect();
     assert_eq!(left, ["lost", "shell"]);
-    let schema = call(&bench, &["schema", "profile"]).expect_code(0).stdout;
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    let written: Value = serde_json::from_str(&results.to_json()).unwrap();
-    assert_eq!(faults(&schema, &written), [""; 0]);
-    assert!(
-        results
-            .cases
-            .iter()
-            .all(|c| c.verdict == Some(Verdict::Valid))
-    );
-    let shown = dir.display().to_string();
+    assert_eq!(results.runs.len(), 2);
+    assert!(results.runs.iter().all(SeriesRun::is_valid));
+    let shown = dir.path().display().to_string();
     let report = call(&bench, &["report", &shown]).expect_code(0).stdout;
     assert!(one_line(&report).contains(lost), "{report}");
     let twice = call(&bench, &["compare", &shown, &shown]).expect_code(0);
@@ -265,8 +263,11 @@ fn clients_of_a_profile_are_checked_before_any_is_reached() {
     let bench = bench(&text);
     let results = planned(&bench, &[]);
     let note = "the clients of MULTICLIENT share the workers of each run";
-    assert!(results.notes.iter().any(|n| n.starts_with(note)));
-    assert_eq!(results.cases[0].plan.work_dir.dir, bench.path("shared"));
+    assert!(notes(&results).iter().any(|n| n.starts_with(note)));
+    assert_eq!(
+        results.configurations[0].plan.work_dir.dir,
+        bench.path("shared")
+    );
 }
 
 #[test]
@@ -289,12 +290,9 @@ CONFIG a {
         ["count", "workingset", "directio"].map(|name| value(&results, 0, name)),
         ["4", "8k", "0"]
     );
-    let noted: Vec<&str> = results
-        .notes
-        .iter()
-        .map(String::as_str)
-        .filter(|n| !n.contains("semicolon"))
-        .collect();
+    let (semicolons, noted): (Vec<&str>, Vec<&str>) = notes(&results)
+        .into_iter()
+        .partition(|n| n.contains("semicolon"));
     assert_eq!(
         noted,
         [
@@ -305,9 +303,8 @@ CONFIG a {
              no effect"
         ]
     );
-    let semicolons = results.notes.iter().filter(|n| n.contains("semicolon"));
     assert_eq!(
-        semicolons.map(String::as_str).collect::<Vec<_>>()[..2],
+        semicolons[..2],
         [
             "old.prof:2: `duration` has no semicolon behind its value",
             "old.prof:3: `operating_system` has no semicolon behind its value"

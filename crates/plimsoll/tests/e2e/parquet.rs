@@ -1,7 +1,7 @@
 //! `report --format parquet`: the tables hold what the results say, for results of every kind.
 
 use crate::common::python::{printed, python, source_tree};
-use crate::common::{Bench, Ended, load_tests};
+use crate::common::{Bench, Ended, series};
 use plimsoll_parquet::{FILES, columns};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,7 +83,7 @@ fn made(kind: &str) -> (Bench, PathBuf) {
     let mut command = bench.plimsoll(args);
     command.args(["--clock=virtual", "--quiet", "--results=results"]);
     Ended::of(command).expect_code(code);
-    let results = load_tests::only_results(&bench);
+    let results = series::only_results(&bench);
     (bench, results)
 }
 
@@ -106,7 +106,7 @@ fn tables_of_a_run_of_now_hold_what_it_measured() {
     let bench = Bench::on_tmpfs();
     let more = ["--set", "nfiles=50", "--time=300ms", "--interval=100ms"];
     bench.run_in_work("varmail", &more).expect_code(0);
-    let (runs, percentiles) = checked(&load_tests::only_results(&bench));
+    let (runs, percentiles) = checked(&series::only_results(&bench));
     assert_eq!(runs, 1);
     assert!(percentiles >= 5, "{percentiles}");
 }
@@ -138,7 +138,7 @@ fn windows_before_the_last_and_dropped_ones_are_parts_of_their_own() {
         .result(0);
     let earlier: Vec<u32> = run.earlier_windows.iter().map(|w| w.number).collect();
     assert_eq!((earlier, run.window_number), (vec![2], 4));
-    let results = load_tests::only_results(&bench);
+    let results = series::only_results(&bench);
     assert_eq!(checked(&results).0, 1);
     printed(tables(&bench, &[&results]));
     let parts = "SELECT DISTINCT part, window_number, time IS NULL FROM 'tables/intervals.parquet' \
@@ -191,7 +191,7 @@ fn completion_delays_are_a_level_of_their_own() {
     let bench = Bench::on_tmpfs();
     let more = ["--io=uring", "--set", "nfiles=50", "--time=300ms"];
     bench.run_in_work("varmail", &more).expect_code(0);
-    assert_eq!(checked(&load_tests::only_results(&bench)).0, 1);
+    assert_eq!(checked(&series::only_results(&bench)).0, 1);
 }
 
 #[test]
@@ -199,17 +199,17 @@ fn curves_and_searches_have_a_load_in_every_row() {
     let bench = Bench::on_tmpfs();
     let target = "--target=null:?latency=4ms&servers=8";
     let virtually = ["--time=3s", "--warmup=1s", "--clock=virtual", target];
-    let mut curve = load_tests::command(&bench, "curve", &virtually);
+    let mut curve = series::command(&bench, "curve", &virtually);
     curve.arg("--load=5..15/5");
     Ended::of(curve).expect_code(0);
-    let curve = load_tests::only_results(&bench);
+    let curve = series::only_results(&bench);
     assert_eq!(checked(&curve).0, 3);
 
     let searched = Bench::on_tmpfs();
-    let mut find = load_tests::command(&searched, "find", &virtually);
+    let mut find = series::command(&searched, "find", &virtually);
     find.arg("--max-load=16");
     Ended::of(find).expect_code(0);
-    let find = load_tests::only_results(&searched);
+    let find = series::only_results(&searched);
     let (runs, _) = checked(&find);
     assert!(runs >= 2, "{runs}");
 

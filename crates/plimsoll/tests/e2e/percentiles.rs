@@ -1,7 +1,7 @@
 //! `--percentiles`: in every command that makes tables, and in conditions.
 
-use crate::common::{Bench, Ended, row};
-use plimsoll_results::{CurveDir, FindDir, Percentile, ProfileDir, Run, RunDir, window_histograms};
+use crate::common::{Bench, Ended, row, series};
+use plimsoll_results::{Percentile, Run, RunDir, SeriesDir, window_histograms};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -244,10 +244,10 @@ fn load_points_have_the_requested_percentiles() {
     let columns: Vec<&str> = head.split("  ").map(str::trim).collect();
     let columns: Vec<&str> = columns.into_iter().filter(|c| !c.is_empty()).collect();
     assert_eq!(columns[3..7], ["mean", "p50", "p97.5", "read MiB/s"]);
-    let dir = bench.results()[0].path().to_owned();
-    let curve = CurveDir::at(&dir).read().unwrap();
-    for point in &curve.points {
-        let run = CurveDir::at(&dir).run(point).read().unwrap();
+    let dir = series::only_results(&bench);
+    let curve = SeriesDir::at(&dir).read().unwrap();
+    for point in &curve.runs {
+        let run = series::run_of(&SeriesDir::at(&dir), point);
         assert_eq!(point.percentiles, run.summary.percentiles);
         assert!(point.percentile(percentile("97.5")).is_some());
     }
@@ -282,17 +282,9 @@ fn load_points_have_the_requested_percentiles() {
     .concat();
     let shown = Ended::of(bench.plimsoll(args)).stdout;
     assert!(shown.contains("p97.5"), "{shown}");
-    let found = bench
-        .results()
-        .into_iter()
-        .find(|d| FindDir::at(d.path()).exists());
-    let search = FindDir::at(found.unwrap().path()).read().unwrap();
-    assert!(
-        search.runs[0]
-            .point
-            .percentile(percentile("97.5"))
-            .is_some()
-    );
+    let found = bench.results().into_iter().find(|d| d.path() != dir);
+    let search = SeriesDir::at(found.unwrap().path()).read().unwrap();
+    assert!(search.runs[0].percentile(percentile("97.5")).is_some());
 }
 
 #[test]
@@ -351,18 +343,16 @@ CONFIG one {
         .unwrap();
     let columns: Vec<&str> = head.split_whitespace().collect();
     assert_eq!(columns[3..6], ["mean", "p50", "p98"]);
-    let entries = std::fs::read_dir(bench.path("profiles")).unwrap();
-    let dir = entries.last().unwrap().unwrap().path();
-    let results = ProfileDir::at(&dir).read().unwrap();
-    let kept = results.percentiles_shown.unwrap();
+    let profile = series::only_in(&bench.path("profiles"));
+    let kept = profile.read().unwrap().percentiles_shown.unwrap();
     assert!(kept.as_slice().contains(&percentile("98")));
+    let dir = profile.path().to_owned();
     let report = call(&bench, &["report"], &[&dir]).expect_code(0).stdout;
     assert!(report.contains("p98"), "{report}");
     // Each run has those that it was made with; the profile's count.
-    let file = dir.join("profile.json");
-    let mut json: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    json["percentiles_shown"] = [50.0, 96.0].into();
-    std::fs::write(&file, json.to_string()).unwrap();
+    series::edit(&profile, |profile| {
+        profile.percentiles_shown = Some("50,96".parse().unwrap());
+    });
     for format in ["text", "markdown", "html", "csv"] {
         let args = ["report", "--format", format];
         let report = call(&bench, &args, &[&dir]).expect_code(0).stdout;

@@ -1,12 +1,10 @@
 //! Profiles of Filebench, through the program: on nothing in virtual time, and on real directories.
 
 use crate::common::schema::faults;
-use crate::common::{Bench, Ended, started, tree};
-use plimsoll_plan::{Phase, Until};
-use plimsoll_results::{Document, ProfileDir, ProfileResults, Verdict};
+use crate::common::series::{only_in, parsed, run_of, runs_of};
+use crate::common::{Bench, Ended, tree};
+use plimsoll_results::{Configuration, Document, Series, SeriesDir, SeriesState, Verdict};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// A short profile on a target that does nothing.
 const ON_NOTHING: [&str; 5] = [
@@ -71,21 +69,20 @@ fn as_shipped(bench: &Bench, name: &str) -> String {
     file
 }
 
-/// The only directory of a profile below another.
-fn only_in(root: &Path) -> PathBuf {
-    let entries = std::fs::read_dir(root).unwrap();
-    let mut found: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
-    assert_eq!(found.len(), 1, "{found:?}");
-    found.remove(0)
+/// The only profile in `stats`.
+#[track_caller]
+fn made(bench: &Bench) -> SeriesDir {
+    only_in(&bench.path("stats"))
 }
 
-fn read(dir: &Path) -> ProfileResults {
-    ProfileDir::at(dir).read().unwrap()
+/// Whether every configuration was measured.
+fn is_complete(profile: &Series) -> bool {
+    (0..profile.configurations.len()).all(|n| profile.is_measured(n as u32))
 }
 
-/// Value of a parameter in the Plan of a case.
-fn parameter(results: &ProfileResults, case: usize, name: &str) -> String {
-    let parameters = &results.cases[case].plan.parameters;
+/// Value of a parameter in the Plan of a configuration.
+fn parameter(profile: &Series, configuration: usize, name: &str) -> String {
+    let parameters = &profile.configurations[configuration].plan.parameters;
     let found = parameters.iter().find(|p| p.name == name);
     found.unwrap_or_else(|| panic!("no {name}")).value.clone()
 }
@@ -108,21 +105,18 @@ fn profiles_of_filebench_run_as_they_stand() {
         let mut args = vec!["profile", &file, "--results=r", "--quiet", "--format=json"];
         args.extend(more);
         let ended = call(&bench, &args).expect_code(0);
-        let results: ProfileResults = serde_json::from_str(&ended.stdout).unwrap();
+        let profile = parsed(&ended);
+        let skipped = profile.as_profile().unwrap().figures.not_run.len();
         assert_eq!(
-            (
-                results.cases.len(),
-                results.missing(),
-                results.not_run.len()
-            ),
-            (runs, 0, not_run),
+            (profile.configurations.len(), profile.runs.len(), skipped),
+            (runs, runs, not_run),
             "{name}"
         );
-        let dir = ProfileDir::at(&only_in(&bench.path("r")));
-        for case in &results.cases {
-            let run = &dir.runs(case, None).unwrap()[0];
-            assert!(run.summary.ops > 0, "{name}, {}", case.name);
-            assert_eq!(run.workload, case.plan.name);
+        assert!(is_complete(&profile), "{name}");
+        let dir = only_in(&bench.path("r"));
+        for (run, configuration) in runs_of(&dir).iter().zip(&profile.configurations) {
+            assert!(run.summary.ops > 0, "{name}, {}", configuration.name);
+            assert_eq!(run.workload, configuration.plan.name);
         }
     }
 }
@@ -139,9 +133,9 @@ fn keys_of_a_profile_arrive_in_the_plans_of_its_runs() {
         "--format=json",
     ];
     let ended = call(&bench, &args).expect_code(0);
-    let results: ProfileResults = serde_json::from_str(&ended.stdout).unwrap();
+    let results = parsed(&ended);
     let oltp = results
-        .cases
+        .configurations
         .iter()
         .position(|c| c.name == "large_db_oltp_8k_uncached")
         .unwrap();
@@ -155,11 +149,12 @@ fn keys_of_a_profile_arrive_in_the_plans_of_its_runs() {
     }
     // An older name of the parameter.
     assert_eq!(parameter(&results, 0, "meanappendsize"), "16k");
-    assert_eq!(results.description, "whole applications");
+    let figures = results.as_profile().unwrap().figures;
+    assert_eq!(figures.description, "whole applications");
     let no_effect = results
         .notes
         .iter()
-        .filter(|n| n.contains("`cached`, which has no effect"));
+        .filter(|n| n.text.contains("`cached`, which has no effect"));
     assert_eq!(no_effect.count(), 4);
     assert_eq!(
         bench.left_but(&["filemacro.prof"]),
@@ -172,16 +167,16 @@ fn keys_of_a_profile_arrive_in_the_plans_of_its_runs() {
 fn several_file_systems_are_measured_and_compared() {
     let bench = bench(SMALL);
     let ended = call(&bench, &["profile", "study.prof"]).expect_code(0);
-    let dir = only_in(&bench.path("stats"));
-    let results = read(&dir);
+    let dir = made(&bench);
+    let results = dir.read().unwrap();
     let written: Value = serde_json::from_str(&results.to_json()).unwrap();
-    let schema = call(&bench, &["schema", "profile"]).expect_code(0).stdout;
+    let schema = call(&bench, &["schema", "series"]).expect_code(0).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert_eq!(faults(&schema, &written), [""; 0]);
     let run_on: Vec<(&str, &str)> = results
-        .cases
+        .configurations
         .iter()
-        .map(|c| (c.name.as_str(), c.filesystem.as_str()))
+        .map(|c| (c.name.as_str(), c.filesystem.as_deref().unwrap()))
         .collect();
     assert_eq!(
         run_on,
@@ -194,22 +189,18 @@ fn several_file_systems_are_measured_and_compared() {
             ("making", "xfs")
         ]
     );
-    let place = ProfileDir::at(&dir);
-    for case in &results.cases {
-        assert_eq!(case.verdict, Some(Verdict::Valid));
-        let run = &place.runs(case, None).unwrap()[0];
+    assert!(results.runs.iter().all(|run| run.verdict == Verdict::Valid));
+    let runs = runs_of(&dir);
+    for (run, (_, filesystem)) in runs.iter().zip(run_on) {
         assert_eq!(run.workers, 2, "a default of the profile");
         assert!((run.window_s - 0.3).abs() < 0.25, "{}", run.window_s);
         let work = run.environment.work_dir.as_ref().unwrap();
-        let expected = format!("files-{}", case.filesystem);
+        let expected = format!("files-{filesystem}");
         assert!(work.path.ends_with(&expected), "{}", work.path.display());
     }
-    assert_eq!(
-        place.runs(&results.cases[4], None).unwrap()[0].filesets[0].files,
-        12
-    );
+    assert_eq!(runs[4].filesets[0].files, 12);
     assert!(ended.stdout.contains("A  ext4: profile study") && ended.stdout.contains("B  xfs"));
-    let page = std::fs::read_to_string(dir.join("comparison.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path().join("comparison.html")).unwrap();
     assert!(page.contains("reading,iosize=16k"));
     for system in ["ext4", "xfs"] {
         let (files, _) = tree(&bench.path(&format!("files-{system}")));
@@ -227,23 +218,23 @@ fn the_figures_of_a_comparison_are_those_of_the_runs() {
     let mut args = vec!["profile", "study.prof", "--clock=virtual", "--quiet"];
     args.extend(on);
     call(&bench, &args).expect_code(0);
-    let dir = only_in(&bench.path("stats"));
-    let shown = dir.display().to_string();
+    let dir = made(&bench);
+    let shown = dir.path().display().to_string();
     let ended = call(&bench, &["compare", &shown, &shown, "--format=json"]).expect_code(0);
     let comparison: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let results = read(&dir);
-    let place = ProfileDir::at(&dir);
+    let results = dir.read().unwrap();
     let mut seen = 0;
     for row in comparison["rows"].as_array().unwrap() {
         if row["metric"] != "ops_per_s" {
             continue;
         }
         for (side, system) in [(0, "fast"), (1, "slow"), (2, "fast"), (3, "slow")] {
-            let is_it = |c: &&plimsoll_results::ProfileCase| {
-                row["operation"] == c.name.as_str() && c.filesystem == system
+            let is_it = |c: &Configuration| {
+                row["operation"] == c.name.as_str() && c.filesystem.as_deref() == Some(system)
             };
-            let case = results.cases.iter().find(is_it).unwrap();
-            let measured = place.runs(case, None).unwrap()[0].summary.ops_per_s;
+            let number = results.configurations.iter().position(is_it).unwrap();
+            let run = results.runs_of(number as u32).next().unwrap();
+            let measured = run_of(&dir, run).summary.ops_per_s;
             assert_eq!(row["values"][side]["mean"].as_f64(), Some(measured));
             seen += 1;
         }
@@ -285,80 +276,13 @@ fn repeated_runs_say_whether_a_difference_is_real() {
         "{}",
         ended.stdout
     );
-    let dir = only_in(&bench.path("stats"));
-    let results = read(&dir);
-    let repeats = std::fs::read_to_string(dir.join("a/making/repeats.json")).unwrap();
-    let repeats: Value = serde_json::from_str(&repeats).unwrap();
-    let schema = call(&bench, &["schema", "repeats"]).expect_code(0).stdout;
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    assert_eq!(faults(&schema, &repeats), [""; 0]);
-    let place = ProfileDir::at(&dir);
-    let seeds = |case| -> Vec<u64> {
-        place
-            .runs(case, None)
-            .unwrap()
-            .iter()
-            .map(|r| r.seed)
-            .collect()
-    };
-    assert_eq!(
-        results.cases.iter().map(seeds).collect::<Vec<_>>(),
-        [[1, 2, 3, 4], [1, 2, 3, 4]]
-    );
-}
-
-#[test]
-fn what_is_left_of_an_interrupted_profile_is_run_by_resume() {
-    let bench = bench(SMALL);
-    let command = bench.plimsoll(["profile", "study.prof", "--time=30s", "--format=json"]);
-    let run = started(command, "measuring");
-    run.interrupt();
-    run.end().expect_code(130);
-    let dir = only_in(&bench.path("stats"));
-    let results = read(&dir);
-    assert!(results.interrupted);
-    assert_eq!(results.cases[0].verdict, Some(Verdict::Interrupted));
-    assert_eq!(results.missing(), 6);
-    // Nobody waits for six times thirty seconds.
-    let mut shorter = results;
-    for phase in shorter.cases.iter_mut().flat_map(|c| &mut c.plan.script) {
-        if let Phase::Wait {
-            until: Until::Elapsed { time },
-            ..
-        } = phase
-        {
-            *time = Duration::from_millis(100);
-        }
-    }
-    std::fs::write(dir.join("profile.json"), shorter.to_json()).unwrap();
-    let shown = dir.display().to_string();
-    call(&bench, &["profile", "--resume", &shown]).expect_code(0);
-    let resumed = read(&dir);
-    assert_eq!((resumed.missing(), resumed.interrupted), (0, false));
-    let interrupted = dir.join("ext4/reading,iosize=4k-interrupted");
-    assert!(interrupted.is_dir(), "what was measured stays");
-    let again = call(&bench, &["profile", "--resume", &shown]).refusal();
-    assert!(again.contains("is complete"), "{again}");
-}
-
-#[test]
-fn a_run_that_was_written_and_not_listed_is_not_made_again() {
-    let bench = bench(SMALL);
-    call(&bench, &ON_NOTHING).expect_code(0);
-    let dir = only_in(&bench.path("stats"));
-    let text = std::fs::read_to_string(dir.join("profile.json")).unwrap();
-    let mut json: Value = serde_json::from_str(&text).unwrap();
-    // As if the process had been killed between the two.
-    json["cases"][1]["results"] = Value::Null;
-    json["cases"][1]["verdict"] = Value::Null;
-    std::fs::write(dir.join("profile.json"), json.to_string()).unwrap();
-    let before = std::fs::read(dir.join("n/reading,iosize=16k/run.json")).unwrap();
-    let shown = dir.display().to_string();
-    call(&bench, &["profile", "--resume", &shown, "--quiet"]).expect_code(0);
-    let after = std::fs::read(dir.join("n/reading,iosize=16k/run.json")).unwrap();
-    assert_eq!(before, after);
-    assert_eq!(read(&dir).missing(), 0);
-    assert_eq!(std::fs::read_dir(dir.join("n")).unwrap().count(), 3);
+    let dir = made(&bench);
+    let listed = dir.read().unwrap().runs;
+    let of: Vec<(u32, u64)> = listed.iter().map(|r| (r.configuration, r.seed)).collect();
+    let expected = [0, 1].map(|n| [1, 2, 3, 4].map(|seed| (n, seed)));
+    assert_eq!(of, expected.concat());
+    let seeds: Vec<u64> = runs_of(&dir).iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [1, 2, 3, 4, 1, 2, 3, 4]);
 }
 
 #[test]
@@ -382,12 +306,14 @@ define process name=p { thread name=t,memsize=1m {
     );
     std::fs::write(bench.path("scarce.f"), scarce).unwrap();
     let ended = call(&bench, &["profile", "study.prof"]).expect_code(1);
-    let results = read(&only_in(&bench.path("stats")));
-    let verdicts: Vec<_> = results.cases.iter().map(|c| c.verdict).collect();
+    let results = made(&bench).read().unwrap();
+    let verdicts: Vec<Verdict> = results.runs.iter().map(|run| run.verdict).collect();
     assert_eq!(
         verdicts,
-        [Verdict::Failed, Verdict::Invalid, Verdict::Valid].map(Some)
+        [Verdict::Failed, Verdict::Invalid, Verdict::Valid]
     );
+    assert_eq!(results.state, SeriesState::Failed);
+    assert_eq!(results.stop_reason.unwrap().text, "1 run failed");
     assert!(ended.stdout.contains("local/wrong: "), "{}", ended.stdout);
 }
 
@@ -464,7 +390,7 @@ fn a_wrong_value_names_the_configuration_and_the_key() {
 fn reports_are_made_of_a_profile_as_of_its_runs() {
     let bench = bench(SMALL);
     let printed = call(&bench, &ON_NOTHING).expect_code(0).stdout;
-    let shown = only_in(&bench.path("stats")).display().to_string();
+    let shown = made(&bench).path().display().to_string();
     let again = call(&bench, &["report", &shown.replace("/study", "//study")])
         .expect_code(0)
         .stdout;
@@ -487,12 +413,7 @@ fn reports_are_made_of_a_profile_as_of_its_runs() {
     let json = call(&bench, &["report", &shown, "--format=json"])
         .expect_code(0)
         .stdout;
-    assert_eq!(
-        serde_json::from_str::<ProfileResults>(&json)
-            .unwrap()
-            .missing(),
-        0
-    );
+    assert!(is_complete(&serde_json::from_str(&json).unwrap()));
 }
 
 #[test]
@@ -507,11 +428,8 @@ fn ranks_make_the_runs_of_a_profile_together() {
         "--time=200ms",
     ];
     call(&bench, &args).expect_code(0);
-    let dir = only_in(&bench.path("stats"));
-    let results = read(&dir);
-    assert_eq!(results.ranks, 2);
-    for case in &results.cases {
-        let runs = ProfileDir::at(&dir).runs(case, None).unwrap();
-        assert_eq!(runs.iter().map(|r| r.ranks).collect::<Vec<_>>(), [2, 2]);
-    }
+    let dir = made(&bench);
+    assert_eq!(dir.read().unwrap().ranks, 2);
+    let ranks: Vec<u32> = runs_of(&dir).iter().map(|run| run.ranks).collect();
+    assert_eq!(ranks, [2; 4]);
 }

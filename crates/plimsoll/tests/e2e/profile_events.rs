@@ -1,8 +1,8 @@
 //! `--event` in profiles.
 
+use crate::common::series::{cut, edit, only_in, resume, runs_of};
 use crate::common::{Bench, Ended};
-use plimsoll_results::{Document, EventState, ProfileDir, ProfileResults, Run};
-use std::path::PathBuf;
+use plimsoll_results::{EventState, SeriesDir, SeriesState};
 
 const PROFILE: &str = "DEFAULTS {
   runtime = 0.4;
@@ -36,17 +36,8 @@ fn call(bench: &Bench, args: &[&str]) -> Ended {
 }
 
 /// The only profile that was run.
-fn only(bench: &Bench) -> ProfileDir {
-    let mut entries = std::fs::read_dir(bench.path("stats")).unwrap();
-    let dir: PathBuf = entries.next().unwrap().unwrap().path();
-    assert!(entries.next().is_none());
-    ProfileDir::at(&dir)
-}
-
-/// The runs of all cases, in order.
-fn runs(dir: &ProfileDir, results: &ProfileResults) -> Vec<Run> {
-    let of = |case| dir.runs(case, None).unwrap();
-    results.cases.iter().flat_map(of).collect()
+fn only(bench: &Bench) -> SeriesDir {
+    only_in(&bench.path("stats"))
 }
 
 #[test]
@@ -75,7 +66,7 @@ fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
     let dir = only(&bench);
     let results = dir.read().unwrap();
     assert_eq!(results.events, [event.as_str()]);
-    let all = runs(&dir, &results);
+    let all = runs_of(&dir);
     assert_eq!(all.len(), 4);
     for run in &all {
         let [executed] = &run.events[..] else {
@@ -85,31 +76,25 @@ fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
         assert_eq!((executed.at_s, executed.window), (0.1, Some(1)));
         assert!(executed.effect.is_some());
     }
-    // As if it had been interrupted before its last case.
-    let path = dir.path().join("profile.json");
-    let mut left = results.clone();
-    let last = &mut left.cases[1];
-    (last.results, last.verdict) = (None, None);
-    left.interrupted = true;
-    std::fs::write(&path, left.to_json()).unwrap();
-    std::fs::remove_dir_all(dir.results(&results.cases[1]).unwrap()).unwrap();
-    let resume = |more: &[&str]| {
-        let mut command = bench.plimsoll(["profile", "--resume"]);
-        command.arg(dir.path()).args(more);
-        Ended::of(command)
-    };
+    // The runs of the last configuration are missing.
+    cut(&dir, 2);
     // Whoever made the results wrote the command.
-    let refused = resume(&[]).refusal();
+    let refused = resume(&bench, &dir, &[]).refusal();
     let shown = refused.contains("contain commands") && refused.contains("--allow-commands");
     assert!(shown, "{refused}");
     assert_eq!(lines(), [one, one, two, two]);
-    assert!(matches!(resume(&["--allow-commands"]).code, Some(0 | 3)));
+    let resumed = resume(&bench, &dir, &["--allow-commands"]);
+    assert!(matches!(resumed.code, Some(0 | 3)), "{}", resumed.stderr);
     assert_eq!(lines(), [one, one, two, two, two, two]);
-    assert_eq!(dir.read().unwrap().missing(), 0);
+    let resumed = dir.read().unwrap();
+    assert_eq!(
+        (resumed.state, resumed.runs.len()),
+        (SeriesState::Complete, 4)
+    );
     // An event that was edited into the file is checked like one of the command line.
-    left.events = vec!["1s kill server".into()];
-    std::fs::write(&path, left.to_json()).unwrap();
-    let refused = resume(&[]).refusal();
+    cut(&dir, 2);
+    edit(&dir, |series| series.events = vec!["1s kill server".into()]);
+    let refused = resume(&bench, &dir, &[]).refusal();
     assert!(
         refused.contains("needs a simulated system (sim:SYSTEM)"),
         "{refused}"
@@ -184,7 +169,7 @@ fn events_of_simulated_systems_happen_in_each_run() {
     let dir = only(&bench);
     let results = dir.read().unwrap();
     assert_eq!(results.events, ["200ms down edge.3"]);
-    let all = runs(&dir, &results);
+    let all = runs_of(&dir);
     assert_eq!(all.len(), 2);
     for run in &all {
         let actions: Vec<_> = run

@@ -1,7 +1,7 @@
 //! The Python module: with real results, and as type checkers see it.
 
 use crate::common::python::{printed, python, source_tree, tool};
-use crate::common::{Bench, Ended, load_tests};
+use crate::common::{Bench, Ended, series};
 use std::path::Path;
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn results() -> Bench {
     std::fs::create_dir(&all).unwrap();
     let quick = ["--set", "nfiles=50", "--time=200ms", "--interval=100ms"];
     let keep = |name: &str| {
-        let made = load_tests::only_results(&bench);
+        let made = series::only_results(&bench);
         std::fs::rename(made, all.join(name)).unwrap();
     };
     bench.run_in_work("varmail", &quick).expect_code(0);
@@ -39,11 +39,11 @@ fn results() -> Bench {
     keep("repeats");
     let target = "--target=null:?latency=4ms&servers=8";
     let virtually = ["--time=2s", "--warmup=1s", "--clock=virtual", target];
-    let mut curve = load_tests::command(&bench, "curve", &virtually);
+    let mut curve = series::command(&bench, "curve", &virtually);
     curve.arg("--load=5..10/5");
     Ended::of(curve).expect_code(0);
     keep("curve");
-    let mut find = load_tests::command(&bench, "find", &virtually);
+    let mut find = series::command(&bench, "find", &virtually);
     find.arg("--max-load=16");
     Ended::of(find).expect_code(0);
     keep("search");
@@ -100,7 +100,7 @@ fn frames_are_of_what_is_installed_and_what_is_missing_is_named() {
     let bench = Bench::on_tmpfs();
     let quick = ["--set", "nfiles=50", "--time=200ms", "--interval=100ms"];
     bench.run_in_work("varmail", &quick).expect_code(0);
-    let results = load_tests::only_results(&bench);
+    let results = series::only_results(&bench);
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
     let script = "import sys, plimsoll\n\
                   frames = sys.argv[2] or None\n\
@@ -169,7 +169,7 @@ fn the_examples_in_the_documents_run_as_they_stand() {
     let bench = Bench::on_tmpfs();
     let quick = ["--set", "nfiles=50", "--time=200ms", "--interval=100ms"];
     bench.run_in_work("varmail", &quick).expect_code(0);
-    let made = load_tests::only_results(&bench);
+    let made = series::only_results(&bench);
     let json = std::fs::read(made.join("run.json")).unwrap();
     let run: serde_json::Value = serde_json::from_slice(&json).unwrap();
     // Where the examples have their results.

@@ -5,8 +5,8 @@ mod killed;
 mod silence;
 
 use crate::common::served::Served;
-use crate::common::{Bench, Ended, Started, started, wait_until};
-use plimsoll_results::{Run, RunDir, Verdict};
+use crate::common::{Bench, Ended, Started, series, started, wait_until};
+use plimsoll_results::{Run, RunDir, SeriesState, Verdict};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -435,12 +435,9 @@ fn curves_and_searches() {
             let (hidden, results) = found(&bench.path("results"));
             assert_eq!((hidden.len(), results.len()), (0, 1), "{ended:?}");
             let told = report(&bench, &["--format=json"], &results[0]).expect_code(0);
-            let json: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-            let runs = json["points"]
-                .as_array()
-                .or(json["runs"].as_array())
-                .unwrap();
-            assert!(!runs.is_empty() && json["state"] != "unfinished", "{json}");
+            let series = series::parsed(&told);
+            assert!(!series.runs.is_empty());
+            assert_ne!(series.state, SeriesState::Unfinished);
             if signals > 0 {
                 says(
                     &ended,
@@ -448,8 +445,9 @@ fn curves_and_searches() {
                 );
             }
             if signals == 2 && ended.code != Some(130) {
-                let notes = json["notes"].to_string();
-                assert!(notes.contains("plimsoll clean"), "{notes} {ended:?}");
+                let mut notes = series.notes.iter();
+                let is_told = notes.any(|note| note.text.contains("plimsoll clean"));
+                assert!(is_told, "{:?} {ended:?}", series.notes);
             }
         }
     }

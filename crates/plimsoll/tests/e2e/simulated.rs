@@ -1,9 +1,9 @@
 //! Simulated systems under every front end: figures of their stations, and what reports make of them.
 
-use crate::common::load_tests::{only_results, parsed};
+use crate::common::series::{only_results, parsed};
 use crate::common::{Bench, Ended, row};
 use crate::wan::Line;
-use plimsoll_results::{LoadCurve, OperationTime, Run, SimulationFigures, Verdict};
+use plimsoll_results::{OperationTime, Run, SimulationFigures, Verdict};
 use plimsoll_testkit::{Ganesha, GaneshaOptions, NFS_PORT, needs_root};
 use serde_json::Value;
 
@@ -205,11 +205,11 @@ fn a_curve_names_the_station_that_saturates_first() {
         bench.path("results").to_str().unwrap(),
         "--stop-after-invalid=0",
     ]);
-    let curve: LoadCurve = parsed(&Ended::of(command));
+    let curve = parsed(&Ended::of(command));
     // 4 disks carry 2000 reads a second; 50 users miss the cache 4000 × 0.795 times, 30 users 2400 × 0.66.
     let (load, station) = curve.saturated_from().expect("the disks are saturated");
     assert_eq!((load, station.station.as_str()), (50, "disk"));
-    for point in &curve.points {
+    for point in &curve.runs {
         let sum: f64 = point.time_at.iter().map(|t| t.mean_ms).sum();
         let service = point.service_mean_ms.expect("operations completed");
         near(sum, service, 0.01);
@@ -371,9 +371,9 @@ fn mean_times(bench: &Bench, args: &[&str]) -> Vec<f64> {
     let mut command =
         bench.plimsoll([&["curve", "--format=json", "--results=results"], args].concat());
     command.arg("--continue-past-peak");
-    let curve: LoadCurve = parsed(&Ended::of(command));
+    let curve = parsed(&Ended::of(command));
     let means = curve
-        .points
+        .runs
         .iter()
         .map(|p| p.mean_ms.expect("operations completed"));
     means.collect()

@@ -1,9 +1,9 @@
 //! Servers that stand still, in the middle of a window and at its end.
 
-use crate::common::load_tests::{self, USERS};
+use crate::common::series::{self, USERS};
 use crate::common::served::Served;
 use crate::common::{Bench, Ended, row, started};
-use plimsoll_results::{LoadCurve, LoadSearch, Run, StallFigure, Verdict};
+use plimsoll_results::{Run, StallFigure, Verdict};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -171,9 +171,9 @@ fn a_point_with_a_stall_is_not_sustained() {
         "--target=null:?latency=2ms&stall=1500ms&stall_after=6s",
         "--clock=virtual",
     ];
-    let ended = Ended::of(load_tests::command(&bench, "curve", &args));
-    let curve: LoadCurve = load_tests::parsed(&ended);
-    let point = &curve.points[0];
+    let ended = Ended::of(series::command(&bench, "curve", &args));
+    let curve = series::parsed(&ended);
+    let point = &curve.runs[0];
     assert_eq!(point.verdict, Verdict::Invalid, "{point:?}");
     let codes: Vec<&str> = point.reasons.iter().map(|r| &*r.code).collect();
     assert!(codes.contains(&"stalled"), "{codes:?}");
@@ -192,13 +192,14 @@ fn a_load_with_a_stall_is_not_carried_in_a_search() {
             "--clock=virtual",
             &target,
         ];
-        let ended = Ended::of(load_tests::command(&bench, "find", &more));
-        let search: LoadSearch = load_tests::parsed(&ended);
-        let line = search.selection.load_line.sustained.map(|s| s.load);
-        assert_eq!(line, carried, "{:?}", search.selection.load_line);
+        let ended = Ended::of(series::command(&bench, "find", &more));
+        let search = series::parsed(&ended);
+        let line = search.as_search().unwrap().figures.load_line;
+        let sustained = line.sustained.map(|s| s.load);
+        assert_eq!(sustained, carried, "{line:?}");
         for run in &search.runs {
-            assert_eq!(run.passed, carried.is_some());
-            let criteria = &run.point.criteria;
+            assert_eq!(run.is_valid(), carried.is_some());
+            let criteria = &run.criteria;
             let stalled = criteria.iter().find(|c| c.code == "stalled").unwrap();
             assert_eq!(stalled.met, carried.is_some(), "{stalled:?}");
             // What was due in the stall was made up for.
@@ -274,8 +275,8 @@ fn a_point_of_which_nothing_comes_back_has_lower_bounds() {
     command.arg("--target=null:?latency=2ms&stall=60s&stall_after=0s");
     command.arg("--results").arg(bench.path("results"));
     let ended = Ended::of(command).expect_code(3);
-    let curve: LoadCurve = load_tests::parsed(&ended);
-    let point = &curve.points[0];
+    let curve = series::parsed(&ended);
+    let point = &curve.runs[0];
     assert_eq!(point.mean_ms, None);
     assert!(
         point.p99_ms > Some(9000.0) && point.max_at_least,

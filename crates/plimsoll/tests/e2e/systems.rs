@@ -1,9 +1,9 @@
 //! Simulated systems: their list, their text, and what happens to them.
 
-use crate::common::{Bench, Ended, load_tests, schema};
-use plimsoll_results::{CurveState, Directory, LoadCurve, RunDir, Verdict};
+use crate::common::series::{self, cut, edit, only, resume, run_of};
+use crate::common::{Bench, Ended, schema};
+use plimsoll_results::{SeriesState, Verdict};
 use serde_json::Value;
-use std::path::Path;
 
 /// Ten servers of 1 ms, two at each of five nodes, and 100 µs of network.
 pub const FARM: &str = "\
@@ -196,42 +196,33 @@ fn curve_of_the_farm(bench: &Bench, more: &[&str]) -> Ended {
     Ended::of(bench.plimsoll(args))
 }
 
-/// Takes the second point from a curve, as if it had been interrupted before it.
-fn without_second_point(dir: &Path) {
-    let mut file = json(&std::fs::read_to_string(dir.join("curve.json")).unwrap());
-    let second = file["points"].as_array_mut().unwrap().pop().unwrap();
-    file["state"] = "interrupted".into();
-    std::fs::write(dir.join("curve.json"), file.to_string()).unwrap();
-    std::fs::remove_dir_all(dir.join(second["run"].as_str().unwrap())).unwrap();
-}
-
 #[test]
 fn a_curve_is_of_one_system_from_its_first_point_to_its_last() {
     let bench = Bench::on_tmpfs();
     curve_of_the_farm(&bench, &[]).expect_code(0);
-    let dir = load_tests::only_results(&bench);
-    let read = || Directory::<LoadCurve>::at(&dir).read().unwrap();
+    let dir = only(&bench);
+    let read = || dir.read().unwrap();
     let whole = read();
+    let target = whole.first_target();
     let file = bench.path("farm.toml").canonicalize().unwrap();
-    assert_eq!(whole.target.url, format!("sim:{}", file.display()));
-    let run = RunDir::at(&dir.join(&whole.points[0].run)).read().unwrap();
-    assert_eq!(run.target, whole.target);
-    assert_eq!(whole.target.system.as_ref().map(String::len), Some(16));
+    assert_eq!(target.url, format!("sim:{}", file.display()));
+    assert_eq!(&run_of(&dir, &whole.runs[0]).target, target);
+    assert_eq!(target.system.as_ref().map(String::len), Some(16));
 
     // It is the file that the curve began with, in whatever directory it is resumed.
     let elsewhere = bench.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let resume = |jobs: &str| {
-        let mut command = bench.plimsoll(["curve", "--quiet", jobs, "--resume"]);
-        command.arg(&dir).current_dir(&elsewhere);
+        let mut command = bench.plimsoll(["resume", "--quiet", jobs]);
+        command.arg(dir.path()).current_dir(&elsewhere);
         Ended::of(command)
     };
-    without_second_point(&dir);
+    cut(&dir, 1);
     resume("--jobs=1").expect_code(0);
-    assert_eq!(read().points[1].mean_ms, whole.points[1].mean_ms);
+    assert_eq!(read().runs[1].mean_ms, whole.runs[1].mean_ms);
 
     // And not another text, even if it says the same.
-    without_second_point(&dir);
+    cut(&dir, 1);
     let before = read();
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("{text}\n# Edited.\n")).unwrap();
@@ -245,56 +236,22 @@ fn a_curve_is_of_one_system_from_its_first_point_to_its_last() {
     resume("--jobs=2").expect_code(0);
 }
 
-/// Changes the fingerprint of the system in the document of a curve.
-fn with_fingerprint(dir: &Path, fingerprint: Option<&str>) {
-    let path = dir.join("curve.json");
-    let mut file = json(&std::fs::read_to_string(&path).unwrap());
-    let target = file["target"].as_object_mut().unwrap();
-    match fingerprint {
-        Some(text) => target.insert("system".into(), text.into()),
-        None => target.remove("system"),
-    };
-    std::fs::write(path, file.to_string()).unwrap();
-}
-
 #[test]
-fn a_curve_without_a_fingerprint_gets_that_of_the_present_text() {
+fn a_run_of_another_text_of_the_system_is_no_point_of_a_curve() {
     let bench = Bench::on_tmpfs();
     curve_of_the_farm(&bench, &[]).expect_code(0);
-    let dir = load_tests::only_results(&bench);
-    let read = || Directory::<LoadCurve>::at(&dir).read().unwrap();
-    let whole = read();
-    let resume = |jobs: &str| {
-        let mut command = bench.plimsoll(["curve", "--quiet", jobs, "--resume"]);
-        command.arg(&dir);
-        Ended::of(command)
-    };
-    for jobs in ["--jobs=1", "--jobs=2"] {
-        without_second_point(&dir);
-        with_fingerprint(&dir, None);
-        assert_eq!(read().target.system, None);
-        resume(jobs).expect_code(0);
-        let resumed = read();
-        assert_eq!(resumed.target, whole.target);
-        assert_eq!(resumed.points[1].mean_ms, whole.points[1].mean_ms);
-        let last = resumed.notes.last().unwrap().text.clone();
-        assert!(
-            last.contains("did not record the text of the system"),
-            "{last}"
-        );
-    }
-    // A run of another text is not taken for a point.
-    without_second_point(&dir);
-    let first = dir.join(&whole.points[0].run);
-    let mut file = json(&std::fs::read_to_string(dir.join("curve.json")).unwrap());
-    file["points"] = Value::Array(vec![]);
-    std::fs::write(dir.join("curve.json"), file.to_string()).unwrap();
-    let mut run = RunDir::at(&first).read().unwrap();
-    run.target.system = None;
-    RunDir::at(&first).replace_run(&run).unwrap();
-    resume("--jobs=1").expect_code(0);
-    assert_ne!(read().points[0].run, whole.points[0].run);
-    assert_eq!(RunDir::at(&first).read().unwrap(), run);
+    let dir = only(&bench);
+    let whole = cut(&dir, 1);
+    // The first point was measured and is not listed.
+    edit(&dir, |curve| curve.runs.clear());
+    let first = dir.run(&whole.runs[0]).unwrap();
+    let mut run = first.read().unwrap();
+    run.target.system = Some("0123456789abcdef".into());
+    first.replace_run(&run).unwrap();
+    let resumed = series::parsed(&resume(&bench, &dir, &[]).expect_code(0));
+    assert_eq!(series::loads(&resumed), [10, 20]);
+    assert_ne!(resumed.runs[0].directory, whole.runs[0].directory);
+    assert_eq!(first.read().unwrap(), run);
 }
 
 #[test]
@@ -308,13 +265,13 @@ fn a_built_in_system_that_differs_is_refused_with_the_version_that_has_it() {
     ];
     let short = ["--warmup=0s", "--time=2s", "--results=results", "--quiet"];
     Ended::of(bench.plimsoll([&curve[..], &short].concat())).expect_code(0);
-    let dir = load_tests::only_results(&bench);
-    without_second_point(&dir);
-    with_fingerprint(&dir, Some("0123456789abcdef"));
-    let mut command = bench.plimsoll(["curve", "--quiet", "--resume"]);
-    command.arg(&dir);
-    let refused = Ended::of(command).refusal();
-    let program = Directory::<LoadCurve>::at(&dir).read().unwrap().program;
+    let dir = only(&bench);
+    cut(&dir, 1);
+    let program = edit(&dir, |curve| {
+        curve.configurations[0].target.system = Some("0123456789abcdef".into());
+    })
+    .program;
+    let refused = resume(&bench, &dir, &[]).refusal();
     let expected = format!(
         "the built-in system `flash-2-replicas` differs in this version of Plimsoll: resume with version \
          {}, or start a new measurement",
@@ -329,8 +286,8 @@ fn a_system_that_is_edited_between_two_points_ends_the_curve() {
     let file = bench.path("farm.toml");
     let edit = format!("--after=echo '# Edited.' >> {}", file.display());
     let ended = curve_of_the_farm(&bench, &["--allow-commands", &edit, "--format=json"]);
-    let curve: LoadCurve = load_tests::parsed(&ended.expect_code(1));
-    assert_eq!((curve.points.len(), curve.state), (1, CurveState::Failed));
+    let curve = series::parsed(&ended.expect_code(1));
+    assert_eq!((curve.runs.len(), curve.state), (1, SeriesState::Failed));
     let reason = curve.stop_reason.as_ref().unwrap();
     assert_eq!(reason.code, "refused");
     assert!(reason.text.contains("farm.toml has changed"), "{reason:?}");
@@ -340,16 +297,13 @@ fn a_system_that_is_edited_between_two_points_ends_the_curve() {
 fn a_curve_that_is_resumed_keeps_its_events() {
     let bench = Bench::on_tmpfs();
     curve_of_the_farm(&bench, &["--event=1s slow server 10"]).expect_code(0);
-    let dir = load_tests::only_results(&bench);
-    let whole = Directory::<LoadCurve>::at(&dir).read().unwrap();
-    without_second_point(&dir);
-    let resume = ["curve", "--resume", dir.to_str().unwrap(), "--quiet"];
-    Ended::of(bench.plimsoll(resume)).expect_code(0);
-    let resumed = Directory::<LoadCurve>::at(&dir).read().unwrap();
-    assert_eq!(resumed.points.len(), 2);
-    assert_eq!(resumed.points[1].mean_ms, whole.points[1].mean_ms);
+    let dir = only(&bench);
+    let whole = cut(&dir, 1);
+    let resumed = series::parsed(&resume(&bench, &dir, &[]).expect_code(0));
+    assert_eq!(resumed.runs.len(), 2);
+    assert_eq!(resumed.runs[1].mean_ms, whole.runs[1].mean_ms);
     assert!(
-        resumed.points[1].mean_ms.unwrap() > 3.0,
+        resumed.runs[1].mean_ms.unwrap() > 3.0,
         "half the time ten times slower"
     );
 }

@@ -1,7 +1,7 @@
 //! Directories whose names are not UTF-8: every command works in them, and results name them.
 
 use crate::common::{Bench, Ended};
-use plimsoll_results::{CurveDir, RunDir};
+use plimsoll_results::{RunDir, SeriesDir};
 use plimsoll_testkit::needs_root;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -143,8 +143,8 @@ fn every_command_that_measures_works_there() {
         let place = odd.only(&results);
         odd.call(args(&["report"], &[&place])).expect_code(0);
     }
-    let curve = CurveDir::at(&odd.only("r2")).read().unwrap();
-    assert!(curve.plan.work_dir.dir.starts_with(&odd.dir));
+    let curve = SeriesDir::at(&odd.only("r2")).read().unwrap();
+    assert!(curve.first_plan().work_dir.dir.starts_with(&odd.dir));
     let profile = "DEFAULTS {\n runtime = 1;\n dir = d;\n stats = s;\n}\nCONFIG one {\n function = generic;\n \
          personality = randomread;\n filesize = 64k;\n nthreads = 1;\n}\n";
     std::fs::write(odd.path("p.prof"), profile).unwrap();

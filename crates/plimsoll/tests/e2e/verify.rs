@@ -1,11 +1,11 @@
 //! `--verify`: contents and files are what was acknowledged, or the result says what is not, by what was
 //! done to the files behind the program's back.
 
-use crate::common::load_tests;
+use crate::common::series::{self, TO_THE_END};
 use crate::common::served::Served;
 use crate::common::{Bench, Ended, tree};
 use plimsoll_plan::Verification;
-use plimsoll_results::{CurveDir, LoadCurve, Run, Verdict};
+use plimsoll_results::{Run, Verdict};
 use plimsoll_testkit::{Ganesha, needs_root};
 
 /// Four workers that do everything that changes or reads a file of a mix, on few files, so that they often
@@ -289,15 +289,11 @@ fn reports_say_what_was_verified() {
 fn every_point_of_a_curve_is_verified_on_files_of_its_own() {
     let bench = Bench::on_tmpfs();
     let short = ["--time=200ms", "--warmup=50ms", "--load=1,2", "--verify"];
-    let to_the_end = ["--stop-after-invalid=0", "--continue-past-peak"];
-    let command = load_tests::command_in_work(&bench, "curve", &short, &to_the_end);
+    let command = series::command_in_work(&bench, "curve", &short, &TO_THE_END);
     let ended = Ended::of(command);
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
-    let curve: LoadCurve = load_tests::parsed(&ended);
-    assert_eq!(curve.points.len(), 2);
-    let dir = CurveDir::at(&load_tests::only_results(&bench));
-    for point in &curve.points {
-        let run = dir.run(point).read().unwrap();
+    assert_eq!(series::loads(&series::parsed(&ended)), [1, 2]);
+    for run in series::runs_of(&series::only(&bench)) {
         let found = run.verification.expect("it was verified");
         assert!(found.is_good() && found.files > 0, "{found:?}");
         assert!(run.filesets.iter().all(|set| !set.reused));

@@ -76,7 +76,9 @@ fn measured(args: &FitArgs, name: String, dir: &Path) -> Result<ReferenceCurve, 
     let series = SeriesDir::at(dir).read().map_err(CommandError::usage)?;
     if series.as_curve().is_none() {
         let kind = series.kind.kind();
-        return Err(CommandError::usage(format!("{name} is a {kind}: expected a load curve")));
+        return Err(CommandError::usage(format!(
+            "{name} is a {kind}: expected a load curve"
+        )));
     }
     let numbered = (1..).zip(series.measured());
     let points = numbered.filter_map(|(number, p)| {

@@ -172,8 +172,6 @@ fn latency_ms(
             exit: Exit::Interrupted,
             message: "interrupted: the same command resumes the fit\n".into(),
         }),
-        Verdict::Failed => {
-            Err(CommandError::failed(point.failure().text))
-        }
+        Verdict::Failed => Err(CommandError::failed(point.failure().text)),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::cli::ProfileArgs;
 use crate::exit::{CommandError, Exit};
-use crate::{io_choice, new_series};
 use crate::workload::{self, ParsedWorkload, WorkloadSource};
+use crate::{io_choice, new_series};
 use plimsoll_diagnostics::nearest;
 use plimsoll_plan::{OpKind, Parameter};
 use plimsoll_results::Configuration;

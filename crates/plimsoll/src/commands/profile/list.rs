@@ -27,7 +27,10 @@ pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
 
 fn text(ready: &PreparedProfile<'_>) -> Result<String, CommandError> {
     let series = &ready.series;
-    let profile = series.as_profile().expect("the series is a profile").figures;
+    let profile = series
+        .as_profile()
+        .expect("the series is a profile")
+        .figures;
     let all: Vec<u32> = (0..series.configurations.len() as u32).collect();
     let each = match profile.repeat {
         1 => String::new(),

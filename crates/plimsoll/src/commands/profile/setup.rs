@@ -11,9 +11,7 @@ use plimsoll_plan::Note;
 use plimsoll_results::{
     Configuration, Profile as ProfileFigures, Series, SeriesKind, SkippedConfiguration,
 };
-use plimsoll_workload::profile::{
-    CaseFilesystem, CaseList, Profile, ProfileOverrides, library,
-};
+use plimsoll_workload::profile::{CaseFilesystem, CaseList, Profile, ProfileOverrides, library};
 use std::path::{Path, PathBuf};
 
 /// Results directory if neither the profile nor the command line names one.
@@ -107,10 +105,13 @@ fn series(
 ) -> Series {
     let file = Path::new(profile.name());
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let skipped = listed.not_run.into_iter().map(|skipped| SkippedConfiguration {
-        name: skipped.name,
-        reason: skipped.reason,
-    });
+    let skipped = listed
+        .not_run
+        .into_iter()
+        .map(|skipped| SkippedConfiguration {
+            name: skipped.name,
+            reason: skipped.reason,
+        });
     let kind = SeriesKind::Profile(ProfileFigures {
         file: profile.name().to_owned(),
         text: profile.text().to_owned(),

@@ -7,8 +7,8 @@ use plimsoll_html::RunData;
 use plimsoll_plan::counted;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_results::{
-    AbandonedRun, Annotations, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, Series, SeriesDir,
-    SeriesKind, SeriesOf, run_dirs,
+    AbandonedRun, Annotations, Kind, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, Series,
+    SeriesDir, SeriesKind, SeriesOf, run_dirs,
 };
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,13 @@ pub(super) struct LoadedResult {
 pub(super) enum ResultKind {
     /// A run, a load curve, or a search for a load line.
     Measured(RunData),
+    /// Repeated runs.
+    Repeats {
+        /// Content of `series.json`.
+        series: Box<Series>,
+        /// The runs, in their order.
+        runs: Vec<RunData>,
+    },
     /// The runs of a profile.
     Profile {
         /// Content of `series.json`.
@@ -36,12 +43,11 @@ pub(super) enum ResultKind {
 }
 
 impl LoadedResult {
-    /// Reads a results directory, a file of one by its name, or a published report. Repeated runs
-    /// are several results.
+    /// Reads a results directory, a file of one by its name, or a published report.
     pub(super) fn read(
         path: &Path,
         percentiles: Option<&Percentiles>,
-    ) -> Result<Vec<Self>, CommandError> {
+    ) -> Result<Self, CommandError> {
         let Some(dir) = results_dir(path) else {
             if percentiles.is_some() {
                 return Err(CommandError::usage(format!(
@@ -49,31 +55,39 @@ impl LoadedResult {
                     path.display()
                 )));
             }
-            return published(path).map(|found| vec![found]);
+            return published(path);
         };
         let said = Annotations::read(dir).map_err(CommandError::usage)?;
         let series = SeriesDir::at(dir);
         if series.exists() {
             return Self::series(&series, said, percentiles);
         }
-        Ok(vec![Self::measured(dir, said, percentiles)?])
+        Self::measured(dir, said, percentiles)
     }
 
     fn series(
         dir: &SeriesDir,
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
-    ) -> Result<Vec<Self>, CommandError> {
+    ) -> Result<Self, CommandError> {
         let mut series = dir.read().map_err(CommandError::usage)?;
+        if percentiles.is_some() {
+            series.percentiles_shown = percentiles.cloned();
+        }
         let what = match &series.kind {
             SeriesKind::Repeats(_) => {
                 let runs = series.runs.iter().filter_map(|run| dir.run(run));
-                return runs
-                    .map(|run| Self::measured(run.path(), annotations.clone(), percentiles))
-                    .collect();
+                let runs = runs.map(|run| {
+                    let data = run_data(run.path(), percentiles)?;
+                    Ok(data.with(annotations.clone()))
+                });
+                ResultKind::Repeats {
+                    runs: runs.collect::<Result<_, CommandError>>()?,
+                    series: Box::new(series),
+                }
             }
             SeriesKind::Curve(_) | SeriesKind::Search(_) => {
-                return Self::measured(dir.path(), annotations, percentiles).map(|r| vec![r]);
+                return Self::measured(dir.path(), annotations, percentiles);
             }
             SeriesKind::Profile(figures) => {
                 let profile = SeriesOf {
@@ -81,21 +95,17 @@ impl LoadedResult {
                     figures,
                 };
                 let sets = ProfileSet::read(profile, dir, percentiles);
-                let sets = sets.map_err(CommandError::usage)?;
-                if percentiles.is_some() {
-                    series.percentiles_shown = percentiles.cloned();
-                }
                 ResultKind::Profile {
+                    sets: sets.map_err(CommandError::usage)?,
                     series: Box::new(series),
-                    sets,
                 }
             }
         };
-        Ok(vec![Self {
+        Ok(Self {
             path: dir.path().to_owned(),
             what,
             annotations,
-        }])
+        })
     }
 
     /// Reads the results directory of a run, a curve or a search.
@@ -104,7 +114,7 @@ impl LoadedResult {
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, CommandError> {
-        let subject = RunData::read(dir, percentiles).map_err(|e| unreadable(dir, &e))?;
+        let subject = run_data(dir, percentiles)?;
         Ok(Self {
             path: dir.to_owned(),
             what: ResultKind::Measured(subject.with(annotations.clone())),
@@ -117,7 +127,8 @@ impl LoadedResult {
         let what = match &self.what {
             ResultKind::Measured(RunData::Run(_)) => "a run",
             ResultKind::Measured(RunData::Series { series, .. }) => series.kind.kind().words(),
-            ResultKind::Profile { .. } => "a profile",
+            ResultKind::Repeats { .. } => Kind::Repeats.words(),
+            ResultKind::Profile { .. } => Kind::Profile.words(),
             ResultKind::Published(_) => "a published report",
         };
         format!("{} is {what}", self.path.display())
@@ -138,6 +149,10 @@ pub(super) fn results_dir(path: &Path) -> Option<&Path> {
         }
         _ => None,
     }
+}
+
+fn run_data(dir: &Path, percentiles: Option<&Percentiles>) -> Result<RunData, CommandError> {
+    RunData::read(dir, percentiles).map_err(|e| unreadable(dir, &e))
 }
 
 /// Why there are no results in a directory; what killed runs left there may become some.
@@ -176,7 +191,7 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     })
 }
 
-/// The runs, curves and searches of what was found, also those of a profile; a format that is made of these
+/// The runs, curves and searches of what was found, also repeated runs and those of a profile; a format that is made of these
 /// alone refuses the rest.
 pub(super) fn subjects(
     found: Vec<LoadedResult>,
@@ -187,6 +202,7 @@ pub(super) fn subjects(
     for f in found {
         match f.what {
             ResultKind::Measured(subject) => all.push(subject),
+            ResultKind::Repeats { runs, .. } => all.extend(runs),
             ResultKind::Profile { series, .. } => {
                 let shown = percentiles.or(series.percentiles_shown.as_ref());
                 all.extend(of_profile(&f.path, shown)?);
@@ -211,8 +227,7 @@ fn of_profile(
 ) -> Result<Vec<RunData>, CommandError> {
     let mut all = Vec::new();
     for run in run_dirs(path).map_err(CommandError::usage)? {
-        let mut data =
-            RunData::read(run.path(), percentiles).map_err(|e| unreadable(run.path(), &e))?;
+        let mut data = run_data(run.path(), percentiles)?;
         if let (RunData::Run(run_data), Ok(name)) = (&mut data, run.path().strip_prefix(path)) {
             run_data.name = name.display().to_string();
         }

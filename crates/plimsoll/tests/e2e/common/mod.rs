@@ -1,10 +1,10 @@
 //! A place to run the program in, and what the tests ask of its results.
 #![allow(dead_code, missing_docs)]
 
-pub mod load_tests;
 pub mod pty;
 pub mod python;
 pub mod schema;
+pub mod series;
 pub mod served;
 pub mod sshd;
 

@@ -1,7 +1,7 @@
 //! Disks that are full, or fail, at each write.
 
 use super::*;
-use crate::common::load_tests;
+use crate::common::series;
 use plimsoll_testkit::crash_points::Fault;
 
 /// Runs with each fault of a kind until there are no more, on results and files of the run; checks
@@ -87,7 +87,7 @@ fn check_loads_on_full_disk(command: &str, more: &[&str]) {
     for n in (0..).step_by(4) {
         let bench = Bench::on_tmpfs();
         std::fs::create_dir(bench.path("results")).unwrap();
-        let measuring = load_tests::command(&bench, command, &[&times[..], more].concat());
+        let measuring = series::command(&bench, command, &[&times[..], more].concat());
         let recorder = Recorder::of(&bench.path("results")).unwrap();
         let ended = recorder.record_with(measuring, Fault::FullFrom(n)).unwrap();
         let place = format!("change {n}: {}{}", ended.stdout, ended.stderr);
@@ -105,9 +105,9 @@ fn check_loads_on_full_disk(command: &str, more: &[&str]) {
         };
         assert_eq!(ended.status.code(), Some(1), "{place}");
         let results = results.path().to_str().unwrap();
-        let hint = format!("resume with plimsoll {command} --resume {results}");
+        let hint = format!("resume with plimsoll resume {results}");
         assert!(ended.stderr.contains(&hint), "{place}");
-        let resumed = Ended::of(bench.plimsoll([command, "--resume", results]));
+        let resumed = Ended::of(bench.plimsoll(["resume", results]));
         // Where the machine is busy, a load may not be sustained.
         assert!(matches!(resumed.code, Some(0 | 3)), "{}", resumed.stderr);
         let left = bench.left_but(&["results", "users.toml"]);

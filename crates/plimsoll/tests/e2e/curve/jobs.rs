@@ -1,7 +1,9 @@
 //! Points of a curve in virtual time that are measured at the same time.
 
 use super::*;
-use crate::common::{children_of, signal, wait_until};
+use crate::common::series::measured_loads;
+use crate::common::{children_of, signal, started, wait_until};
+use plimsoll_results::SeriesKind;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -47,7 +49,7 @@ fn results(dir: &Path) -> Vec<(String, String)> {
 }
 
 /// Curves of the same arguments with `--jobs 1` and `--jobs 3`.
-fn one_and_three(bench: &Bench, target: &str, more: &[&str]) -> [LoadCurve; 2] {
+fn one_and_three(bench: &Bench, target: &str, more: &[&str]) -> [Series; 2] {
     with_jobs(bench, ["--jobs=1", "--jobs=3"], target, more)
 }
 
@@ -57,7 +59,7 @@ fn with_jobs<const N: usize>(
     jobs: [&str; N],
     target: &str,
     more: &[&str],
-) -> [LoadCurve; N] {
+) -> [Series; N] {
     jobs.map(|jobs| {
         let mut command = curve(bench, &["--time=5s", "--warmup=1s", "--dir=/users", jobs]);
         command.arg(format!("--target={target}")).args(more);
@@ -97,8 +99,8 @@ fn as_many_points_as_there_are_processors_are_measured_at_the_same_time() {
     let more = ["--clock=virtual", "--load=1..3"];
     let target = "null:?latency=1ms";
     let [one, all] = with_jobs(&bench, ["--jobs=1", "--jobs=0"], target, &more);
-    let figures = |curve: &LoadCurve| -> Vec<f64> {
-        let points = curve.points.iter();
+    let figures = |curve: &Series| -> Vec<f64> {
+        let points = curve.runs.iter();
         points.map(|p| p.achieved_ops_per_s).collect()
     };
     assert_eq!((loads(&all), figures(&all)), (vec![1, 2, 3], figures(&one)));
@@ -140,25 +142,19 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
 #[test]
 fn points_that_share_files_are_not_measured_at_the_same_time() {
     let bench = Bench::on_tmpfs();
-    let mut curve = parsed(&virtual_curve(&bench, "1ms", &["--load=1,2"]).expect_code(0));
-    let dir = directory(&bench);
+    virtual_curve(&bench, "1ms", &["--load=1,2"]).expect_code(0);
+    let dir = only(&bench);
+    series::cut(&dir, 1);
     // No curve begins like this.
-    curve.points.truncate(1);
-    curve.state = CurveState::Unfinished;
-    curve.target.url = "posix".into();
-    let text = curve.to_json();
-    std::fs::write(dir.path().join("curve.json"), &text).unwrap();
-    let mut command = bench.plimsoll(["curve", "--jobs=2", "--resume"]);
-    command.arg(dir.path());
-    let refused = Ended::of(command).refusal();
+    let curve = edit(&dir, |curve| {
+        curve.configurations[0].target.url = "posix".into();
+    });
+    let refused = resume(&bench, &dir, &["--jobs=2"]).refusal();
     assert!(
         refused.contains("points of this target share files"),
         "{refused}"
     );
-    assert_eq!(
-        std::fs::read_to_string(dir.path().join("curve.json")).unwrap(),
-        text
-    );
+    assert_eq!(dir.read().unwrap(), curve);
 }
 
 /// A curve whose points take longer than any test.
@@ -208,12 +204,12 @@ fn a_process_that_dies_ends_the_curve_at_its_load() {
         ended.stderr
     );
     let curve = parsed(&ended);
-    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![]));
+    assert_eq!((curve.state, loads(&curve)), (SeriesState::Failed, vec![]));
     assert_eq!(curve.stop_reason.as_ref().unwrap().text, text);
     // The others were ended, and of what they had measured nothing stays.
     assert!(pids.into_iter().all(has_ended));
-    let left = entries(&directory(&bench));
-    let is_left = |name: &String| name == "curve.json" || name.starts_with(".plimsoll-");
+    let left = entries(&only(&bench));
+    let is_left = |name: &String| name == "series.json" || name.starts_with(".plimsoll-");
     assert!(left.iter().all(is_left), "{left:?}");
 }
 
@@ -226,8 +222,8 @@ fn an_interrupt_ends_all_processes() {
     going.interrupt();
     let curve = parsed(&going.end().expect_code(130));
     assert_eq!(
-        (curve.state, loads(&curve)),
-        (CurveState::Interrupted, vec![])
+        (curve.state, measured_loads(&curve)),
+        (SeriesState::Interrupted, vec![])
     );
     assert!(pids.into_iter().all(has_ended));
 }
@@ -255,7 +251,7 @@ fn a_process_that_is_terminated_ends_the_curve_at_its_load() {
     let said = ended.stderr.contains(&format!("error: {text}\n"));
     assert!(said, "{}", ended.stderr);
     let curve = parsed(&ended);
-    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![]));
+    assert_eq!((curve.state, loads(&curve)), (SeriesState::Failed, vec![]));
     assert_eq!(curve.stop_reason.as_ref().unwrap().text, text);
     assert!(curve.state.can_resume());
     assert!(pids.into_iter().all(has_ended));
@@ -277,12 +273,12 @@ fn a_termination_ends_all_processes_whoever_gets_it() {
         assert!(!ended.stderr.contains("error"), "{}", ended.stderr);
         let curve = parsed(&ended);
         assert_eq!(
-            (curve.state, loads(&curve)),
-            (CurveState::Interrupted, vec![])
+            (curve.state, measured_loads(&curve)),
+            (SeriesState::Interrupted, vec![])
         );
         assert!(pids.into_iter().all(has_ended));
-        let left = entries(&directory(&bench));
-        let is_result = |name: &String| name == "curve.json" || name.ends_with("-interrupted");
+        let left = entries(&only(&bench));
+        let is_result = |name: &String| name == "series.json" || name.ends_with("-interrupted");
         assert!(left.iter().all(is_result), "{left:?}");
         assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
     }
@@ -308,23 +304,20 @@ fn what_was_measured_ahead_is_used_when_a_curve_is_resumed() {
     let [_, whole] = one_and_three(&bench, "null:?latency=1ms", &more);
     let dir = directory_of(&bench, 1);
     // As if its process had been killed while it measured the second point.
-    let mut cut = whole.clone();
-    cut.points.truncate(1);
-    cut.state = CurveState::Unfinished;
-    let text = serde_json::to_string_pretty(&cut).unwrap();
-    std::fs::write(dir.path().join("curve.json"), text).unwrap();
+    edit(&dir, |curve| {
+        curve.runs.truncate(1);
+        curve.state = SeriesState::Unfinished;
+    });
     std::fs::remove_dir_all(dir.path().join("point-02-load-2")).unwrap();
-    let mut command = bench.plimsoll(["curve", "--format=json", "--jobs=2", "--resume"]);
-    command.arg(dir.path());
-    let resumed = parsed(&Ended::of(command).expect_code(0));
+    let resumed = parsed(&resume(&bench, &dir, &["--jobs=2"]).expect_code(0));
     assert_eq!(loads(&resumed), [1, 2, 3, 4]);
-    assert_eq!(resumed.points[2..], whole.points[2..]);
-    assert_ne!(resumed.points[1].started_at, whole.points[1].started_at);
-    let figures = |curve: &LoadCurve| curve.points[1].achieved_ops_per_s;
+    assert_eq!(resumed.runs[2..], whole.runs[2..]);
+    assert_ne!(resumed.runs[1].started_at, whole.runs[1].started_at);
+    let figures = |curve: &Series| curve.runs[1].achieved_ops_per_s;
     assert_eq!(figures(&resumed), figures(&whole));
-    let names = ["curve.json", "point-01-load-1", "point-02-load-2"];
-    assert_eq!(entries(&dir)[..3], names);
-    assert_eq!(entries(&dir).len(), 5);
+    let names = entries(&dir);
+    assert_eq!(names[..2], ["point-01-load-1", "point-02-load-2"]);
+    assert_eq!(names.len(), 5);
 }
 
 #[test]
@@ -335,27 +328,29 @@ fn what_an_earlier_process_measured_beyond_the_end_of_the_curve_stays() {
     command.args(TO_THE_END);
     let whole = parsed(&Ended::of(command).expect_code(0));
     assert_eq!(loads(&whole), [1, 2, 3, 4, 5, 6, 7]);
-    let dir = directory(&bench);
+    let dir = only(&bench);
     // As if several processes had been at work when that of the curve, which ends with the second
     // invalid point, was killed.
-    let mut cut = whole.clone();
-    cut.points.truncate(2);
-    cut.state = CurveState::Unfinished;
-    cut.stop_rules.stop_after_invalid = Some(2);
-    let text = serde_json::to_string_pretty(&cut).unwrap();
-    std::fs::write(dir.path().join("curve.json"), text).unwrap();
+    edit(&dir, |curve| {
+        curve.runs.truncate(2);
+        curve.state = SeriesState::Unfinished;
+        let SeriesKind::Curve(figures) = &mut curve.kind else {
+            panic!("{:?}", curve.kind);
+        };
+        figures.stop_rules.stop_after_invalid = Some(2);
+    });
     std::fs::remove_dir_all(dir.path().join("point-03-load-3")).unwrap();
     let before = entries(&dir);
-    let resumed = resume(&bench, &dir).expect_code(0);
-    let text = "warning: beyond the end of the curve, point-06-load-6, point-07-load-7 were measured by \
+    let resumed = resume(&bench, &dir, &[]).expect_code(0);
+    let text = "warning: beyond the end of the series, point-06-load-6, point-07-load-7 were measured by \
                 an earlier process and stay\n";
     assert!(resumed.stderr.contains(text), "{}", resumed.stderr);
     let curve = parsed(&resumed);
     assert_eq!(
         (curve.state, loads(&curve)),
-        (CurveState::Stopped, vec![1, 2, 3, 4, 5])
+        (SeriesState::Stopped, vec![1, 2, 3, 4, 5])
     );
-    assert_eq!(curve.points[3..], whole.points[3..5]);
+    assert_eq!(curve.runs[3..], whole.runs[3..5]);
     let after: Vec<String> = entries(&dir);
     assert!(before.iter().all(|name| after.contains(name)), "{after:?}");
     assert_eq!(after.len(), before.len() + 1);

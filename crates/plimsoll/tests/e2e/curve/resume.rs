@@ -1,6 +1,13 @@
-//! Curves that come to an end before their last point, and go on.
+//! Curves that come to an end before their last point, and are resumed.
 
 use super::*;
+use crate::common::series::measured_loads;
+use crate::common::started;
+
+/// Resumes a curve with its own commands, such as a monitor.
+fn resume_with_commands(bench: &Bench, dir: &SeriesDir) -> Ended {
+    resume(bench, dir, &["--allow-commands"])
+}
 
 #[test]
 fn a_curve_that_was_killed_goes_on() {
@@ -13,64 +20,33 @@ fn a_curve_that_was_killed_goes_on() {
         .arg(&script);
     let ended = Ended::of(command);
     assert_eq!(ended.code, None, "{}", ended.stderr);
-    let dir = directory(&bench);
+    let dir = only(&bench);
     let killed = dir.read().unwrap();
     assert_eq!(
         (killed.state, loads(&killed)),
-        (CurveState::Unfinished, vec![1])
+        (SeriesState::Unfinished, vec![1])
     );
     assert!(bench.work().join(MARKER).exists());
     // The second point is measured anew, on the files that are there.
     write_executable(&script, "#!/bin/sh\n");
-    let whole = parsed(&resume(&bench, &dir));
+    let whole = parsed(&resume_with_commands(&bench, &dir));
     assert_eq!(loads(&whole), [1, 2, 3]);
-    assert_eq!(whole.points[0], killed.points[0]);
-    let second = dir.run(&whole.points[1]).read().unwrap();
+    assert_eq!(whole.runs[0], killed.runs[0]);
+    let second = run_of(&dir, &whole.runs[1]);
     assert!(
         second.filesets.iter().all(|p| p.reused),
         "{:?}",
         second.filesets
     );
     let names = [
-        "curve.json",
         "point-01-load-1",
         "point-02-load-2",
         // What had been measured of it before.
         "point-02-load-2-interrupted",
         "point-03-load-3",
+        "series.json",
     ];
     assert_eq!(entries(&dir), names);
-    assert!(!bench.work().exists());
-    // It is complete.
-    let refused = resume(&bench, &dir).refusal();
-    assert!(refused.contains("is complete"), "{refused}");
-    assert_eq!(dir.read().unwrap(), whole);
-}
-
-#[test]
-fn a_curve_goes_on_from_another_directory() {
-    let bench = Bench::on_tmpfs();
-    let args = [
-        "--dir=work",
-        "--time=200ms",
-        "--warmup=0s",
-        "--load=1,2",
-        "--allow-commands",
-    ];
-    let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
-    let mut command = curve(&bench, &args);
-    command.args(TO_THE_END).arg("--monitor=monitor.sh");
-    Ended::of(command).expect_code(130);
-    write_executable(&script, "#!/bin/sh\n");
-    assert!(bench.work().join(MARKER).exists());
-    let elsewhere = bench.path("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
-    let mut command = bench.plimsoll(["curve", "--format=json", "--allow-commands", "--resume"]);
-    command
-        .arg(directory(&bench).path())
-        .current_dir(&elsewhere);
-    assert_eq!(loads(&parsed(&Ended::of(command))), [1, 2]);
-    assert_eq!(std::fs::read_dir(elsewhere).unwrap().count(), 0);
     assert!(!bench.work().exists());
 }
 
@@ -86,12 +62,12 @@ fn a_curve_that_was_killed_while_files_were_made_goes_on() {
     assert_eq!(going.end().code, None);
     let there = tree(&bench.work()).0.len() as u64;
     assert!(there < 200 * FILES_PER_USER, "it had come to its end");
-    let dir = directory(&bench);
+    let dir = only(&bench);
     assert_eq!(loads(&dir.read().unwrap()), [0; 0]);
     // What was left half made is there, and whole, at the first point.
-    let whole = parsed(&resume(&bench, &dir));
+    let whole = parsed(&resume_with_commands(&bench, &dir));
     assert_eq!(loads(&whole), [1]);
-    let run = dir.run(&whole.points[0]).read().unwrap();
+    let run = run_of(&dir, &whole.runs[0]);
     assert_eq!(
         (run.summary.errors, run.filesets[0].files),
         (0, 200 * FILES_PER_USER)
@@ -115,8 +91,8 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
     command.arg(&script);
     let ended = Ended::of(command).expect_code(1);
     let curve = parsed(&ended);
-    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![1]));
-    let stopped = curve.results.stop_reason.unwrap();
+    assert_eq!((curve.state, loads(&curve)), (SeriesState::Failed, vec![1]));
+    let stopped = curve.stop_reason.unwrap();
     assert_eq!(stopped.code, "refused");
     assert!(
         stopped.text.contains("was not created by Plimsoll"),
@@ -125,72 +101,6 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
     let thesis = std::fs::read_to_string(work.join("thesis.tex")).unwrap();
     assert_eq!(thesis, "mine\n");
     assert_eq!(tree(&work).0.len() as u64, FILES_PER_USER + 1);
-}
-
-#[test]
-fn an_interrupted_curve_goes_on() {
-    let bench = Bench::on_tmpfs();
-    let command = {
-        let mut command = curve(&bench, &["--time=1h", "--warmup=0s", "--load=1,2"]);
-        command.arg("--dir").arg(bench.work());
-        command
-    };
-    let going = started(command, "measuring");
-    going.interrupt();
-    let ended = going.end().expect_code(130);
-    let interrupted = parsed(&ended);
-    assert_eq!(
-        (interrupted.state, loads(&interrupted)),
-        (CurveState::Interrupted, vec![])
-    );
-    let dir = directory(&bench);
-    assert_eq!(dir.read().unwrap(), interrupted);
-    assert_eq!(entries(&dir), ["curve.json", "point-01-load-1-interrupted"]);
-    let run = plimsoll_results::RunDir::at(&dir.path().join("point-01-load-1-interrupted"));
-    assert_eq!(run.read().unwrap().validity.verdict, Verdict::Interrupted);
-    // Its files wait for it to go on.
-    assert_eq!(tree(&bench.work()).0.len() as u64, FILES_PER_USER);
-    let mut command = bench.plimsoll(["curve", "--resume"]);
-    command.arg(dir.path());
-    let again = started(command, "measuring");
-    again.interrupt();
-    again.end().expect_code(130);
-    assert_eq!(entries(&dir).len(), 3);
-    Ended::of(bench.plimsoll([std::ffi::OsStr::new("clean"), bench.work().as_os_str()]))
-        .expect_code(0);
-    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
-}
-
-#[test]
-fn a_curve_that_is_refused_when_it_is_resumed_stays_with_its_runs() {
-    let bench = Bench::on_tmpfs();
-    let mut command = curve(&bench, &["--time=1h", "--warmup=0s", "--load=1,2"]);
-    command.arg("--dir").arg(bench.work());
-    let going = started(command, "measuring");
-    going.interrupt();
-    going.end().expect_code(130);
-    let dir = directory(&bench);
-    let names = ["curve.json", "point-01-load-1-interrupted"];
-    assert_eq!(entries(&dir), names);
-    // Another user has taken the directory over.
-    std::fs::remove_file(bench.work().join(MARKER)).unwrap();
-    std::fs::write(bench.work().join("thesis.tex"), "mine\n").unwrap();
-    let ended = resume(&bench, &dir).expect_code(1);
-    let curve = parsed(&ended);
-    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![]));
-    assert_eq!(curve.stop_reason.as_ref().unwrap().code, "refused");
-    assert_eq!(dir.read().unwrap(), curve);
-    assert_eq!(entries(&dir), names);
-    // So does one whose monitor is gone.
-    let mut gone = curve.clone();
-    gone.settings.monitor = Some(bench.path("gone.sh"));
-    gone.state = CurveState::Unfinished;
-    let text = serde_json::to_string(&gone).unwrap();
-    std::fs::write(dir.path().join("curve.json"), text).unwrap();
-    let refused = resume(&bench, &dir).refusal();
-    assert!(refused.contains("gone.sh"), "{refused}");
-    assert_eq!(dir.read().unwrap(), gone);
-    assert_eq!(entries(&dir), names);
 }
 
 #[test]
@@ -209,17 +119,17 @@ fn an_interrupt_between_points_ends_the_curve_there() {
     let ended = Ended::of(command).expect_code(130);
     let curve = parsed(&ended);
     assert_eq!(
-        (curve.state, loads(&curve)),
-        (CurveState::Interrupted, vec![1])
+        (curve.state, measured_loads(&curve)),
+        (SeriesState::Interrupted, vec![1])
     );
     assert_eq!(
         bench.left_but(&["results", "users.toml", "monitor.sh"]),
         [""; 0]
     );
     write_executable(&script, "#!/bin/sh\n");
-    let whole = parsed(&resume(&bench, &directory(&bench)));
+    let whole = parsed(&resume_with_commands(&bench, &only(&bench)));
     assert_eq!(loads(&whole), [1, 2, 3]);
-    assert_eq!(whole.points[0], curve.points[0]);
+    assert_eq!(whole.runs[0], curve.runs[0]);
     assert_eq!(
         bench.left_but(&["results", "users.toml", "monitor.sh"]),
         [""; 0]
@@ -236,24 +146,16 @@ fn a_point_that_was_measured_but_not_listed_is_one_of_the_curve() {
     );
     let more = ["--load=1..4", "--allow-commands", &note];
     let whole = parsed(&virtual_curve(&bench, "10ms", &more).expect_code(0));
-    let dir = directory(&bench);
+    let dir = only(&bench);
     // Killed before it listed the second point; the third and fourth were not begun.
-    let mut cut = whole.clone();
-    cut.points.truncate(1);
-    cut.state = CurveState::Unfinished;
-    std::fs::write(dir.path().join("curve.json"), cut.to_json()).unwrap();
-    for point in &whole.points[2..] {
-        std::fs::remove_dir_all(dir.run(point).path()).unwrap();
-    }
+    series::cut(&dir, 2);
+    edit(&dir, |curve| curve.runs.truncate(1));
     std::fs::remove_file(&runs).unwrap();
-    let mut command = bench.plimsoll(["curve", "--format=json", "--percentiles=12.5,99.95"]);
-    command
-        .args(["--allow-commands", "--resume"])
-        .arg(dir.path());
-    let ended = Ended::of(command).expect_code(0);
+    let more = ["--percentiles=12.5,99.95", "--allow-commands"];
+    let ended = resume(&bench, &dir, &more).expect_code(0);
     let resumed = parsed(&ended);
     assert_eq!(loads(&resumed), [1, 2, 3, 4]);
-    assert_eq!(resumed.points[1].started_at, whole.points[1].started_at);
+    assert_eq!(resumed.runs[1].started_at, whole.runs[1].started_at);
     // Commands are told the number of the run among all.
     let told = std::fs::read_to_string(&runs).unwrap();
     assert_eq!(told, "3 3\n4 4\n");
@@ -268,10 +170,26 @@ fn a_point_that_was_measured_but_not_listed_is_one_of_the_curve() {
     let before: Vec<bool> = points.map(before).collect();
     assert_eq!(before, [true, true, false, false], "{lines:?}");
     // And it has the requested percentiles, like the others.
-    for point in &resumed.points {
+    for point in &resumed.runs {
         for percentile in ["12.5", "99.95"] {
             let figure = point.percentile(percentile.parse().unwrap());
             assert!(figure.is_some(), "{percentile}: {point:?}");
         }
     }
+}
+
+#[test]
+fn a_curve_whose_monitor_is_gone_is_not_resumed() {
+    let bench = Bench::on_tmpfs();
+    let script = monitor(&bench, "true");
+    let more = ["--load=1,2", "--allow-commands", "--monitor=monitor.sh"];
+    virtual_curve(&bench, "10ms", &more).expect_code(0);
+    let dir = only(&bench);
+    series::cut(&dir, 1);
+    let left = dir.read().unwrap();
+    std::fs::remove_file(script).unwrap();
+    let refused = resume_with_commands(&bench, &dir).refusal();
+    assert!(refused.contains("monitor.sh"), "{refused}");
+    assert_eq!(dir.read().unwrap(), left);
+    assert_eq!(entries(&dir), ["point-01-load-1", "series.json"]);
 }

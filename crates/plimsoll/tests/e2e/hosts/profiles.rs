@@ -2,8 +2,8 @@
 
 use super::to;
 use crate::common::sshd::Sshd;
-use crate::common::{Bench, Ended, tree};
-use plimsoll_results::{ProfileDir, Run};
+use crate::common::{Bench, Ended, series, tree};
+use plimsoll_results::Run;
 
 /// `plimsoll profile old.prof` of a text, with servers of ssh that are each host.
 fn run_profile(bench: &Bench, sshd: &Sshd, text: &str, more: &[&str]) -> Ended {
@@ -16,15 +16,12 @@ fn run_profile(bench: &Bench, sshd: &Sshd, text: &str, more: &[&str]) -> Ended {
 
 /// The runs of the only profile in `results`, and the names of their hosts.
 fn hosts_of_cases(bench: &Bench) -> Vec<(Run, Vec<String>)> {
-    let results = bench.results();
-    let dir = ProfileDir::at(results[0].path());
-    let results = dir.read().unwrap();
-    let runs = results.cases.iter().map(|case| {
-        let run = dir.runs(case, None).unwrap().remove(0);
+    let runs = series::runs_of(&series::only(bench)).into_iter();
+    let with_hosts = runs.map(|run| {
         let hosts = run.hosts.iter().map(|h| h.host.clone()).collect();
         (run, hosts)
     });
-    runs.collect()
+    with_hosts.collect()
 }
 
 #[test]

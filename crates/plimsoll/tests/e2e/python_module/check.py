@@ -52,7 +52,7 @@ assert same.intervals["ops"].sum() == lines["ops"].sum()
 
 repeats = plimsoll.load(results / "repeats")
 assert repeats.kind == "repeats" and list(repeats.runs) == ["run-01", "run-02"]
-assert repeats.document["runs"] == ["run-01", "run-02"]
+assert [run["directory"] for run in repeats.document["runs"]] == ["run-01", "run-02"]
 assert [r["seed"] for r in repeats.runs.values()] == repeats.operations.groupby("run_path")["seed"].first().tolist()
 try:
     repeats.run
@@ -63,23 +63,24 @@ else:
 
 curve = plimsoll.load(results / "curve")
 assert curve.kind == "curve"
-assert list(curve.runs) == [point["run"] for point in curve.document["points"]]
+assert list(curve.runs) == [point["directory"] for point in curve.document["runs"]]
 loads = curve.operations.query("level == 'summary'").set_index("load")["ops_per_s"]
-for point in curve.document["points"]:
+for point in curve.document["runs"]:
     assert loads[point["load"]] == point["achieved_ops_per_s"], point["load"]
 
 search = plimsoll.load(results / "search")
 assert search.kind == "search"
-assert list(search.runs) == [run["point"]["run"] for run in search.document["runs"]]
+assert list(search.runs) == [run["directory"] for run in search.document["runs"]]
 achieved = search.operations.query("level == 'summary'")["ops_per_s"].tolist()
-assert achieved == [run["point"]["achieved_ops_per_s"] for run in search.document["runs"]]
+assert achieved == [run["achieved_ops_per_s"] for run in search.document["runs"]]
 
 profile = plimsoll.load(results / "profile")
-cases = profile.document["cases"]
-assert profile.kind == "profile" and len(cases) == 2
-assert list(profile.runs) == [case["results"] for case in cases]
+configurations = profile.document["configurations"]
+assert profile.kind == "profile" and len(configurations) == 2
+assert list(profile.runs) == [run["directory"] for run in profile.document["runs"]]
 summary = profile.operations.query("level == 'summary'")
-assert summary["profile_filesystem"].tolist() == [case["filesystem"] for case in cases] == ["ext4", "xfs"]
+filesystems = [configuration["filesystem"] for configuration in configurations]
+assert summary["profile_filesystem"].tolist() == filesystems == ["ext4", "xfs"]
 assert summary["ops"].tolist() == [run["summary"]["ops"] for run in profile.runs.values()]
 
 assert "holds no results of Plimsoll" in refused(FileNotFoundError, results)

@@ -239,7 +239,7 @@ fn runs_of_a_curve_are_watched_and_the_curve_is_not_deleted_meanwhile() {
         bench
             .path("results")
             .join(&name)
-            .join("curve.json")
+            .join("series.json")
             .exists()
     );
     curve.interrupt();

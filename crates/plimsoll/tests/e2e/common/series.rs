@@ -1,0 +1,134 @@
+//! Series of runs: a workload with users, and what tests of curves, searches and other series share.
+
+use super::{Bench, Ended};
+use plimsoll_results::{Document, Run, Series, SeriesDir, SeriesRun, SeriesState};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Users of two processes, which look at 100 files of 4 KiB each, 50 times per second.
+pub const USERS: &str = r#"title = "looks"
+
+[metric]
+name = "users"
+
+[[component]]
+name = "looker"
+processes = 2
+rate = 50
+
+[component.mix]
+stat = 100
+
+[component.files]
+count = 100
+size = "4k"
+"#;
+
+/// Files of each user.
+pub const FILES_PER_USER: u64 = 200;
+
+/// Arguments with which every load of a curve is measured, however slow the machine is.
+pub const TO_THE_END: [&str; 2] = ["--stop-after-invalid=0", "--continue-past-peak"];
+
+/// A command for the users, with results in the bench and JSON on standard output.
+pub fn command(bench: &Bench, command: &str, more: &[&str]) -> Command {
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll([command, "users.toml", "--format=json", "--results"]);
+    command.arg(bench.path("results")).args(more);
+    command
+}
+
+/// A command for the users on files of [`Bench::work`].
+pub fn command_in_work(bench: &Bench, name: &str, times: &[&str], more: &[&str]) -> Command {
+    let mut command = command(bench, name, times);
+    command.arg("--dir").arg(bench.work()).args(more);
+    command
+}
+
+/// `plimsoll resume` of a series, with JSON on standard output.
+pub fn resume(bench: &Bench, dir: &SeriesDir, more: &[&str]) -> Ended {
+    let mut command = bench.plimsoll(["resume", "--format=json"]);
+    command.arg(dir.path()).args(more);
+    Ended::of(command)
+}
+
+/// The printed series.
+#[track_caller]
+pub fn parsed(ended: &Ended) -> Series {
+    let series = serde_json::from_str(&ended.stdout);
+    series.unwrap_or_else(|e| panic!("no series: {e}\n{}\n{}", ended.stdout, ended.stderr))
+}
+
+/// The only results directory.
+#[track_caller]
+pub fn only_results(bench: &Bench) -> PathBuf {
+    only_in(&bench.path("results")).path().to_owned()
+}
+
+/// The only series in the bench's results.
+#[track_caller]
+pub fn only(bench: &Bench) -> SeriesDir {
+    only_in(&bench.path("results"))
+}
+
+/// The only series in a directory of results.
+#[track_caller]
+pub fn only_in(results: &Path) -> SeriesDir {
+    let names = entries(results);
+    assert_eq!(names.len(), 1, "{names:?}");
+    SeriesDir::at(&results.join(&names[0]))
+}
+
+/// The results of a run of a series.
+#[track_caller]
+pub fn run_of(dir: &SeriesDir, run: &SeriesRun) -> Run {
+    dir.run(run).unwrap().read().unwrap()
+}
+
+/// The results of all runs of a series.
+#[track_caller]
+pub fn runs_of(dir: &SeriesDir) -> Vec<Run> {
+    let series = dir.read().unwrap();
+    series.runs.iter().map(|run| run_of(dir, run)).collect()
+}
+
+/// Loads of the runs, in their order.
+pub fn loads(series: &Series) -> Vec<u64> {
+    series.runs.iter().filter_map(|run| run.load).collect()
+}
+
+/// Loads of the runs that were measured to their end, in their order.
+pub fn measured_loads(series: &Series) -> Vec<u64> {
+    series.measured().filter_map(|run| run.load).collect()
+}
+
+/// Writes the document of a series with a change.
+pub fn edit(dir: &SeriesDir, change: impl FnOnce(&mut Series)) -> Series {
+    let mut series = dir.read().unwrap();
+    change(&mut series);
+    std::fs::write(dir.path().join("series.json"), series.to_json()).unwrap();
+    series
+}
+
+/// Leaves so many runs of a series, as if its process had been killed after them; returns the series as it was.
+pub fn cut(dir: &SeriesDir, runs: usize) -> Series {
+    let whole = dir.read().unwrap();
+    edit(dir, |series| {
+        series.runs.truncate(runs);
+        (series.state, series.stop_reason) = (SeriesState::Unfinished, None);
+    });
+    for run in &whole.runs[runs..] {
+        std::fs::remove_dir_all(dir.run(run).unwrap().path()).unwrap();
+    }
+    whole
+}
+
+/// Entries of a directory, hidden ones too, in order.
+pub fn entries(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,253 @@
+//! `plimsoll resume`, for every kind of series.
+
+use crate::common::series::{self, cut, edit, only, parsed, resume};
+use crate::common::{Bench, Ended, MARKER, started, tree};
+use plimsoll_results::{Document, SeriesDir, SeriesState, SeriesWriter, Verdict};
+use std::process::Command;
+
+const WORKLOAD: &str = "\
+set $nfiles=20
+set $nthreads=2
+define fileset name=s,path=files,entries=$nfiles,size=4k,dirwidth=8,prealloc
+define process name=p { thread name=t,memsize=1m,instances=$nthreads {
+  flowop statfile name=look,filesetname=s
+} }
+run 3600
+";
+
+const PROFILE: &str = "CONFIG lookers { personality = w; nthreads = 1, 2; }\n";
+
+/// A kind of series, by a command that begins one.
+struct Kind {
+    arguments: &'static [&'static str],
+    /// Directory of the first run.
+    first: &'static str,
+    /// Whether the runs share files, which stay for the next process that resumes the series.
+    shares_files: bool,
+}
+
+const CURVE: Kind = Kind {
+    arguments: &["curve", "users.toml", "--load=1..4"],
+    first: "point-01-load-1",
+    shares_files: true,
+};
+
+/// Eight servers of 4 ms sustain 21 users, of which each asks for 100 operations per second.
+const SEARCH: Kind = Kind {
+    arguments: &[
+        "find",
+        "users.toml",
+        "--max-load=25",
+        "--start-load=18",
+        "--resolution=1",
+    ],
+    first: "run-01-load-18",
+    shares_files: true,
+};
+
+const PROFILES: Kind = Kind {
+    arguments: &["profile", "p.prof", "--repeat=2"],
+    first: "local/lookers,nthreads=1/run-01",
+    shares_files: false,
+};
+
+const REPEATS: Kind = Kind {
+    arguments: &["run", "w.f", "--repeat=3"],
+    first: "run-01",
+    shares_files: false,
+};
+
+const KINDS: [&Kind; 4] = [&CURVE, &SEARCH, &PROFILES, &REPEATS];
+
+impl Kind {
+    /// The command, with JSON on standard output.
+    fn command(&self, bench: &Bench, more: &[&str]) -> Command {
+        bench.workload(WORKLOAD);
+        std::fs::write(bench.path("users.toml"), series::USERS).unwrap();
+        std::fs::write(bench.path("p.prof"), PROFILE).unwrap();
+        let mut command = bench.plimsoll(self.arguments);
+        command.args(["--results=results", "--format=json", "--warmup=0s"]);
+        command.args(more);
+        command
+    }
+
+    /// A series in virtual time that is complete.
+    fn complete(&self, bench: &Bench) -> SeriesDir {
+        let target = "--target=null:?latency=4ms&servers=8";
+        let more = ["--time=10s", "--clock=virtual", target];
+        Ended::of(self.command(bench, &more)).expect_code(0);
+        only(bench)
+    }
+
+    /// A series that was interrupted in its first run, on files of the directory `work`.
+    fn interrupted(&self, bench: &Bench) -> SeriesDir {
+        let going = started(
+            self.command(bench, &["--time=1h", "--dir=work"]),
+            "measuring",
+        );
+        going.interrupt();
+        let ended = going.end().expect_code(130);
+        let (series, dir) = (parsed(&ended), only(bench));
+        assert_eq!(dir.read().unwrap(), series);
+        assert_eq!(series.state, SeriesState::Interrupted);
+        let verdicts: Vec<Verdict> = series.runs.iter().map(|run| run.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Interrupted]);
+        assert_eq!(runs_below(&dir), [format!("{}-interrupted", self.first)]);
+        assert_eq!(!tree(&bench.work()).0.is_empty(), self.shares_files);
+        dir
+    }
+}
+
+/// Directories of runs in a series, by their paths in it, in order.
+fn runs_below(dir: &SeriesDir) -> Vec<String> {
+    let files = tree(dir.path()).0.into_keys();
+    let runs = files.filter_map(|path| Some(path.strip_suffix("/run.json")?.to_owned()));
+    let mut runs: Vec<String> = runs.collect();
+    runs.sort();
+    runs
+}
+
+#[test]
+fn an_interrupted_series_is_resumed_in_another_directory_on_its_files() {
+    for kind in KINDS {
+        let bench = Bench::on_tmpfs();
+        let dir = kind.interrupted(&bench);
+        let elsewhere = bench.path("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let mut command = bench.plimsoll(["resume"]);
+        command.arg(dir.path()).current_dir(&elsewhere);
+        let again = started(command, "measuring");
+        again.interrupt();
+        let ended = again.end().expect_code(130);
+        let hint = format!("resume with plimsoll resume {}", dir.path().display());
+        assert!(ended.stdout.contains(&hint), "{}", ended.stdout);
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+        // The run that was cut short is no longer listed; its results stay.
+        let runs = series::runs_of(&dir);
+        assert_eq!(runs.len(), 1);
+        assert_eq!(runs[0].plan.work_dir.dir, bench.work());
+        let first = kind.first;
+        let names = [
+            format!("{first}-interrupted"),
+            format!("{first}-interrupted-2"),
+        ];
+        assert_eq!(runs_below(&dir), names);
+        assert_eq!(!tree(&bench.work()).0.is_empty(), kind.shares_files);
+        if kind.shares_files {
+            Ended::of(bench.plimsoll(["clean", "work"])).expect_code(0);
+        }
+        let known = ["results", "w.f", "users.toml", "p.prof", "elsewhere"];
+        assert_eq!(bench.left_but(&known), [""; 0]);
+    }
+}
+
+#[test]
+fn a_series_that_was_killed_is_resumed_to_the_same_end() {
+    for (kind, jobs) in [
+        (&CURVE, "--jobs=1"),
+        (&CURVE, "--jobs=2"),
+        (&SEARCH, "--jobs=1"),
+        (&PROFILES, "--jobs=1"),
+        (&PROFILES, "--jobs=2"),
+        (&REPEATS, "--jobs=1"),
+        (&REPEATS, "--jobs=2"),
+    ] {
+        let bench = Bench::on_tmpfs();
+        let dir = kind.complete(&bench);
+        let refused = resume(&bench, &dir, &[jobs]).refusal();
+        assert!(refused.contains("is complete"), "{refused}");
+        let whole = cut(&dir, 1);
+        assert!(whole.runs.len() > 2);
+        let mut resumed = parsed(&resume(&bench, &dir, &[jobs]).expect_code(0));
+        assert_eq!(dir.read().unwrap(), resumed);
+        assert_eq!(resumed.runs[0], whole.runs[0]);
+        // In virtual time, a run of a seed is always the same.
+        for (again, before) in resumed.runs.iter_mut().zip(&whole.runs) {
+            again.started_at.clone_from(&before.started_at);
+        }
+        assert_eq!(resumed, whole);
+    }
+}
+
+#[test]
+fn a_series_that_is_refused_when_it_is_resumed_keeps_its_results() {
+    for kind in KINDS {
+        let bench = Bench::on_tmpfs();
+        let dir = kind.interrupted(&bench);
+        let directories = tree(dir.path()).1;
+        // Another user takes the directory over.
+        let _ = std::fs::remove_file(bench.work().join(MARKER));
+        std::fs::create_dir_all(bench.work()).unwrap();
+        std::fs::write(bench.work().join("thesis.tex"), "mine\n").unwrap();
+        let series = parsed(&resume(&bench, &dir, &[]).expect_code(1));
+        assert_eq!(series.state, SeriesState::Failed);
+        let reason = series.stop_reason.as_ref().unwrap();
+        assert_eq!(reason.code, "refused");
+        assert!(
+            reason.text.contains("was not created by Plimsoll"),
+            "{reason:?}"
+        );
+        assert_eq!((dir.read().unwrap(), series.runs.len()), (series, 0));
+        assert_eq!(tree(dir.path()).1, directories);
+        let thesis = std::fs::read_to_string(bench.work().join("thesis.tex"));
+        assert_eq!(thesis.unwrap(), "mine\n");
+    }
+}
+
+#[test]
+fn a_series_that_cannot_be_resumed_is_refused_and_stays_as_it_is() {
+    let bench = Bench::on_tmpfs();
+    let dir = REPEATS.complete(&bench);
+    let whole = cut(&dir, 1);
+    let left = dir.read().unwrap();
+    let search = Bench::on_tmpfs();
+    let searched = SEARCH.complete(&search);
+    cut(&searched, 1);
+    let jobs = resume(&search, &searched, &["--jobs=2"]).refusal();
+    assert!(jobs.contains("expected --jobs 1"), "{jobs}");
+    let two = resume(&bench, &dir, &["--processes=2"]).refusal();
+    assert!(
+        two.contains("was started with 1 process and there are 2 now"),
+        "{two}"
+    );
+    // What is measured cannot be changed.
+    let seed = resume(&bench, &dir, &["--seed=3"]).refusal();
+    assert!(seed.contains("unexpected argument '--seed'"), "{seed}");
+    let held = SeriesWriter::resume(dir.path()).unwrap();
+    let busy = resume(&bench, &dir, &[]).refusal();
+    assert!(
+        busy.contains("is being written by another process"),
+        "{busy}"
+    );
+    drop(held);
+    let nowhere = Ended::of(bench.plimsoll(["resume", "nowhere"])).refusal();
+    assert!(
+        nowhere.contains("cannot read nowhere/series.json"),
+        "{nowhere}"
+    );
+    assert_eq!(dir.read().unwrap(), left);
+    edit(&dir, |series| series.ranks = 2);
+    let one = resume(&bench, &dir, &[]).refusal();
+    assert!(
+        one.contains("was started with 2 processes and there is 1 now"),
+        "{one}"
+    );
+    std::fs::write(dir.path().join("series.json"), left.to_json()).unwrap();
+    let resumed = parsed(&resume(&bench, &dir, &[]).expect_code(0));
+    assert_eq!(resumed.runs.len(), whole.runs.len());
+}
+
+#[test]
+fn runs_are_not_written_outside_of_the_directory_of_their_series() {
+    let bench = Bench::on_tmpfs();
+    let dir = PROFILES.complete(&bench);
+    cut(&dir, 2);
+    edit(&dir, |series| {
+        series.configurations[1].directory = "../../outside".into();
+    });
+    let failed = parsed(&resume(&bench, &dir, &[]).expect_code(1));
+    assert_eq!((failed.state, failed.runs.len()), (SeriesState::Failed, 2));
+    let known = ["results", "w.f", "users.toml", "p.prof"];
+    assert_eq!(bench.left_but(&known), [""; 0]);
+    assert_eq!(bench.results().len(), 1);
+}
