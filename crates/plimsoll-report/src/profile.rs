@@ -7,7 +7,9 @@ use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, series_location};
 use plimsoll_plan::counted;
-use plimsoll_results::{Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, Verdict};
+use plimsoll_results::{
+    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, SeriesState, Verdict,
+};
 
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];

@@ -1,6 +1,6 @@
 //! File systems that are full or read-only. Making those takes the right to mount.
 
-use crate::common::{Bench, Ended, row, tree};
+use crate::common::{Bench, Ended, row};
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testkit::bench::Small;
 use plimsoll_testkit::needs_root;

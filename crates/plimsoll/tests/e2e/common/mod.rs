@@ -1,5 +1,5 @@
 //! A place to run the program in, and what the tests ask of its results.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unused_imports)]
 
 pub mod pty;
 pub mod python;
