@@ -309,7 +309,8 @@ fn slow_and_heal(bed: &Bed) {
     let reads = || {
         let mut command = bed.beds.on(NAME, &["run", "randomread", "--time=2s"]);
         command.args(["--set=filesize=16m", "--set=directio=1", "--format=json"]);
-        command.args(["--results=results"]);
+        // Other files are in the root directory of the file system.
+        command.args(["--dir={}/random", "--results=results"]);
         Ended::of(command).result(0).summary.ops
     };
     let slow = bed

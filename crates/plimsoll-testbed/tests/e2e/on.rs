@@ -63,7 +63,7 @@ fn results_have_a_description_of_the_bed() {
     let dir = dir.to_str().unwrap();
     let text = beds.done(&["report", dir, "--format=disclosure"]);
     for stated in [
-        "nfs test bed (NFS-Ganesha)",
+        "nfs test bed (nfs-ganesha)",
         "NFSv4.1",
         "one machine",
         "demonstration",
@@ -127,6 +127,6 @@ fn a_mounted_file_system_is_loaded_and_nothing_beside_it() {
     let mut md = beds.on("disk", &["md", "-P=5", "-D=1", "-I=5", "-S=100"]);
     md.args(["--format=json", "--results=results"]);
     let run = Ended::of(md).result(0);
-    assert_eq!(run.plan.work_dir.dir, mount.join("out"));
+    assert_eq!(run.plan.work_dir.dir, mount);
     Ended::of(beds.on("disk", &["clean", "{}/work"])).expect_code(0);
 }

@@ -104,7 +104,7 @@ fn opens_by_all_versions_near_and_far() {
     let counts = "webserver, v4.1 delegations: delegations";
     assert_eq!(printed.matches(counts).count(), 2, "{printed}");
     let mut report = beds.command(&["testbed", "study", "report"]);
-    report.arg(dir.path());
+    report.arg(dir.path().strip_prefix(beds.bench.path("")).unwrap());
     let again = Ended::of(report).expect_code(0).stdout;
     assert!(printed.ends_with(&again), "{again}");
     // Each step is a profile like any other.
@@ -148,7 +148,7 @@ fn a_server_that_goes_away() {
     let study = started(command, "step 1 of 2");
     server.stop();
     let ended = study.end().expect_code(1);
-    let refused = "failed: target `nfs3`: MOUNT version 3 at ";
+    let refused = "failed: fileserver on v3: target `nfs3`: MOUNT version 3 at ";
     assert!(ended.stderr.contains(refused), "{}", ended.stderr);
     let dir = study_in(&bench.path("results"));
     let study = dir.read().unwrap();

@@ -135,7 +135,7 @@ fn an_edge_is_compared_with_its_core() {
     compare.args(&results[..3]);
     let compared = Ended::of(compare).expect_code(0).stdout;
     assert!(
-        compared.contains("B  04-edge-fileserver-20ms-half-cold"),
+        compared.contains("/04-edge-fileserver-20ms-half-cold: fileserver, one run"),
         "{compared}"
     );
     let mut disclose = beds.command(&["report", "--format=disclosure"]);
