@@ -50,7 +50,7 @@ fn a_command_without_a_program_is_an_error_of_the_command_line() {
     std::fs::write(companions.bench.path("bin/plimsoll-rum"), "").unwrap();
     std::fs::create_dir(companions.bench.path("bin/plimsoll-dir")).unwrap();
     for (name, hint) in [
-        ("rum", "a similar subcommand exists: 'run'"),
+        ("rum", "some similar subcommands exist: 'run'"),
         ("dir", "Usage:"),
         ("../x", "Usage:"),
     ] {

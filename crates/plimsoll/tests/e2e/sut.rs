@@ -2,6 +2,8 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_disclosure::Sut;
+use serde_json::Value;
+use std::path::Path;
 
 fn sut(bench: &Bench, args: &[&str]) -> Ended {
     Ended::of(bench.plimsoll(["sut"].iter().chain(args)))
@@ -156,7 +158,7 @@ const KEEPING: [&[&str]; 5] = [
         "curve",
         "vda",
         "--load=1",
-        "--target=null:",
+        "--target=null:?latency=10ms",
         "--clock=virtual",
         "--time=2s",
         "--warmup=0s",
@@ -165,13 +167,23 @@ const KEEPING: [&[&str]; 5] = [
         "find",
         "vda",
         "--max-load=1",
-        "--target=null:",
+        "--target=null:?latency=10ms",
         "--clock=virtual",
         "--time=2s",
         "--warmup=0s",
     ],
     &["profile", "one.prof"],
 ];
+
+/// Sets the begin of results to a time long ago.
+fn make_old(dir: &Path) {
+    let files = ["run.json", "series.json"].map(|file| dir.join(file));
+    let file = files.iter().find(|file| file.exists()).unwrap();
+    let mut document: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert!(document["started_at"].is_string());
+    document["started_at"] = "2020-01-01T00:00:00Z".into();
+    std::fs::write(file, document.to_string()).unwrap();
+}
 
 /// With its comments, which the user may have written.
 #[test]
@@ -192,12 +204,9 @@ fn a_description_is_kept_beside_results() {
         let kept = std::fs::read_to_string(dir.join("sut.toml")).unwrap();
         assert_eq!(kept, text, "{command:?}");
         // What Plimsoll has put there, it removes.
-        let mut prune = bench.plimsoll(["prune", "--older-than=0s", "--yes", "--root=results"]);
-        Ended::of({
-            prune.current_dir(bench.root());
-            prune
-        })
-        .expect_code(0);
+        make_old(&dir);
+        let prune = bench.plimsoll(["prune", "--older-than=30d", "--yes", "--root=results"]);
+        Ended::of(prune).expect_code(0);
         assert!(!dir.exists(), "{command:?}");
     }
 }
