@@ -27,7 +27,7 @@ pub enum ReadySeries {
         started: SystemTime,
     },
     /// A series that is resumed.
-    Resumed(SeriesWriter),
+    Resumed(Box<SeriesWriter>),
 }
 
 impl ReadySeries {
@@ -59,7 +59,7 @@ impl ReadySeries {
 
     fn open(self) -> Result<SeriesWriter, SeriesError> {
         match self {
-            Self::Resumed(writer) => Ok(writer),
+            Self::Resumed(writer) => Ok(*writer),
             Self::New {
                 root,
                 series,
@@ -174,7 +174,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, CommandError> {
     run(&args.manner, args.jobs, |communicator| {
         let ranks = communicator.working();
         let opened = open_resumed(&args.dir, ranks, args.allow_commands);
-        Ok(ReadySeries::Resumed(opened?))
+        Ok(ReadySeries::Resumed(Box::new(opened?)))
     })
 }
 

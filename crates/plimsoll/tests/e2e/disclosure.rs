@@ -297,14 +297,14 @@ fn a_report_is_what_was_printed_at_the_end() {
         ("curve", "series.json", &["--load=5,10,15,20"]),
         ("find", "series.json", &["--max-load=8", "--start-load=8"]),
     ];
+    // Lines on the progress are between the reports of repeated runs.
+    let lines = regex::Regex::new(r"(?m)^run \d of 2, seed \d\n").unwrap();
     for (command, document, more) in cases {
         let bench = Bench::on_tmpfs();
         let printed = measure(&bench, command, more).expect_code(0);
         let dir = only_results(&bench);
         let again = report(&bench, &[&dir]).expect_code(0);
         assert!(again.stdout.len() > 200);
-        // Between the reports of repeated runs, there are lines on their course.
-        let lines = regex::Regex::new(r"(?m)^run \d of 2, seed \d\n").unwrap();
         let printed = lines.replace_all(&printed.stdout, "");
         assert!(
             printed.ends_with(&again.stdout),
