@@ -200,13 +200,18 @@ PREFIX ?= $(HOME)/.local
 # Features that the installed program has: `make install FEATURES=mpi`.
 FEATURES ?=
 
+# The programs that are installed: the benchmark, and its companion for test beds.
+PROGRAMS := plimsoll plimsoll-testbed
+
 # Cargo's directory, in which packages and book are made.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-install: ## put the program, its manual and its completions below PREFIX (~/.local)
-	program=$$(scripts/build-program plimsoll shipping --features "$(FEATURES)") && \
-	scripts/install-program "$$program" "$(PREFIX)/bin" && \
-	scripts/install-shared "$$program" "$(PREFIX)"
+install: ## put the programs, their manuals and their completions below PREFIX (~/.local)
+	programs=$$(scripts/build-program "$(PROGRAMS)" shipping --features "$(FEATURES)") && \
+	printf '%s\n' "$$programs" | while read -r program; do \
+		scripts/install-program "$$program" "$(PREFIX)/bin" && \
+		scripts/install-shared "$$program" "$(PREFIX)" || exit 1; \
+	done
 
 dist: ## make the packages: Debian, Python, tarball, crates (docs/install.md)
 	@[ -z "$(FEATURES)" ] || { echo "FEATURES is for make install: packages have those that run everywhere."; exit 1; }
@@ -220,7 +225,8 @@ docs: ## build the API documentation
 	cargo doc --workspace --no-deps
 	@echo "Open target/doc/plimsoll/index.html"
 
-# The reference in it is written by the program, in the profile that tests have built already.
+# The reference in it is written by the programs, in the profile that tests have built already.
 book: ## make the book: tutorial, how-to, explanations, reference, with search
-	program=$$(scripts/build-program plimsoll dev) && scripts/book "$$program" $(TARGET)/book
+	programs=$$(scripts/build-program "$(PROGRAMS)" dev) && \
+	scripts/book "$$(printf '%s\n' "$$programs" | head -n 1)" $(TARGET)/book
 	@echo "Open $(TARGET)/book/index.html"

@@ -123,7 +123,6 @@ fn restore(root: &Path) {
         url: "null".into(),
         description: "a target that does nothing".into(),
         system: None,
-        testbed: None,
     };
     let measured = MeasuredRun::new(plan.clone(), target, SystemTime::UNIX_EPOCH);
     let run = Run::assemble(measured);

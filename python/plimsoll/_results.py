@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Results", "load"]
 
 #: Kinds of results.
-Kind = Literal["run", "repeats", "curve", "search", "profile", "study"]
+Kind = Literal["run", "repeats", "curve", "search", "profile"]
 
 #: Kinds of results by their document; a series states its kind.
-_KINDS: dict[str, Kind | None] = {"study.json": "study", "series.json": None, "run.json": "run"}
+_KINDS: dict[str, Kind | None] = {"series.json": None, "run.json": "run"}
 
 #: What frames of a library are made with; pandas reads Parquet by means of pyarrow.
 _NEEDS: dict[str, tuple[str, ...]] = {"pandas": ("pandas", "pyarrow"), "polars": ("polars",)}
@@ -50,7 +50,7 @@ class Results(Generic[Frame]):
     path: Path
     #: Kind of the results.
     kind: Kind
-    #: The content of run.json, series.json or study.json.
+    #: The content of run.json or series.json.
     document: dict[str, Any]
     #: The content of run.json of each run, by its directory in `path` (the column `run_path`; `.` is `path`).
     runs: dict[str, dict[str, Any]]

@@ -132,7 +132,6 @@ fn run(plan: Plan, window: WindowTotals) -> Run {
                 url: "null".into(),
                 description: "null".into(),
                 system: None,
-                testbed: None,
             },
             SystemTime::UNIX_EPOCH,
         )

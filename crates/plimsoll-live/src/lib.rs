@@ -10,11 +10,9 @@
 
 mod capture;
 mod draw;
-mod ignored_signals;
 mod screen;
 mod terminal;
 mod view;
 
-pub use ignored_signals::is_ignored;
 pub use screen::{LiveScreen, leave};
 pub use view::{CHART_SPAN, LiveView, Machine, OperationRow, Sample};

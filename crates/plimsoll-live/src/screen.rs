@@ -2,10 +2,10 @@
 
 use crate::capture::Capture;
 use crate::draw::{Palette, draw};
-use crate::ignored_signals::is_ignored;
 use crate::terminal::Terminal;
 use crate::view::{LiveView, Machine};
 use plimsoll_measure::system::Snapshot;
+use plimsoll_runtime::signals::is_ignored;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{TerminalOptions, Viewport};

@@ -21,4 +21,4 @@ mod windows;
 pub use error::ParquetError;
 pub use files::{FILES, columns, write};
 pub use run_facts::RunFacts;
-pub use source::{RunSource, StudyPlace, sources};
+pub use source::{RunSource, sources};

@@ -1,6 +1,6 @@
 //! The columns that say which run a row is of.
 
-use crate::source::{RunSource, StudyPlace};
+use crate::source::RunSource;
 use crate::table::{Cell, Column, column};
 use plimsoll_diagnostics::foreign;
 use plimsoll_measure::ClockKind;
@@ -80,10 +80,6 @@ impl RunFacts {
         // A conversion of a float saturates, and the sum must not wrap.
         started.checked_add(after as i64)
     }
-
-    fn study(&self) -> Option<&StudyPlace> {
-        self.source.study.as_ref()
-    }
 }
 
 fn run_id(run: &Run) -> String {
@@ -133,18 +129,6 @@ pub(crate) fn columns<R: OfRun>() -> Vec<Column<R>> {
         column(
             "profile_case",
             Cell::Text(|r| r.run().source.profile_case.as_deref()),
-        ),
-        column(
-            "study_bed",
-            Cell::Text(|r| r.run().study().map(|s| s.bed.as_str())),
-        ),
-        column(
-            "study_group",
-            Cell::Text(|r| r.run().study().map(|s| s.group.as_str())),
-        ),
-        column(
-            "study_column",
-            Cell::Text(|r| r.run().study().map(|s| s.column.as_str())),
         ),
         column("verdict", Cell::Text(|r| Some(&r.run().verdict))),
         column("target", Cell::Text(|r| Some(&r.run().target))),

@@ -2,7 +2,7 @@
 
 use crate::ParquetError;
 use plimsoll_diagnostics::foreign;
-use plimsoll_results::{Kind, ResultsError, SeriesDir, StudyDir};
+use plimsoll_results::{Kind, ResultsError, SeriesDir};
 use std::path::{Path, PathBuf};
 
 /// Where the results of a run are, and what they are a part of.
@@ -24,19 +24,6 @@ pub struct RunSource {
     pub profile_filesystem: Option<String>,
     /// Case of a profile.
     pub profile_case: Option<String>,
-    /// Place in a study.
-    pub study: Option<StudyPlace>,
-}
-
-/// Place of a step in a study.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StudyPlace {
-    /// The test bed.
-    pub bed: String,
-    /// What is compared.
-    pub group: String,
-    /// What differs within the group.
-    pub column: String,
 }
 
 impl RunSource {
@@ -111,23 +98,6 @@ fn collect(path: &Path, outer: &RunSource, found: &mut Vec<RunSource>) -> Result
                     profile_case: filesystem.map(|_| escaped(&configuration.name)),
                     ..of_run
                 });
-            }
-        }
-        Kind::Study => {
-            let dir = StudyDir::at(path);
-            for step in &dir.read()?.steps {
-                let Some(results) = dir.results(step) else {
-                    continue;
-                };
-                let of_step = RunSource {
-                    study: Some(StudyPlace {
-                        bed: escaped(&step.bed),
-                        group: escaped(&step.group),
-                        column: escaped(&step.column),
-                    }),
-                    ..outer.clone()
-                };
-                collect(&results, &of_step, found)?;
             }
         }
     }

@@ -6,8 +6,7 @@ use std::str::FromStr;
 
 /// The form of an event, for messages.
 const EXPECTED: &str = "expected TIME sh COMMAND, or for a simulated system TIME down WHAT, TIME up \
-                        WHAT or TIME slow WHAT FACTOR, such as \"30s down edge.3\", or for a test bed \
-                        TIME and an action of `testbed fault`, such as \"30s kill server.2\"";
+                        WHAT or TIME slow WHAT FACTOR, such as \"30s down edge.3\"";
 
 /// An event of the command line: an action and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +24,8 @@ pub struct EventSpec {
 pub enum Action {
     /// A shell command is run: `sh COMMAND`.
     Command(String),
-    /// A fault of an element of the system under test, or its end, which the simulated system or the
-    /// test bed reads: a verb, its arguments and the element, with one space between them.
+    /// A fault of an element of a simulated system, or its end: a verb, its arguments and the element, with one space
+    /// between them.
     Fault(String),
 }
 

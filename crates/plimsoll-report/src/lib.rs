@@ -4,13 +4,14 @@
 //! - a run: [`terminal`] (with [`stages`], [`standstill`], [`events`] and `mix`), [`markdown`], [`csv`], [`live`]
 //!   (the line during the run), [`repeats`] (the line of repeated runs) and [`filebench`] (Filebench's line);
 //! - a load curve or search: [`curve`], [`find`], and [`points`] (CSV and Markdown of both);
-//! - a profile: [`profile`] and [`study`], with `profile_parts` for both; a study on test beds: [`bed_study`];
+//! - a profile: [`profile`];
 //! - comparisons: [`compare`];
+//! - [`console`]: the terminal or file to which a program writes;
 //! - below all of these: [`percentiles`], [`operation_table`], `annotations`, `table` and `text`
 //!   (layout in columns), `format` (numbers and times).
 
-pub mod bed_study;
 pub mod compare;
+pub mod console;
 pub mod csv;
 pub mod curve;
 pub mod events;
@@ -28,14 +29,12 @@ pub mod repeats;
 pub mod simulation;
 pub mod stages;
 pub mod standstill;
-pub mod study;
 pub mod terminal;
 pub mod verification;
 
 mod annotations;
 mod format;
 mod mix;
-mod profile_parts;
 mod table;
 mod text;
 
@@ -43,3 +42,4 @@ pub use annotations::annotations;
 pub use format::{
     MIB, duration_text, inline, inline_latency, latency, measured_text, mib_per_s, rate,
 };
+pub use text::{Paint, paragraph};

@@ -3,12 +3,13 @@
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::format::{inline_latency, latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
-use crate::profile_parts::{headline, reasons};
-use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, series_location};
-use plimsoll_results::{Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, Verdict};
+use plimsoll_plan::counted;
+use plimsoll_results::{
+    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, SeriesState, Verdict,
+};
 
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
@@ -21,9 +22,6 @@ pub fn render(
     dir: Option<&SeriesDir>,
     layout: Layout,
 ) -> String {
-    if study::is_study(profile) {
-        return study::render(profile, sets, dir, layout);
-    }
     let mut out = String::new();
     headline(&mut out, profile, layout);
     let measured = sets
@@ -60,6 +58,46 @@ pub fn render(
     }
     series_location(&mut out, &profile, dir, Paint(layout.color));
     out
+}
+
+/// Name, state and description of the profile.
+fn headline(out: &mut String, profile: SeriesOf<'_, Profile>, layout: Layout) {
+    let paint = Paint(layout.color);
+    let all = profile.configurations.len();
+    let measured = (0..all as u32).filter(|n| profile.is_measured(*n)).count();
+    let state = match profile.state {
+        SeriesState::Complete | SeriesState::Stopped => paint.good("complete"),
+        SeriesState::Interrupted => paint.doubtful("interrupted"),
+        SeriesState::Unfinished | SeriesState::Failed => paint.bad("not complete"),
+    };
+    let systems = profile.filesystems().len() as u64;
+    out.push_str(&format!(
+        "profile {}: {state}, {} of {} on {}\n",
+        paint.bold(&profile.name),
+        measured,
+        counted(all as u64, "run", "runs"),
+        counted(systems, "file system", "file systems"),
+    ));
+    let columns = layout.columns();
+    let description = &profile.figures.description;
+    if !description.is_empty() {
+        paragraph(out, "  ", description, columns);
+    }
+    for note in &profile.notes {
+        paragraph(out, "  note: ", &note.text, columns);
+    }
+}
+
+/// The reasons why runs are not valid.
+fn reasons(out: &mut String, sets: &[ProfileSet], layout: Layout) {
+    for set in sets {
+        for (name, runs) in &set.cases {
+            for reason in runs.iter().flat_map(|r| &r.validity.reasons) {
+                let label = format!("{}/{name}: {}: ", set.name, reason.code);
+                paragraph(out, &label, &reason.text, layout.columns());
+            }
+        }
+    }
 }
 
 /// A row per configuration, with the means of repeated runs.

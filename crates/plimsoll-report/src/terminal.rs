@@ -32,7 +32,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn columns(&self) -> usize {
+    /// Columns of a report, at least 60.
+    #[must_use]
+    pub fn columns(&self) -> usize {
         self.width.max(MIN_WIDTH)
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Colours and weights, if they are on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint(pub bool);
+pub struct Paint(pub bool);
 
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
@@ -19,19 +19,27 @@ impl Paint {
         }
     }
 
-    pub(crate) fn bold(self, text: &str) -> String {
+    /// Bold text.
+    #[must_use]
+    pub fn bold(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    pub(crate) fn good(self, text: &str) -> String {
+    /// Green text.
+    #[must_use]
+    pub fn good(self, text: &str) -> String {
         self.with("1;32", text)
     }
 
-    pub(crate) fn doubtful(self, text: &str) -> String {
+    /// Yellow text.
+    #[must_use]
+    pub fn doubtful(self, text: &str) -> String {
         self.with("1;33", text)
     }
 
-    pub(crate) fn bad(self, text: &str) -> String {
+    /// Red text.
+    #[must_use]
+    pub fn bad(self, text: &str) -> String {
         self.with("1;31", text)
     }
 }
@@ -76,7 +84,7 @@ pub(crate) fn series_location(
 
 /// Appends `label` and `text`, broken at spaces to `width` columns; the lines after the first
 /// are indented to the text. A word longer than a line, such as a path, is not broken.
-pub(crate) fn paragraph(out: &mut String, label: &str, text: &str, width: usize) {
+pub fn paragraph(out: &mut String, label: &str, text: &str, width: usize) {
     let indent = label.chars().count();
     let room = width.saturating_sub(indent).max(20);
     out.push_str(label);

@@ -146,7 +146,6 @@ fn measured() -> MeasuredRun {
                 url: "posix".into(),
                 description: "files of this machine".into(),
                 system: None,
-                testbed: None,
             },
             SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         )

@@ -2,8 +2,8 @@
 
 use crate::document::read_part;
 use crate::{
-    Annotations, Kind, Percentile, ResultsError, Run, SeriesDir, SeriesKind, SeriesRun, StudyDir,
-    Summary, Validity, Verdict,
+    Annotations, Kind, Percentile, ResultsError, Run, SeriesDir, SeriesKind, SeriesRun, Summary,
+    Validity, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -86,7 +86,7 @@ pub struct Entry {
     pub name: String,
     /// Kind of the results.
     pub kind: Kind,
-    /// Name of the workload, of the profile or of the study.
+    /// Name of the workload or of the profile.
     pub workload: String,
     /// Target as given on the command line; empty if no run states it, or if runs of a profile differ
     /// in it.
@@ -95,8 +95,8 @@ pub struct Entry {
     pub started_at: String,
     /// Whether the figures may be used.
     pub status: Status,
-    /// Runs: one, those that were repeated, those at the loads of a curve or a search, the configurations
-    /// of a profile that have ended, or the results of a study.
+    /// Runs: one, those that were repeated, those at the loads of a curve or a search, or the configurations
+    /// of a profile that have ended.
     pub runs: u64,
     /// Operations per second: of a run, or the mean over repeated runs.
     pub ops_per_s: Option<f64>,
@@ -155,7 +155,6 @@ impl Entry {
         let mut entry = match Kind::of(dir)? {
             Kind::Run => of_run(dir)?,
             Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile => of_series(dir)?,
-            Kind::Study => of_study(dir)?,
         };
         entry.name = dir
             .file_name()
@@ -244,16 +243,6 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
             .map(|m| m.name.clone()),
         ort_ms,
         ..Entry::new(kind, series.name.clone(), series.status())
-    })
-}
-
-fn of_study(dir: &Path) -> Result<Entry, ResultsError> {
-    let study = StudyDir::at(dir).read()?;
-    let done = study.steps.iter().filter(|s| s.results.is_some()).count();
-    Ok(Entry {
-        runs: done as u64,
-        started_at: study.started_at.clone(),
-        ..Entry::new(Kind::Study, study.study.clone(), study.status())
     })
 }
 

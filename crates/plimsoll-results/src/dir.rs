@@ -10,7 +10,7 @@ use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, replace, sync_dir, sync_if_there, write_new};
 use crate::{
     COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveEvent,
-    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, recompute,
+    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SUT_FILE, recompute,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -147,6 +147,14 @@ impl RunWriter {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Writes the description of the system under test.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, or there is one.
+    pub fn write_sut(&self, text: &str) -> Result<(), ResultsError> {
+        write_new(&self.dir.path().join(SUT_FILE), text)
     }
 
     /// Writes what the run would be if it ended now with nothing measured: with the series, all that

@@ -85,9 +85,10 @@ impl<D: Document> Directory<D> {
         read(&self.file())
     }
 
-    /// A directory of results below it, by the name that the document has of it. A name that leads out of
-    /// the directory is left out: no program of ours wrote it.
-    pub(crate) fn within(&self, name: &str) -> Option<PathBuf> {
+    /// The directory of results below this one with a name that the document states. `None` if the name leads out of
+    /// this directory, as no name that Plimsoll writes does.
+    #[must_use]
+    pub fn within(&self, name: &str) -> Option<PathBuf> {
         let name = Path::new(name);
         let is_within = name.components().all(|c| matches!(c, Component::Normal(_)));
         (is_within && name != Path::new("")).then(|| self.path.join(name))

@@ -103,6 +103,16 @@ impl<D: Document> DocumentWriter<D> {
         replace(&self.dir.path().join(name), text)
     }
 
+    /// Moves a results directory below this directory, under the first free name of `name`, `name-2` and so on; returns the
+    /// name.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn adopt(&self, results: &Path, name: &str) -> Result<String, ResultsError> {
+        let path = publish(results, self.dir.path(), name, |_| {})?;
+        Ok(Directory::<D>::at(&path).name())
+    }
+
     /// Whether this writer created the directory, and did not resume it.
     #[must_use]
     pub fn is_new(&self) -> bool {

@@ -21,17 +21,11 @@ pub const COMMANDS_FILE: &str = "commands.log";
 /// File that holds a [`Series`](crate::Series).
 pub const SERIES_FILE: &str = "series.json";
 
-/// File that holds the [`StudyResults`](crate::StudyResults).
-pub const STUDY_FILE: &str = "study.json";
-
 /// File that holds the [`Annotations`](crate::Annotations).
 pub const ANNOTATIONS_FILE: &str = "annotations.json";
 
-/// Page that compares the results of a profile or of a study.
+/// Page that compares the results of a profile.
 pub const COMPARISON_FILE: &str = "comparison.html";
-
-/// End of the name of a disclosure report beside a curve or run, whose name it follows.
-pub const DISCLOSURE_SUFFIX: &str = "-disclosure.txt";
 
 /// File that describes the system under test.
 pub const SUT_FILE: &str = "sut.toml";

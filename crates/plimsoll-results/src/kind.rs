@@ -1,7 +1,7 @@
 //! Kinds of results.
 
 use crate::document::read_part;
-use crate::{RUN_FILE, ResultsError, SERIES_FILE, STUDY_FILE, Series};
+use crate::{RUN_FILE, ResultsError, SERIES_FILE, Series};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -20,14 +20,11 @@ pub enum Kind {
     Repeats,
     /// The runs of a profile.
     Profile,
-    /// The steps of a study.
-    Study,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
-        Self::Study,
+    pub const ALL: [Self; 5] = [
         Self::Curve,
         Self::Search,
         Self::Profile,
@@ -41,7 +38,6 @@ impl Kind {
         match self {
             Self::Run => RUN_FILE,
             Self::Curve | Self::Search | Self::Repeats | Self::Profile => SERIES_FILE,
-            Self::Study => STUDY_FILE,
         }
     }
 
@@ -54,7 +50,6 @@ impl Kind {
             Self::Search => "a search for a load line",
             Self::Repeats => "a series of repeated runs",
             Self::Profile => "a profile",
-            Self::Study => "a study",
         }
     }
 
@@ -69,9 +64,6 @@ impl Kind {
             kind: Kind,
         }
         let has = |file: &str| dir.join(file).is_file();
-        if has(STUDY_FILE) {
-            return Ok(Self::Study);
-        }
         if has(SERIES_FILE) {
             return read_part::<Series, Part>(dir).map(|part| part.kind);
         }
@@ -92,7 +84,6 @@ impl fmt::Display for Kind {
             Self::Search => "search",
             Self::Repeats => "repeats",
             Self::Profile => "profile",
-            Self::Study => "study",
         })
     }
 }

@@ -6,7 +6,7 @@
 //! series while the run is in progress and gives the directory its name when it is complete;
 //! [`RunDir`] reads one back. The directory of a series holds
 //! `series.json` (a [`Series`]: repeated runs, a load curve, a search or a profile) and the results directory of each
-//! run; [`SeriesWriter`] writes one, [`SeriesDir`] reads it. The steps of a study are a directory with `study.json`.
+//! run; [`SeriesWriter`] writes one, [`SeriesDir`] reads it.
 //!
 //! [`Entry`] is the line of any of these in a list, [`Annotations`] are the user's tags and note, and
 //! [`Removal`] deletes results. [`LiveDir`] is a run in progress, seen from another process.
@@ -55,7 +55,6 @@ mod simulation;
 mod sparse;
 mod staging;
 mod standstill;
-mod study;
 mod whole_file;
 
 pub use annotations::{Annotations, Tag};
@@ -71,8 +70,8 @@ pub use error::ResultsError;
 pub use events::{EventFigures, EventState, RunEvent};
 pub(crate) use file_names::DRAFT_FILE;
 pub use file_names::{
-    ANNOTATIONS_FILE, COMMANDS_FILE, COMPARISON_FILE, DISCLOSURE_SUFFIX, HISTOGRAMS_FILE,
-    INTERVALS_FILE, LIVE_FILE, RUN_FILE, SERIES_FILE, STUDY_FILE, SUT_FILE,
+    ANNOTATIONS_FILE, COMMANDS_FILE, COMPARISON_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
+    RUN_FILE, SERIES_FILE, SUT_FILE,
 };
 pub use histograms::{
     Histograms, IntervalHistogram, LogInterval, SparseInterval, tag_of, tag_of_text,
@@ -94,8 +93,8 @@ pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};
 pub use removal::Removal;
 pub use run::{
-    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, TestBed, TestBedNode,
-    TestBedSoftware, Validity, VariableFigures, Verdict, Window,
+    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
+    VariableFigures, Verdict, Window,
 };
 pub use schedule::EventSchedule;
 pub use series::{
@@ -107,4 +106,3 @@ pub use series::{
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};
-pub use study::{StepState, StudyAction, StudyBed, StudyDir, StudyResults, StudyStep, StudyWriter};

@@ -3,9 +3,9 @@
 use crate::staging::{self, lock};
 use crate::whole_file::sync_dir;
 use crate::{
-    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, COMPARISON_FILE, DISCLOSURE_SUFFIX, DRAFT_FILE,
-    Entry, HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, RUN_FILE, ResultsError, SERIES_FILE,
-    SUT_FILE, SeriesDir, StudyDir, open_regular,
+    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, COMPARISON_FILE, DRAFT_FILE, Entry,
+    HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, ResultsError, SUT_FILE, SeriesDir,
+    open_regular,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,7 +24,7 @@ const RANKS_DIR: &str = "ranks";
 pub struct Removal {
     dir: PathBuf,
     parts: Vec<RemovalPart>,
-    /// Directories of the configurations of a series, or of the beds of a study.
+    /// Directories of the configurations of a series.
     places: Vec<PathBuf>,
     bytes: u64,
     _lock: File,
@@ -56,10 +56,6 @@ impl Removal {
         // A damaged directory may hold anything: it is not taken for Plimsoll's.
         match kind {
             Kind::Run => _ = Entry::read(dir)?,
-            Kind::Study => {
-                let study = StudyDir::at(dir).read()?;
-                removal.places = study.beds.iter().map(|b| dir.join(&b.name)).collect();
-            }
             Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile => {
                 let series = SeriesDir::at(dir).read()?;
                 let configurations = series.configurations.iter();
@@ -143,7 +139,7 @@ impl Removal {
                     Annotations::read(dir)?;
                     files.push(path);
                 }
-                (Kind::Curve, SUT_FILE, false) => files.push(path),
+                (_, SUT_FILE, false) => files.push(path),
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
                 // Of a process that was killed while it gave the directory its name.
                 (Kind::Run, LIVE_FILE | DRAFT_FILE | staging::OWNER_FILE, false) => {
@@ -151,8 +147,7 @@ impl Removal {
                 }
                 // Of one that was killed while it replaced the file of this kind.
                 (_, name, false) if staging::id_of(name).is_some() => files.push(path),
-                (Kind::Profile | Kind::Study, COMPARISON_FILE, false) => files.push(path),
-                (Kind::Study, _, true) if self.places.contains(&path) => self.of_bed(&path)?,
+                (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile, _, true) => {
                     self.below_series(&path)?;
                 }
@@ -175,38 +170,6 @@ impl Removal {
                 return Err(ResultsError::Foreign { path });
             }
             self.below_series(&path)?;
-        }
-        self.add(dir, vec![])
-    }
-
-    /// Takes note of the results on a bed of a study: a directory for each step, in it the results, and
-    /// beside a curve its disclosure report.
-    fn of_bed(&mut self, dir: &Path) -> Result<(), ResultsError> {
-        for (step, is_dir) in entries(dir)? {
-            if !is_dir {
-                return Err(ResultsError::Foreign { path: step });
-            }
-            let mut files = Vec::new();
-            for (path, is_dir) in entries(&step)? {
-                let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
-                let disclosed = name.strip_suffix(DISCLOSURE_SUFFIX);
-                let is_disclosure = disclosed.is_some_and(|results| {
-                    let holds = |file| step.join(results).join(file).is_file();
-                    holds(SERIES_FILE) || holds(RUN_FILE)
-                });
-                match (is_dir, Kind::of(&path)) {
-                    (true, Ok(Kind::Study)) => return Err(ResultsError::Foreign { path }),
-                    (true, Ok(_)) => {
-                        let within = Self::of(&path)?;
-                        self.bytes += within.bytes;
-                        self.parts.extend(within.parts);
-                    }
-                    (true, Err(_)) => self.unfinished(&path)?,
-                    (false, _) if is_disclosure => files.push(path),
-                    (false, _) => return Err(ResultsError::Foreign { path }),
-                }
-            }
-            self.add(&step, files)?;
         }
         self.add(dir, vec![])
     }

@@ -376,48 +376,6 @@ pub struct Target {
     /// Fingerprint of the text of a simulated system; absent for other targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// What a test bed is made of; absent for other targets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub testbed: Option<TestBed>,
-}
-
-/// A test bed: existing software on the machine that also runs the load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TestBed {
-    /// Its kind.
-    pub kind: String,
-    /// URL of its target in its network, or the directory of its mounted file system.
-    pub place: String,
-    /// Software that it runs.
-    pub software: Vec<TestBedSoftware>,
-    /// Its nodes.
-    pub nodes: Vec<TestBedNode>,
-    /// How it is put together, in sentences.
-    pub notes: Vec<String>,
-}
-
-/// Software of a test bed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TestBedSoftware {
-    /// Its name.
-    pub name: String,
-    /// Its version, as it reports it.
-    pub version: String,
-    /// What it does in the bed.
-    pub role: String,
-}
-
-/// A node of a test bed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TestBedNode {
-    /// Its name.
-    pub name: String,
-    /// What it does.
-    pub role: String,
-    /// Its address in the bed's network; null for one that has none.
-    pub address: Option<String>,
-    /// Its state when the command began, such as `running`, `cut` or the round-trip time of a line.
-    pub state: String,
 }
 
 /// A measured window.

@@ -3,7 +3,7 @@
 use crate::whole_file::{create_new, sync, sync_dir, write_all};
 use crate::{
     COMMANDS_FILE, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, RUN_FILE, ResultsError,
-    SERIES_FILE,
+    SERIES_FILE, SUT_FILE,
 };
 use plimsoll_runtime::{DiskCall, disk_call};
 use std::fs::{File, Permissions, TryLockError};
@@ -23,7 +23,7 @@ const RANDOM_CHARACTERS: usize = 6;
 pub(crate) const OWNER_FILE: &str = ".owner";
 
 /// The other files in a hidden directory.
-pub(crate) const STAGING_FILES: [&str; 7] = [
+pub(crate) const STAGING_FILES: [&str; 8] = [
     RUN_FILE,
     SERIES_FILE,
     HISTOGRAMS_FILE,
@@ -31,6 +31,7 @@ pub(crate) const STAGING_FILES: [&str; 7] = [
     LIVE_FILE,
     COMMANDS_FILE,
     DRAFT_FILE,
+    SUT_FILE,
 ];
 
 /// The owner file until it is locked.

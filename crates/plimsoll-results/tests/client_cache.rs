@@ -73,7 +73,6 @@ fn measured(
                 url: "posix".into(),
                 description: "files of this machine".into(),
                 system: None,
-                testbed: None,
             },
             SystemTime::UNIX_EPOCH,
         )

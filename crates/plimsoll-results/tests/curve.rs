@@ -125,7 +125,6 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
             url: "null".into(),
             description: "nothing".into(),
             system: None,
-            testbed: None,
         },
         clock: ClockKind::Virtual,
         lanes: 1,

@@ -80,7 +80,6 @@ fn run() -> Run {
                 url: "posix".into(),
                 description: String::new(),
                 system: None,
-                testbed: None,
             },
             started(),
         )

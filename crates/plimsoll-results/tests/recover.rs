@@ -44,7 +44,6 @@ fn draft(plan: &Plan, ranks: u32, clock: ClockKind) -> Run {
                 url: "posix".into(),
                 description: String::new(),
                 system: None,
-                testbed: None,
             },
             SystemTime::UNIX_EPOCH,
         )

@@ -109,7 +109,6 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> MeasuredRun {
                 url: "posix".into(),
                 description: "files of this machine".into(),
                 system: None,
-                testbed: None,
             },
             SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250),
         )

@@ -13,6 +13,7 @@ mod allocator;
 mod disk;
 mod monitor;
 mod processes;
+pub mod signals;
 mod simulation;
 mod threads;
 

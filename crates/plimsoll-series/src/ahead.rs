@@ -6,11 +6,11 @@
 
 use crate::host::Host;
 use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
-use crate::signals;
 use crate::{REFUSED_EXIT_CODE, SeriesError};
 use plimsoll_engine::Stop;
 use plimsoll_plan::Reason;
 use plimsoll_results::{NextRun, Removal, ResultsError, RunDir, SeriesRun, SeriesWriter, Verdict};
+use plimsoll_runtime::signals;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::os::unix::process::ExitStatusExt;

@@ -5,7 +5,7 @@ use crate::commands::RunFacts;
 use crate::communicator::Communicator;
 use crate::config::RunConfig;
 use crate::error::SeriesError;
-use crate::events::{self, EventSpec};
+use crate::events;
 use crate::host::{Host, ListedRun, StateChange};
 use crate::monitor::Monitor;
 use crate::results_writer::Written;
@@ -332,8 +332,7 @@ impl<'a> SeriesDriver<'a> {
             // The URL has them.
             true => vec![],
             false => {
-                let check = |event: &EventSpec| self.host().check_event(event, &config.target.url);
-                events::read(&series.events, &check).map_err(SeriesError::Refused)?
+                events::read(&series.events, &config.target.url).map_err(SeriesError::Refused)?
             }
         };
         next_config(self.context.communicator, || Ok(Some(config.clone())))?;

@@ -2,7 +2,6 @@
 
 use crate::commands::RunFacts;
 use crate::config::RunConfig;
-use crate::events::{self, EventExecutor, EventSpec, ShellExecutor};
 use plimsoll_engine::{Event, PhaseInfo, Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_results::{HookTime, LiveEvent, Run, Series, SeriesRun};
@@ -50,27 +49,6 @@ pub trait Host {
     /// Keeps an interrupt from ending the process until the guard is dropped, because results are being written.
     fn hold_results(&self) -> Option<MutexGuard<'static, ()>> {
         None
-    }
-
-    /// Whether this program can execute an event on a target.
-    ///
-    /// # Errors
-    /// A sentence if it cannot.
-    fn check_event(&self, event: &EventSpec, target: &str) -> Result<(), String> {
-        events::check(event, target)
-    }
-
-    /// Executes the events of runs on a target.
-    ///
-    /// # Errors
-    /// A sentence if they cannot be executed.
-    fn executor(
-        &self,
-        target: &str,
-        shell: ShellExecutor,
-    ) -> Result<Box<dyn EventExecutor>, String> {
-        let _ = target;
-        Ok(Box::new(shell))
     }
 
     /// The Plan and the settings of a run at this rank, if its host has them different from rank 0.

@@ -10,7 +10,7 @@
 //! - `run`, `conductor`: one run, and everything around it: `results_writer`, `commands`, `monitor`, `events`;
 //! - `drive`, `ahead`: the loop, and processes that make independent runs at the same time (`process_pool`);
 //! - `resume`, `system_text`: checks before a series is resumed;
-//! - `communicator`: the ranks; `loads`: lists of loads as the user writes them; `signals`: those that end a run.
+//! - `communicator`: the ranks; `loads`: lists of loads as the user writes them.
 
 mod ahead;
 mod command_output;
@@ -29,7 +29,6 @@ mod process_pool;
 mod results_writer;
 mod resume;
 mod run;
-pub mod signals;
 mod system_text;
 
 pub use commands::RunFacts;

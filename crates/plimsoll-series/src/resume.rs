@@ -75,12 +75,7 @@ impl KeptCommands {
 /// # Errors
 /// If no run is missing, if the number of ranks differs from that of the start, if the text of a simulated system does, if
 /// an event cannot be executed, or if there are commands that are not `allowed`.
-pub fn resume(
-    dir: &Path,
-    ranks: u32,
-    allowed: bool,
-    check_event: &dyn Fn(&EventSpec, &str) -> Result<(), String>,
-) -> Result<SeriesWriter, SeriesError> {
+pub fn resume(dir: &Path, ranks: u32, allowed: bool) -> Result<SeriesWriter, SeriesError> {
     // As the series was left: the last run may be published and not listed, and then only the rest of the series is
     // missing, which is the report and the removal of files.
     let left = SeriesDir::at(dir).read().map_err(SeriesError::refused)?;
@@ -105,16 +100,11 @@ pub fn resume(
         )));
     }
     let writer = SeriesWriter::resume(dir).map_err(SeriesError::refused)?;
-    check(writer.series(), dir, allowed, check_event)?;
+    check(writer.series(), dir, allowed)?;
     Ok(writer)
 }
 
-fn check(
-    series: &Series,
-    dir: &Path,
-    allowed: bool,
-    check_event: &dyn Fn(&EventSpec, &str) -> Result<(), String>,
-) -> Result<(), SeriesError> {
+fn check(series: &Series, dir: &Path, allowed: bool) -> Result<(), SeriesError> {
     let mut kept = KeptCommands::default();
     kept.add_hooks(series.hooks.as_ref());
     kept.add_monitor(series.monitor.as_deref());
@@ -127,8 +117,7 @@ fn check(
         let target = &configuration.target;
         system_text::check(target, &series.program.version)?;
         if !plimsoll_target::takes_events(&target.url) {
-            let check = |event: &EventSpec| check_event(event, &target.url);
-            crate::events::read(&series.events, &check).map_err(SeriesError::Refused)?;
+            crate::events::read(&series.events, &target.url).map_err(SeriesError::Refused)?;
         }
     }
     Ok(())

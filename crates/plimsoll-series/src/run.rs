@@ -164,10 +164,7 @@ impl<'a> RunContext<'a> {
     ) -> Result<Option<EventRunner>, SeriesError> {
         let target = &config.target.url;
         let variables = facts.variables(&config.plan, target, self.ranks(&config.plan));
-        let executor = self
-            .host
-            .executor(target, ShellExecutor::new(variables, results))
-            .map_err(SeriesError::Failed)?;
+        let executor = Box::new(ShellExecutor::new(variables, results));
         let simulated = plimsoll_target::system_events(target);
         let stop = self.host.stop();
         EventRunner::new(&self.events, simulated, executor, &config.plan, stop)
@@ -192,7 +189,7 @@ impl<'a> RunContext<'a> {
         }
         let started = plimsoll_runtime::system_time();
         let writer = writer(started).map_err(self.results_error)?;
-        let mut conductor = self.begin(config, facts, writer, started, monitor.as_deref_mut())?;
+        let mut conductor = self.begin(config, facts, writer, started, monitor)?;
         let (ranks, stop) = (self.communicator.ranks(), self.host.stop());
         let settings = config.settings();
         let ran = plimsoll_engine::run_ranks(&config.plan, &settings, stop, &mut conductor, ranks);

@@ -66,7 +66,6 @@ pub(crate) mod tests {
                     url: "posix".into(),
                     description: String::new(),
                     system: None,
-                    testbed: None,
                 },
                 started,
             )

@@ -53,11 +53,9 @@ impl App {
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
         let mut dirs = vec![self.root.clone()];
         for (path, kind) in self.index()?.growing()? {
-            // Runs of a profile lie below directories of file systems, and may be repeated; those of a study
-            // below beds and steps, and a step may be a profile.
+            // Runs of a profile lie below directories of file systems, and may be repeated.
             let depth = match kind {
                 Kind::Profile => 2,
-                Kind::Study => 5,
                 Kind::Run | Kind::Curve | Kind::Search | Kind::Repeats => 0,
             };
             let mut level = vec![path.clone()];

@@ -16,7 +16,6 @@
 //! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
 //! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
 //! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
-//! | `testbed` | the name of a test bed, which stands for the target of that bed |
 //! | `simulated` | files in memory with faults, for simulations of the whole program |
 //! | `timed_writes` | asynchronous writes of `null` and `simulated` |
 //! | `registry` | the table of targets, and all that follows from a URL's scheme |
@@ -40,7 +39,6 @@ mod session;
 mod session_types;
 mod sim;
 pub mod simulated;
-pub mod testbed;
 mod timed_writes;
 mod url_options;
 mod verifying;

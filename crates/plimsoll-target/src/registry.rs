@@ -2,7 +2,7 @@
 
 use crate::connect::{Purpose, TargetError, Visitor};
 use crate::scheme::{FileStorage, TargetScheme};
-use crate::{nfs3, nfs4, null, posix, sim, simulated, testbed};
+use crate::{nfs3, nfs4, null, posix, sim, simulated};
 use plimsoll_plan::WorkDirSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +23,6 @@ macro_rules! targets {
             purpose: Purpose,
             visitor: V,
         ) -> Result<V::Output, TargetError> {
-            let url = &*testbed::resolved(url);
             let name = scheme_name(url);
             if uses_uring(url) {
                 return Ok(visitor.visit(posix::uring::connect(url, place, purpose)?));
@@ -42,7 +41,6 @@ macro_rules! targets {
         /// # Errors
         /// What is wrong with the URL. Whether its server exists is not known.
         pub fn check_url(url: &str) -> Result<(), TargetError> {
-            let url = &*testbed::resolved(url);
             let name = scheme_name(url);
             $(if name == $module::SCHEME.name {
                 return $module::check_url(url);
@@ -64,11 +62,10 @@ fn scheme_name(url: &str) -> &str {
 /// The scheme of a URL, if there is such a target.
 #[must_use]
 pub fn scheme_of(url: &str) -> Option<&'static TargetScheme> {
-    let url = testbed::resolved(url);
-    if simulated::is_known(&url) {
+    if simulated::is_known(url) {
         return Some(&simulated::SCHEME);
     }
-    let name = scheme_name(&url);
+    let name = scheme_name(url);
     SCHEMES.iter().find(|scheme| scheme.name == name)
 }
 
@@ -91,14 +88,13 @@ pub fn takes_events(url: &str) -> bool {
 /// Whether the target of a URL makes its system calls through an io_uring.
 #[must_use]
 pub fn uses_uring(url: &str) -> bool {
-    let url = testbed::resolved(url);
-    scheme_name(&url) == posix::SCHEME.name && posix::uring::is_requested(&url)
+    scheme_name(url) == posix::SCHEME.name && posix::uring::is_requested(url)
 }
 
 /// Whether the target of a URL can make its system calls through an io_uring, on a machine that has it.
 #[must_use]
 pub fn can_use_uring(url: &str) -> bool {
-    scheme_name(&testbed::resolved(url)) == posix::SCHEME.name
+    scheme_name(url) == posix::SCHEME.name
 }
 
 /// Why io_uring cannot be used on this machine, as a part of a sentence; `None` if it can.
@@ -150,14 +146,13 @@ pub fn with_silence_limit(url: &str, limit: Duration) -> String {
 }
 
 /// A work directory as an absolute path: relative paths of this machine are below the current
-/// directory, those of a server below the directory it exports, and those of a test bed's mounted file
-/// system below its root.
+/// directory, those of a server below the directory it exports.
 ///
 /// # Errors
 /// The system's error if there is no current directory.
 pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
     let dir = match is_local(url) {
-        true => std::path::absolute(testbed::below_base(url, dir))?,
+        true => std::path::absolute(dir)?,
         false => Path::new("/").join(dir),
     };
     // Without a dot in it or at its end.
@@ -165,7 +160,7 @@ pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
 }
 
 fn unknown(scheme: &str) -> TargetError {
-    let names = || SCHEMES.iter().map(|s| s.name).chain([testbed::SCHEME]);
+    let names = || SCHEMES.iter().map(|s| s.name);
     let lower = scheme.to_ascii_lowercase();
     let close = names().find(|n| strsim::damerau_levenshtein(n, &lower) <= 2);
     TargetError::Unknown {

@@ -195,7 +195,7 @@ impl Bed {
         self.notes.push(text.into());
     }
 
-    /// Adds a target of this name: a URL in the bed's network. The first is what the bed's name stands for.
+    /// Adds a target of this name: a URL in the bed's network. The first is where the load goes if nothing else is said.
     pub fn add_url(&mut self, name: &str, url: String) {
         self.targets.push(BedTarget {
             name: name.into(),
@@ -319,7 +319,7 @@ impl Bed {
     }
 
     /// The node to which a fault happens: that of its name, or the only one it can happen to.
-    pub(crate) fn node_of(&self, fault: &Fault) -> Result<usize, BedError> {
+    fn node_of(&self, fault: &Fault) -> Result<usize, BedError> {
         let able: Vec<&Node> = self.nodes.iter().filter(|n| n.takes(fault.verb)).collect();
         let list = |nodes: &[&Node]| {
             let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();

@@ -274,7 +274,7 @@ impl TestBed {
         &self.state
     }
 
-    /// Where the load goes: what the bed's name stands for.
+    /// Where the load goes if nothing else is said.
     ///
     /// # Panics
     /// Never: a bed that is up has a target.
@@ -286,26 +286,9 @@ impl TestBed {
             .expect("a bed that is up has a target")
     }
 
-    /// The target of this name.
-    ///
-    /// # Errors
-    /// If it has none: with those that it has.
-    pub fn target_named(&self, name: &str) -> Result<&BedTarget, BedError> {
-        self.state
-            .targets
-            .iter()
-            .find(|t| t.name == name)
-            .ok_or_else(|| {
-                let names: Vec<&str> = self.state.targets.iter().map(|t| t.name.as_str()).collect();
-                BedError::Usage(format!(
-                    "`{name}` is not a target of test bed `{}`: expected {}",
-                    self.state.name,
-                    names.join(", ")
-                ))
-            })
-    }
-
-    fn dir(&self) -> PathBuf {
+    /// The directory of its state, which is removed with it.
+    #[must_use]
+    pub fn dir(&self) -> PathBuf {
         self.store.dir(&self.state.name)
     }
 
@@ -352,18 +335,13 @@ impl TestBed {
         }
     }
 
-    /// Does what a fault says, or only checks that it could.
+    /// Does what a fault says.
     ///
     /// # Errors
     /// If it does not apply, or fails.
-    pub fn fault(&self, fault: &Fault, check: bool) -> Result<(), BedError> {
-        let action = fault.to_string();
-        control::request(
-            &self.dir(),
-            &Request::Fault { action, check },
-            REPLY_TIMEOUT,
-        )
-        .map(drop)
+    pub fn fault(&self, fault: &Fault) -> Result<(), BedError> {
+        let request = Request::Fault(fault.to_string());
+        control::request(&self.dir(), &request, REPLY_TIMEOUT).map(drop)
     }
 
     /// The logs of the nodes, in the order of their names.

@@ -24,13 +24,8 @@ pub(crate) enum Request {
     Status,
     /// The states of its nodes.
     Nodes,
-    /// Does what a fault says, or only checks it.
-    Fault {
-        /// Its text.
-        action: String,
-        /// Whether it is only checked.
-        check: bool,
-    },
+    /// Does what a fault says, by its text.
+    Fault(String),
     /// Ends the bed. The reply comes when that begins.
     Down,
 }

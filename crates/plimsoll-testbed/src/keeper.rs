@@ -218,12 +218,9 @@ impl Keeper {
             Request::Status => Reply::Status(self.status()),
             Request::Nodes => Reply::Nodes(self.bed.status()),
             Request::Down => Reply::Done,
-            Request::Fault { action, check } => {
+            Request::Fault(action) => {
                 let fault = action.parse().map_err(BedError::Usage);
-                done(fault.and_then(|fault| match check {
-                    true => self.bed.node_of(&fault).map(drop),
-                    false => self.bed.apply(&fault),
-                }))
+                done(fault.and_then(|fault| self.bed.apply(&fault)))
             }
         }
     }

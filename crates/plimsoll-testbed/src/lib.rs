@@ -17,7 +17,8 @@
 //! - `store` and `state`: the directories of beds; `process_id`: processes that are told from strangers;
 //!   `namespace`: the processes of a bed; `network`: those that have entered its network;
 //! - `needs`: programs and how they are installed; `preload`: C libraries that daemons are loaded with;
-//!   `failure`: why a daemon will never be ready, from its log.
+//!   `failure`: why a daemon will never be ready, from its log;
+//! - [`study`]: documents and reports of studies.
 
 mod bed;
 mod cgroup;
@@ -38,6 +39,7 @@ pub mod preload;
 mod process_id;
 mod state;
 mod store;
+pub mod study;
 
 pub use client::{Start, TestBed, check};
 pub use control::{BedStatus, ProcessStatus};

@@ -1,4 +1,5 @@
-//! What tests share: real NFS servers, and the [crash points](crash_points) of a program.
+//! What tests share: places in which programs run ([`bench`](mod@bench)), real NFS servers, and the
+//! [crash points](crash_points) of a program.
 //!
 //! The servers are nfs-ganesha, the Linux kernel's in User-Mode Linux, go-nfs of rclone,
 //! that of the crate `nfs3_server`, and our own. [`table`] lists what runs on each.
@@ -23,12 +24,16 @@
 //!   an address of the `loopback`); [`table`] is the list of them, and the trait that all implement;
 //! - `process` runs a server's process and waits until it is ready;
 //! - `relay` injects faults between a client and a server of version 4;
+//! - [`user_mode_linux`] runs a test in another kernel;
 //! - `machine` is a machine of its own network, whose line can be cut;
 //! - `executable` writes programs of tests;
 //! - `viewer` is an independent client, to check and change files;
 //! - `page_cache` tells which pages of a file are in memory;
 //! - `needs_root` and `root_access` run a test as root.
 
+// Names of tests' helpers say what they do.
+#[allow(missing_docs)]
+pub mod bench;
 pub mod crash_points;
 mod executable;
 mod ganesha;
@@ -45,6 +50,7 @@ mod relay;
 mod root_access;
 mod serve_nfs;
 pub mod table;
+pub mod user_mode_linux;
 mod viewer;
 
 pub use executable::write_executable;

@@ -277,7 +277,6 @@ pub(crate) fn target(description: String) -> Target {
         url: "simulated".into(),
         description,
         system: None,
-        testbed: None,
     }
 }
 

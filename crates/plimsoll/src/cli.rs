@@ -1,6 +1,5 @@
 //! The command line: its types and its definition.
 
-mod bed_study;
 mod events;
 mod examples;
 mod hooks;
@@ -13,17 +12,10 @@ mod profile;
 mod ranks;
 mod results;
 mod results_management;
-mod resume;
-mod study;
 mod systems;
-mod testbed;
 mod values;
 mod workloads;
 
-pub use bed_study::{
-    BedStudyArgs, DelegationsStudyArgs, EdgeStudyArgs, EdgeWorkload, ReplicasStudyArgs,
-    ReplicasWorkload, StudyCommand,
-};
 pub use events::EventArgs;
 pub use hooks::HookArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
@@ -32,23 +24,22 @@ pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use ranks::{HostArgs, RankArgs, RankCommandArgs, SshArgs};
-pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
+pub use results::{
+    CompareArgs, CompareFormat, DescriptionArg, ImportArgs, ReportArgs, ReportFormat, SutCommand,
+};
 pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
-pub use study::{NfsVersion, StudyArgs};
 pub use systems::{FitArgs, SystemsArgs, SystemsCommand};
-pub use testbed::{TestbedCommand, UpArgs, fault};
 pub use workloads::{
     ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, PopulateArgs, ShowArgs,
     WorkloadArgs,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use examples::{
     CURVE_EXAMPLES, FIND_EXAMPLES, FIT_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES,
-    RUN_EXAMPLES, SERVE_EXAMPLES, SERVE_NFS_EXAMPLES, STUDY_EXAMPLES, TESTBED_EXAMPLES,
-    WAN_EXAMPLES,
+    RUN_EXAMPLES, SERVE_EXAMPLES, SERVE_NFS_EXAMPLES, WAN_EXAMPLES,
 };
 use plimsoll_results::Percentiles;
 use std::path::PathBuf;
@@ -58,11 +49,6 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
-
-/// The command line, with the conflicts of `study --resume`.
-pub fn definition() -> clap::Command {
-    resume::with_conflicts(Cli::command())
-}
 
 /// A benchmark for file systems and NFS servers: finds the highest load they sustain, and proves it.
 #[derive(Debug, Parser)]
@@ -74,6 +60,8 @@ Examples:
   plimsoll run webserver --dir /mnt/test     run one on a file system of your choice
   plimsoll plan my.f                         what running a file would do
 
+A command NAME that is not in the list is the program plimsoll-NAME, beside this program or on the PATH: \
+`plimsoll testbed` starts real storage systems on this machine.
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 the result is invalid, \
 130 interrupted by a signal.")]
 pub struct Cli {
@@ -119,10 +107,6 @@ Exits with 1 if a host cannot be used.")]
     /// Make the missing runs of a series: of repeated runs, a curve, a search or a profile
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<ResumeArgs>),
-    /// Run a study: runs that answer one question, on a server or on test beds
-    #[command(after_help = STUDY_EXAMPLES)]
-    #[command(subcommand)]
-    Study(StudyCommand),
     /// Print exactly what `run` would do, without doing it
     #[command(after_help = "\
 Examples:
@@ -264,10 +248,6 @@ Examples:
     /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
     #[command(after_help = WAN_EXAMPLES)]
     Wan(WanArgs),
-    /// Start real storage systems on this machine, hurt them while they are loaded, and end them
-    #[command(after_help = TESTBED_EXAMPLES)]
-    #[command(subcommand)]
-    Testbed(Box<TestbedCommand>),
     /// Print the JSON schema of run.json or of another document
     #[command(after_help = "\
 Examples:
@@ -354,6 +334,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub root: ResultsRoot,
     #[command(flatten)]
+    pub description: DescriptionArg,
+    #[command(flatten)]
     pub manner: OutputArgs,
     #[command(flatten)]
     pub hooks: HookArgs,
@@ -433,8 +415,6 @@ pub enum SchemaForm {
     Run,
     /// series.json: repeated runs, a load curve, a search for the load line, the runs of a profile
     Series,
-    /// study.json, the steps of a study on test beds
-    Study,
     /// A disclosure report, as `import` prints it
     Disclosure,
     /// sut.toml, the description of the system under test
@@ -458,10 +438,11 @@ pub enum Format {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
-        definition().debug_assert();
+        Cli::command().debug_assert();
     }
 
     #[test]

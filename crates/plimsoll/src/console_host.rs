@@ -5,13 +5,12 @@ use crate::commands::print;
 use crate::output_options::OutputOptions;
 use crate::progress_display::{ProgressDisplay, RunTitle};
 use crate::series_text::{self, RunLine};
-use crate::{bed_faults, console, hosts, signals, workload};
+use crate::{console, hosts, signals, workload};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{Plan, show_duration};
 use plimsoll_report::terminal;
 use plimsoll_results::{Kind, Series};
-use plimsoll_series::events::{self, Action, EventExecutor, EventSpec, ShellExecutor};
 use plimsoll_series::{Host, ListedRun, RunBegin, RunConfig, RunView, StateChange};
 use std::sync::MutexGuard;
 
@@ -51,19 +50,6 @@ impl ConsoleHost {
             shows_headlines: false,
             ..Self::of_runs(output, stop)
         }
-    }
-}
-
-/// Whether this program can execute an event on a target.
-///
-/// # Errors
-/// A sentence if it cannot.
-pub fn check_event(event: &EventSpec, target: &str) -> Result<(), String> {
-    match &event.action {
-        Action::Fault(fault) if plimsoll_target::testbed::name_of(target).is_some() => {
-            bed_faults::check(target, fault).map_err(|e| format!("--event '{event}': {e}"))
-        }
-        _ => events::check(event, target),
     }
 }
 
@@ -146,18 +132,6 @@ impl Host for ConsoleHost {
 
     fn hold_results(&self) -> Option<MutexGuard<'static, ()>> {
         Some(signals::hold_results())
-    }
-
-    fn check_event(&self, event: &EventSpec, target: &str) -> Result<(), String> {
-        check_event(event, target)
-    }
-
-    fn executor(
-        &self,
-        target: &str,
-        shell: ShellExecutor,
-    ) -> Result<Box<dyn EventExecutor>, String> {
-        bed_faults::executor(target, shell).map_err(|e| e.to_string())
     }
 
     fn at_this_host(&self, plan: &Plan, settings: &Settings) -> Option<(Plan, Settings)> {

@@ -7,16 +7,15 @@
 //! - `new_series`: the series that the arguments describe; `load_plan`: the plan at one load.
 //!   `plimsoll-series` measures the runs.
 //! - What a series asks of the program: `console_host` (output and questions of a series),
-//!   `progress_display` (one run in a terminal), `bed_faults` (faults of test beds), `signals`
-//!   (interrupts).
-//! - Input and output: `console`, `series_text`, `output_options`, `exit`, `new_file`,
+//!   `progress_display` (one run in a terminal), `signals` (interrupts).
+//! - `companion`: programs `plimsoll-NAME` as commands.
+//! - Input and output: `series_text`, `output_options`, `exit`, `new_file`,
 //!   `communicator` (ranks), `hosts` (other machines).
 
-mod bed_faults;
 mod cli;
 mod commands;
 mod communicator;
-mod console;
+mod companion;
 mod console_host;
 mod exit;
 mod hosts;
@@ -32,11 +31,11 @@ mod series_text;
 mod signals;
 mod workload;
 
-use clap::FromArgMatches;
 use clap::error::Error;
+use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
-use console::Stream;
 use exit::{CommandError, Exit};
+use plimsoll_report::console::{self, Stream};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -48,27 +47,32 @@ fn main() -> ExitCode {
         console::err(&format!("error: cannot catch signals: {e}\n"));
         return Exit::Failed.into();
     }
-    let mut arguments = match arguments(std::env::args_os().collect()) {
+    if plimsoll_ranks::is_output_forwarded() {
+        console::set_forwarded();
+    }
+    let line: Vec<OsString> = std::env::args_os().collect();
+    let mut arguments = match arguments(&line) {
         Ok(arguments) => arguments,
-        Err(e) => return explain(&e),
+        Err(e) => {
+            return match companion::execute(&line, &e) {
+                Some(failure) => report(failure),
+                None => explain(&e),
+            };
+        }
     };
     // Only rank 0 shows anything.
     let is_assigned = matches!(arguments.command, Command::Rank(_));
     if let Command::Rank(args) = &arguments.command {
-        match commands::rank::accept(args).map(self::arguments) {
+        match commands::rank::accept(args).map(|line| self::arguments(&line)) {
             Ok(Ok(assigned)) => arguments = assigned,
             Ok(Err(e)) => return explain(&e),
-            Err(CommandError { exit, message }) => {
-                console::err(&message);
-                return exit.into();
-            }
+            Err(failure) => return report(failure),
         }
     }
     let ready = check_clock().and_then(|()| match is_assigned {
         true => Ok(()),
         false => arguments.command.check_live(),
     });
-    let ready = ready.and_then(|()| arguments.command.enter_test_bed());
     let done = match ready.and_then(|()| arguments.command.add_events()) {
         Err(e) => Err(e),
         Ok(()) => run(arguments.command),
@@ -76,10 +80,7 @@ fn main() -> ExitCode {
     let code = match done {
         Ok(Exit::Valid) if console::has_lost_output() => lost_output(),
         Ok(exit) => exit.into(),
-        Err(CommandError { exit, message }) => {
-            console::err(&message);
-            exit.into()
-        }
+        Err(failure) => report(failure),
     };
     signals::ends();
     code
@@ -93,6 +94,12 @@ fn check_clock() -> Result<(), CommandError> {
             "the clock of this machine is wrong: its time is not within the years -9999 to 9999",
         )
     })
+}
+
+/// Reports the error that ended the program.
+fn report(failure: CommandError) -> ExitCode {
+    console::err(&failure.message);
+    failure.exit.into()
 }
 
 /// Runs a command.
@@ -109,7 +116,6 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Rank(_) => Err(CommandError::failed(
             "what rank 0 sent is unreadable: the command rank executes that of rank 0",
         )),
-        Command::Study(study) => commands::bed_study::run(study),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Populate(args) => commands::populate::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
@@ -128,7 +134,6 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Prune(args) => commands::prune::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Sut(what) => commands::sut::run(&what),
-        Command::Testbed(command) => commands::testbed::run(&command),
         Command::Schema { form } => commands::documents::schema(form),
         Command::Completions { shell } => commands::documents::completions(shell),
         Command::Reference { dir } => commands::reference::run(&dir),
@@ -143,9 +148,9 @@ fn lost_output() -> ExitCode {
 }
 
 /// Reads a command line.
-fn arguments(given: Vec<OsString>) -> Result<Cli, Error> {
-    let mut definition = cli::definition().term_width(Stream::Out.help_width());
-    let mut matches = definition.try_get_matches_from_mut(&given)?;
+fn arguments(line: &[OsString]) -> Result<Cli, Error> {
+    let mut definition = Cli::command().term_width(Stream::Out.help_width());
+    let mut matches = definition.try_get_matches_from_mut(line)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 

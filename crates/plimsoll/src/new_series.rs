@@ -2,7 +2,7 @@
 
 use crate::cli::{CommonRunArgs, EventArgs};
 use crate::exit::CommandError;
-use crate::{commands, io_choice, workload};
+use crate::{io_choice, workload};
 use plimsoll_engine::{Preflight, Settings};
 use plimsoll_plan::Plan;
 use plimsoll_results::{
@@ -12,15 +12,13 @@ use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The target of results: with an absolute path of a simulated system, the fingerprint of its text, and the description of
-/// a test bed.
+/// The target of results: with an absolute path of a simulated system, and the fingerprint of its text.
 ///
 /// # Errors
 /// If the system is not known, or its path cannot be part of a URL.
 pub fn target(url: &str) -> Result<Target, CommandError> {
     let (url, system) = workload::absolute_target(url)?;
     Ok(Target {
-        testbed: commands::testbed::description(&url),
         url,
         description: String::new(),
         system,

@@ -1,10 +1,9 @@
 //! Ctrl-C: once ends the run, twice leaves its files, three times ends the program.
 
-use crate::console;
 use crate::exit::Exit;
 use plimsoll_engine::Stop;
-use plimsoll_live::is_ignored;
-use plimsoll_series::signals::NOTICES;
+use plimsoll_report::console;
+use plimsoll_runtime::signals::{NOTICES, heeded_notices};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -113,11 +112,6 @@ pub fn cleans_by(command: Option<String>) {
 /// Notes that a fit begins, which has no results and no files, and is resumed by the same command.
 pub fn note_fit() {
     status().fits = true;
-}
-
-/// The notices that are not ignored: what `nohup` or a shell's `trap` ignores stays ignored.
-pub fn heeded_notices() -> impl Iterator<Item = i32> {
-    NOTICES.into_iter().filter(|signal| !is_ignored(*signal))
 }
 
 /// Makes the first SIGINT, SIGTERM or [notice](NOTICES) stop the run; a second SIGINT or SIGTERM leaves

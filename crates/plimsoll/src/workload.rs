@@ -170,7 +170,7 @@ pub fn adapt_to(
 ) -> Result<(), CommandError> {
     io_choice::choose(io, target, plan)?;
     // A directory on a server that the user did not name belongs to this run only.
-    plan.work_dir.temporary |= !has_dir && has_own_root(target);
+    plan.work_dir.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(plimsoll_target::procedures(target));
     let content = std::mem::take(&mut plan.options.content);
     if !plan.options.verify {
@@ -183,12 +183,6 @@ pub fn adapt_to(
         ));
     }
     Ok(())
-}
-
-/// Whether the files of a target are below a root of its own, where paths of this machine have no
-/// meaning: on a server, or in a file system that a test bed has mounted.
-fn has_own_root(target: &str) -> bool {
-    is_remote(target) || plimsoll_target::testbed::base_directory(target).is_some()
 }
 
 /// Makes the work directory absolute, for a run that may be resumed in another directory.
@@ -268,10 +262,9 @@ pub fn changes_at(
     Overrides {
         dir: match dir {
             Some(dir) => Some(plain(dir)),
-            None if has_own_root(target) => Some(dir_on_server(workload)),
+            None if is_remote(target) => Some(dir_on_server(workload)),
             None => None,
-        }
-        .map(|dir| plimsoll_target::testbed::below_base(target, &dir)),
+        },
         sets: args.set.clone(),
         seed: args.seed,
         time: args.time,

@@ -1,5 +1,5 @@
-//! `--event`: any text is an event of a run, of a simulated system or of a test bed, or refused in a
-//! sentence. What is printed comes back.
+//! `--event`: any text is an event of a run or of a simulated system, or refused in a sentence. What is printed comes
+//! back.
 
 use crate::refusals::check_value;
 use plimsoll_plan::event::EventSpec;

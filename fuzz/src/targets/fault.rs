@@ -1,4 +1,4 @@
-//! Faults of test beds, as `testbed fault`, events and studies name them: any text is one, or refused in a sentence.
+//! Faults of test beds, as `testbed fault` names them: any text is one, or refused in a sentence.
 //! What is printed comes back.
 
 use crate::refusals::check_value;

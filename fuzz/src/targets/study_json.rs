@@ -3,9 +3,9 @@
 
 use crate::documents::read;
 use crate::scratch::Scratch;
-use plimsoll_html::page;
-use plimsoll_report::bed_study;
-use plimsoll_results::{STUDY_FILE, StudyDir, StudyResults};
+use plimsoll_report::terminal::Layout;
+use plimsoll_results::Document;
+use plimsoll_testbed::study::{StudyDir, StudyResults, report};
 use std::hint::black_box;
 
 /// Reads a document and shows it.
@@ -13,14 +13,13 @@ pub fn run(data: &[u8]) {
     let Some(study) = read::<StudyResults>(data, SAMPLE) else {
         return;
     };
-    let checked = study.check();
-    black_box((study.missing(), study.status(), bed_study::plan(&study)));
-    if checked.is_err() {
-        return;
-    }
-    let dir = StudyDir::at(&Scratch::of(STUDY_FILE));
-    let sections = bed_study::sections(&study, &dir);
-    black_box(page::study(&study, &sections));
+    black_box((study.missing(), study.state(), report::plan(&study)));
+    let dir = StudyDir::at(&Scratch::of(StudyResults::FILE));
+    let layout = Layout {
+        width: 80,
+        color: false,
+    };
+    black_box(report::render(&study, &dir, layout));
 }
 
 /// The document that is edited.

@@ -1,6 +1,6 @@
 //! URLs of targets: any text is one, or refused in a sentence, without a connection.
 
-use plimsoll_target::{absolute, check_url, keeps_files, procedures, scheme_of, testbed};
+use plimsoll_target::{absolute, check_url, keeps_files, procedures, scheme_of};
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,6 @@ pub fn run(data: &[u8]) {
         assert!(!e.to_string().is_empty());
     }
     black_box((scheme_of(url).is_some(), keeps_files(url), procedures(url)));
-    black_box((testbed::name_of(url), testbed::target_of(url), testbed::place_of(url)));
     black_box((plimsoll_target::system_events(url), absolute(url, Path::new("a/../b")).is_ok()));
     let limited = plimsoll_target::with_silence_limit(url, Duration::from_secs(4));
     if checked.is_ok() {

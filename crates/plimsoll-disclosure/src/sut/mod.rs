@@ -8,7 +8,6 @@ mod model;
 mod parse;
 mod stated;
 mod template;
-mod test_bed;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The full disclosure on the page of a load curve: the content of the ASCII report, in its order.
+//! The full disclosure on the page of a load curve or run: the content of the ASCII report, in its order.
 
 use super::article::ArticleStyle;
 use super::tables::table;

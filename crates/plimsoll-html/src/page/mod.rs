@@ -8,13 +8,11 @@ mod disclosure;
 mod figure;
 mod run;
 mod search;
-mod study;
 mod tables;
 
 pub use article::tiles;
 pub use compare::{comparison, comparison_body};
 pub use run::{TileTimes, latency_tiles};
-pub use study::{study, study_body};
 
 use crate::RunData;
 use crate::chart::{Chart, Theme, style};
@@ -22,7 +20,7 @@ use article::ArticleStyle;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_diagnostics::foreign;
 use plimsoll_disclosure::Disclosure;
-use plimsoll_results::{Annotations, LoadCurve, Series, SeriesOf};
+use plimsoll_results::{Annotations, Series};
 
 /// Rules of every page, besides the colours.
 const STYLE: &str = include_str!("page.css");
@@ -58,9 +56,9 @@ pub fn body(results: &[RunData]) -> Markup {
         }
         @for (style, data) in &articles {
             @match data {
-                RunData::Run(loaded) => { (run::article(loaded, style)) }
+                RunData::Run(loaded) => { (run::article(loaded, style, None)) }
                 RunData::Series { name, series, annotations } => {
-                    (series_article(name, series, annotations, style))
+                    (series_article(name, series, annotations, style, None))
                 }
             }
         }
@@ -88,17 +86,19 @@ pub fn script() -> &'static str {
     SCRIPT
 }
 
-/// A page on one load curve with its full disclosure; `name` is that of the results directory.
+/// A page on one run or load curve with its full disclosure.
 #[must_use]
-pub fn disclosed(
-    name: &str,
-    curve: SeriesOf<'_, LoadCurve>,
-    annotations: &Annotations,
-    disclosure: &Disclosure,
-) -> String {
-    let style = ArticleStyle::alone();
-    let body = curve::article(name, curve, annotations, &style, Some(disclosure));
-    document(&format!("{name} – Plimsoll"), &body)
+pub fn disclosed(result: &RunData, disclosure: &Disclosure) -> String {
+    let (style, disclosure) = (ArticleStyle::alone(), Some(disclosure));
+    let body = match result {
+        RunData::Run(loaded) => run::article(loaded, &style, disclosure),
+        RunData::Series {
+            name,
+            series,
+            annotations,
+        } => series_article(name, series, annotations, &style, disclosure),
+    };
+    document(&format!("{} – Plimsoll", result.name()), &body)
 }
 
 /// Everything on one series.
@@ -107,9 +107,10 @@ fn series_article(
     series: &Series,
     annotations: &Annotations,
     style: &ArticleStyle,
+    disclosed: Option<&Disclosure>,
 ) -> Markup {
     if let Some(curve) = series.as_curve() {
-        return curve::article(name, curve, annotations, style, None);
+        return curve::article(name, curve, annotations, style, disclosed);
     }
     match series.as_search() {
         Some(search) => search::article(name, search, annotations, style),

@@ -1,9 +1,10 @@
 //! A run on a page.
 
 use super::article::{ArticleStyle, annotations, facts, source_text, tiles};
-use super::{client, tables};
+use super::{client, disclosure, tables};
 use crate::{LoadedResult, charts};
 use maud::{Markup, html};
+use plimsoll_disclosure::Disclosure;
 use plimsoll_plan::{Count, counted};
 use plimsoll_report::percentiles::PercentileKind;
 use plimsoll_report::{filebench, measured_text, mib_per_s, rate, standstill, verification};
@@ -19,8 +20,12 @@ pub(crate) fn badge(run: &Run) -> Markup {
     html! { span.verdict.(class) { (run.validity.verdict) } }
 }
 
-/// Everything on one run.
-pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
+/// Everything on one run. An article among others has no disclosure.
+pub(crate) fn article(
+    loaded: &LoadedResult,
+    style: &ArticleStyle,
+    disclosed: Option<&Disclosure>,
+) -> Markup {
     let run = &loaded.run;
     let operations = html! {
         (tables::operations(run))
@@ -62,6 +67,9 @@ pub(crate) fn article(loaded: &LoadedResult, style: &ArticleStyle) -> Markup {
             (style.section("client", "Client", &client::machine(run)))
             (style.section("workload", "Workload", &workload(run)))
             (style.section("environment", "Environment", &client::environment(&run.environment)))
+            @if let Some(d) = disclosed {
+                (disclosure::section(d, style))
+            }
         }
     }
 }

@@ -7,7 +7,6 @@ fn measured(plan: Plan) -> MeasuredRun {
         url: "posix".into(),
         description: String::new(),
         system: None,
-        testbed: None,
     };
     MeasuredRun::new(plan, target, SystemTime::UNIX_EPOCH)
 }

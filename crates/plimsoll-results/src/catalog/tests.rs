@@ -36,7 +36,6 @@ fn run(dir: &Path, change: impl FnOnce(&mut Run)) {
         url: "posix".into(),
         description: String::new(),
         system: None,
-        testbed: None,
     };
     let measured = MeasuredRun::new(Plan::empty("w"), target, std::time::SystemTime::UNIX_EPOCH);
     let mut run = Run::assemble(measured);

@@ -66,7 +66,7 @@ pub struct ShellExecutor {
 impl EventExecutor for ShellExecutor {
     fn execute(&self, action: &Action, stopped: &dyn Fn() -> bool) -> Execution {
         let Action::Command(command) = action else {
-            unreachable!("faults are refused before the run, for want of a test bed");
+            unreachable!("faults of real targets are refused before the run");
         };
         self.call(command, stopped)
             .unwrap_or_else(Execution::failed)

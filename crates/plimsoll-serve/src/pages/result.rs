@@ -10,12 +10,9 @@ use axum::extract::{Path, State};
 use axum::response::{Html, Redirect};
 use maud::{Markup, html};
 use plimsoll_html::{LoadedResult, RunData};
-use plimsoll_report::bed_study;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::terminal::Layout;
-use plimsoll_results::{
-    Annotations, Kind, RunDir, SeriesDir, SeriesRun, StudyDir, Tag, Verdict, run_dirs,
-};
+use plimsoll_results::{Annotations, Kind, RunDir, SeriesDir, SeriesRun, Tag, Verdict, run_dirs};
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 
@@ -99,10 +96,6 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
     let name = &results.entry.name;
     let runs: Vec<(String, Markup)> = match results.entry.kind {
         Kind::Run => return Ok(html! {}),
-        Kind::Study => {
-            let steps = StudyDir::at(&results.path).read()?.steps.into_iter();
-            steps.filter_map(|s| Some((s.results?, html! {}))).collect()
-        }
         Kind::Repeats | Kind::Curve | Kind::Search | Kind::Profile => {
             let runs = SeriesDir::at(&results.path).read()?.runs;
             let link = |run: SeriesRun| (run.directory, verdict(run.verdict));
@@ -147,12 +140,6 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
                 h1 { (series.name) ", profile" }
                 pre tabindex="0" { (text) }
             })
-        }
-        Kind::Study => {
-            let dir = StudyDir::at(path);
-            let results = dir.read()?;
-            let sections = bed_study::sections(&results, &dir);
-            Ok(plimsoll_html::page::study_body(&results, &sections))
         }
         Kind::Repeats => {
             let runs = run_dirs(path)?;

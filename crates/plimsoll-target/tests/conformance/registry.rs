@@ -78,27 +78,27 @@ fn every_scheme_connects() {
 fn unknown_schemes() {
     says(
         "posx",
-        "unknown target `posx`: expected one of posix, null, sim, nfs3, nfs4, testbed, did you mean `posix`?",
+        "unknown target `posx`: expected one of posix, null, sim, nfs3, nfs4, did you mean `posix`?",
     );
     says(
         "nul:?latency=1ms",
-        "unknown target `nul`: expected one of posix, null, sim, nfs3, nfs4, testbed, did you mean `null`?",
+        "unknown target `nul`: expected one of posix, null, sim, nfs3, nfs4, did you mean `null`?",
     );
     says(
         "POSIX:",
-        "unknown target `POSIX`: expected one of posix, null, sim, nfs3, nfs4, testbed, did you mean `posix`?",
+        "unknown target `POSIX`: expected one of posix, null, sim, nfs3, nfs4, did you mean `posix`?",
     );
     says(
         "nfs5://host/export",
-        "unknown target `nfs5`: expected one of posix, null, sim, nfs3, nfs4, testbed, did you mean `nfs3`?",
+        "unknown target `nfs5`: expected one of posix, null, sim, nfs3, nfs4, did you mean `nfs3`?",
     );
     says(
         "",
-        "unknown target ``: expected one of posix, null, sim, nfs3, nfs4, testbed",
+        "unknown target ``: expected one of posix, null, sim, nfs3, nfs4",
     );
     says(
         "/mnt/data",
-        "unknown target `/mnt/data`: expected one of posix, null, sim, nfs3, nfs4, testbed; a directory is given by --dir",
+        "unknown target `/mnt/data`: expected one of posix, null, sim, nfs3, nfs4; a directory is given by --dir",
     );
 }
 

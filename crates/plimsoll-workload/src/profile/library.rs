@@ -1,5 +1,5 @@
 //! The profiles that are compiled in: those that Filebench ships, without directory, directory of
-//! results and file system, which are its author's; and what studies run.
+//! results and file system, which are its author's; and the one of the study nfs4-opens of plimsoll-testbed.
 
 /// Names and texts.
 const TEXTS: [(&str, &str); 4] = [

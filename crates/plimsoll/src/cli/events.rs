@@ -1,11 +1,10 @@
 //! Arguments on what happens to the system under test while a run runs.
 
 use super::Command;
-use crate::console_host::check_event;
 use crate::exit::CommandError;
 use clap::Args;
 use plimsoll_engine::ClockKind;
-use plimsoll_series::events::{Action, EventSpec};
+use plimsoll_series::events::{self, Action, EventSpec};
 use plimsoll_sim::SystemEvent;
 
 /// Events of a run.
@@ -13,8 +12,7 @@ use plimsoll_sim::SystemEvent;
 pub struct EventArgs {
     /// What happens at a time after the beginning of the run, warm-up included: 'TIME sh COMMAND' runs
     /// a shell command beside the load and needs --allow-commands; to a simulated system, 'TIME down
-    /// WHAT', 'TIME up WHAT' or 'TIME slow WHAT FACTOR', such as '30s down edge.3'; to a test bed, TIME
-    /// and an action of `testbed fault`, such as '30s kill server.2'; repeatable
+    /// WHAT', 'TIME up WHAT' or 'TIME slow WHAT FACTOR', such as '30s down edge.3'; repeatable
     #[arg(long, value_name = "EVENT", help_heading = "Target")]
     pub event: Vec<EventSpec>,
 }
@@ -43,7 +41,7 @@ impl EventArgs {
                     "--event '{event}' runs a shell command: allow it with --allow-commands"
                 )));
             }
-            check_event(event, target).map_err(CommandError::usage)?;
+            events::check(event, target).map_err(CommandError::usage)?;
             if clock == ClockKind::Virtual {
                 return Err(CommandError::usage(format!(
                     "--event '{event}' happens in real time, and the run is in virtual time: expected \
@@ -79,8 +77,7 @@ impl Command {
             Self::Plan(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
-            // The targets of `md` are known when its options have been read, those of `profile` and
-            // `study` with each run.
+            // The targets of `md` are known when its options have been read, those of `profile` with each run.
             _ => return Ok(()),
         };
         let clock = how.clock();

@@ -17,15 +17,6 @@ Without --dir, a workload file's own paths are used unchanged, and a built-in wo
 gets a fresh directory below the system's temporary directory.
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid, 130 interrupted by a signal.";
 
-pub(super) const TESTBED_EXAMPLES: &str = "\
-Examples:
-  plimsoll testbed list
-  plimsoll testbed up edge --rtt 150ms
-  plimsoll run fileserver --target testbed:edge --time 30s
-  plimsoll testbed fault edge cut line
-  plimsoll testbed down edge
-  plimsoll testbed with replicated -- run fileserver --time 30s";
-
 pub(super) const CURVE_EXAMPLES: &str = "\
 Examples:
   plimsoll curve vda --load 10,20,30 --dir /mnt/test
@@ -89,14 +80,6 @@ Examples:
       the workload executes commands of the user
 
 Runs that were measured are kept. Exit codes are those of the command that began the series.";
-
-pub(super) const STUDY_EXAMPLES: &str = "\
-Examples:
-  plimsoll study edge --dry-run
-  plimsoll study replicas --software moosefs
-  plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver
-
-nfs4-opens runs on a server of yours, the others on test beds that they start on this machine.";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,6 @@
 //! `--live`: where runs in progress can be shown on the whole terminal.
 
-use super::{Command, StudyCommand};
+use super::Command;
 use crate::console::Stream;
 use crate::exit::CommandError;
 use plimsoll_engine::ClockKind;
@@ -16,7 +16,6 @@ impl Command {
             Self::Curve(args) => (&args.manner, args.how.clock()),
             Self::Find(args) => (&args.manner, args.how.clock()),
             Self::Profile(args) => (&args.manner, args.how.clock()),
-            Self::Study(StudyCommand::Nfs4Opens(args)) => (&args.manner, args.how.clock()),
             _ => return Ok(()),
         };
         if !output.live {

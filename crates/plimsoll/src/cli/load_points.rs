@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
 use super::values::{jobs, limit, load, share, some_runs};
-use super::{CommonRunArgs, EventArgs, HookArgs, OutputArgs, ResultsRoot};
+use super::{CommonRunArgs, DescriptionArg, EventArgs, HookArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -51,6 +51,8 @@ pub struct CurveArgs {
 
     #[command(flatten)]
     pub root: ResultsRoot,
+    #[command(flatten)]
+    pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
     #[command(flatten)]
@@ -144,6 +146,8 @@ pub struct FindArgs {
 
     #[command(flatten)]
     pub root: ResultsRoot,
+    #[command(flatten)]
+    pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
     #[command(flatten)]

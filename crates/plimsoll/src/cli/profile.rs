@@ -1,7 +1,7 @@
 //! Arguments of `profile`.
 
 use super::values::{directory, times};
-use super::{CommonRunArgs, EventArgs, HookArgs, OutputArgs};
+use super::{CommonRunArgs, DescriptionArg, EventArgs, HookArgs, OutputArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -43,6 +43,8 @@ pub struct ProfileArgs {
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
+    #[command(flatten)]
+    pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
     #[command(flatten)]

@@ -1,6 +1,8 @@
 //! Arguments of commands that read results.
 
 use super::{Format, PercentilesArg};
+use crate::commands::sut;
+use crate::exit::CommandError;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use plimsoll_report::compare::Condition;
 use plimsoll_results::Percentiles;
@@ -32,13 +34,34 @@ pub struct ReportArgs {
     /// those
     #[arg(long)]
     pub recover: bool,
-    /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` creates
-    /// one
+    /// Description of the system under test, for --format disclosure and html, instead of that beside the results;
+    /// `plimsoll sut init` creates one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
     /// New file for the output, instead of standard output; for images and parquet, a directory
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
+}
+
+/// Description of the system under test, which is kept beside results.
+#[derive(Debug, Args)]
+pub struct DescriptionArg {
+    /// Description of the system under test, which is kept beside the results for disclosure reports; `plimsoll sut init`
+    /// creates one
+    #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = "Output")]
+    pub sut: Option<PathBuf>,
+}
+
+impl DescriptionArg {
+    /// The text of the description.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is wrong, with the place.
+    pub fn text(&self) -> Result<Option<String>, CommandError> {
+        let read = |file: &PathBuf| Ok(sut::read(file)?.1);
+        self.sut.as_ref().map(read).transpose()
+    }
 }
 
 /// Arguments of `compare`.

@@ -5,8 +5,6 @@ use crate::cli::CurveArgs;
 use crate::exit::{CommandError, Exit};
 use crate::load_plan;
 use crate::{new_series, workload};
-use plimsoll_disclosure::Sut;
-use plimsoll_disclosure::sut::template;
 use plimsoll_results::{LoadCurve, SeriesKind, StopRules};
 use plimsoll_series::{Loads, Monitor};
 use std::path::{Path, PathBuf};
@@ -28,9 +26,7 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
         series.hooks = hooks;
         series.monitor = args.monitor.as_deref().map(absolute);
         new_series::check(&mut series, how, &args.root.results)?;
-        let bed = series.first_target().testbed.as_ref();
-        let sut = bed.map(|bed| template(&Sut::of_test_bed(bed, &series.environment)));
-        Ok(ReadySeries::new(series, &args.root.results).with_sut(sut))
+        Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
     })
 }
 

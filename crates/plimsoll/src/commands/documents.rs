@@ -5,7 +5,7 @@ use crate::cli::{Cli, SchemaForm};
 use crate::exit::{CommandError, Exit};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use plimsoll_results::{self as results, Run, Series, StudyResults};
+use plimsoll_results::{self as results, Run, Series};
 use std::path::Path;
 
 /// Prints a completion script.
@@ -25,7 +25,6 @@ pub fn schema_text(form: SchemaForm) -> String {
     match form {
         SchemaForm::Run => results::schema::<Run>(),
         SchemaForm::Series => results::schema::<Series>(),
-        SchemaForm::Study => results::schema::<StudyResults>(),
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
         SchemaForm::Mix => plimsoll_workload::mix::schema(),

@@ -19,7 +19,7 @@ pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
         let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
         series.hooks = hooks;
         new_series::check(&mut series, how, &args.root.results)?;
-        Ok(ReadySeries::new(series, &args.root.results))
+        Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
     })
 }
 

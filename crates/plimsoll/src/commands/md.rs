@@ -157,8 +157,6 @@ fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandErr
         .map_err(CommandError::usage)?;
     io_choice::choose(args.io.io, &options.target, &mut plan)?;
     plan.add_procedures(plimsoll_target::procedures(&options.target));
-    let dir = &mut plan.work_dir.dir;
-    *dir = plimsoll_target::testbed::below_base(&options.target, dir);
     Ok(plan)
 }
 

@@ -1,7 +1,6 @@
 //! One module per subcommand.
 
 pub mod annotate;
-pub mod bed_study;
 pub mod clean;
 pub mod compare;
 pub mod convert;
@@ -25,10 +24,8 @@ pub mod series;
 pub mod serve;
 pub mod serve_nfs;
 pub mod show;
-pub mod study;
 pub mod sut;
 pub mod systems;
-pub mod testbed;
 pub mod wan;
 
 use crate::cli::Format;

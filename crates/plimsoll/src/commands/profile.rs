@@ -19,6 +19,7 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     clients::add(&mut args)?;
     let args = &args;
     if args.dry_run {
+        args.description.text()?;
         return list::run(args);
     }
     args.manner.ranks.check_hosts()?;
@@ -34,6 +35,6 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
             refuse_results_among_files(&ready.root, plan, target)?;
         }
         ready.series.hooks = hooks;
-        Ok(ReadySeries::new(ready.series, &ready.root))
+        Ok(ReadySeries::new(ready.series, &ready.root).with_sut(args.description.text()?))
     })
 }

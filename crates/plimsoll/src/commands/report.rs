@@ -14,7 +14,7 @@ use crate::exit::{CommandError, Exit};
 use crate::new_file;
 use plimsoll_diagnostics::foreign;
 use plimsoll_html::RunData;
-use plimsoll_report::{bed_study, csv, curve, find, markdown, points, profile, repeats, terminal};
+use plimsoll_report::{csv, curve, find, markdown, points, profile, repeats, terminal};
 use plimsoll_results::{Document, Run, SeriesDir};
 use results::{LoadedResult, ResultKind, subjects};
 use std::path::{Path, PathBuf};
@@ -62,15 +62,9 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Csv => csv(&subjects(found, "csv", percentiles)?)?,
         ReportFormat::Parquet => unreachable!("tables are written above, of the files themselves"),
         ReportFormat::Markdown => markdown(&subjects(found, "markdown", percentiles)?),
-        ReportFormat::Html if args.sut.is_some() => disclosure::page(&found, args.sut.as_deref())?,
-        ReportFormat::Html => match &found[..] {
-            [
-                LoadedResult {
-                    what: ResultKind::Study { results, sections },
-                    ..
-                },
-            ] => plimsoll_html::page::study(results, sections),
-            _ => plimsoll_html::page::report(&subjects(found, "html", percentiles)?),
+        ReportFormat::Html => match disclosure::page(&found, args.sut.as_deref())? {
+            Some(page) => page,
+            None => plimsoll_html::page::report(&subjects(found, "html", percentiles)?),
         },
         ReportFormat::Svg => {
             return pictures(&subjects(found, "svg", percentiles)?, output, Picture::Svg);
@@ -152,9 +146,6 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
                 let profile = series.as_profile().expect("the series of a profile");
                 profile::render(profile, sets, Some(&dir), layout)
             }
-            ResultKind::Study { results, sections } => {
-                bed_study::render(results, sections, path, layout)
-            }
             ResultKind::Published(report) => report.summary(),
         };
         text + &plimsoll_report::annotations(&found.annotations)
@@ -176,7 +167,6 @@ fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
             ResultKind::Measured(RunData::Series { series, .. })
             | ResultKind::Repeats { series, .. }
             | ResultKind::Profile { series, .. } => series.to_json(),
-            ResultKind::Study { results, .. } => results.to_json(),
             ResultKind::Published(report) => {
                 let json = serde_json::to_string_pretty(report);
                 json.map_err(|e| CommandError::failed(format!("cannot print the report: {e}")))?

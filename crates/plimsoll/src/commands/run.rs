@@ -47,13 +47,17 @@ fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
         let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
         series.hooks = args.hooks.hooks(how.allow_commands)?;
         new_series::check(&mut series, how, &args.root.results)?;
-        Ok(ReadySeries::new(series, &args.root.results))
+        Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
     })
 }
 
 fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     let communicator = join(&args.manner.ranks)?;
-    let plan: Plan = communicator.run_on_root_and_broadcast(|| plan(args))?;
+    let mut sut = None;
+    let plan: Plan = communicator.run_on_root_and_broadcast(|| {
+        sut = args.description.text()?;
+        plan(args)
+    })?;
     let how = &args.workload.how;
     let config = config(plan, how)?;
     let output = OutputOptions::from(&args.manner);
@@ -76,7 +80,9 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
         ..RunFacts::default()
     };
     let written = context.run_as_root(&config, &facts, None, |started| {
-        RunWriter::create(root, &config.plan, started, config.clock)
+        let writer = RunWriter::create(root, &config.plan, started, config.clock)?;
+        sut.iter().try_for_each(|text| writer.write_sut(text))?;
+        Ok(writer)
     })?;
     if output.format == Format::Json {
         warn_of_unremoved(&written);
@@ -107,7 +113,6 @@ pub(super) fn target_of(url: &str) -> Target {
         url: url.to_owned(),
         description: String::new(),
         system: fingerprint(url).unwrap_or_default(),
-        testbed: super::testbed::description(url),
     }
 }
 

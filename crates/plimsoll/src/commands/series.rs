@@ -4,7 +4,7 @@ use super::print_report;
 use crate::cli::{MakeRunArgs, OutputArgs, RankArgs, ResumeArgs};
 use crate::communicator::{join, join_launched, stop_on_interrupt};
 use crate::console::Stream;
-use crate::console_host::{ConsoleHost, check_event};
+use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
 use crate::output_options::OutputOptions;
 use crate::{new_series, series_text, signals};
@@ -27,7 +27,7 @@ pub enum ReadySeries {
         started: SystemTime,
     },
     /// A series that is resumed.
-    Resumed(SeriesWriter),
+    Resumed(Box<SeriesWriter>),
 }
 
 impl ReadySeries {
@@ -41,7 +41,7 @@ impl ReadySeries {
         }
     }
 
-    /// The series with a description of the system under test, if it is known.
+    /// The series with the text of a description of the system under test, if it is known.
     pub fn with_sut(mut self, text: Option<String>) -> Self {
         if let Self::New { sut, .. } = &mut self {
             *sut = text;
@@ -59,7 +59,7 @@ impl ReadySeries {
 
     fn open(self) -> Result<SeriesWriter, SeriesError> {
         match self {
-            Self::Resumed(writer) => Ok(writer),
+            Self::Resumed(writer) => Ok(*writer),
             Self::New {
                 root,
                 series,
@@ -173,8 +173,8 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
 pub fn resume(args: &ResumeArgs) -> Result<Exit, CommandError> {
     run(&args.manner, args.jobs, |communicator| {
         let ranks = communicator.working();
-        let opened = open_resumed(&args.dir, ranks, args.allow_commands, &check_event);
-        Ok(ReadySeries::Resumed(opened?))
+        let opened = open_resumed(&args.dir, ranks, args.allow_commands);
+        Ok(ReadySeries::Resumed(Box::new(opened?)))
     })
 }
 

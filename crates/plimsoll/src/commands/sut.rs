@@ -37,7 +37,7 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
 }
 
 fn check(file: &Path) -> Result<Exit, CommandError> {
-    let sut = read(file)?;
+    let (sut, _) = read(file)?;
     let (stated, missing) = sut.stated();
     let place = file.display();
     let all = stated + missing.len();
@@ -48,10 +48,14 @@ fn check(file: &Path) -> Result<Exit, CommandError> {
     print(&out)
 }
 
-/// Reads a description; errors are shown at their place.
-pub fn read(file: &Path) -> Result<Sut, CommandError> {
+/// Reads a description and its text.
+///
+/// # Errors
+/// If the file cannot be read or is wrong, with the place.
+pub fn read(file: &Path) -> Result<(Sut, String), CommandError> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    Sut::parse(&text, &name).map_err(|d| refused(&d))
+    let sut = Sut::parse(&text, &name).map_err(|d| refused(&d))?;
+    Ok((sut, text))
 }

@@ -1,9 +1,9 @@
 //! Limits of the client: control groups, descriptors and address space.
 
-use crate::common::user_mode_linux::in_another_kernel;
 use crate::common::{Bench, Ended};
 use crate::reliability::limits::limited;
 use plimsoll_results::Run;
+use plimsoll_testkit::user_mode_linux::in_another_kernel;
 use plimsoll_testkit::{needs_root, table::NfsServer};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::ffi::CString;

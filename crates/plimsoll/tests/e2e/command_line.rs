@@ -199,7 +199,7 @@ fn plan_refuses_what_run_refuses() {
         (&["--dir=file/x"], "is not a directory"),
         (
             &["--target=posx"],
-            "unknown target `posx`: expected one of posix, null, sim, nfs3, nfs4, testbed, did you mean `posix`?",
+            "unknown target `posx`: expected one of posix, null, sim, nfs3, nfs4, did you mean `posix`?",
         ),
         (&["--target=null:?latncy=1ms"], "unknown option `latncy`"),
         (&["--lanes=2"], "--lanes is for targets that share lanes"),

@@ -2,7 +2,6 @@
 //! full disclosure report.
 
 use crate::common::{Bench, Ended};
-use crate::testbed::Beds;
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_results::{Run, Series, Verdict};
 use serde_json::Value;
@@ -298,14 +297,14 @@ fn a_report_is_what_was_printed_at_the_end() {
         ("curve", "series.json", &["--load=5,10,15,20"]),
         ("find", "series.json", &["--max-load=8", "--start-load=8"]),
     ];
+    // Lines on the progress are between the reports of repeated runs.
+    let lines = regex::Regex::new(r"(?m)^run \d of 2, seed \d\n").unwrap();
     for (command, document, more) in cases {
         let bench = Bench::on_tmpfs();
         let printed = measure(&bench, command, more).expect_code(0);
         let dir = only_results(&bench);
         let again = report(&bench, &[&dir]).expect_code(0);
         assert!(again.stdout.len() > 200);
-        // Between the reports of repeated runs, there are lines on their course.
-        let lines = regex::Regex::new(r"(?m)^run \d of 2, seed \d\n").unwrap();
         let printed = lines.replace_all(&printed.stdout, "");
         assert!(
             printed.ends_with(&again.stdout),
@@ -377,22 +376,6 @@ fn a_run_has_a_disclosure_of_its_own() {
     assert_eq!(back["peak"], throughput);
 }
 
-/// Without a description of the user's, that of a run on a test bed is what the run recorded of the bed.
-#[test]
-fn a_run_on_a_test_bed_is_disclosed_with_the_bed() {
-    let beds = Beds::new();
-    let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--"]);
-    with.args(["run", "fileserver", "--set=nfiles=20", "--set=nthreads=2"]);
-    with.args(["--time=1s", "--results=results"]);
-    Ended::of(with);
-    let dir = only_results(&beds.bench);
-    let words = ["report", &dir, "--format=disclosure"];
-    let text = Ended::of(beds.command(&words)).expect_code(0).stdout;
-    for stated in ["NFS-Ganesha", "one machine", "demonstration"] {
-        assert!(text.contains(stated), "{stated}:\n{text}");
-    }
-}
-
 #[test]
 fn what_there_is_no_report_of_is_refused_by_name() {
     let bench = Bench::on_tmpfs();
@@ -408,10 +391,6 @@ fn what_there_is_no_report_of_is_refused_by_name() {
         assert!(text.contains(says), "{args:?}:\n{text}");
     };
     let disclosure = "--format=disclosure";
-    refused(
-        &[&run, "--format=html", "--sut=sut.toml"],
-        "is a run, and the page of a disclosure is that of a load curve",
-    );
     refused(
         &[&search, disclosure],
         "is a search for a load line, and a disclosure report",

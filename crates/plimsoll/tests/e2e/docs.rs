@@ -1,7 +1,7 @@
 //! The commands in the documents do what a reader is promised: they end well.
 
 use crate::common::{Bench, Ended, signal};
-use plimsoll_testbed::STATE_DIR_VARIABLE;
+use plimsoll_testkit::bench::{built_program, tools_dir};
 use regex::Regex;
 use rustix::process::Signal;
 use std::cmp::Reverse;
@@ -177,16 +177,16 @@ struct Shell {
 
 impl Shell {
     fn new() -> Self {
-        let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+        // The documents call the companion program, and what `make setup` puts into the source tree.
+        let (program, companion) = (built_program("plimsoll"), built_program("plimsoll-testbed"));
+        assert_eq!(program.parent(), companion.parent());
         let path = std::env::var("PATH").unwrap_or_default();
         Self {
             bench: Bench::new(),
             path: format!(
                 "{}:{}:{path}",
                 program.parent().unwrap().display(),
-                Path::new(env!("CARGO_MANIFEST_DIR"))
-                    .join("../../.tools")
-                    .display()
+                tools_dir().display()
             ),
             servers: Vec::new(),
             ports: Vec::new(),
@@ -201,7 +201,7 @@ impl Shell {
             .env("PATH", &self.path)
             .env("HOME", self.bench.root())
             .env("TMPDIR", self.bench.root())
-            .env(STATE_DIR_VARIABLE, self.bench.path("beds"))
+            .env("PLIMSOLL_TESTBEDS", self.bench.path("beds"))
             .stdin(Stdio::null());
         shell
     }

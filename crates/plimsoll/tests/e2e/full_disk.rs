@@ -1,48 +1,10 @@
 //! File systems that are full or read-only. Making those takes the right to mount.
 
-use crate::common::{Bench, Ended, row, tree};
+use crate::common::{Bench, Ended, row};
 use plimsoll_results::{Run, Verdict};
+use plimsoll_testkit::bench::Small;
 use plimsoll_testkit::needs_root;
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
-use std::ffi::CString;
-use std::path::PathBuf;
-
-/// A file system in memory on [`Bench::work`], of a size to be full soon.
-struct Small {
-    // Before `bench`, whose directory can only go when nothing is mounted in it.
-    mounted: Mounted,
-    bench: Bench,
-}
-
-struct Mounted(PathBuf);
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = unmount(&self.0, UnmountFlags::DETACH);
-    }
-}
-
-impl Small {
-    fn new(options: &str) -> Self {
-        let bench = Bench::on_tmpfs();
-        let dir = bench.work();
-        std::fs::create_dir(&dir).unwrap();
-        let options = CString::new(options).unwrap();
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", &dir, "tmpfs", flags, options.as_c_str())
-            .unwrap_or_else(|e| panic!("{e}: mount(2)"));
-        Self {
-            mounted: Mounted(dir),
-            bench,
-        }
-    }
-
-    /// What lies in it, directories and files.
-    fn left(&self) -> (usize, usize) {
-        let (files, dirs) = tree(&self.mounted.0);
-        (files.len(), dirs.len())
-    }
-}
+use rustix::mount::{MountFlags, mount_remount};
 
 #[test]
 fn too_little_space_is_refused_before_anything_is_made() {
@@ -68,39 +30,6 @@ fn too_few_inodes_are_refused() {
     let said = small.bench.run_in_work("webserver", &args).refusal();
     assert!(said.contains("inodes"), "{said}");
     assert_eq!(small.left(), (0, 0));
-}
-
-/// A test bed that runs out of room while it is started says so, and leaves nothing.
-#[test]
-fn a_test_bed_without_room_leaves_nothing() {
-    needs_root!();
-    let mut failed = 0;
-    for inodes in (4..=24).step_by(4) {
-        let small = Small::new(&format!("size=8m,nr_inodes={inodes}"));
-        let testbed = |words: &[&str]| {
-            let mut command = small.bench.plimsoll(["testbed"].iter().chain(words));
-            command.env(plimsoll_testbed::STATE_DIR_VARIABLE, &small.mounted.0);
-            Ended::of(command)
-        };
-        let up = testbed(&["up", "nfs", "--name=b", "--quiet"]);
-        match up.code {
-            Some(0) => _ = testbed(&["down", "b"]).expect_code(0),
-            code => {
-                failed += 1;
-                assert_eq!(code, Some(1), "{inodes}: {}", up.stderr);
-                assert!(
-                    up.stderr.contains("No space left"),
-                    "{inodes}: {}",
-                    up.stderr
-                );
-            }
-        }
-        let (files, dirs) = tree(&small.mounted.0);
-        let is_left = |path: &String| path.ends_with("/b") || path.contains("/b/");
-        assert!(!files.keys().any(is_left), "{inodes}: {files:?}");
-        assert!(!dirs.iter().any(is_left), "{inodes}: {dirs:?}");
-    }
-    assert!(failed > 0, "some have no room");
 }
 
 /// Appends to one file until there is no room.
@@ -186,7 +115,7 @@ fn a_full_disk_can_be_counted_instead() {
 fn a_read_only_file_system_is_a_clear_error() {
     needs_root!();
     let small = Small::new("size=1m");
-    mount_remount(&small.mounted.0, MountFlags::RDONLY, c"").unwrap();
+    mount_remount(small.dir(), MountFlags::RDONLY, c"").unwrap();
     let ended = small.bench.run_in_work("varmail", &["--set=nfiles=10"]);
     assert!(matches!(ended.code, Some(1 | 2)), "{:?}", ended.code);
     let said = format!("{}{}", ended.stdout, ended.stderr);
@@ -194,7 +123,7 @@ fn a_read_only_file_system_is_a_clear_error() {
         said.contains("read-only") || said.contains("Read-only"),
         "{said}"
     );
-    assert!(said.contains(small.mounted.0.to_str().unwrap()), "{said}");
+    assert!(said.contains(small.dir().to_str().unwrap()), "{said}");
 }
 
 #[test]

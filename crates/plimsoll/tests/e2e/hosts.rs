@@ -530,7 +530,6 @@ fn options_that_do_not_go_together_are_refused() {
             &["--hosts-file=missing"],
             "cannot read the hosts file missing",
         ),
-        (&["--hosts=a", "--target=testbed:x"], "test bed"),
     ] {
         let args = [args, &["--time=1s", "--ssh=false"]].concat();
         let said = bench.run("fileserver", &args).refusal();

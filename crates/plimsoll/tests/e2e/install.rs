@@ -134,7 +134,7 @@ fn what_is_benchmarked_is_compiled_as_what_is_installed() {
     };
     let install = plan("install");
     assert!(
-        install.contains("scripts/build-program plimsoll shipping "),
+        install.contains("scripts/build-program \"plimsoll plimsoll-testbed\" shipping "),
         "{install}"
     );
     assert!(plan("bench").starts_with("cargo bench "));

@@ -46,7 +46,8 @@ fn run_script(program: &str, dir: &str) -> String {
          {program} --version\n\
          {program} run varmail --dir {dir}/mail --set nfiles=50 --time 300ms --results {dir}/results\n\
          {program} report {dir}/results/* --format parquet --output {dir}/tables\n\
-         test -s {dir}/tables/operations.parquet\n"
+         test -s {dir}/tables/operations.parquet\n\
+         {program} testbed --version\n"
     )
 }
 
@@ -110,9 +111,13 @@ fn the_tarball_is_what_its_checksum_says_and_runs_where_it_is_unpacked() {
     for path in [
         "share/man/man1/plimsoll.1",
         "share/man/man1/plimsoll-run.1",
+        "share/man/man1/plimsoll-testbed-up.1",
         "share/bash-completion/completions/plimsoll",
+        "share/bash-completion/completions/plimsoll-testbed",
         "share/zsh/site-functions/_plimsoll",
+        "share/zsh/site-functions/_plimsoll-testbed",
         "share/fish/vendor_completions.d/plimsoll.fish",
+        "share/fish/vendor_completions.d/plimsoll-testbed.fish",
         "share/doc/plimsoll/README.md",
         "share/doc/plimsoll/docs/reports.md",
         "share/doc/plimsoll/THIRD-PARTY-LICENSES.txt",
@@ -156,8 +161,10 @@ fn the_bill_of_materials_lists_what_cargo_links() {
         .collect();
     assert_eq!(refs.len(), components.len());
     let program = format!("plimsoll@{}", env!("CARGO_PKG_VERSION"));
-    let linked: BTreeSet<String> = compiled("shipping", "plimsoll")
-        .into_keys()
+    let programs = ["plimsoll", "plimsoll-testbed"];
+    let linked: BTreeSet<String> = programs
+        .into_iter()
+        .flat_map(|name| compiled("shipping", name).into_keys())
         .filter(|package| *package != program)
         .map(|package| format!("pkg:cargo/{package}"))
         .collect();
@@ -273,6 +280,7 @@ fn the_debian_package_and_the_tarball_run_in_a_bare_debian() {
          {}\
          dpkg --purge plimsoll\n\
          test ! -e /usr/bin/plimsoll\n\
+         test ! -e /usr/bin/plimsoll-testbed\n\
          test ! -e /usr/share/plimsoll\n\
          cd /opt\n\
          sha256sum --check --quiet *.sha256\n\

@@ -3,9 +3,6 @@
 use crate::common::python::{printed, python, source_tree};
 use crate::common::{Bench, Ended, series};
 use plimsoll_parquet::{FILES, columns};
-use plimsoll_results::{
-    Document, Environment, Program, StepState, StudyAction, StudyBed, StudyResults, StudyStep,
-};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -247,76 +244,17 @@ fn curves_and_searches_have_a_load_in_every_row() {
     }
 }
 
-/// A study whose only results are copies of a run and of repeated runs.
-pub fn study(bench: &Bench) -> PathBuf {
-    let dir = bench.path("some-study");
-    std::fs::create_dir(&dir).unwrap();
-    let step = |column: &str, results: Option<&str>| StudyStep {
-        bed: "nfs-1".into(),
-        unit: 1,
-        group: "reads".into(),
-        column: column.into(),
-        action: StudyAction::Pause { seconds: 1 },
-        state: Some(StepState::Valid),
-        seconds: 1.0,
-        results: results.map(str::to_owned),
-        status: vec![],
-        error: None,
-    };
-    let steps = vec![
-        step("pause", None),
-        step("one", Some("one")),
-        step("many", Some("many")),
-    ];
-    for (from, to) in [("mix", "one"), ("repeats", "many")] {
-        let (_made, results) = made(from);
-        let copied = Command::new("cp")
-            .arg("-r")
-            .args([results, dir.join(to)])
-            .status();
-        assert!(copied.unwrap().success());
-    }
-    let document = StudyResults {
-        schema_version: StudyResults::SCHEMA,
-        study: "some".into(),
-        question: "Which is faster?".into(),
-        started_at: "2026-03-01T14:05:02Z".into(),
-        interrupted: false,
-        beds: vec![StudyBed {
-            name: "nfs-1".into(),
-            arguments: vec!["nfs".into()],
-            unavailable: None,
-            failure: None,
-        }],
-        steps,
-        program: Program::plimsoll(),
-        notes: vec![],
-        environment: Environment::default(),
-    };
-    std::fs::write(dir.join("study.json"), document.to_json()).unwrap();
-    dir
-}
-
 #[test]
-fn runs_of_studies_and_profiles_say_which_they_are() {
+fn runs_of_profiles_say_which_they_are() {
     let bench = Bench::on_tmpfs();
-    let study = study(&bench);
     let (_made, profile) = made("profile");
-    printed(tables(&bench, &[&study, &profile]));
+    printed(tables(&bench, &[&profile]));
     let rows = queried(
         &bench,
-        "SELECT results_kind, run_path, study_bed, study_group, study_column, \
-         profile_filesystem, profile_case \
+        "SELECT results_kind, run_path, profile_filesystem, profile_case \
          FROM 'tables/operations.parquet' WHERE part = 'run' AND level = 'summary'",
     );
-    let expected = [
-        "study,one,nfs-1,reads,one,,",
-        "study,many/run-01,nfs-1,reads,many,,",
-        "study,many/run-02,nfs-1,reads,many,,",
-        "profile,local/a,,,,local,a",
-        "profile,local/b,,,,local,b",
-    ];
-    assert_eq!(rows, expected);
+    assert_eq!(rows, ["profile,local/a,local,a", "profile,local/b,local,b"]);
 }
 
 #[test]

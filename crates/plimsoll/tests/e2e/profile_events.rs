@@ -1,4 +1,4 @@
-//! `--event` in profiles and studies.
+//! `--event` in profiles.
 
 use crate::common::series::{cut, edit, only_in, resume, runs_of};
 use crate::common::{Bench, Ended};
@@ -96,7 +96,7 @@ fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
     edit(&dir, |series| series.events = vec!["1s kill server".into()]);
     let refused = resume(&bench, &dir, &[]).refusal();
     assert!(
-        refused.contains("needs a test bed (testbed:NAME)"),
+        refused.contains("needs a simulated system (sim:SYSTEM)"),
         "{refused}"
     );
 }
@@ -111,7 +111,7 @@ fn events_that_do_not_apply_are_refused_before_the_first_run() {
         ),
         (
             &["--event=1s kill server"][..],
-            "'1s kill server' needs a test bed",
+            "'1s kill server' needs a simulated system",
         ),
         (
             &[
@@ -131,7 +131,7 @@ fn events_that_do_not_apply_are_refused_before_the_first_run() {
                 "--filesystem=a=sim:edge-32",
                 "--filesystem=b=null",
             ][..],
-            "'1s down edge.1' needs a test bed (testbed:NAME) or a simulated system",
+            "'1s down edge.1' needs a simulated system (sim:SYSTEM)",
         ),
     ] {
         let said = call(&bench, args).refusal();
@@ -141,14 +141,6 @@ fn events_that_do_not_apply_are_refused_before_the_first_run() {
         assert!(listed.contains(expected), "{args:?}: {listed}");
     }
     assert!(!bench.path("stats").exists());
-    let args = [
-        "study",
-        "nfs4-opens",
-        "--nfs3=nfs3://127.0.0.1/x",
-        "--event=1s cut a",
-    ];
-    let study = Ended::of(bench.plimsoll(args)).refusal();
-    assert!(study.contains("'1s cut a' needs a test bed"), "{study}");
 }
 
 #[test]

@@ -52,7 +52,6 @@ fn results() -> Bench {
     profile.args(virtually);
     Ended::of(profile).expect_code(0);
     keep("profile");
-    std::fs::rename(crate::parquet::study(&bench), all.join("study")).unwrap();
     let copied = Command::new("cp")
         .arg("-r")
         .args([all.join("run"), all.join("damaged")])

@@ -2,6 +2,8 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_disclosure::Sut;
+use serde_json::Value;
+use std::path::Path;
 
 fn sut(bench: &Bench, args: &[&str]) -> Ended {
     Ended::of(bench.plimsoll(["sut"].iter().chain(args)))
@@ -131,4 +133,132 @@ fn schemas_are_printed() {
     }
     let default = Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout;
     assert_eq!(default, Ended::of(bench.plimsoll(["schema", "run"])).stdout);
+}
+
+/// A profile of one configuration.
+const PROFILE: &str = "CONFIG one {
+  personality = varmail;
+  nfiles = 10;
+  nthreads = 1;
+  runtime = 0.3;
+}
+";
+
+/// Commands that keep a description, each with what makes it short.
+const KEEPING: [&[&str]; 5] = [
+    &["run", "varmail", "--set=nfiles=10", "--ops=20"],
+    &[
+        "run",
+        "varmail",
+        "--set=nfiles=10",
+        "--ops=20",
+        "--repeat=2",
+    ],
+    &[
+        "curve",
+        "vda",
+        "--load=1",
+        "--target=null:?latency=10ms",
+        "--clock=virtual",
+        "--time=2s",
+        "--warmup=0s",
+    ],
+    &[
+        "find",
+        "vda",
+        "--max-load=1",
+        "--target=null:?latency=10ms",
+        "--clock=virtual",
+        "--time=2s",
+        "--warmup=0s",
+    ],
+    &["profile", "one.prof"],
+];
+
+/// Sets the begin of results to a time long ago.
+fn make_old(dir: &Path) {
+    let files = ["run.json", "series.json"].map(|file| dir.join(file));
+    let file = files.iter().find(|file| file.exists()).unwrap();
+    let mut document: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert!(document["started_at"].is_string());
+    document["started_at"] = "2020-01-01T00:00:00Z".into();
+    std::fs::write(file, document.to_string()).unwrap();
+}
+
+/// With its comments, which the user may have written.
+#[test]
+fn a_description_is_kept_beside_results() {
+    let text = "# mine\n[product]\nname = \"Box 7\"\n";
+    for command in KEEPING {
+        let bench = Bench::on_tmpfs();
+        std::fs::write(bench.path("box.toml"), text).unwrap();
+        std::fs::write(bench.path("one.prof"), PROFILE).unwrap();
+        let all = [command, &["--sut=box.toml", "--results=results", "--quiet"]].concat();
+        let ended = Ended::of(bench.plimsoll(all));
+        assert!(
+            matches!(ended.code, Some(0 | 3)),
+            "{command:?}: {}",
+            ended.stderr
+        );
+        let dir = bench.results()[0].path().to_owned();
+        let kept = std::fs::read_to_string(dir.join("sut.toml")).unwrap();
+        assert_eq!(kept, text, "{command:?}");
+        // What Plimsoll has put there, it removes.
+        make_old(&dir);
+        let prune = bench.plimsoll(["prune", "--older-than=30d", "--yes", "--root=results"]);
+        Ended::of(prune).expect_code(0);
+        assert!(!dir.exists(), "{command:?}");
+    }
+}
+
+#[test]
+fn a_wrong_description_is_refused_before_the_run() {
+    for command in KEEPING {
+        let bench = Bench::on_tmpfs();
+        std::fs::write(bench.path("box.toml"), "[product]\nvendro = \"us\"\n").unwrap();
+        std::fs::write(bench.path("one.prof"), PROFILE).unwrap();
+        let refused = |sut: &str| {
+            let all = [command, &[sut, "--results=results"]].concat();
+            Ended::of(bench.plimsoll(all)).refusal()
+        };
+        let wrong = refused("--sut=box.toml");
+        assert!(
+            wrong.contains("box.toml:2:1") && wrong.contains("did you mean `vendor`?"),
+            "{wrong}"
+        );
+        let missing = refused("--sut=none.toml");
+        assert!(missing.contains("cannot read none.toml"), "{missing}");
+        assert!(!bench.path("results").exists(), "{command:?}");
+    }
+}
+
+/// The description that is kept is that of the report, unless there is another.
+#[test]
+fn a_kept_description_is_disclosed() {
+    let bench = Bench::on_tmpfs();
+    for (file, name) in [("box.toml", "Box 7"), ("crate.toml", "Crate 8")] {
+        std::fs::write(bench.path(file), format!("[product]\nname = \"{name}\"\n")).unwrap();
+    }
+    for command in [KEEPING[0], KEEPING[2]] {
+        let all = [command, &["--sut=box.toml", "--results=results", "--quiet"]].concat();
+        Ended::of(bench.plimsoll(all)).expect_code(0);
+        let dir = bench.results()[0].path().to_str().unwrap().to_owned();
+        let report = |more: &[&str]| {
+            let all = [&["report", &dir][..], more].concat();
+            Ended::of(bench.plimsoll(all)).expect_code(0).stdout
+        };
+        for format in ["--format=disclosure", "--format=html"] {
+            let own = report(&[format]);
+            assert!(own.contains("Box 7"), "{command:?} {format}");
+            let other = report(&[format, "--sut=crate.toml"]);
+            assert!(
+                other.contains("Crate 8") && !other.contains("Box 7"),
+                "{command:?} {format}"
+            );
+        }
+        assert!(report(&["--format=html"]).contains("Full disclosure: "));
+        std::fs::remove_file(bench.results()[0].path().join("sut.toml")).unwrap();
+        assert!(!report(&["--format=html"]).contains("Box 7"));
+        std::fs::remove_dir_all(bench.path("results")).unwrap();
+    }
 }

@@ -167,8 +167,7 @@ fn events_of_systems_are_checked() {
     for (args, expected) in [
         (
             &["--target=null:", "--event=1s down server"][..],
-            "--event '1s down server' needs a test bed (testbed:NAME) or a simulated system \
-             (sim:SYSTEM): the target is null:",
+            "--event '1s down server' needs a simulated system (sim:SYSTEM): the target is null:",
         ),
         (
             &["--target=sim:edge-32", "--event=1s fall server"],

@@ -2,8 +2,8 @@
 
 use super::Page;
 use super::markdown::{block, code, inline, table};
-use crate::cli;
-use clap::{Arg, ArgAction, Command};
+use crate::cli::Cli;
+use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::fmt::Write;
 
 /// Options that every command has, which the overview explains.
@@ -11,7 +11,7 @@ const COMMON: [&str; 2] = ["help", "version"];
 
 /// The overview, with a page for each command.
 pub fn page() -> Page {
-    let mut root = cli::definition();
+    let mut root = Cli::command();
     root.build();
     let parts: Vec<Page> = visible(&root).into_iter().map(command_page).collect();
     let mut text = String::from("# Commands and options\n\n");

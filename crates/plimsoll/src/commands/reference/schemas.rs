@@ -45,7 +45,7 @@ const FILES: [Document; 3] = [
     document(SchemaForm::Sut, "sut", "sut.toml", "../../disclosure.md"),
 ];
 
-const RESULTS: [Document; 4] = [
+const RESULTS: [Document; 3] = [
     document(SchemaForm::Run, "run", "run.json", "../../results.md"),
     document(
         SchemaForm::Series,
@@ -53,7 +53,6 @@ const RESULTS: [Document; 4] = [
         "series.json",
         "../../results.md",
     ),
-    document(SchemaForm::Study, "study", "study.json", "../../studies.md"),
     document(
         SchemaForm::Disclosure,
         "disclosure",

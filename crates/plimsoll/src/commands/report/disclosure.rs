@@ -6,10 +6,13 @@ use crate::exit::CommandError;
 use plimsoll_disclosure::{Disclosure, DisclosureInput, Sut};
 use plimsoll_html::{RunData, page};
 use plimsoll_results::{Run, SUT_FILE, Verdict};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The report of the only curve or run that was given; `description` is the file that describes the
-/// system under test, without which the report says that nothing of it is stated.
+/// The report of the only curve or run that was given. `description` is the user's description of the system under test;
+/// without it, the one beside the results, if there is one.
+///
+/// # Errors
+/// If several results were given, if the only one cannot be disclosed, or if the description is wrong.
 pub(super) fn disclosure(
     found: &[LoadedResult],
     description: Option<&Path>,
@@ -17,73 +20,83 @@ pub(super) fn disclosure(
     Ok(of_only(found, description)?.1.to_text())
 }
 
-/// The page of the only curve that was given, with its disclosure.
+/// The page of a curve or run with its disclosure: of the only result that was given, if `description` names a
+/// description of the system under test or if there is one beside the results. `None` otherwise.
+///
+/// # Errors
+/// As [`disclosure`], if `description` is given; if the description is wrong.
 pub(super) fn page(
     found: &[LoadedResult],
     description: Option<&Path>,
-) -> Result<String, CommandError> {
-    let (only, disclosure) = of_only(found, description)?;
-    let curve = match &only.what {
-        ResultKind::Measured(RunData::Series { name, series, .. }) => {
-            series.as_curve().map(|curve| (name, curve))
-        }
+) -> Result<Option<String>, CommandError> {
+    let kept = match found {
+        [only] => kept_description(only),
         _ => None,
     };
-    let Some((name, curve)) = curve else {
-        return Err(CommandError::usage(format!(
-            "{}, and the page of a disclosure is that of a load curve: expected --format disclosure",
-            only.shown()
-        )));
-    };
-    Ok(page::disclosed(name, curve, &only.annotations, &disclosure))
+    match (description, kept) {
+        (None, None) => return Ok(None),
+        // The page does not have the disclosure of a run that measured nothing.
+        (None, Some(_)) if input(&found[0], Sut::default()).is_err() => return Ok(None),
+        _ => {}
+    }
+    let (data, disclosure) = of_only(found, description)?;
+    Ok(Some(page::disclosed(data, &disclosure)))
 }
 
 /// The only curve or run that was given, and its disclosure.
 fn of_only<'a>(
     found: &'a [LoadedResult],
     description: Option<&Path>,
-) -> Result<(&'a LoadedResult, Disclosure), CommandError> {
+) -> Result<(&'a RunData, Disclosure), CommandError> {
     let [only] = found else {
         return Err(CommandError::usage(format!(
             "a disclosure report is made of one load curve or run, and {} results were given",
             found.len()
         )));
     };
+    let sut = match (description, kept_description(only)) {
+        (Some(file), _) => sut::read(file)?.0,
+        (None, Some(file)) => sut::read(&file)?.0,
+        (None, None) => Sut::default(),
+    };
+    let (data, disclosure) = input(only, sut)?;
+    Ok((data, disclosure))
+}
+
+/// The description of the system under test beside results.
+fn kept_description(results: &LoadedResult) -> Option<PathBuf> {
+    let file = results.path.join(SUT_FILE);
+    file.is_file().then_some(file)
+}
+
+/// The disclosure of a curve or run.
+fn input(result: &LoadedResult, sut: Sut) -> Result<(&RunData, Disclosure), CommandError> {
+    let none = || {
+        CommandError::usage(format!(
+            "{}, and a disclosure report is made of a load curve or a run: `plimsoll curve` and \
+             `plimsoll run` measure them",
+            result.shown()
+        ))
+    };
     let now = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
-    let described = description.map(sut::read).transpose()?;
-    let input = match &only.what {
-        ResultKind::Measured(RunData::Series { series, .. })
-            if let Some(curve) = series.as_curve() =>
-        {
-            let sut = match (described, only.path.join(SUT_FILE)) {
-                (Some(sut), _) => sut,
-                // A curve on a test bed has one.
-                (None, file) if file.is_file() => sut::read(&file)?,
-                (None, _) => Sut::default(),
-            };
+    let ResultKind::Measured(data) = &result.what else {
+        return Err(none());
+    };
+    let input = match data {
+        RunData::Series { series, .. } => {
+            let curve = series.as_curve().ok_or_else(none)?;
             DisclosureInput::of_curve(curve, sut, now)
         }
-        ResultKind::Measured(RunData::Run(loaded)) => {
-            let run = &loaded.run;
-            check(run, only)?;
-            let bed = run.target.testbed.as_ref();
-            let of_bed = || bed.map(|bed| Sut::of_test_bed(bed, &run.environment));
-            let sut = described.or_else(of_bed).unwrap_or_default();
-            DisclosureInput::of_run(run, sut, now)
-        }
-        _ => {
-            return Err(CommandError::usage(format!(
-                "{}, and a disclosure report is made of a load curve or a run: `plimsoll curve` and \
-                 `plimsoll run` measure them",
-                only.shown()
-            )));
+        RunData::Run(loaded) => {
+            check(&loaded.run, result)?;
+            DisclosureInput::of_run(&loaded.run, sut, now)
         }
     };
-    let report = input.disclosure().map_err(|e| {
-        let path = only.path.display();
+    let disclosure = input.disclosure().map_err(|e| {
+        let path = result.path.display();
         CommandError::usage(format!("{path} has no disclosure report: {e}"))
     })?;
-    Ok((only, report))
+    Ok((data, disclosure))
 }
 
 /// Refuses a run that measured nothing.

@@ -5,11 +5,10 @@ use crate::exit::CommandError;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_html::RunData;
 use plimsoll_plan::counted;
-use plimsoll_report::bed_study::{self, StudySection};
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_results::{
-    AbandonedRun, Annotations, Kind, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, STUDY_FILE,
-    Series, SeriesDir, SeriesKind, SeriesOf, StudyDir, StudyResults, run_dirs,
+    AbandonedRun, Annotations, Kind, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, Series,
+    SeriesDir, SeriesKind, SeriesOf, run_dirs,
 };
 use std::path::{Path, PathBuf};
 
@@ -39,13 +38,6 @@ pub(super) enum ResultKind {
         /// Runs by file system.
         sets: Vec<ProfileSet>,
     },
-    /// The steps of a study on test beds.
-    Study {
-        /// The content of `study.json`.
-        results: Box<StudyResults>,
-        /// What they measured, by group.
-        sections: Vec<StudySection>,
-    },
     /// A disclosure report.
     Published(Box<Disclosure>),
 }
@@ -69,10 +61,6 @@ impl LoadedResult {
         let series = SeriesDir::at(dir);
         if series.exists() {
             return Self::series(&series, said, percentiles);
-        }
-        let study = StudyDir::at(dir);
-        if study.exists() {
-            return Self::study(&study, said);
         }
         Self::measured(dir, said, percentiles)
     }
@@ -120,19 +108,6 @@ impl LoadedResult {
         })
     }
 
-    fn study(dir: &StudyDir, annotations: Annotations) -> Result<Self, CommandError> {
-        let results = dir.read().map_err(CommandError::usage)?;
-        let sections = bed_study::sections(&results, dir);
-        Ok(Self {
-            path: dir.path().to_owned(),
-            what: ResultKind::Study {
-                results: Box::new(results),
-                sections,
-            },
-            annotations,
-        })
-    }
-
     /// Reads the results directory of a run, a curve or a search.
     fn measured(
         dir: &Path,
@@ -154,7 +129,6 @@ impl LoadedResult {
             ResultKind::Measured(RunData::Series { series, .. }) => series.kind.kind().words(),
             ResultKind::Repeats { .. } => Kind::Repeats.words(),
             ResultKind::Profile { .. } => Kind::Profile.words(),
-            ResultKind::Study { .. } => "a study",
             ResultKind::Published(_) => "a published report",
         };
         format!("{} is {what}", self.path.display())
@@ -169,7 +143,7 @@ pub(super) fn results_dir(path: &Path) -> Option<&Path> {
     }
     let name = path.file_name().and_then(|n| n.to_str());
     match name {
-        Some(RUN_FILE | SERIES_FILE | STUDY_FILE) => {
+        Some(RUN_FILE | SERIES_FILE) => {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
             Some(parent.unwrap_or(Path::new(".")))
         }
@@ -232,13 +206,6 @@ pub(super) fn subjects(
             ResultKind::Profile { series, .. } => {
                 let shown = percentiles.or(series.percentiles_shown.as_ref());
                 all.extend(of_profile(&f.path, shown)?);
-            }
-            ResultKind::Study { .. } => {
-                return Err(CommandError::usage(format!(
-                    "{}: --format {format} is made of single results, which are in the directories of \
-                     its beds; text, json, and html of one study alone are made of it",
-                    f.shown()
-                )));
             }
             ResultKind::Published(_) => {
                 return Err(CommandError::usage(format!(

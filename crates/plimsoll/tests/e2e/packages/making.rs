@@ -1,6 +1,7 @@
 //! The packages that tests look at: made once of what they consist of, or those of `make dist`.
 
 use crate::common::python::{printed, source_tree};
+use plimsoll_testkit::bench::built_program;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -41,15 +42,18 @@ const PACKAGED: [&str; 12] = [
     "workloads",
 ];
 
-/// What the packages are made of: the program, and a hash of the files of the source tree.
+/// What the packages are made of: the programs, and a hash of the files of the source tree.
 fn made_of() -> String {
-    let program = std::fs::metadata(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
     let mut hasher = DefaultHasher::new();
     for path in PACKAGED {
         hash(&source_tree().join(path), &mut hasher);
     }
-    let (size, modified) = (program.len(), program.modified().unwrap());
-    format!("{size} {modified:?} {:016x}", hasher.finish())
+    let stamp = |name: &str| {
+        let program = std::fs::metadata(built_program(name)).unwrap();
+        format!("{} {:?}", program.len(), program.modified().unwrap())
+    };
+    let programs = ["plimsoll", "plimsoll-testbed"].map(stamp).join(" ");
+    format!("{programs} {:016x}", hasher.finish())
 }
 
 /// Adds name and content of a file, or of all files in a directory and below it.

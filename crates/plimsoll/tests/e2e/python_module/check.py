@@ -83,14 +83,6 @@ filesystems = [configuration["filesystem"] for configuration in configurations]
 assert summary["profile_filesystem"].tolist() == filesystems == ["ext4", "xfs"]
 assert summary["ops"].tolist() == [run["summary"]["ops"] for run in profile.runs.values()]
 
-# A step of the study is a pause, one a run and one repeated runs.
-study = plimsoll.load(results / "study")
-assert study.kind == "study" and [step["column"] for step in study.document["steps"]] == ["pause", "one", "many"]
-assert list(study.runs) == ["one", "many/run-01", "many/run-02"]
-for path, run in study.runs.items():
-    rows = study.operations.query("run_path == @path and part == 'run' and level == 'summary'")
-    assert rows["ops"].tolist() == [run["summary"]["ops"]], path
-
 assert "holds no results of Plimsoll" in refused(FileNotFoundError, results)
 assert "frames is 'spark'" in refused(ValueError, results / "run", "spark")
 assert "histograms.hlog:" in refused(plimsoll.ProgramError, results / "damaged")

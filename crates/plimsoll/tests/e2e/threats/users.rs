@@ -226,33 +226,6 @@ fn ranks_of_a_machine_listen_nowhere() {
     run.end().expect_code(130);
 }
 
-/// Directories of test beds in a place that others prepared are refused.
-#[test]
-fn test_beds_in_a_place_of_others_are_refused() {
-    for what in ["open", "link"] {
-        let bench = Bench::on_tmpfs();
-        let place = bench.path("beds");
-        std::fs::create_dir(&place).unwrap();
-        std::fs::create_dir(bench.path("victim")).unwrap();
-        match what {
-            "open" => {
-                std::fs::create_dir(place.join("states")).unwrap();
-                mode(&place.join("states"), 0o777);
-            }
-            _ => symlink(bench.path("victim"), place.join("states")).unwrap(),
-        }
-        let mut command = bench.plimsoll(["testbed", "up", "nfs", "--name=b", "--quiet"]);
-        command.env(plimsoll_testbed::STATE_DIR_VARIABLE, &place);
-        let ended = Ended::of(command).expect_code(1);
-        assert!(
-            ended.stderr.contains("others may write to it"),
-            "{what}: {}",
-            ended.stderr
-        );
-        assert_eq!(std::fs::read_dir(bench.path("victim")).unwrap().count(), 0);
-    }
-}
-
 /// Results are written under an unpredictable name, and published under one that is free: what
 /// others have put there is neither followed nor replaced.
 #[test]

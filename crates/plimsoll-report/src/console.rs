@@ -1,0 +1,204 @@
+//! The console of a program: its width, its colours, rewritten lines, and writing that survives a closed pipe, for
+//! help, errors, reports and the live line. All output passes through here and is escaped here, so
+//! that foreign text does not reach the terminal.
+
+use crate::terminal::Layout;
+use plimsoll_diagnostics::foreign;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use rustix::termios::tcgetwinsize;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Columns of a report without a terminal.
+const DEFAULT_WIDTH: usize = 120;
+
+/// Columns of the help without a terminal.
+const DEFAULT_HELP_WIDTH: usize = 100;
+
+/// A standard stream that something is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+impl Stream {
+    /// Columns of the terminal that the stream goes to, or else of `COLUMNS`, or else 120.
+    #[must_use]
+    pub fn width(self) -> usize {
+        self.width_or(DEFAULT_WIDTH)
+    }
+
+    /// Columns that the help is wrapped to: as for [`Stream::width`], or else 100.
+    #[must_use]
+    pub fn help_width(self) -> usize {
+        self.width_or(DEFAULT_HELP_WIDTH)
+    }
+
+    /// Whether what is written takes colours.
+    #[must_use]
+    pub fn color(self) -> bool {
+        color(self.is_screen(), variable)
+    }
+
+    /// Width and colours of a report on the stream.
+    #[must_use]
+    pub fn layout(self) -> Layout {
+        Layout {
+            width: self.width(),
+            color: self.color(),
+        }
+    }
+
+    /// Whether a line can be rewritten in place.
+    #[must_use]
+    pub fn rewrites(self) -> bool {
+        rewrites(self.is_screen(), variable)
+    }
+
+    /// Whether the stream is a terminal of the user.
+    fn is_screen(self) -> bool {
+        let terminal = match self {
+            Self::Out => io::stdout().is_terminal(),
+            Self::Err => io::stderr().is_terminal(),
+        };
+        terminal && !IS_FORWARDED.load(Relaxed)
+    }
+
+    fn width_or(self, default: usize) -> usize {
+        // Some terminals report columns but no rows.
+        let size = match self {
+            _ if !self.is_screen() => None,
+            Self::Out => tcgetwinsize(io::stdout()).ok(),
+            Self::Err => tcgetwinsize(io::stderr()).ok(),
+        };
+        let columns = || variable("COLUMNS")?.trim().parse().ok();
+        size.map(|size| usize::from(size.ws_col))
+            .filter(|&w| w > 0)
+            .or_else(columns)
+            .filter(|&w| w > 0)
+            .unwrap_or(default)
+    }
+}
+
+/// Set if a launcher forwards what this process writes.
+static IS_FORWARDED: AtomicBool = AtomicBool::new(false);
+
+/// Says that a launcher forwards what this process writes: no stream is a terminal of the user then, because the
+/// launcher may forward the output to a file.
+pub fn set_forwarded() {
+    IS_FORWARDED.store(true, Relaxed);
+}
+
+/// An environment variable that is not empty.
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var_os(name).filter(|v| !v.is_empty())?;
+    Some(value.to_string_lossy().into_owned())
+}
+
+/// The conventions of no-color.org and bixense.com/clicolors, strongest first:
+/// `NO_COLOR` (any value) switches colours off everywhere, `CLICOLOR_FORCE` (any value but 0) on
+/// everywhere, `CLICOLOR=0` and `TERM=dumb` off on a terminal.
+fn color(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is = |name, value: &str| variable(name).is_some_and(|v| v == value);
+    if variable("NO_COLOR").is_some() {
+        return false;
+    }
+    if variable("CLICOLOR_FORCE").is_some_and(|v| v != "0") {
+        return true;
+    }
+    screen && !is("CLICOLOR", "0") && !is("TERM", "dumb")
+}
+
+/// Whether a line can be rewritten: a terminal that is dumb, or whose type is unknown, cannot do so.
+fn rewrites(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    screen && variable("TERM").is_some_and(|t| t != "dumb")
+}
+
+/// A text with control characters escaped, except our own colours.
+fn shown(text: &str, stream: Stream) -> Cow<'_, str> {
+    match stream.color() {
+        true => foreign::escaped_but_colors(text),
+        false => foreign::escaped_lines(text),
+    }
+}
+
+/// Whether an error of standard output means that its reader has gone: of a pipe, or of a terminal that was
+/// closed, for which writing fails with EIO.
+fn is_reader_gone(e: &io::Error) -> bool {
+    let is_device = || {
+        let stat = rustix::fs::fstat(io::stdout());
+        stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::CharacterDevice)
+    };
+    e.kind() == io::ErrorKind::BrokenPipe
+        || e.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device()
+}
+
+/// Writes to standard output. A reader that has gone (`| head`, a closed terminal) is not an error.
+///
+/// # Errors
+/// Errors of the system; [`has_lost_output`] is true from then on.
+pub fn out(text: &str) -> io::Result<()> {
+    let text = shown(text, Stream::Out);
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(e) if !is_reader_gone(&e) => {
+            OUTPUT_LOST.store(true, Relaxed);
+            Err(e)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Set if a write to standard output failed.
+static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether a write to standard output failed although it has a reader; the program has then failed.
+#[must_use]
+pub fn has_lost_output() -> bool {
+    OUTPUT_LOST.load(Relaxed)
+}
+
+/// Writes to standard error; a failure cannot be reported anywhere.
+pub fn err(text: &str) {
+    let text = shown(text, Stream::Err);
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What there is with these variables: colours and a line that is rewritten.
+    fn with(screen: bool, environment: &[(&str, &str)]) -> (bool, bool) {
+        let variable = |name: &str| {
+            let found = environment.iter().find(|(n, _)| *n == name);
+            found.map(|(_, value)| value.to_string())
+        };
+        (color(screen, variable), rewrites(screen, variable))
+    }
+
+    #[test]
+    fn the_conventions_of_the_environment_hold() {
+        let term = ("TERM", "xterm");
+        assert_eq!(with(true, &[term]), (true, true));
+        assert_eq!(with(false, &[term]), (false, false));
+        assert_eq!(with(true, &[]), (true, false));
+        assert_eq!(with(true, &[("TERM", "dumb")]), (false, false));
+        assert_eq!(with(true, &[term, ("NO_COLOR", "0")]), (false, true));
+        assert_eq!(with(true, &[term, ("CLICOLOR", "0")]), (false, true));
+        assert_eq!(with(true, &[term, ("CLICOLOR", "1")]), (true, true));
+        assert_eq!(with(true, &[term, ("CLICOLOR_FORCE", "0")]), (true, true));
+        let force = ("CLICOLOR_FORCE", "1");
+        assert_eq!(with(false, &[force]), (true, false));
+        assert_eq!(with(false, &[force, ("CLICOLOR", "0")]), (true, false));
+        assert_eq!(with(true, &[force, ("NO_COLOR", "1")]), (false, false));
+    }
+}

@@ -1,0 +1,356 @@
+//! Test beds of a test: their commands, their loads, their faults, and what must not be left of them.
+
+use plimsoll_results::{Run, Verdict};
+use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
+use plimsoll_testkit::bench::{Bench, Ended, tools_dir, wait_until};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A place whose test beds are its own. Those that a test leaves are ended with it.
+pub struct Beds {
+    pub bench: Bench,
+}
+
+impl Beds {
+    pub fn new() -> Self {
+        Self {
+            bench: Bench::new(),
+        }
+    }
+
+    /// `plimsoll` with these arguments.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.plimsoll(args);
+        // `make setup` puts rclone and a kernel there.
+        let tools = tools_dir();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
+        command
+            .env(STATE_DIR_VARIABLE, self.dir())
+            .env("PATH", std::env::join_paths(path).unwrap());
+        // For machines that have no other.
+        if let Ok(kernel) = tools.join("kernel").canonicalize() {
+            command.env("PLIMSOLL_KERNEL", kernel);
+        }
+        command
+    }
+
+    /// The directory of their states and data.
+    pub fn dir(&self) -> PathBuf {
+        self.bench.path("beds")
+    }
+
+    /// `plimsoll testbed` with these arguments, to its end.
+    pub fn testbed(&self, args: &[&str]) -> Ended {
+        Ended::of(self.command(&[&["testbed"], args].concat()))
+    }
+
+    /// `plimsoll testbed on NAME` with a command.
+    pub fn on(&self, name: &str, command: &[&str]) -> Command {
+        self.command(&[&["testbed", "on", name, "--"], command].concat())
+    }
+
+    /// What a command prints that ends well.
+    pub fn done(&self, words: &[&str]) -> String {
+        Ended::of(self.command(words)).expect_code(0).stdout
+    }
+
+    /// A load on a bed, short and checked; returns its run.json.
+    pub fn load(&self, bed: &str) -> Run {
+        let mut command = self.on(bed, &["run", "varmail"]);
+        command.args(["--set", "nfiles=40", "--set", "nthreads=2", "--ops", "200"]);
+        command.args(["--results", "results", "--format", "json"]);
+        let run = Ended::of(command).result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert!(run.summary.ops > 0);
+        run
+    }
+
+    pub fn state(&self, name: &str) -> Value {
+        let path = self.dir().join("states").join(name).join("state.json");
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+
+    pub fn keeper(&self, name: &str) -> ProcessId {
+        serde_json::from_value(self.state(name)["owner"].clone()).unwrap()
+    }
+
+    /// The states of the nodes of a bed.
+    pub fn nodes(&self, name: &str) -> Vec<(String, String)> {
+        let status = self
+            .testbed(&["status", name, "--format", "json"])
+            .expect_code(0);
+        let status: Value = serde_json::from_str(&status.stdout).unwrap();
+        let nodes = status[0]["status"]["nodes"].as_array().unwrap().clone();
+        let text = |v: &Value| v.as_str().unwrap().to_owned();
+        nodes
+            .iter()
+            .map(|n| (text(&n["name"]), text(&n["state"])))
+            .collect()
+    }
+
+    pub fn node(&self, bed: &str, node: &str) -> String {
+        let found = self.nodes(bed).into_iter().find(|(name, _)| name == node);
+        found.unwrap().1
+    }
+
+    /// Waits for the end of a keeper, after which the next command leaves nothing.
+    pub fn are_gone_with(&self, keeper: ProcessId) {
+        wait_until("the end of the keeper", || !keeper.is_running());
+        self.testbed(&["list"]).expect_code(0);
+        assert_eq!(self.left(), Vec::<PathBuf>::new());
+    }
+
+    /// Files and directories of beds.
+    pub fn left(&self) -> Vec<PathBuf> {
+        let of = |dir: &str| std::fs::read_dir(self.dir().join(dir));
+        let all = ["states", "data"].map(of).into_iter().flatten().flatten();
+        all.map(|e| e.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Beds {
+    fn drop(&mut self) {
+        let _ = self.command(&["testbed", "down", "--all"]).output();
+    }
+}
+
+/// Name of the bed of a test.
+pub const NAME: &str = "b";
+
+/// A bed with directories of its own, which ends with the test.
+pub struct Bed {
+    pub beds: Beds,
+    /// What is outside its directories and ends with it.
+    traces: RefCell<Traces>,
+}
+
+/// What a bed has of the machine.
+#[derive(Default)]
+struct Traces {
+    /// Namespaces, such as `net:[4026532301]`.
+    namespaces: Vec<PathBuf>,
+    control_groups: Vec<PathBuf>,
+}
+
+impl Bed {
+    /// One that was not started.
+    pub fn new() -> Self {
+        Self {
+            beds: Beds::new(),
+            traces: RefCell::default(),
+        }
+    }
+
+    /// One that is up, or `None` if this process does not have what its kind takes of the machine, which
+    /// is said.
+    pub fn up(kind: &str, options: &[&str]) -> Option<Self> {
+        let this = Self::new();
+        let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
+        let mut command = this.beds.command(&words);
+        command.args(options);
+        let ended = Ended::of(command);
+        let is_machines = [
+            "needs the rights of root on the machine",
+            "/dev/fuse cannot",
+        ];
+        if ended.code != Some(0) && is_machines.iter().any(|m| ended.stderr.contains(m)) {
+            eprintln!("SKIPPED: {}: `make test-root` runs it", ended.stderr.trim());
+            return None;
+        }
+        assert_eq!(ended.expect_code(0).stdout, format!("{NAME}\n"));
+        this.note_traces();
+        Some(this)
+    }
+
+    /// Notes what the bed that is up has of the machine.
+    pub fn note_traces(&self) {
+        let state = self.beds.state(NAME);
+        let owner = &state["owner"]["pid"];
+        let mut traces = self.traces.borrow_mut();
+        for kind in ["net", "mnt", "pid"] {
+            let link = std::fs::read_link(format!("/proc/{owner}/ns/{kind}")).unwrap();
+            let own = std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
+            assert_ne!(link, own, "a bed has a namespace of its own");
+            traces.namespaces.push(link);
+        }
+        let group = state["control_group"].as_str();
+        traces.control_groups.extend(group.map(PathBuf::from));
+    }
+
+    /// Where its file system is mounted.
+    pub fn files(&self) -> PathBuf {
+        self.beds.dir().join("states").join(NAME).join("mnt/files")
+    }
+
+    pub fn fault(&self, action: &str) {
+        let mut words = vec!["testbed", "fault", NAME];
+        words.extend(action.split(' '));
+        self.beds.done(&words);
+    }
+
+    /// A script in the bed.
+    pub fn script(&self, script: &str) -> Command {
+        let words = ["testbed", "exec", NAME, "--", "sh", "-ec", script];
+        let mut command = self.beds.command(&words);
+        command.env("FILES", self.files());
+        command.env("MNT", self.files().parent().unwrap());
+        command
+    }
+
+    pub fn sh(&self, script: &str) -> String {
+        Ended::of(self.script(script)).expect_code(0).stdout
+    }
+
+    pub fn status(&self) -> Value {
+        let text = self
+            .beds
+            .done(&["testbed", "status", NAME, "--format=json"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        all[0]["status"].clone()
+    }
+
+    /// The state of a node.
+    pub fn state(&self, node: &str) -> String {
+        let status = self.status();
+        let nodes = status["nodes"].as_array().unwrap();
+        let found = nodes.iter().find(|n| n["name"] == node);
+        let found = found.unwrap_or_else(|| panic!("{node} in {status}"));
+        found["state"].as_str().unwrap().to_owned()
+    }
+
+    /// What its kind says of it.
+    pub fn lines(&self) -> Vec<String> {
+        let status = self.status();
+        let lines = status["lines"].as_array().unwrap().iter();
+        lines.map(|l| l.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The option that names a directory on a bed.
+    fn dir_option(&self, bed: &str, dir: &str) -> String {
+        let is_mounted = self.beds.state(bed)["targets"][0]["directory"].is_string();
+        match is_mounted {
+            true => format!("--dir={{}}/{dir}"),
+            false => format!("--dir=/{dir}"),
+        }
+    }
+
+    /// A valid run without errors, of which each operation has come to the system. Its end is a number of
+    /// operations: an emulated machine may do none within a second.
+    pub fn load(&self) {
+        let mut command = self.beds.on(NAME, &["run", "varmail", "--ops=100"]);
+        command.args(["--set=nfiles=20", "--set=nthreads=2", "--format=json"]);
+        command.args(["--results=results", &self.dir_option(NAME, "w")]);
+        let run = Ended::of(command).result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert_eq!(run.summary.errors, 0);
+        assert!(run.summary.ops > 0);
+    }
+
+    /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
+    pub fn md_on(&self, name: &str, phase: &str) -> Ended {
+        let mut command = self.beds.on(name, &["md", phase]);
+        command.args(["-P=5", "-D=1", "-I=5", "-S=3000", "--verify-read"]);
+        command.args([&self.dir_option(name, "md"), "--results=results"]);
+        command.arg("--format=json");
+        Ended::of(command)
+    }
+
+    pub fn md(&self, phase: &str) {
+        let run = self.md_on(NAME, phase).result(0);
+        assert_eq!(run.summary.errors, 0);
+    }
+
+    /// Kills, stops and starts each of these nodes.
+    pub fn hurt(&self, nodes: &[&str]) {
+        for node in nodes {
+            self.fault(&format!("stop {node}"));
+            assert_eq!(self.state(node), "stopped");
+            self.fault(&format!("cont {node}"));
+            assert_eq!(self.state(node), "running");
+            self.fault(&format!("kill {node}"));
+            let state = self.state(node);
+            assert!(state.starts_with("ended (signal: 9"), "{node}: {state}");
+            self.fault(&format!("restart {node}"));
+            assert_eq!(self.state(node), "running");
+        }
+    }
+
+    pub fn cut_and_heal(&self, node: &str) {
+        self.fault(&format!("cut {node}"));
+        let state = self.state(node);
+        assert!(state.ends_with("cut"), "{node}: {state}");
+        self.fault(&format!("heal {node}"));
+        let state = self.state(node);
+        assert!(!state.contains("cut"), "{node}: {state}");
+    }
+
+    pub fn fill_and_heal(&self, node: &str) {
+        self.fault(&format!("fill {node}"));
+        assert_eq!(self.state(node), "running, full");
+        self.fault(&format!("heal {node}"));
+        assert_eq!(self.state(node), "running");
+    }
+
+    /// Ends it: no process, mount, or file is left.
+    pub fn down(self) {
+        assert_eq!(
+            self.beds.done(&["testbed", "down", NAME]),
+            format!("{NAME} is down\n")
+        );
+        self.is_gone();
+    }
+
+    pub fn is_gone(&self) {
+        self.beds.done(&["testbed", "list"]);
+        assert_eq!(self.beds.left(), Vec::<PathBuf>::new());
+        let root = self.beds.dir().to_string_lossy().into_owned();
+        let traces = self.traces.borrow();
+        wait_until("the end of its namespaces", || {
+            namespaces().is_disjoint(&traces.namespaces.iter().cloned().collect())
+        });
+        for group in &traces.control_groups {
+            assert!(!group.exists(), "{}", group.display());
+        }
+        // The kernel detaches them after the last namespace with a mount of them has ended.
+        wait_until("the end of its loop devices", || {
+            !loop_devices().contains(&root)
+        });
+        wait_until("the end of its processes", || {
+            processes_with(&root).is_empty()
+        });
+    }
+}
+
+/// The namespaces of all processes.
+fn namespaces() -> BTreeSet<PathBuf> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let kinds = ["net", "mnt", "pid"].into_iter();
+        kinds.filter_map(move |kind| std::fs::read_link(entry.path().join("ns").join(kind)).ok())
+    };
+    processes.flat_map(of).collect()
+}
+
+/// The files behind the loop devices of the machine.
+fn loop_devices() -> String {
+    let devices = std::fs::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let file = |entry: std::fs::DirEntry| {
+        std::fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default()
+    };
+    devices.map(file).collect()
+}
+
+/// Command lines of processes that name a path.
+pub fn processes_with(path: &str) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
+    lines.filter(|line| line.contains(path)).collect()
+}

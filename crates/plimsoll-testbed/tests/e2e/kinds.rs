@@ -1,0 +1,467 @@
+//! Each kind of test bed with its real software: started, loaded, hurt by each fault that applies, and
+//! ended; what was written before the faults is read after them, and nothing is left.
+
+use crate::common::{Bed, NAME, processes_with};
+use plimsoll_testkit::bench::{Ended, signal, wait_until};
+use plimsoll_testkit::needs_root;
+use rustix::process::Signal;
+use std::process::Stdio;
+use std::time::Instant;
+
+/// Bytes that no file has by accident.
+const WRITE: &str = "head -c 3000000 /dev/urandom > $FILES/before; \
+    cp $FILES/before /dev/shm/before.$$; sync $FILES/before; echo $$";
+
+/// Writes a file to a mounted file system; the copy that is returned is elsewhere.
+fn write_before(bed: &Bed) -> String {
+    let copy = format!("/dev/shm/before.{}", bed.sh(WRITE).trim());
+    let own = bed.beds.bench.path("before").to_string_lossy().into_owned();
+    bed.sh(&format!("mv {copy} {own}"));
+    own
+}
+
+fn same_as_before(bed: &Bed, copy: &str) {
+    bed.sh(&format!("cmp {copy} $FILES/before"));
+}
+
+#[test]
+fn ceph_keeps_two_copies() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &[]) else {
+        return;
+    };
+    let before = write_before(&bed);
+    bed.load();
+    bed.hurt(&["server.1", "metadata", "manager", "monitor", "client"]);
+    bed.cut_and_heal("server.2");
+    let is_clean = || {
+        bed.lines()
+            .contains(&"placement groups: 16: 16 active+clean".to_owned())
+    };
+    wait_until("all copies", is_clean);
+    same_as_before(&bed, &before);
+
+    // With one server at a time, each has all.
+    bed.fault("kill server.1");
+    same_as_before(&bed, &before);
+    let one_up = || bed.lines().contains(&"OSDs up: 1 of 2".to_owned());
+    wait_until("the monitor's notice", one_up);
+    bed.sh("echo more > $FILES/more; sync $FILES/more");
+    bed.fault("restart server.1");
+    wait_until("all copies", is_clean);
+    bed.fault("kill server.2");
+    same_as_before(&bed, &before);
+    assert_eq!(bed.sh("cat $FILES/more"), "more\n");
+
+    // A writer waits for the servers.
+    bed.fault("kill server.1");
+    let mut writer = bed.script("echo waited > $FILES/w; sync $FILES/w");
+    let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let writer = writer.spawn().unwrap();
+    bed.fault("restart server.1");
+    bed.fault("restart server.2");
+    Ended::wait(writer, Instant::now()).expect_code(0);
+    assert_eq!(bed.sh("cat $FILES/w"), "waited\n");
+    bed.down();
+}
+
+#[test]
+fn gluster_heals_what_a_server_missed() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &["--software=gluster", "--size=200m"]) else {
+        return;
+    };
+    let healed = || {
+        let lines = bed.lines();
+        lines.len() == 2
+            && lines
+                .iter()
+                .all(|l| l.ends_with(": Connected, entries to heal: 0"))
+    };
+    let before = write_before(&bed);
+    bed.load();
+    for server in ["server.1", "server.2"] {
+        bed.fault(&format!("kill {server}"));
+        bed.sh(&format!("echo missed > $FILES/{server}"));
+        bed.fault(&format!("restart {server}"));
+        wait_until("healing", healed);
+        let brick = format!("data/{NAME}/{server}-disk/brick/{server}");
+        let copy = bed.beds.dir().join(brick);
+        assert_eq!(bed.sh(&format!("cat {}", copy.display())), "missed\n");
+    }
+    bed.hurt(&["server.1"]);
+    wait_until("healing", healed);
+    bed.hurt(&["management", "client"]);
+    bed.fill_and_heal("server.2");
+    wait_until("healing", healed);
+    bed.cut_and_heal("server.1");
+    wait_until("healing", healed);
+    same_as_before(&bed, &before);
+
+    // Whoever starts the processes of the servers, they are the nodes.
+    bed.fault("kill server.2");
+    bed.fault("restart management");
+    wait_until("the server", || bed.state("server.2") == "running");
+    wait_until("healing", healed);
+    same_as_before(&bed, &before);
+    bed.down();
+}
+
+#[test]
+fn moosefs_goes_on_with_one_server() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &["--software=moosefs", "--size=600m"]) else {
+        return;
+    };
+    let before = write_before(&bed);
+    bed.load();
+    bed.hurt(&["server.1", "master", "client"]);
+    bed.cut_and_heal("server.2");
+    bed.fill_and_heal("server.1");
+    same_as_before(&bed, &before);
+    bed.down();
+}
+
+/// Without a client nothing is written to the machine's own disk.
+#[test]
+fn without_a_client_nothing_is_written() {
+    needs_root!();
+    let Some(bed) = Bed::up("replicated", &["--software=moosefs"]) else {
+        return;
+    };
+    bed.sh("echo here > $FILES/f");
+    bed.fault("kill client");
+    let ended = Ended::of(bed.script("umount --lazy $FILES; echo there > $FILES/f"));
+    assert!(
+        ended.stderr.contains("Read-only file system"),
+        "{}",
+        ended.stderr
+    );
+    bed.fault("restart client");
+    assert_eq!(bed.sh("cat $FILES/f"), "here\n");
+    bed.down();
+}
+
+#[test]
+fn the_kernels_server_keeps_files_over_a_crash() {
+    needs_root!();
+    for options in [
+        vec!["--rtt=2ms"],
+        vec!["--nfs-version=3", "--rtt=2ms", "--size=64m"],
+    ] {
+        let Some(bed) = Bed::up("knfsd", &options) else {
+            return;
+        };
+        bed.md("-1");
+        bed.load();
+        bed.hurt(&["server"]);
+        bed.cut_and_heal("server");
+        bed.cut_and_heal("line");
+        bed.fault("delay 1ms line");
+        assert_eq!(bed.state("line"), "round trip 1ms");
+        bed.md("-2");
+        bed.load();
+        bed.down();
+    }
+}
+
+#[test]
+fn an_edge_of_metadata_has_all_data_at_the_core() {
+    needs_root!();
+    let Some(bed) = Bed::up("edge-metadata", &["--rtt=2ms", "--size=100m"]) else {
+        return;
+    };
+    bed.md("-1");
+    let files = "ls data/b/export/md | wc -l";
+    assert_ne!(
+        bed.sh(&format!("cd {}; {files}", bed.beds.dir().display())),
+        "0\n"
+    );
+    bed.load();
+    bed.cut_and_heal("line");
+    bed.fault("delay 1ms");
+    bed.fill_and_heal("core");
+    bed.cut_and_heal("core");
+    bed.cut_and_heal("edge");
+    bed.hurt(&["core", "edge"]);
+    bed.md("-2");
+    bed.load();
+    bed.down();
+}
+
+#[test]
+fn ganesha_behind_a_line_serves_each_version() {
+    needs_root!();
+    for version in ["3", "4.0", "4.1"] {
+        let version = format!("--nfs-version={version}");
+        let Some(bed) = Bed::up("nfs", &[&version, "--rtt=2ms", "--size=100m"]) else {
+            return;
+        };
+        bed.md("-1");
+        bed.load();
+        bed.cut_and_heal("line");
+        bed.fill_and_heal("server");
+        bed.hurt(&["server", "port-mapper"]);
+        bed.md("-2");
+        bed.down();
+    }
+}
+
+#[test]
+fn a_caching_edge_goes_on_after_faults() {
+    needs_root!();
+    let Some(bed) = Bed::up("edge", &["--rtt=2ms", "--write-back=1s", "--size=100m"]) else {
+        return;
+    };
+    bed.md("-1");
+    bed.load();
+    bed.cut_and_heal("line");
+    bed.cut_and_heal("core-line");
+    bed.fault("delay 1ms line");
+    for node in ["edge", "core"] {
+        bed.fill_and_heal(node);
+    }
+    bed.hurt(&["core", "edge", "core-nfs"]);
+    bed.md("-2");
+    bed.load();
+    // What was acknowledged by the edge is at the core in the end.
+    bed.beds.done(&["testbed", "status", NAME, "--wait", "60s"]);
+    let data = bed.beds.dir().join("data").join(NAME);
+    let at_core = bed.sh(&format!("ls {}/core/md | wc -l", data.display()));
+    assert_ne!(at_core.trim(), "0");
+    bed.down();
+}
+
+/// Over S3 the core's files are objects of a bucket.
+#[test]
+fn an_edge_writes_back_to_an_object_store() {
+    needs_root!();
+    let options = ["--rtt=2ms", "--write-back=1s", "--core-protocol=s3"];
+    let Some(bed) = Bed::up("edge", &options) else {
+        return;
+    };
+    bed.md("-1");
+    bed.load();
+    bed.cut_and_heal("line");
+    bed.hurt(&["core"]);
+    bed.md("-2");
+    bed.beds.done(&["testbed", "status", NAME, "--wait", "60s"]);
+    let data = bed.beds.dir().join("data").join(NAME);
+    let at_core = bed.sh(&format!(
+        "find {}/core/files/md -type f | wc -l",
+        data.display()
+    ));
+    assert_ne!(at_core.trim(), "0");
+    bed.down();
+}
+
+#[test]
+fn a_core_without_its_edge_is_far_away() {
+    needs_root!();
+    let Some(bed) = Bed::up("edge", &["--rtt=2ms", "--without-edge"]) else {
+        return;
+    };
+    bed.md("-1");
+    bed.cut_and_heal("core-line");
+    bed.hurt(&["core-nfs"]);
+    bed.md("-2");
+    bed.down();
+}
+
+/// Its files are on a device of their own, whose rate is limited for who loads the bed.
+#[test]
+fn a_local_file_system_is_filled_and_slowed() {
+    needs_root!();
+    for file_system in ["ext4", "xfs", "btrfs"] {
+        let options = ["--file-system", file_system, "--size", "400m"];
+        let Some(bed) = Bed::up("local", &options) else {
+            return;
+        };
+        bed.load();
+        let kind = bed.sh("stat --file-system --format=%T ${FILES%/*}");
+        let expected = if file_system == "ext4" {
+            "ext2/ext3"
+        } else {
+            file_system
+        };
+        assert_eq!(kind.trim(), expected);
+        bed.sh("mkdir $FILES");
+        let before = write_before(&bed);
+        bed.fault("fill");
+        assert_eq!(bed.state("disk"), "full");
+        let mut full = bed.script("head -c 1000000 /dev/zero > ${FILES%/*}/more");
+        full.env("LC_ALL", "C");
+        let full = Ended::of(full);
+        assert_ne!(full.code, Some(0));
+        let full = full.stderr;
+        assert!(full.contains("No space left on device"), "{full}");
+        bed.fault("heal");
+        bed.sh("head -c 1000000 /dev/zero > ${FILES%/*}/more");
+        same_as_before(&bed, &before);
+        if file_system == "ext4" {
+            slow_and_heal(&bed);
+        }
+        bed.down();
+    }
+}
+
+fn slow_and_heal(bed: &Bed) {
+    let reads = || {
+        let mut command = bed.beds.on(NAME, &["run", "randomread", "--time=2s"]);
+        command.args(["--set=filesize=16m", "--set=directio=1", "--format=json"]);
+        // Other files are in the root directory of the file system.
+        command.args(["--dir={}/random", "--results=results"]);
+        Ended::of(command).result(0).summary.ops
+    };
+    let slow = bed
+        .beds
+        .command(&["testbed", "fault", NAME, "slow", "50iops"]);
+    let slow = Ended::of(slow);
+    if slow.code != Some(0) {
+        // Not every system has control groups for block devices.
+        assert!(
+            slow.stderr.contains("`slow` applies to no node"),
+            "{}",
+            slow.stderr
+        );
+        return;
+    }
+    assert_eq!(bed.state("disk"), "50 iops");
+    // Twice the rate, for the system may save some up.
+    let ops = reads();
+    assert!(ops <= 200, "{ops}");
+    bed.fault("heal disk");
+    assert_eq!(bed.state("disk"), "");
+}
+
+/// Whatever is killed, the next command finds nothing left.
+#[test]
+fn a_bed_whose_process_is_killed_is_swept() {
+    needs_root!();
+    for (kind, options) in [
+        ("knfsd", &[][..]),
+        ("edge-metadata", &[]),
+        ("nfs", &[]),
+        ("edge", &[]),
+        ("local", &["--size=300m"]),
+        ("replicated", &["--software=moosefs"]),
+    ] {
+        // Ends at once if the machine cannot have it.
+        match Bed::up(kind, options) {
+            Some(bed) => bed.down(),
+            None => continue,
+        }
+        killed_is_swept(kind, options);
+    }
+}
+
+fn killed_is_swept(kind: &str, options: &[&str]) {
+    let bed = Bed::new();
+    {
+        // During its start.
+        let mut up = bed
+            .beds
+            .command(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+        let up = up.args(options);
+        let up = up.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut up = up.spawn().unwrap();
+        let logs = bed.beds.dir().join("states").join(NAME).join("logs");
+        wait_until("the start", || logs.exists());
+        up.kill().unwrap();
+        up.wait().unwrap();
+        let root = bed.beds.dir().to_string_lossy().into_owned();
+        // It may have come up just before.
+        let _ = Ended::of(bed.beds.command(&["testbed", "down", NAME]));
+        wait_until("the end of its processes", || {
+            processes_with(&root).is_empty()
+        });
+        bed.is_gone();
+
+        // When it is up.
+        let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
+        bed.beds.done(&[&words[..], options].concat());
+        bed.note_traces();
+        let keep = "plimsoll-testbed keep";
+        let pids = std::fs::read_dir("/proc").unwrap().flatten();
+        let keepers = pids.filter(|entry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.contains(keep) && line.contains(&root) && !line.starts_with("unshare")
+        });
+        let keepers: Vec<i32> = keepers
+            .map(|e| e.file_name().to_string_lossy().parse().unwrap())
+            .collect();
+        assert_eq!(keepers.len(), 1, "{kind}");
+        signal(keepers[0], Signal::KILL);
+        wait_until("the end of its processes", || {
+            processes_with(&root).is_empty()
+        });
+        bed.is_gone();
+    }
+}
+
+/// Beds of one kind have the same addresses and know nothing of each other.
+#[test]
+fn beds_of_one_kind_are_strangers() {
+    needs_root!();
+    let Some(bed) = Bed::up("knfsd", &[]) else {
+        return;
+    };
+    bed.beds
+        .done(&["testbed", "up", "knfsd", "--name=other", "--quiet"]);
+    bed.md("-1");
+    let ended = bed.md_on("other", "-2");
+    assert_ne!(ended.code, Some(0), "the other has these files too");
+    bed.beds.done(&["testbed", "fault", "other", "kill"]);
+    bed.md("-2");
+    bed.beds.done(&["testbed", "down", "other"]);
+    bed.down();
+}
+
+#[test]
+fn what_a_kind_does_not_take_is_refused_before_anything_starts() {
+    needs_root!();
+    let bed = Bed::new();
+    for (words, expected) in [
+        (
+            "knfsd --machine=xen",
+            "--machine xen: expected one of uml, qemu",
+        ),
+        ("knfsd --size=1m", "(64m)"),
+        (
+            "knfsd --servers=2",
+            "--servers does not apply to test beds of the kind knfsd",
+        ),
+        (
+            "edge-metadata --cache-size=1m",
+            "--cache-size does not apply",
+        ),
+        (
+            "edge --core-protocol=ftp",
+            "--core-protocol ftp: expected one of webdav, s3",
+        ),
+        (
+            "edge --without-edge --core-protocol=s3",
+            "--core-protocol does not apply",
+        ),
+        (
+            "replicated --software=gluster --servers=3 --copies=2",
+            "expected a multiple of --copies 2",
+        ),
+        (
+            "replicated --software=lustre",
+            "expected one of ceph, gluster, moosefs",
+        ),
+        (
+            "replicated --copies=3 --servers=2",
+            "expected 1 to the number of servers, 2",
+        ),
+    ] {
+        let mut all = vec!["testbed", "up"];
+        all.extend(words.split(' '));
+        let ended = Ended::of(bed.beds.command(&all)).expect_code(2);
+        assert!(ended.stderr.contains(expected), "{words}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{words}: {}", ended.stderr);
+    }
+    bed.is_gone();
+}

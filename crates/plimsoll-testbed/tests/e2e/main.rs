@@ -1,0 +1,12 @@
+//! Test beds and studies as people and scripts use them, by `plimsoll testbed`.
+
+mod beds;
+mod common;
+mod ends;
+mod kinds;
+mod on;
+mod outages;
+mod qemu;
+mod server_study;
+mod smb;
+mod studies;

@@ -1,0 +1,62 @@
+//! Runs that outlive an outage of a real server, with `--on-error count`.
+
+use crate::common::Beds;
+use plimsoll_results::{EventState, Run, Verdict};
+use plimsoll_testkit::bench::{Ended, row};
+
+/// Files are lost with the server, so that their opens fail; what the programs would do with them next is
+/// counted, and the run goes on to its end.
+#[test]
+fn a_run_goes_on_after_files_were_lost_with_a_server() {
+    let beds = Beds::new();
+    let lose = format!(
+        "--event=1200ms sh find {} -type f -name '*[13579]' -delete -print",
+        beds.dir().join("data").display()
+    );
+    let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--nfs-version", "3", "--"]);
+    with.args(["run", "webserver", "--set=nfiles=200", "--set=nthreads=2"])
+        .args(["--set=filesize=16k", "--time=8s", "--interval=100ms"])
+        .args(["--on-error=count", "--allow-commands", &lose])
+        .args(["--event=1s sh plimsoll testbed fault nfs kill server"])
+        .args(["--event=1500ms sh plimsoll testbed fault nfs restart server"])
+        .args(["--results=results", "--format=json"]);
+    let run: Run = Ended::of(with).result(3);
+    assert_eq!(
+        (run.validity.verdict, &run.failure),
+        (Verdict::Invalid, &None)
+    );
+    assert!(run.window_s >= 8.0, "{}", run.window_s);
+    let codes: Vec<_> = run
+        .validity
+        .reasons
+        .iter()
+        .map(|r| r.code.as_str())
+        .collect();
+    assert!(codes.contains(&"errors"), "{codes:?}");
+    assert_eq!(run.events.len(), 3);
+    for event in &run.events {
+        assert_eq!(event.state, EventState::Executed, "{event:?}");
+    }
+    // Of each open, what follows on the same slot: one worker may be between the two when the run ends.
+    for number in 1..=10 {
+        let open = row(&run, &format!("openfile{number}"));
+        assert!(open.errors > 0, "{open:?}");
+        for name in ["readfile", "closefile"] {
+            let row = row(&run, &format!("{name}{number}"));
+            let not_open = row.error_codes["NOT_OPEN"];
+            let expected = open.errors.saturating_sub(2)..=open.errors;
+            assert!(expected.contains(&not_open), "{row:?}, {open:?}");
+        }
+    }
+    // They are no errors of the server.
+    let procedures = run.procedures.iter().flat_map(|p| p.error_codes.keys());
+    let procedures: Vec<_> = procedures.collect();
+    assert!(
+        procedures.iter().all(|c| *c != "NOT_OPEN"),
+        "{procedures:?}"
+    );
+    assert!(
+        procedures.iter().any(|c| *c == "NFS3ERR_NOENT"),
+        "{procedures:?}"
+    );
+}

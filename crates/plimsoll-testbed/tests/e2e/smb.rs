@@ -1,0 +1,151 @@
+//! The test bed `smb`, with Samba's server and the client of a kernel. Where this machine's kernel has no
+//! CIFS, it is checked that the bed is refused, and the test is run to its end in one that has it:
+//! User-Mode Linux.
+
+use crate::common::{Bed, NAME};
+use plimsoll_testkit::bench::{Bench, Ended, wait_until};
+use plimsoll_testkit::user_mode_linux::{in_another_kernel, needed};
+use plimsoll_testkit::{needs_root, write_executable};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Whether this kernel mounts CIFS, as itself or by a module, which root loads.
+fn has_cifs() -> bool {
+    let names = std::fs::read_to_string("/proc/filesystems").unwrap();
+    if names
+        .lines()
+        .any(|l| l.split_whitespace().last() == Some("cifs"))
+    {
+        return true;
+    }
+    let mut modprobe = Command::new("modprobe");
+    let modprobe = modprobe.args(["--dry-run", "--quiet", "cifs"]);
+    let modprobe = modprobe.env("PATH", plimsoll_testbed::needs::path_of_root());
+    modprobe.status().is_ok_and(|s| s.success())
+}
+
+/// Goes on with a test where the kernel mounts CIFS. Elsewhere the bed is refused, and the test is run in
+/// User-Mode Linux; returns whether it was.
+fn is_run_elsewhere(test: &str) -> bool {
+    if has_cifs() {
+        return false;
+    }
+    is_refused();
+    needed("smbd", "samba");
+    needed("mount.cifs", "cifs-utils");
+    in_another_kernel(test);
+    true
+}
+
+/// It says why, before anything is started, and the list says it too.
+fn is_refused() {
+    let bed = Bed::new();
+    let why = "cannot mount CIFS: /proc/filesystems does not name it";
+    let up = Ended::of(bed.beds.command(&["testbed", "up", "smb"])).expect_code(2);
+    assert!(up.stderr.contains(why), "{}", up.stderr);
+    assert_eq!(up.stderr.lines().count(), 1, "{}", up.stderr);
+    let list = bed.beds.done(&["testbed", "list"]);
+    let of_kind: Vec<&str> = list
+        .lines()
+        .skip_while(|l| !l.starts_with("smb "))
+        .collect();
+    assert!(of_kind[1].contains(why), "{list}");
+    let list = bed.beds.done(&["testbed", "list", "--format=json"]);
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let kinds = list["kinds"].as_array().unwrap();
+    let kind = kinds.iter().find(|k| k["name"] == "smb").unwrap();
+    assert!(
+        kind["unavailable"].as_str().unwrap().contains(why),
+        "{kind}"
+    );
+    bed.is_gone();
+}
+
+/// Waits until the client has connected to its server again: an attempt that began without it may still
+/// fail ("Host is down").
+fn has_its_server(bed: &Bed) {
+    wait_until("the connection", || {
+        Ended::of(bed.script("ls $MNT/before && touch $MNT/connected")).code == Some(0)
+    });
+}
+
+#[test]
+fn a_share_is_loaded_and_its_server_hurt() {
+    needs_root!();
+    if is_run_elsewhere("smb::a_share_is_loaded_and_its_server_hurt") {
+        return;
+    }
+    let Some(bed) = Bed::up("smb", &["--rtt=2ms", "--size=100m"]) else {
+        return;
+    };
+    let share = bed.beds.dir().join("data").join(NAME).join("share");
+    bed.sh("head -c 3000000 /dev/urandom > $MNT/before; sync $MNT/before");
+    // The server has it in its own directory, which only the bed sees.
+    bed.sh(&format!("cmp $MNT/before {}/before", share.display()));
+    let kind = bed.sh("stat --file-system --format=%T $MNT");
+    assert!(["smb2", "cifs"].contains(&kind.trim()), "{kind}");
+    bed.load();
+    bed.md("-1");
+    bed.hurt(&["server"]);
+    bed.cut_and_heal("server");
+    bed.cut_and_heal("line");
+    bed.fault("delay 1ms");
+    assert_eq!(bed.state("line"), "round trip 1ms");
+    has_its_server(&bed);
+    bed.md("-2");
+    bed.sh(&format!("cmp $MNT/before {}/before", share.display()));
+
+    bed.fault("fill");
+    assert_eq!(bed.state("server"), "running, full");
+    let mut full = bed.script("head -c 1000000 /dev/zero > $MNT/more; sync $MNT/more");
+    full.env("LC_ALL", "C");
+    let full = Ended::of(full);
+    assert_ne!(full.code, Some(0));
+    assert!(full.stderr.contains("No space left on device"), "{full:?}");
+    bed.fault("heal server");
+    bed.sh("head -c 1000000 /dev/zero > $MNT/again; sync $MNT/again");
+
+    // The client opens nothing without its server, and goes on with it.
+    bed.fault("kill server");
+    let mut writer = bed.script("echo missed > $MNT/written");
+    let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let writer = writer.spawn().unwrap();
+    bed.fault("restart server");
+    // It may have waited or not, but ends, and says whether it has written.
+    let writer = Ended::wait(writer, Instant::now());
+    has_its_server(&bed);
+    match writer.code {
+        Some(0) => {
+            bed.sh("sync $MNT/written");
+            let written = bed.sh(&format!("cat {}/written", share.display()));
+            assert_eq!(written, "missed\n");
+        }
+        _ => assert!(!writer.stderr.trim().is_empty(), "{writer:?}"),
+    }
+    bed.sh("echo after > $MNT/written; sync $MNT/written");
+    assert_eq!(
+        bed.sh(&format!("cat {}/written", share.display())),
+        "after\n"
+    );
+    bed.load();
+    bed.down();
+}
+
+/// The kernel's client waits for a server that does not answer, with data that it has not written, but not
+/// the end of the bed.
+#[test]
+fn a_share_without_its_server_is_ended() {
+    needs_root!();
+    if is_run_elsewhere("smb::a_share_without_its_server_is_ended") {
+        return;
+    }
+    for fault in ["stop server", "kill server", "cut server"] {
+        let Some(bed) = Bed::up("smb", &[]) else {
+            return;
+        };
+        bed.sh("echo kept > $MNT/kept");
+        bed.fault(fault);
+        bed.down();
+    }
+}

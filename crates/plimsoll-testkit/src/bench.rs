@@ -1,0 +1,440 @@
+//! A place in which a test runs the programs of this workspace, and how they end.
+
+use plimsoll_results::{OperationFigures, Run, RunDir};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The directory of the programs that cargo built: the parent of the directory of the test's own program.
+fn program_dir() -> PathBuf {
+    let own = std::env::current_exe().expect("a test has a program");
+    let dir = own
+        .ancestors()
+        .nth(2)
+        .expect("cargo puts it into a directory of its own");
+    dir.to_owned()
+}
+
+/// A program of this workspace. Cargo builds the programs of a package before the tests of the same package, and those of
+/// all packages for `cargo test --workspace`.
+///
+/// # Panics
+/// If it was not built.
+pub fn built_program(name: &str) -> PathBuf {
+    let path = program_dir().join(name);
+    assert!(
+        path.is_file(),
+        "{} is missing: run `cargo build -p {name}`",
+        path.display()
+    );
+    path
+}
+
+/// The directory of programs that `make setup` puts into the source tree.
+pub fn tools_dir() -> PathBuf {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
+    dir.canonicalize().unwrap_or(dir)
+}
+
+/// Longest that a run of these tests may take before it counts as hanging.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A place for workloads, files and results that goes with the test.
+pub struct Bench {
+    dir: TempDir,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Bench {
+    /// On memory, where most file systems' peculiarities are out of the way.
+    pub fn on_tmpfs() -> Self {
+        Self::below(Path::new("/dev/shm"))
+    }
+
+    /// On the file system of temporary files.
+    pub fn new() -> Self {
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// On a file system that keeps its files on a disk, behind the page cache.
+    pub fn on_disk() -> Self {
+        let in_memory = |dir: &Path| {
+            const TMPFS: i64 = 0x0102_1994;
+            const RAMFS: i64 = 0x8584_58f6;
+            let magic = rustix::fs::statfs(dir).unwrap().f_type as i64;
+            [TMPFS, RAMFS].contains(&magic)
+        };
+        let target = program_dir().join("../tmp");
+        std::fs::create_dir_all(&target).expect("cargo has a directory for files of tests");
+        let places = [std::env::temp_dir(), target];
+        let place = places.iter().find(|dir| !in_memory(dir));
+        Self::below(place.expect("a directory on a disk: TMPDIR=/var/tmp names one"))
+    }
+
+    pub fn below(root: &Path) -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("plimsoll-test-")
+            .tempdir_in(root);
+        Self {
+            dir: dir.unwrap_or_else(|e| panic!("no directory below {}: {e}", root.display())),
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The directory that tests give as `--dir`; it is not made here.
+    pub fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    /// Writes `w.f`; returns its path.
+    pub fn workload(&self, text: &str) -> String {
+        std::fs::write(self.path("w.f"), text).unwrap();
+        self.path("w.f").to_str().unwrap().to_owned()
+    }
+
+    /// The program, with this place as current and as temporary directory.
+    pub fn plimsoll<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(built_program("plimsoll"));
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env("TMPDIR", self.root())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `plimsoll run WORKLOAD` with results in this place and JSON on standard output.
+    pub fn command(&self, workload: &str, more: &[&str]) -> Command {
+        let results = self.path("results");
+        let first = ["run", workload, "--format=json", "--results"];
+        let mut command = self.plimsoll(first);
+        command.arg(results).args(more);
+        command
+    }
+
+    /// The same, with files in [`Bench::work`].
+    pub fn command_in_work(&self, workload: &str, more: &[&str]) -> Command {
+        let mut command = self.command(workload, more);
+        command.arg("--dir").arg(self.work());
+        command
+    }
+
+    pub fn run(&self, workload: &str, more: &[&str]) -> Ended {
+        Ended::of(self.command(workload, more))
+    }
+
+    pub fn run_in_work(&self, workload: &str, more: &[&str]) -> Ended {
+        Ended::of(self.command_in_work(workload, more))
+    }
+
+    /// The run of MD-Workbench's pattern on a server, with what it reads checked against what it
+    /// wrote.
+    pub fn md_on(&self, url: &str) -> Run {
+        let mut command = self.plimsoll(["md", "-P=20", "-D=2", "-I=10", "-R=1", "-S=3000"]);
+        command.args([&format!("-i={url}"), "--verify-read", "--dir=/md"]);
+        command.args(["--results=results", "--format=json"]);
+        Ended::of(command).result(0)
+    }
+
+    /// Results there are, in the order of their names.
+    pub fn results(&self) -> Vec<RunDir> {
+        let Ok(entries) = std::fs::read_dir(self.path("results")) else {
+            return vec![];
+        };
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().map(|p| RunDir::at(p)).collect()
+    }
+
+    /// Entries of this place other than the named ones.
+    pub fn left_but(&self, known: &[&str]) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root()).unwrap();
+        let names = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+        names.filter(|n| !known.contains(&n.as_str())).collect()
+    }
+}
+
+/// How a call of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+impl Ended {
+    /// Runs a command; one that does not end is killed and fails the test.
+    pub fn of(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let begun = Instant::now();
+        let child = command.spawn().unwrap();
+        Self::wait(child, begun)
+    }
+
+    /// Waits for a program that was started with both streams piped (or taken before).
+    pub fn wait(mut child: Child, begun: Instant) -> Self {
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let out = std::thread::spawn(move || read_all(out));
+        let err = std::thread::spawn(move || read_all(err));
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if begun.elapsed() > PATIENCE => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    let (out, err) = (out.join().unwrap(), err.join().unwrap());
+                    panic!("did not end within {PATIENCE:?}\n{out}\n{err}");
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let took = begun.elapsed();
+        Self {
+            code: status.code(),
+            stdout: out.join().unwrap(),
+            stderr: err.join().unwrap(),
+            took,
+        }
+    }
+
+    /// The run in run.json, if that is what was printed.
+    pub fn parsed(&self) -> Option<Run> {
+        serde_json::from_str(&self.stdout).ok()
+    }
+
+    #[track_caller]
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "standard error:\n{}\nstandard output begins:\n{}",
+            self.stderr,
+            self.stdout.chars().take(600).collect::<String>()
+        );
+        self
+    }
+
+    /// The printed run of a call that ended with this code.
+    #[track_caller]
+    pub fn result(self, code: i32) -> Run {
+        let ended = self.expect_code(code);
+        let run = ended.parsed();
+        run.unwrap_or_else(|| panic!("no run.json: {}{}", ended.stdout, ended.stderr))
+    }
+
+    /// The printed run of a call that ended well, unless the disk, which writes of other programs keep busy,
+    /// stalled for too long.
+    #[track_caller]
+    pub fn result_on_disk(self) -> Run {
+        let Some(3) = self.code else {
+            return self.result(0);
+        };
+        let run = self.result(3);
+        let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+        assert_eq!(codes, ["stalled"], "{:?}", run.validity.reasons);
+        run
+    }
+
+    /// Standard error of a call that was refused and printed nothing else.
+    #[track_caller]
+    pub fn refusal(self) -> String {
+        let ended = self.expect_code(2);
+        assert_eq!(ended.stdout, "", "a refused run prints no result");
+        ended.stderr
+    }
+}
+
+fn read_all(stream: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        stream.read_to_end(&mut bytes).unwrap();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The row `name`, or `name:kind` where several rows share the name.
+#[track_caller]
+pub fn row<'a>(run: &'a Run, name: &str) -> &'a OperationFigures {
+    find_row(run, name).unwrap_or_else(|e| panic!("{e}"))
+}
+
+pub fn find_row<'a>(run: &'a Run, name: &str) -> Result<&'a OperationFigures, String> {
+    let (name, kind) = match name.split_once(':') {
+        Some((name, kind)) => (name, Some(kind)),
+        None => (name, None),
+    };
+    let is_it = |o: &&OperationFigures| {
+        let its = serde_json::to_value(o.kind).unwrap();
+        o.name == name && kind.is_none_or(|k| its == k)
+    };
+    let found: Vec<_> = run.operations.iter().filter(is_it).collect();
+    match found[..] {
+        [row] => Ok(row),
+        [] => Err(format!("no row {name}:{kind:?}")),
+        _ => Err(format!("{} rows are named {name}", found.len())),
+    }
+}
+
+/// A program that was started and has said a line that begins so.
+pub struct Started {
+    pub child: Child,
+    begun: Instant,
+    rest: std::thread::JoinHandle<String>,
+}
+
+/// Starts a command and waits for a line of its standard error that begins so.
+#[track_caller]
+pub fn started(mut command: Command, line_begin: &str) -> Started {
+    let begun = Instant::now();
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    loop {
+        let from = said.len();
+        let read = lines.read_line(&mut said).unwrap();
+        assert!(read > 0, "ended before it said `{line_begin}`:\n{said}");
+        if said[from..]
+            .trim_start_matches('\r')
+            .starts_with(line_begin)
+        {
+            break;
+        }
+    }
+    // Later lines must find a reader.
+    let rest = std::thread::spawn(move || said + &read_all(Some(lines)));
+    Started { child, begun, rest }
+}
+
+impl Started {
+    pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// How it ended.
+    pub fn end(self) -> Ended {
+        let mut ended = Ended::wait(self.child, self.begun);
+        ended.stderr = self.rest.join().unwrap();
+        ended
+    }
+}
+
+/// Sends a signal to a process.
+pub fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Waits until something is so, which it must be in time.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not yet: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// File that marks a directory as Plimsoll's.
+pub const MARKER: &str = ".plimsoll";
+
+/// Name of the directory by which a run has its work directory.
+pub const CLAIM: &str = ".plimsoll.claim";
+
+/// Regular files below a directory with their sizes, without markers; and its directories, without claims.
+pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
+    let (mut files, mut dirs) = (BTreeMap::new(), Vec::new());
+    let mut todo = vec![dir.to_owned()];
+    while let Some(next) = todo.pop() {
+        let Ok(entries) = std::fs::read_dir(&next) else {
+            continue;
+        };
+        for entry in entries.map(Result::unwrap) {
+            let path = entry.path();
+            let below = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
+            // A run may have removed it meanwhile.
+            let Ok(meta) = entry.metadata() else {
+                continue;
+            };
+            if meta.is_dir() {
+                if entry.file_name() != CLAIM {
+                    dirs.push(below);
+                    todo.push(path);
+                }
+            } else if entry.file_name() != MARKER {
+                files.insert(below, meta.len());
+            }
+        }
+    }
+    dirs.sort();
+    (files, dirs)
+}
+
+/// A file system in memory on [`Bench::work`], of a size to be full soon.
+pub struct Small {
+    // Before `bench`, whose directory can only go when nothing is mounted in it.
+    mounted: Mounted,
+    pub bench: Bench,
+}
+
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
+
+impl Small {
+    pub fn new(options: &str) -> Self {
+        let bench = Bench::on_tmpfs();
+        let dir = bench.work();
+        std::fs::create_dir(&dir).unwrap();
+        let options = CString::new(options).unwrap();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", &dir, "tmpfs", flags, options.as_c_str())
+            .unwrap_or_else(|e| panic!("{e}: mount(2)"));
+        Self {
+            mounted: Mounted(dir),
+            bench,
+        }
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.mounted.0
+    }
+
+    /// Numbers of regular files and of directories in it.
+    pub fn left(&self) -> (usize, usize) {
+        let (files, dirs) = tree(&self.mounted.0);
+        (files.len(), dirs.len())
+    }
+}
