@@ -1,6 +1,8 @@
 //! The search for the load line, against systems that are a formula.
 
-use plimsoll_results::{Agreement, LoadLine, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun};
+use plimsoll_results::{
+    Agreement, LoadLine, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun,
+};
 use proptest::prelude::*;
 use std::convert::Infallible;
 
