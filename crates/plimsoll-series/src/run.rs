@@ -192,7 +192,7 @@ impl<'a> RunContext<'a> {
         }
         let started = plimsoll_runtime::system_time();
         let writer = writer(started).map_err(self.results_error)?;
-        let mut conductor = self.begin(config, facts, writer, started, monitor.as_deref_mut())?;
+        let mut conductor = self.begin(config, facts, writer, started, monitor)?;
         let (ranks, stop) = (self.communicator.ranks(), self.host.stop());
         let settings = config.settings();
         let ran = plimsoll_engine::run_ranks(&config.plan, &settings, stop, &mut conductor, ranks);
