@@ -8,9 +8,7 @@ use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph, reason_codes, series_location};
-use plimsoll_results::{
-    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, Verdict,
-};
+use plimsoll_results::{Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, Verdict};
 
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
@@ -149,11 +147,11 @@ pub fn line(profile: SeriesOf<'_, Profile>, number: usize) -> String {
     let run = &profile.runs[number];
     let mean = run.mean_ms.map(inline_latency);
     let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean}"));
-    let all = profile.configurations.len() as u64 * u64::from(profile.figures.repeat.max(1));
     let label = profile.configuration(run.configuration).label();
     format!(
-        "run {} of {all}, {}: {} ops/s, {} MiB/s{mean}: {}{}",
+        "run {} of {}, {}: {} ops/s, {} MiB/s{mean}: {}{}",
         number + 1,
+        profile.requested_runs(),
         label.unwrap_or_default(),
         rate(run.achieved_ops_per_s),
         mib_per_s(run.bytes_per_s),

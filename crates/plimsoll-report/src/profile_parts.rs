@@ -9,8 +9,6 @@ use plimsoll_results::{Profile, SeriesOf, SeriesState};
 /// Name, state and description of the profile.
 pub(crate) fn headline(out: &mut String, profile: SeriesOf<'_, Profile>, layout: Layout) {
     let paint = Paint(layout.color);
-    let all = profile.configurations.len();
-    let measured = (0..all as u32).filter(|n| profile.is_measured(*n)).count();
     let state = match profile.state {
         SeriesState::Complete | SeriesState::Stopped => paint.good("complete"),
         SeriesState::Interrupted => paint.doubtful("interrupted"),
@@ -20,8 +18,8 @@ pub(crate) fn headline(out: &mut String, profile: SeriesOf<'_, Profile>, layout:
     out.push_str(&format!(
         "profile {}: {state}, {} of {} on {}\n",
         paint.bold(&profile.name),
-        measured,
-        counted(all as u64, "run", "runs"),
+        profile.measured().count(),
+        counted(profile.requested_runs(), "run", "runs"),
         counted(systems, "file system", "file systems"),
     ));
     let columns = layout.columns();

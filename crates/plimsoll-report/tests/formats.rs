@@ -1,4 +1,4 @@
-//! Every printed format, from fixed results.
+//! The formats of runs and of their comparisons.
 
 use plimsoll_measure::system::{
     DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,

@@ -287,12 +287,6 @@ impl Series {
         Ok(plan)
     }
 
-    /// Whether a run of the configuration was measured to its end.
-    #[must_use]
-    pub fn is_measured(&self, configuration: u32) -> bool {
-        self.runs_of(configuration).any(SeriesRun::is_measured)
-    }
-
     /// A configuration by its number.
     ///
     /// # Panics

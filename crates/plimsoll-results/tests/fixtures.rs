@@ -4,8 +4,8 @@ use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
     Access, BusinessMetric, Criteria, EntriesPerDir, Fileset, FilesetId, MixFiles, MixFlags, MixOp,
-    MixRow, OpKind, Operation, OperationId, Pacing, Plan, Program, RelPath, SizeTable, Value,
-    WorkerGroup, WorkingSet,
+    MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath, SizeTable,
+    Until, Value, WorkerGroup, WorkingSet,
 };
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
@@ -57,7 +57,7 @@ fn fileset() -> Fileset {
 }
 
 /// A Plan for the load [`MAX_LOAD`]: two processes per stream, each with 10 operations per second, half of them reads and
-/// half of them read-modify-writes.
+/// half of them read-modify-writes; one second of warm-up, and ten seconds measured.
 pub fn plan() -> Plan {
     let mut plan = Plan::empty("streams");
     plan.seed = SEED;
@@ -121,6 +121,20 @@ pub fn plan() -> Plan {
             ..Criteria::default()
         },
     });
+    let wait = |seconds| Phase::Wait {
+        until: Until::Elapsed {
+            time: Duration::from_secs(seconds),
+        },
+        snapshots: None,
+    };
+    plan.script = vec![
+        Phase::Start,
+        wait(1),
+        Phase::OpenWindow,
+        wait(10),
+        Phase::CloseWindow,
+        Phase::Stop,
+    ];
     plan
 }
 

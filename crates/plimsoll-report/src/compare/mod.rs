@@ -223,7 +223,7 @@ impl Comparison {
             (
                 ChangeVerdict::OneRunEach,
                 "one run each: no statement on whether a difference is real; repeat the runs with \
-                 run --repeat 5",
+                 --repeat 5",
             ),
             (
                 ChangeVerdict::TooFewRuns,

@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::series::next::all_valid;
-use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
+use crate::series::{NextRun, Series, SeriesOf, SeriesRun, SeriesState, Step, Strategy};
 use plimsoll_plan::{Reason, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,14 @@ impl Strategy for Profile {
     /// The other configurations need not have the error.
     fn ends_with_a_failed_run(&self) -> bool {
         false
+    }
+}
+
+impl SeriesOf<'_, Profile> {
+    /// Number of runs of all configurations.
+    #[must_use]
+    pub fn requested_runs(&self) -> u64 {
+        self.configurations.len() as u64 * u64::from(self.figures.repeat.max(1))
     }
 }
 
