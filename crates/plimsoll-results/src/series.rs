@@ -14,7 +14,7 @@ mod stop;
 mod writer;
 
 pub use curve::LoadCurve;
-pub use next::{NextRun, Step, Strategy};
+pub use next::{MAX_REPEATS, NextRun, Step, Strategy};
 pub use profile::{Profile, SkippedConfiguration};
 pub use repeats::Repeats;
 pub use run::{CriterionResult, SeriesRun};

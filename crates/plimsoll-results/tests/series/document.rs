@@ -64,6 +64,10 @@ fn a_document_with_a_fault_is_refused_by_name() {
     );
     let plan = with(repeats(2), |s| s.configurations[0].plan.filesets.clear());
     assert!(plan.starts_with("the Plan: "), "{plan}");
+    let many = "1001 runs of a configuration are requested: expected 1 to 1000";
+    assert_eq!(fault(repeats(1001)), many);
+    assert_eq!(fault(profile(1001, &[("a", "ext4")])), many);
+    assert!(fault(repeats(0)).starts_with("0 runs of a configuration"));
     for series in [curve(), search()] {
         let no_metric = with(series.clone(), |s| s.configurations[0].plan.metric = None);
         assert_eq!(no_metric, "the Plan has no business metric to be a load of");
