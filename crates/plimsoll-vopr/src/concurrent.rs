@@ -1,12 +1,12 @@
 //! Another run in the same directory, which begins while the ranks work: a directory has one run at a time.
 
 use crate::execution::{Execution, IntervalObserver, Shared, with};
-use crate::results::outcome_of;
 use crate::scenario::Scenario;
 use crate::violation::{Violation, must};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_runtime::SimulationHandle;
+use plimsoll_series::outcome_or_refusal;
 use std::time::Duration;
 
 /// Time from the release of a directory to the end of its run, without the results.
@@ -94,7 +94,9 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
         "a run in a directory that is free succeeds",
         outcome.is_some_and(succeeds),
         "{:?}",
-        outcome_of(&other.outcome.clone().map(|outcome| *outcome)).map(|o| o.failure)
+        outcome_or_refusal(other.outcome.clone().map(|outcome| *outcome))
+            .ok()
+            .map(|o| o.failure)
     );
     let latency_ns = scenario.results.unwrap_or_default().latency.as_nanos() as u64;
     let released = root
