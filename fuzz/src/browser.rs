@@ -5,7 +5,9 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderName, HeaderValue, Method, Request, Uri, header, response};
 use plimsoll_plan::Plan;
-use plimsoll_results::{ClockKind, MeasuredRun, Repeats, RepeatsWriter, Run, RunWriter, Target};
+use plimsoll_results::{
+    ClockKind, MeasuredRun, ResultsError, Run, RunWriter, Series, SeriesWriter, Step, Target,
+};
 use plimsoll_serve::{Settings, routes};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -129,14 +131,33 @@ fn restore(root: &Path) {
     let (started, clock) = (SystemTime::UNIX_EPOCH, ClockKind::Virtual);
     let written = RunWriter::create_as("run", root, &plan, started, clock)
         .and_then(|writer| writer.finish(&run))
-        .and_then(|_| {
-            let document = Repeats::new(&plan.name, 2);
-            let mut repeats = RepeatsWriter::create_as("repeats", root, document)?;
-            for _ in 0..2 {
-                let writer = repeats.next(&plan, started, clock)?;
-                repeats.add(&writer.finish(&run)?)?;
-            }
-            Ok(())
-        });
-    written.unwrap_or_else(|e| panic!("the samples cannot be written: {e}"));
+        .and_then(|_| repeats(root, &run));
+    let dir = written.unwrap_or_else(|e| panic!("the samples cannot be written: {e}"));
+    // The name is that of the requests in the corpus.
+    std::fs::rename(dir, root.join("repeats")).expect("the name is free");
 }
+
+/// Writes repeated runs that all have the figures of `run`; returns their directory.
+fn repeats(root: &Path, run: &Run) -> Result<PathBuf, ResultsError> {
+    let mut series: Series = serde_json::from_str(REPEATS).expect("the sample is a series");
+    series.runs.clear();
+    series.configurations[0].plan = run.plan.clone();
+    let started = SystemTime::UNIX_EPOCH;
+    let mut writer = SeriesWriter::create(root, series, started)?;
+    loop {
+        match writer.series().next() {
+            Step::Run(next) => {
+                let results = writer.run_writer(&next, &run.plan, started)?;
+                let entry = writer.entry(&next, &results.finish(run)?)?;
+                writer.add(entry)?;
+            }
+            Step::End(state, reason) => {
+                writer.end(state, reason)?;
+                return Ok(writer.dir().path().to_owned());
+            }
+        }
+    }
+}
+
+/// A document of two repeated runs.
+const REPEATS: &str = include_str!("../corpus/series_json/repeats.json");

@@ -10,10 +10,10 @@ const MAX_EDITS: usize = 8;
 /// Maximum number of copies of an element.
 const MAX_COPIES: u8 = 20;
 
-/// Reads bytes as a document. Bytes that begin with a digit are edits of the sample. What is read comes back
-/// from what is written of it.
-pub(crate) fn read<D: Document>(data: &[u8], sample: &str) -> Option<D> {
-    let document = document_of(data, sample);
+/// Reads bytes as a document. Bytes that begin with a digit are edits of a sample. What is read comes back from what is
+/// written of it.
+pub(crate) fn read<D: Document>(data: &[u8], samples: &[&str]) -> Option<D> {
+    let document = document_of(data, samples);
     let dir = Directory::<D>::at(&Scratch::with(D::FILE, &document));
     let read = match dir.read() {
         Ok(read) => read,
@@ -29,10 +29,13 @@ pub(crate) fn read<D: Document>(data: &[u8], sample: &str) -> Option<D> {
     Some(read)
 }
 
-/// The document that bytes stand for: themselves, or if they begin with a digit edits of the sample.
-pub(crate) fn document_of(data: &[u8], sample: &str) -> Vec<u8> {
+/// The document that bytes stand for: themselves, or if they begin with a digit edits of the sample that the digit chooses.
+pub(crate) fn document_of(data: &[u8], samples: &[&str]) -> Vec<u8> {
     match data.split_first() {
-        Some((b'0'..=b'9', edits)) => edited(sample, edits).into_bytes(),
+        Some((digit @ b'0'..=b'9', edits)) => {
+            let sample = samples[usize::from(digit - b'0') % samples.len()];
+            edited(sample, edits).into_bytes()
+        }
         _ => data.to_vec(),
     }
 }

@@ -33,14 +33,6 @@ impl RunSource {
             ..self.clone()
         }
     }
-
-    fn with_load(&self, path: &Path, load: u64, metric: &str) -> Self {
-        Self {
-            load: Some(load),
-            load_metric: Some(escaped(metric)),
-            ..self.at(path)
-        }
-    }
 }
 
 fn escaped(text: &str) -> String {
@@ -89,14 +81,12 @@ fn collect(path: &Path, outer: &RunSource, found: &mut Vec<RunSource>) -> Result
                 };
                 let configuration = series.configuration(run.configuration);
                 let filesystem = configuration.filesystem.as_deref();
-                let of_run = match run.load {
-                    Some(load) => outer.with_load(results.path(), load, series.metric_name()),
-                    None => outer.at(results.path()),
-                };
                 found.push(RunSource {
+                    load: run.load,
+                    load_metric: run.load.map(|_| escaped(series.metric_name())),
                     profile_filesystem: filesystem.map(escaped),
                     profile_case: filesystem.map(|_| escaped(&configuration.name)),
-                    ..of_run
+                    ..outer.at(results.path())
                 });
             }
         }

@@ -63,8 +63,6 @@ pub fn render(
 /// Name, state and description of the profile.
 fn headline(out: &mut String, profile: SeriesOf<'_, Profile>, layout: Layout) {
     let paint = Paint(layout.color);
-    let all = profile.configurations.len();
-    let measured = (0..all as u32).filter(|n| profile.is_measured(*n)).count();
     let state = match profile.state {
         SeriesState::Complete | SeriesState::Stopped => paint.good("complete"),
         SeriesState::Interrupted => paint.doubtful("interrupted"),
@@ -74,8 +72,8 @@ fn headline(out: &mut String, profile: SeriesOf<'_, Profile>, layout: Layout) {
     out.push_str(&format!(
         "profile {}: {state}, {} of {} on {}\n",
         paint.bold(&profile.name),
-        measured,
-        counted(all as u64, "run", "runs"),
+        profile.measured().count(),
+        counted(profile.requested_runs(), "run", "runs"),
         counted(systems, "file system", "file systems"),
     ));
     let columns = layout.columns();
@@ -185,11 +183,11 @@ pub fn line(profile: SeriesOf<'_, Profile>, number: usize) -> String {
     let run = &profile.runs[number];
     let mean = run.mean_ms.map(inline_latency);
     let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean}"));
-    let all = profile.configurations.len() as u64 * u64::from(profile.figures.repeat.max(1));
     let label = profile.configuration(run.configuration).label();
     format!(
-        "run {} of {all}, {}: {} ops/s, {} MiB/s{mean}: {}{}",
+        "run {} of {}, {}: {} ops/s, {} MiB/s{mean}: {}{}",
         number + 1,
+        profile.requested_runs(),
         label.unwrap_or_default(),
         rate(run.achieved_ops_per_s),
         mib_per_s(run.bytes_per_s),

@@ -23,7 +23,8 @@ pub fn render(series: &Series, runs: &[&Run], dir: Option<&SeriesDir>, layout: L
 /// The throughput and the latencies of repeated runs, with the requested percentiles.
 ///
 /// A run in which no operation completed has no latencies; the figure then says of how many runs it is.
-fn line(runs: &[&Run], percentiles: Option<&Percentiles>) -> String {
+#[must_use]
+pub fn line(runs: &[&Run], percentiles: Option<&Percentiles>) -> String {
     let percentiles = Percentiles::shown_percentiles(percentiles, &[Percentile::P99]);
     let times = |mean: fn(&Run) -> f64, of: PercentileKind| {
         let completed = |r: &Run| (r.summary.ops > 0).then(|| mean(r));

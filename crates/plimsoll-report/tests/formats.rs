@@ -1,4 +1,4 @@
-//! Every printed format, from fixed results.
+//! The formats of runs and of their comparisons.
 
 use plimsoll_measure::system::{
     DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,
@@ -494,7 +494,8 @@ fn rates_of_open_loads_are_not_tested() {
 fn a_repeated_run_without_operations_has_no_latency_of_zero() {
     use plimsoll_report::repeats::line;
     let mut runs = repeated(1_000_000);
-    let whole = line(&runs, None);
+    let line = |runs: &[Run]| line(&runs.iter().collect::<Vec<_>>(), None);
+    let whole = line(&runs);
     assert!(
         whole.starts_with("5 runs: 206 (206 to 206) ops/s, mean 2.65 ms (2.6"),
         "{whole}"
@@ -507,13 +508,13 @@ fn a_repeated_run_without_operations_has_no_latency_of_zero() {
         .iter_mut()
         .for_each(|r| *r = OpTotals::default());
     runs[4] = Run::assemble(nothing);
-    let part = line(&runs, None);
+    let part = line(&runs);
     assert!(
         part.starts_with("5 runs: 165 (0 to 206) ops/s, mean 2.65 ms (2.6"),
         "{part}"
     );
     assert_eq!(part.matches(", 4 of 5 runs)").count(), 2, "{part}");
-    let none = line(&runs[4..], None);
+    let none = line(&runs[4..]);
     assert_eq!(none, "1 runs: 0 (0 to 0) ops/s, mean -, p99 -");
 }
 

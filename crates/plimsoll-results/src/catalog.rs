@@ -264,6 +264,3 @@ pub fn directories(root: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     found.sort();
     Ok(found)
 }
-
-#[cfg(test)]
-mod tests;

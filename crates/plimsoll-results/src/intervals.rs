@@ -34,8 +34,7 @@ pub struct IntervalRow {
     pub p99_ms: f64,
     /// Greatest latency in milliseconds.
     pub max_ms: f64,
-    /// Operations that had an intended start. Files of before version 2 of `run.json` end before
-    /// this column, and all their latencies are service times.
+    /// Operations that had an intended start.
     pub paced_ops: u64,
     /// Mean service time in milliseconds.
     pub service_mean_ms: Option<f64>,

@@ -98,10 +98,10 @@ pub use run::{
 };
 pub use schedule::EventSchedule;
 pub use series::{
-    Agreement, Configuration, CriterionResult, CurveEnd, LoadCurve, LoadLine, LoadSearch, NextRun,
-    Profile, Purpose, Repeats, SearchEnd, SearchRules, SearchStep, Series, SeriesDir, SeriesKind,
-    SeriesOf, SeriesRun, SeriesState, SeriesWriter, SkippedConfiguration, Step, StopRules,
-    Strategy, TrialRun, read_runs, run_dirs,
+    Agreement, Configuration, CriterionResult, CurveEnd, LoadCurve, LoadLine, LoadSearch,
+    MAX_REPEATS, NextRun, Profile, Purpose, Repeats, SearchEnd, SearchRules, SearchStep, Series,
+    SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState, SeriesWriter, SkippedConfiguration,
+    Step, StopRules, Strategy, TrialRun, read_runs, run_dirs,
 };
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;

@@ -14,7 +14,7 @@ mod stop;
 mod writer;
 
 pub use curve::LoadCurve;
-pub use next::{NextRun, Step, Strategy};
+pub use next::{MAX_REPEATS, NextRun, Step, Strategy};
 pub use profile::{Profile, SkippedConfiguration};
 pub use repeats::Repeats;
 pub use run::{CriterionResult, SeriesRun};
@@ -285,12 +285,6 @@ impl Series {
         // For the next run.
         plan.options.keep |= self.kind.strategy().shares_files();
         Ok(plan)
-    }
-
-    /// Whether a run of the configuration was measured to its end.
-    #[must_use]
-    pub fn is_measured(&self, configuration: u32) -> bool {
-        self.runs_of(configuration).any(SeriesRun::is_measured)
     }
 
     /// A configuration by its number.

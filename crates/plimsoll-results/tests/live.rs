@@ -148,9 +148,10 @@ fn only_whole_lines_are_rows() {
         .unwrap();
     file.write_all(b"1,1,1,1,read,read,4,40,0,2.0,2.0").unwrap();
     assert_eq!(follower.rows().unwrap(), []);
-    file.write_all(b",2.0,2.0\n1,2,2").unwrap();
+    file.write_all(b",2.0,2.0,0,,,,,\n1,2,2").unwrap();
     let rows = follower.rows().unwrap();
     assert_eq!((rows.len(), rows[0].ops), (1, 4));
-    file.write_all(b",1,read,read,x,0,0,0,0,0,0\n").unwrap();
+    file.write_all(b",1,read,read,x,0,0,0,0,0,0,0,,,,,\n")
+        .unwrap();
     assert!(follower.rows().is_err(), "a damaged line is no row");
 }

@@ -1,28 +1,33 @@
-//! Taking results away, and what a catalogue says of them.
+//! Deletion of results.
 
+use crate::fixtures;
 use plimsoll_results::{
-    ANNOTATIONS_FILE, Entry, HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, RUN_FILE, Removal,
-    ResultsError, Status, directories,
+    ANNOTATIONS_FILE, Annotations, Document, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, RUN_FILE,
+    Removal, ResultsError, SERIES_FILE,
 };
-use std::fs::{create_dir, write};
+use std::fs::{create_dir, create_dir_all, write};
 use std::path::{Path, PathBuf};
 
-/// As much of a run as a catalogue reads.
-const RUN: &str = r#"{"schema":1,"workload":"w","started":"2026-03-01T12:00:00Z",
-  "validity":{"verdict":"valid","reasons":[]},"window_number":1,"target":{"url":"posix","description":""},
-  "summary":{"ops":4,"ops_per_s":2.0,"bytes":8,"bytes_per_s":4.0,"mean_ms":1.5,"p50_ms":1.0,"p99_ms":3.0,
-  "errors":0,"reads_per_s":2.0,"writes_per_s":0.0,"cpu_us_per_op":null,"in_flight":0}}"#;
-
-/// How the series of a run begin.
+/// First lines of the time series of a run.
 const LOG: &str = "#[Histogram log format version 1.3]\n";
-const SERIES: &str = "window,interval,start_s\n";
+const INTERVALS: &str = "window,interval,start_s\n";
+
+/// The document of a run.
+fn run_json() -> String {
+    fixtures::run(fixtures::plan(), 4, 1, &[]).to_json()
+}
+
+/// Bytes of the files of a run.
+fn run_bytes() -> usize {
+    run_json().len() + LOG.len() + INTERVALS.len()
+}
 
 fn run(dir: &Path) -> PathBuf {
-    create_dir(dir).unwrap();
+    create_dir_all(dir).unwrap();
     for (name, text) in [
-        (RUN_FILE, RUN),
+        (RUN_FILE, &*run_json()),
         (HISTOGRAMS_FILE, LOG),
-        (INTERVALS_FILE, SERIES),
+        (INTERVALS_FILE, INTERVALS),
     ] {
         write(dir.join(name), text).unwrap();
     }
@@ -30,17 +35,16 @@ fn run(dir: &Path) -> PathBuf {
 }
 
 /// Repeated runs, of which these are there.
-fn repeats(dir: &Path, asked: u32, runs: &[&str]) -> PathBuf {
+fn repeats(dir: &Path, requested: u32, runs: &[&str]) -> PathBuf {
     create_dir(dir).unwrap();
     for name in runs {
         run(&dir.join(name));
     }
-    let list = runs.iter().map(|r| format!("{r:?}")).collect::<Vec<_>>();
-    let json = format!(
-        r#"{{"schema":1,"workload":"w","asked":{asked},"runs":[{}]}}"#,
-        list.join(",")
-    );
-    write(dir.join("repeats.json"), json).unwrap();
+    write(
+        dir.join(SERIES_FILE),
+        fixtures::repeats(requested).to_json(),
+    )
+    .unwrap();
     dir.to_owned()
 }
 
@@ -87,12 +91,13 @@ fn a_text_of_the_users_in_the_place_of_a_series_stays() {
 fn results_go_whole() {
     let root = tempfile::tempdir().unwrap();
     let one = run(&root.path().join("one"));
-    write(one.join(ANNOTATIONS_FILE), "{\"schema\":1}").unwrap();
+    let annotations = Annotations::default().to_json();
+    write(one.join(ANNOTATIONS_FILE), &annotations).unwrap();
     create_dir(one.join("ranks")).unwrap();
     write(one.join("ranks/rank-10.json"), "12345").unwrap();
     let many = repeats(&root.path().join("many"), 2, &["run-01", "run-02"]);
     let removal = Removal::of(&one).unwrap();
-    let bytes = RUN.len() + LOG.len() + SERIES.len() + "{\"schema\":1}12345".len();
+    let bytes = run_bytes() + annotations.len() + "12345".len();
     assert_eq!((removal.files(), removal.bytes()), (5, bytes as u64));
     assert!(one.exists(), "looking changes nothing");
     removal.execute().unwrap();
@@ -148,7 +153,8 @@ fn what_plimsoll_did_not_write_keeps_everything() {
             write(d.join(RUN_FILE), "{}").unwrap()
         }),
         ("another version", |d| {
-            write(d.join(RUN_FILE), RUN.replace(":1,", ":2,")).unwrap();
+            let other = run_json().replace("\"schema_version\": 1", "\"schema_version\": 2");
+            write(d.join(RUN_FILE), other).unwrap();
         }),
     ];
     for (i, (what, spoil)) in spoils.into_iter().enumerate() {
@@ -221,56 +227,34 @@ fn an_interrupted_removal_can_be_finished() {
     assert!(!dir.exists());
 }
 
+/// Runs of a profile are in a directory of their configuration.
 #[test]
-fn an_entry_says_what_the_files_say() {
+fn the_runs_of_a_profile_go_with_the_directories_of_its_configurations() {
     let root = tempfile::tempdir().unwrap();
-    let dir = run(&root.path().join("one"));
-    let entry = Entry::read(&dir).unwrap();
-    assert_eq!((entry.name.as_str(), entry.kind), ("one", Kind::Run));
-    assert_eq!((entry.status, entry.runs), (Status::Valid, 1));
-    assert_eq!((entry.ops_per_s, entry.p99_ms), (Some(2.0), Some(3.0)));
-    let many = repeats(&root.path().join("many"), 3, &["run-01", "run-02"]);
-    let other = RUN.replace("\"ops_per_s\":2.0", "\"ops_per_s\":5.0");
-    write(many.join("run-02").join(RUN_FILE), &other).unwrap();
-    let entry = Entry::read(&many).unwrap();
-    assert_eq!(
-        (entry.kind, entry.runs, entry.ops_per_s),
-        (Kind::Repeats, 2, Some(3.5))
-    );
-    assert_eq!(entry.status, Status::Unfinished, "two of three");
-    assert_eq!(entry.started_at, "2026-03-01T12:00:00Z");
-    write(
-        many.join("run-02").join(RUN_FILE),
-        other.replace("valid\"", "failed\""),
-    )
-    .unwrap();
-    assert_eq!(Entry::read(&many).unwrap().status, Status::Failed);
-    // Nothing measured is no figure.
-    write(
-        dir.join(RUN_FILE),
-        RUN.replace("window_number\":1", "window_number\":0"),
-    )
-    .unwrap();
-    assert_eq!(Entry::read(&dir).unwrap().ops_per_s, None);
-    write(dir.join(RUN_FILE), RUN.replace("\"schema\":1,", "")).unwrap();
-    let error = Entry::read(&dir).unwrap_err().to_string();
-    assert!(
-        error.ends_with("has no schema version; this program reads version 3"),
-        "{error}"
-    );
-}
-
-#[test]
-fn links_and_hidden_names_are_no_results() {
-    let root = tempfile::tempdir().unwrap();
-    let dir = run(&root.path().join("b"));
-    create_dir(root.path().join("a")).unwrap();
-    create_dir(root.path().join(".plimsoll-abcDEF")).unwrap();
-    write(root.path().join("file"), "").unwrap();
-    std::os::unix::fs::symlink(&dir, root.path().join("link")).unwrap();
-    let found = directories(root.path()).unwrap();
-    assert_eq!(found, [root.path().join("a"), dir]);
-    assert!(directories(&root.path().join("missing")).is_err());
+    let dir = root.path().join("profile");
+    for name in ["ext4/a/run-01", "ext4/a/run-02", "xfs/a/run-01-failed"] {
+        run(&dir.join(name));
+    }
+    let profile = fixtures::profile(2, &[("a", "ext4"), ("a", "xfs")]);
+    write(dir.join(SERIES_FILE), profile.to_json()).unwrap();
+    for foreign in ["ext4/thesis.tex", "xfs/a/thesis.tex"] {
+        write(dir.join(foreign), "").unwrap();
+        assert!(matches!(
+            Removal::of(&dir),
+            Err(ResultsError::Foreign { path }) if path == dir.join(foreign)
+        ));
+        std::fs::remove_file(dir.join(foreign)).unwrap();
+    }
+    create_dir(dir.join("other")).unwrap();
+    assert!(matches!(
+        Removal::of(&dir),
+        Err(ResultsError::Foreign { .. })
+    ));
+    std::fs::remove_dir(dir.join("other")).unwrap();
+    let removal = Removal::of(&dir).unwrap();
+    assert_eq!(removal.files(), 10);
+    removal.execute().unwrap();
+    assert_eq!(tree(root.path()), [root.path()]);
 }
 
 #[test]
@@ -288,10 +272,7 @@ fn results_of_ranks_have_numbers() {
         create_dir(dir.join("ranks")).unwrap();
         let before = Removal::of(&dir).unwrap();
         let (files, bytes) = (before.files(), before.bytes());
-        assert_eq!(
-            (files, bytes),
-            (3, (RUN.len() + LOG.len() + SERIES.len()) as u64)
-        );
+        assert_eq!((files, bytes), (3, run_bytes() as u64));
         drop(before);
         write(dir.join("ranks").join(name), "12345").unwrap();
         match Removal::of(&dir) {

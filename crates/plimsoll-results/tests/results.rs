@@ -1,5 +1,6 @@
 //! The results directory, through its door.
 
+use crate::fixtures::{SECOND, names};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
@@ -14,8 +15,6 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-
-const SECOND: u64 = 1_000_000_000;
 
 fn operation(name: &str, kind: OpKind) -> Operation {
     Operation {
@@ -126,15 +125,6 @@ fn one_window() -> MeasuredRun {
 
 fn writer(root: &Path, clock: ClockKind, started: SystemTime) -> RunWriter {
     RunWriter::create(root, &plan(), started, clock).unwrap()
-}
-
-fn names(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -436,13 +426,16 @@ fn another_schema_is_refused_by_its_number() {
         std::fs::write(root.path().join("run.json"), text).unwrap();
         dir.read().unwrap_err()
     };
-    let error = read("{\"schema\": 99}").to_string();
+    let error = read("{\"schema_version\": 99}").to_string();
     assert!(
-        error.ends_with("has schema version 99; this program reads version 3"),
+        error.ends_with("has schema version 99; this program reads version 1"),
         "{error}"
     );
     assert!(matches!(read("{}"), ResultsError::Schema { .. }));
-    assert!(matches!(read("{\"schema\": 1}"), ResultsError::Json { .. }));
+    assert!(matches!(
+        read("{\"schema_version\": 1}"),
+        ResultsError::Json { .. }
+    ));
     assert!(matches!(read("not json"), ResultsError::Json { .. }));
 }
 

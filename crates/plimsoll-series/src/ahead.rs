@@ -79,23 +79,23 @@ impl Ahead {
         })
     }
 
-    /// Whether a process makes the run, or will.
-    pub(crate) fn has(&self, next: &NextRun) -> bool {
-        self.runs.contains(next)
+    /// The task of a run; `None` of a run that an earlier process has made.
+    pub(crate) fn task_of(&self, next: &NextRun) -> Option<u64> {
+        let task = self.runs.iter().position(|run| run == next)?;
+        Some(task as u64)
     }
 
-    /// Waits until a run is made. Runs are requested in their order; the next ones are made meanwhile.
+    /// Waits until the run of a task is made. Tasks are requested in their order; the next runs are made meanwhile.
     pub(crate) fn await_run(
         &mut self,
-        next: &NextRun,
+        task: u64,
         writer: &SeriesWriter,
         host: &dyn Host,
     ) -> Result<AheadEnd, ResultsError> {
-        let task = self.runs.iter().position(|run| run == next);
-        let task = task.expect("a rule chooses its independent runs in their order") as u64;
         Ok(match self.await_task(task, host) {
             Ok(directory) => {
                 let path = self.dir.join(&directory);
+                let next = &self.runs[task as usize];
                 let run = writer.entry(next, &RunDir::at(&path))?;
                 if run.verdict == Verdict::Interrupted && !is_stopped(host.stop()) {
                     return Ok(self.terminated(task, host));

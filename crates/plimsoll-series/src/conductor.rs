@@ -35,7 +35,7 @@ impl Conductor<'_> {
     /// Ends the view, and completes the results.
     #[must_use]
     pub fn end(mut self, outcome: Outcome) -> Written {
-        self.view.end();
+        self.view.end(&outcome);
         self.host.note(StateChange::Removal(false));
         self.end_events();
         self.publish(&outcome);
@@ -138,7 +138,7 @@ impl Observer for Conductor<'_> {
     }
 
     fn measured(&mut self, outcome: &Outcome) {
-        self.view.measured();
+        self.view.measured(outcome);
         self.end_events();
         self.publish(outcome);
     }

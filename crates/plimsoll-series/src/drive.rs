@@ -23,8 +23,6 @@ use std::num::NonZeroUsize;
 pub struct SeriesDriver<'a> {
     context: RunContext<'a>,
     monitor: Option<Monitor>,
-    /// Number of runs begun, including those of earlier processes.
-    begun: u64,
     /// Whether a run has used the shared work directory.
     used: bool,
     /// Whether all files that had to be removed were removed.
@@ -190,7 +188,6 @@ impl<'a> SeriesDriver<'a> {
         Ok(Self {
             monitor: monitor.transpose().map_err(SeriesError::Refused)?,
             context,
-            begun: series.runs.len() as u64,
             used: false,
             is_clean: true,
             busy: vec![],
@@ -217,7 +214,6 @@ impl<'a> SeriesDriver<'a> {
         while let Step::Run(next) = writer.series().next()
             && let Some(run) = writer.unlisted(&next)
         {
-            self.begun += 1;
             writer.add(run)?;
         }
         Ok(())
@@ -258,10 +254,11 @@ impl<'a> SeriesDriver<'a> {
                 Step::End(state, reason) => return Ok(writer.end(state, reason)?),
                 Step::Run(next) => next,
             };
-            // The results of a run that is made ahead may be there before its process has ended.
-            let is_ahead = ahead.as_ref().is_some_and(|ahead| ahead.has(&next));
-            if !is_ahead && let Some(run) = writer.unlisted(&next) {
-                self.begun += 1;
+            let task = ahead.as_ref().and_then(|ahead| ahead.task_of(&next));
+            // The run of a task may be there already, and is awaited all the same.
+            if task.is_none()
+                && let Some(run) = writer.unlisted(&next)
+            {
                 writer.add(run.clone())?;
                 let series = writer.series();
                 self.host().run_listed(series, ListedRun::Earlier(&run));
@@ -270,9 +267,8 @@ impl<'a> SeriesDriver<'a> {
             if self.host().stop().is_requested() {
                 return Ok(writer.end(SeriesState::Interrupted, None)?);
             }
-            match ahead {
-                None => self.make(writer, &next)?,
-                Some(ahead) => match ahead.await_run(&next, writer, self.host())? {
+            match (ahead.as_mut(), task) {
+                (Some(ahead), Some(task)) => match ahead.await_run(task, writer, self.host())? {
                     AheadEnd::Made(run) => {
                         self.used = true;
                         writer.add((*run).clone())?;
@@ -287,6 +283,7 @@ impl<'a> SeriesDriver<'a> {
                         return Ok(writer.end(SeriesState::Failed, Some(reason))?);
                     }
                 },
+                _ => self.make(writer, &next)?,
             }
         }
     }
@@ -336,10 +333,9 @@ impl<'a> SeriesDriver<'a> {
             }
         };
         next_config(self.context.communicator, || Ok(Some(config.clone())))?;
-        self.begun += 1;
         let facts = RunFacts {
             load: next.load,
-            number: Some(self.begun),
+            number: Some(series.runs.len() as u64 + 1),
             configuration: series.configuration(next.configuration).label(),
         };
         let mut monitor = self.monitor.take();

@@ -2,7 +2,7 @@
 
 use crate::commands::RunFacts;
 use crate::config::RunConfig;
-use plimsoll_engine::{Event, PhaseInfo, Settings, Stop};
+use plimsoll_engine::{Event, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_results::{HookTime, LiveEvent, Run, Series, SeriesRun};
 use std::path::Path;
@@ -122,9 +122,13 @@ pub trait RunView {
     /// The user's command has ended.
     fn command_ends(&mut self) {}
 
-    /// All is measured.
-    fn measured(&mut self) {}
+    /// All is measured, with this outcome, of which there are no results yet.
+    fn measured(&mut self, outcome: &Outcome) {
+        let _ = outcome;
+    }
 
-    /// The run has ended, and its results are about to be completed.
-    fn end(&mut self) {}
+    /// The run has ended with this outcome, and its results are about to be completed.
+    fn end(&mut self, outcome: &Outcome) {
+        let _ = outcome;
+    }
 }

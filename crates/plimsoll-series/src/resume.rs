@@ -140,7 +140,7 @@ mod tests {
         let faults = of(&["3s kill server", "nonsense"]);
         assert!(faults.check(dir, false).is_ok());
         let commands = ["3s sh echo \u{1b}[8m", "4s sh echo \u{1b}[8m", "5s sh date"];
-        let refusal = of(&commands).check(dir, false).unwrap_err().message;
+        let refusal = of(&commands).check(dir, false).unwrap_err().to_string();
         assert!(
             refusal.contains(r"would run: `echo \u001b[8m`, `date`. If you trust"),
             "{refusal}"

@@ -428,8 +428,8 @@ impl RankMain {
             ranks.fail(&e.to_string());
         }
         if let Some(results) = observer.results {
-            // Its error is in the log of the results.
-            let _ = results.publish(&ran);
+            // An error is in the log of the results.
+            results.publish(&ran);
         }
         self.end(ran, observer.intervals);
     }

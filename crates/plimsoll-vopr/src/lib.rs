@@ -30,7 +30,7 @@ pub use case::Case;
 pub use check::check;
 pub use concurrent::ConcurrentEnd;
 pub use curve::{
-    Attempt, AttemptScenario, CurveExecution, CurveFilesEnd, CurveScenario, MeasuredPoint,
+    Attempt, AttemptEnd, AttemptScenario, CurveExecution, CurveScenario, MeasuredPoint,
     check_curve, run_curve,
 };
 pub use execution::{Execution, RankEnd, run};

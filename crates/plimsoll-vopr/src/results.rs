@@ -8,12 +8,13 @@ use crate::violation::{Violation, must};
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::Interval;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_plan::{Failure, Plan};
+use plimsoll_plan::Plan;
 use plimsoll_results::{
     ClockKind, IntervalRow, MeasuredRun, ResultsError, Run, RunDir, RunWriter, Target, Verdict,
     recover,
 };
 use plimsoll_runtime::{SimulationHandle, system_time};
+use plimsoll_series::outcome_or_refusal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -92,36 +93,23 @@ pub(crate) struct ResultsPlace(PathBuf, Shared<ResultsLog>);
 
 impl ResultsPlace {
     /// Begins the results of a run of this number of ranks.
+    ///
+    /// # Errors
+    /// That of the disk.
     pub(crate) fn begin(
         &self,
         plan: &Plan,
         ranks: u32,
         handle: &SimulationHandle,
     ) -> Result<RunResults, String> {
-        let make = || RunWriter::create(&self.0, plan, system_time(), ClockKind::Real);
-        RunResults::begin(plan, ranks, handle, self.1.clone(), make)
-    }
-}
-
-impl RunResults {
-    /// Begins the results of a run with the writer that `make` makes.
-    ///
-    /// # Errors
-    /// That of the disk.
-    pub(crate) fn begin(
-        plan: &Plan,
-        ranks: u32,
-        handle: &SimulationHandle,
-        log: Shared<ResultsLog>,
-        make: impl FnOnce() -> Result<RunWriter, ResultsError>,
-    ) -> Result<Self, String> {
-        let mut results = Self {
+        let mut results = RunResults {
             plan: plan.clone(),
             writer: None,
             handle: handle.clone(),
-            log,
+            log: self.1.clone(),
         };
-        let begun = make().and_then(|mut writer| {
+        let writer = RunWriter::create(&self.0, plan, system_time(), ClockKind::Real);
+        let begun = writer.and_then(|mut writer| {
             writer.draft(&draft(plan, ranks))?;
             Ok(writer)
         });
@@ -132,7 +120,9 @@ impl RunResults {
         with(&results.log, |log| log.has_draft = true);
         Ok(results)
     }
+}
 
+impl RunResults {
     /// Appends an interval; returns `false` if it cannot be kept, and with it nothing that follows.
     pub(crate) fn interval(&mut self, interval: &Interval) -> bool {
         let Some(writer) = &mut self.writer else {
@@ -152,28 +142,16 @@ impl RunResults {
     }
 
     /// Publishes the results of a run that is over, unless they were lost before or the run was refused.
-    ///
-    /// # Errors
-    /// That of the disk.
-    pub(crate) fn publish(
-        mut self,
-        ran: &Result<Outcome, EngineError>,
-    ) -> Result<Option<(RunDir, Run)>, String> {
-        let Some(writer) = self.writer.take() else {
-            let error = with(&self.log, |log| log.error.clone());
-            return Err(error.expect("an error has ended the results").1);
-        };
-        let Some(outcome) = outcome_of(ran) else {
-            return Ok(None);
+    pub(crate) fn publish(mut self, ran: &Result<Outcome, EngineError>) {
+        let (Some(writer), Ok(outcome)) = (self.writer.take(), outcome_or_refusal(ran.clone()))
+        else {
+            return;
         };
         let run = assembled(&self.plan, &outcome);
         with(&self.log, |log| log.ended = Some(Box::new(run.clone())));
         match writer.finish(&run) {
-            Ok(dir) => {
-                with(&self.log, |log| log.is_published = true);
-                Ok(Some((dir, run)))
-            }
-            Err(e) => Err(self.lose(&e)),
+            Ok(_) => with(&self.log, |log| log.is_published = true),
+            Err(e) => _ = self.lose(&e),
         }
     }
 
@@ -184,22 +162,6 @@ impl RunResults {
         let (at, text) = (self.handle.now(), error.to_string());
         with(&self.log, |log| log.error = Some((at, text.clone())));
         text
-    }
-}
-
-/// The outcome of a run, also of one that failed; `None` of one that was refused.
-pub(crate) fn outcome_of(ran: &Result<Outcome, EngineError>) -> Option<Outcome> {
-    match ran {
-        Ok(outcome) => Some(outcome.clone()),
-        Err(EngineError::Refused(_)) => None,
-        Err(EngineError::Failed(error)) => Some(Outcome {
-            failure: Some(Failure::of("run", error.clone())),
-            ..Outcome::default()
-        }),
-        Err(EngineError::Interrupted) => Some(Outcome {
-            interrupted: true,
-            ..Outcome::default()
-        }),
     }
 }
 
@@ -272,7 +234,7 @@ pub enum Found {
 }
 
 /// What results hold of the target.
-pub(crate) fn target(description: String) -> Target {
+fn target(description: String) -> Target {
     Target {
         url: "simulated".into(),
         description,
@@ -285,7 +247,7 @@ fn measured(plan: &Plan, description: String) -> MeasuredRun {
 }
 
 /// The results of a run that begins.
-pub(crate) fn draft(plan: &Plan, ranks: u32) -> Run {
+fn draft(plan: &Plan, ranks: u32) -> Run {
     Run::assemble(MeasuredRun {
         ranks,
         interrupted: true,

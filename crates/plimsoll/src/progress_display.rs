@@ -8,7 +8,7 @@ use crate::output_options::OutputOptions;
 use crate::progress_display::live_run::LiveRunView;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
-use plimsoll_engine::{Event, PhaseInfo};
+use plimsoll_engine::{Event, Outcome, PhaseInfo};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{ByteSum, Bytes, Plan, PopulatedFileset, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
@@ -306,11 +306,11 @@ impl RunView for ProgressDisplay<'_> {
         }
     }
 
-    fn measured(&mut self) {
+    fn measured(&mut self, _: &Outcome) {
         self.bar.finish_and_clear();
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, _: &Outcome) {
         self.bar.finish_and_clear();
         self.screen = None;
     }

@@ -8,8 +8,8 @@ use plimsoll_report::compare::{ProfileSet, of_profiles};
 use plimsoll_report::terminal::Layout;
 use plimsoll_report::{curve, find, profile, repeats};
 use plimsoll_results::{
-    COMPARISON_FILE, LoadCurve, LoadSearch, Profile, ResultsError, Series, SeriesKind, SeriesOf,
-    SeriesWriter, read_runs,
+    COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, Profile, ResultsError, Series, SeriesKind,
+    SeriesOf, SeriesWriter, read_runs,
 };
 use std::time::Duration;
 
@@ -177,31 +177,35 @@ fn search_headline(search: SeriesOf<'_, LoadSearch>) -> String {
 }
 
 fn profile_headline(profile: SeriesOf<'_, Profile>) -> String {
-    let all = profile.configurations.len();
-    let missing: Vec<u32> = (0..all as u32)
-        .filter(|n| !profile.is_measured(*n))
-        .collect();
-    let left = if missing.len() == all { "" } else { " left" };
-    let each = match profile.figures.repeat {
-        1 => String::new(),
-        n => format!(", each {n} times"),
+    let missing = profile.kind.strategy().independent(&profile);
+    let runs = if missing.len() as u64 == profile.requested_runs() {
+        let configurations = counted(profile.configurations.len() as u64, "run", "runs");
+        let each = match profile.figures.repeat {
+            1 => String::new(),
+            n => format!(", each {n} times"),
+        };
+        format!(
+            "{configurations} on {}{each}",
+            profile.filesystems().join(", ")
+        )
+    } else {
+        let runs = counted(missing.len() as u64, "run", "runs");
+        format!("{runs} left on {}", profile.filesystems().join(", "))
     };
     format!(
-        "profile {}: {}{left} on {}{each}: about {}{} plus the time to create the files",
+        "profile {}: {runs}: about {}{} plus the time to create the files",
         profile.name,
-        counted(missing.len() as u64, "run", "runs"),
-        profile.filesystems().join(", "),
-        show_duration(profile_length(&profile, &missing)),
+        show_duration(missing_length(&profile)),
         clock_of(&profile),
     )
 }
 
-/// Time for which the runs of configurations warm up and measure.
-pub fn profile_length(series: &Series, configurations: &[u32]) -> Duration {
-    let of_one = |number: &u32| {
-        let (warmup, time) = series.configuration(*number).plan.times();
+/// Time for which the missing runs of a profile warm up and measure.
+pub fn missing_length(series: &Series) -> Duration {
+    let missing = series.kind.strategy().independent(series);
+    let of_one = |run: &NextRun| {
+        let (warmup, time) = series.configuration(run.configuration).plan.times();
         warmup + time
     };
-    let repeat = series.as_profile().map_or(1, |p| p.figures.repeat);
-    configurations.iter().map(of_one).sum::<Duration>() * repeat
+    missing.iter().map(of_one).sum()
 }

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 /// Reads a document and shows it.
 pub fn run(data: &[u8]) {
-    let Some(annotations) = read::<Annotations>(data, SAMPLE) else {
+    let Some(annotations) = read::<Annotations>(data, &[SAMPLE]) else {
         return;
     };
     black_box((annotations.is_empty(), annotations.tag_list()));

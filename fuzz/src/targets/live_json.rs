@@ -6,7 +6,7 @@ use plimsoll_results::LiveRun;
 
 /// Reads a document.
 pub fn run(data: &[u8]) {
-    let _ = read::<LiveRun>(data, SAMPLE);
+    let _ = read::<LiveRun>(data, &[SAMPLE]);
 }
 
 /// The document that is edited.

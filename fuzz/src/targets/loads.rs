@@ -1,7 +1,7 @@
 //! Loads of a curve: any text is an increasing list, or refused with a place. The list comes back.
 
 use crate::refusals::check_refusal;
-use plimsoll_points::{Loads, MAX_LOAD, MAX_POINTS};
+use plimsoll_series::{Loads, MAX_LOAD, MAX_POINTS};
 
 /// Reads loads.
 pub fn run(data: &[u8]) {

@@ -34,7 +34,7 @@ pub fn run(data: &[u8]) {
     let owner = OWNER.get_or_init(|| owner_below(&root));
     let dir = Scratch::below(&format!("recover/{LIVE_DIR}"));
     let mut files = data.split(|byte| *byte == FORM_FEED);
-    let draft = document_of(files.next().unwrap_or_default(), SAMPLE);
+    let draft = document_of(files.next().unwrap_or_default(), &[SAMPLE]);
     Scratch::write(&dir, DRAFT_FILE, &draft);
     for (name, content) in [INTERVALS_FILE, HISTOGRAMS_FILE, LIVE_FILE]
         .into_iter()

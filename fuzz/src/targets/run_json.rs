@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 /// Reads a document and shows it.
 pub fn run(data: &[u8]) {
-    let Some(run) = read::<Run>(data, SAMPLE) else {
+    let Some(run) = read::<Run>(data, &[SAMPLE]) else {
         return;
     };
     let layout = Layout {

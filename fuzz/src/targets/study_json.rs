@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 /// Reads a document and shows it.
 pub fn run(data: &[u8]) {
-    let Some(study) = read::<StudyResults>(data, SAMPLE) else {
+    let Some(study) = read::<StudyResults>(data, &[SAMPLE]) else {
         return;
     };
     black_box((study.missing(), study.state(), report::plan(&study)));

@@ -125,8 +125,9 @@ impl Strategy for LoadCurve {
 
     fn check(&self, series: &Series) -> Result<(), String> {
         check_metric(series)?;
-        if self.loads.is_empty() || !self.loads.is_sorted_by(|a, b| a < b) {
-            return Err("the loads of the curve do not increase".into());
+        let has_first = self.loads.first().is_some_and(|load| *load > 0);
+        if !has_first || !self.loads.is_sorted_by(|a, b| a < b) {
+            return Err("the loads of the curve do not increase from 1 or more".into());
         }
         let loads = series.measured().filter_map(|run| run.load);
         if !loads.is_sorted_by(|a, b| a < b) {

@@ -1,61 +1,44 @@
 //! The distance of a run from its criteria.
 
-use plimsoll_plan::Criteria;
+use crate::Run;
 
-/// Returns the minimum distance of a run from a criterion, as a fraction of that criterion: above 0 the
-/// run passed, below 0 it failed. `None` if nothing can be compared.
+/// The minimum distance of a run from a criterion of its Plan, as a fraction of the criterion: above 0 the run passed,
+/// below 0 it failed. `None` if nothing can be compared, and for a run with errors, which a repetition would not undo.
 ///
-/// `total_percent` is the percentage of the scheduled operations that all processes completed,
-/// `slowest_percent` the minimum percentage of one process, `latency_ms` the mean response time.
-#[must_use]
-pub fn margin(
-    criteria: &Criteria,
-    total_percent: Option<f64>,
-    slowest_percent: Option<f64>,
-    latency_ms: Option<f64>,
-) -> Option<f64> {
+/// The operation that each process has in flight at the end counts as completed, as in the criteria.
+pub(super) fn margin(run: &Run) -> Option<f64> {
+    let criteria = &run.plan.metric.as_ref()?.criteria;
+    let mix = run.mix.as_ref()?;
+    if run.summary.errors > 0 {
+        return None;
+    }
+    let total = &mix.total;
+    let processes: u64 = mix
+        .components
+        .iter()
+        .map(|c| c.processes)
+        .fold(0, u64::saturating_add);
+    let is_paced = total.offered_ops_per_s.is_some() && total.scheduled > 0;
+    let sustained_percent = is_paced
+        .then(|| 100.0 * total.completed.saturating_add(processes) as f64 / total.scheduled as f64);
+    let slowest = mix.components.iter().filter_map(|c| {
+        let in_flight = 100.0 * c.processes as f64 / c.carried.scheduled as f64;
+        Some(c.carried.slowest_process_percent? + in_flight)
+    });
+    let slowest_percent = slowest.reduce(f64::min);
     let above = |value: Option<f64>, least: f64| Some((value? - least) / least);
-    let limit = criteria.latency.map(|l| l.as_secs_f64() * 1e3);
-    let below = limit.and_then(|limit| Some((limit - latency_ms?) / limit));
+    let limit_ms = criteria.latency.map(|limit| limit.as_secs_f64() * 1e3);
     [
-        above(total_percent, criteria.total_percent),
+        above(sustained_percent, criteria.total_percent),
         above(slowest_percent, criteria.process_percent),
-        below,
+        limit_ms.map(|limit| (limit - run.summary.mean_ms) / limit),
     ]
     .into_iter()
     .flatten()
     // A limit of zero leaves nothing to compare with.
-    .filter(|m| m.is_finite())
+    .filter(|margin| margin.is_finite())
     .reduce(f64::min)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn the_nearest_criterion_counts() {
-        let criteria = Criteria {
-            process_percent: 75.0,
-            total_percent: 95.0,
-            latency: Some(Duration::from_millis(20)),
-        };
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
-        let all = margin(&criteria, Some(100.0), Some(90.0), Some(19.0)).unwrap();
-        assert!(near(all, 0.05), "{all}");
-        let rate = margin(&criteria, Some(96.9), Some(90.0), Some(10.0)).unwrap();
-        assert!(near(rate, 0.02), "{rate}");
-        let missed = margin(&criteria, Some(96.9), Some(60.0), Some(10.0)).unwrap();
-        assert!(near(missed, -0.2), "{missed}");
-        let slow = margin(&criteria, Some(100.0), Some(100.0), Some(50.0)).unwrap();
-        assert!(near(slow, -1.5), "{slow}");
-        assert_eq!(margin(&criteria, None, None, None), None);
-        let none = Criteria {
-            process_percent: 0.0,
-            total_percent: 0.0,
-            latency: None,
-        };
-        assert_eq!(margin(&none, Some(100.0), Some(100.0), Some(1.0)), None);
-    }
-}
+mod tests;

@@ -71,6 +71,19 @@ pub(super) fn all_valid(runs: &[SeriesRun]) -> bool {
     measured.peek().is_some() && measured.all(SeriesRun::is_valid)
 }
 
+/// Maximum number of runs of one configuration.
+pub const MAX_REPEATS: u32 = 1000;
+
+/// Refuses a number of runs of a configuration that is out of range.
+pub(super) fn check_repeats(runs: u32) -> Result<(), String> {
+    if (1..=MAX_REPEATS).contains(&runs) {
+        return Ok(());
+    }
+    Err(format!(
+        "{runs} runs of a configuration are requested: expected 1 to {MAX_REPEATS}"
+    ))
+}
+
 /// Refuses a series at several loads without a business metric.
 pub(super) fn check_metric(series: &Series) -> Result<(), String> {
     if series.metric().is_none() {

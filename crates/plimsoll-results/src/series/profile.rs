@@ -1,8 +1,8 @@
 //! The runs of a Filebench profile.
 
 use crate::Verdict;
-use crate::series::next::all_valid;
-use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
+use crate::series::next::{all_valid, check_repeats};
+use crate::series::{NextRun, Series, SeriesOf, SeriesRun, SeriesState, Step, Strategy};
 use plimsoll_plan::{Reason, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct SkippedConfiguration {
 impl Profile {
     /// All runs, in their order.
     fn runs(&self, series: &Series) -> impl Iterator<Item = NextRun> {
-        let repeat = self.repeat.max(1);
+        let repeat = self.repeat;
         let configurations = (0..).zip(&series.configurations);
         configurations.flat_map(move |(number, configuration)| {
             (0..repeat).map(move |i| NextRun {
@@ -87,6 +87,18 @@ impl Strategy for Profile {
     /// The other configurations need not have the error.
     fn ends_with_a_failed_run(&self) -> bool {
         false
+    }
+
+    fn check(&self, _: &Series) -> Result<(), String> {
+        check_repeats(self.repeat)
+    }
+}
+
+impl SeriesOf<'_, Profile> {
+    /// Number of runs of all configurations.
+    #[must_use]
+    pub fn requested_runs(&self) -> u64 {
+        self.configurations.len() as u64 * u64::from(self.figures.repeat)
     }
 }
 

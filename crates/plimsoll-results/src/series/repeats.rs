@@ -1,6 +1,6 @@
 //! Repeated runs.
 
-use crate::series::next::all_valid;
+use crate::series::next::{all_valid, check_repeats};
 use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,5 +46,9 @@ impl Strategy for Repeats {
 
     fn is_valid(&self, runs: &[SeriesRun]) -> bool {
         all_valid(runs)
+    }
+
+    fn check(&self, _: &Series) -> Result<(), String> {
+        check_repeats(self.requested_runs)
     }
 }

@@ -161,7 +161,7 @@ impl SeriesRun {
             started_at: run.started_at.clone(),
         };
         if next.load.is_some() && !entry.is_client_limited() {
-            entry.margin = margin_of(run).map(|m| {
+            entry.margin = margin(run).map(|m| {
                 // Processes of one kind need not have the same number of scheduled operations, and
                 // only their mean is known here: the verdict itself is exact.
                 if entry.is_valid() {
@@ -295,32 +295,4 @@ fn sustained_percent(mix: &MixFigures) -> Option<f64> {
     let total = &mix.total;
     total.offered_ops_per_s?;
     (total.scheduled > 0).then(|| 100.0 * total.completed as f64 / total.scheduled as f64)
-}
-
-/// Returns the distance of a run from its criteria; `None` for a run with errors, because to repeat
-/// it would not undo them.
-///
-/// The operation that each process has in flight at the end counts as completed, as it does in the
-/// criteria.
-fn margin_of(run: &Run) -> Option<f64> {
-    let criteria = &run.plan.metric.as_ref()?.criteria;
-    let mix = run.mix.as_ref()?;
-    if run.summary.errors > 0 {
-        return None;
-    }
-    let total = &mix.total;
-    let processes: u64 = mix
-        .components
-        .iter()
-        .map(|c| c.processes)
-        .fold(0, u64::saturating_add);
-    let paced = total.offered_ops_per_s.is_some() && total.scheduled > 0;
-    let sustained = paced
-        .then(|| 100.0 * total.completed.saturating_add(processes) as f64 / total.scheduled as f64);
-    let slowest = mix.components.iter().filter_map(|c| {
-        let in_flight = 100.0 * c.processes as f64 / c.carried.scheduled as f64;
-        Some(c.carried.slowest_process_percent? + in_flight)
-    });
-    let slowest = slowest.reduce(f64::min);
-    margin(criteria, sustained, slowest, Some(run.summary.mean_ms))
 }

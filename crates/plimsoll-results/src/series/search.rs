@@ -86,7 +86,8 @@ impl Strategy for LoadSearch {
     }
 
     fn check(&self, series: &Series) -> Result<(), String> {
-        check_metric(series)
+        check_metric(series)?;
+        self.rules.check()
     }
 }
 
@@ -103,8 +104,9 @@ impl SeriesRun {
 ///
 /// Loads are doubled from [`start_load`](Self::start_load) until one is not sustained; then the
 /// interval is bisected. A load is judged by one run; a run with a narrow margin, or one that the
-/// client limited, is repeated. At the end both ends of the interval are run until each has [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in
-/// more than half of its runs; a judgement that turns sends the search on from there.
+/// client limited, is repeated. At the end both ends of the interval are run until each has
+/// [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in more than half of its runs; a judgement
+/// that turns sends the search on from there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRules {
     /// First load, at least 1.
@@ -129,8 +131,7 @@ pub struct TrialRun {
     pub load: u64,
     /// Whether it met every criterion.
     pub passed: bool,
-    /// Its distance from the criteria, see [`margin`](crate::margin()); null if nothing can be
-    /// compared.
+    /// Its distance from the criteria, see [`SeriesRun::margin`]; null if nothing can be compared.
     pub margin: Option<f64>,
     /// Whether the client limited it and not the system, so that another run may differ at any margin.
     pub client_limited: bool,
@@ -252,22 +253,28 @@ impl SearchRules {
     /// # Errors
     /// One sentence if `start` is 0 or above `max`.
     pub fn new(start: u64, max: u64) -> Result<Self, String> {
-        if start == 0 {
-            return Err("the search begins at a load of at least 1".into());
-        }
-        if start > max {
-            return Err(format!(
-                "the search begins at {start}, above the highest load {max}"
-            ));
-        }
-        Ok(Self {
+        let rules = Self {
             start_load: start,
             max_load: max,
             resolution: None,
             confirm_runs: 3,
             min_margin_spread: 0.02,
             max_runs: 60,
-        })
+        };
+        rules.check().map(|()| rules)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (start, max) = (self.start_load, self.max_load);
+        if start == 0 {
+            return Err("the search begins at load 0: expected at least 1".into());
+        }
+        if start > max {
+            return Err(format!(
+                "the search begins at {start}, above the highest load {max}"
+            ));
+        }
+        Ok(())
     }
 
     /// Measures until the load line is found; `earlier` runs count as if they were made now.

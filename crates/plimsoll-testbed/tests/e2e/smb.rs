@@ -3,10 +3,9 @@
 //! User-Mode Linux.
 
 use crate::common::{Bed, NAME};
-use plimsoll_testkit::bench::{Bench, Ended, wait_until};
+use plimsoll_testkit::bench::{Ended, wait_until};
 use plimsoll_testkit::user_mode_linux::{in_another_kernel, needed};
-use plimsoll_testkit::{needs_root, write_executable};
-use std::path::{Path, PathBuf};
+use plimsoll_testkit::needs_root;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 

@@ -1,14 +1,16 @@
 //! What must be true of a curve, however often it was resumed.
 
-use super::{Attempt, CurveExecution, CurveScenario, MeasuredPoint};
+use super::{Attempt, AttemptEnd, CurveExecution, CurveScenario, MeasuredPoint};
 use crate::check::{check_figures, check_simulation};
 use crate::execution::{Execution, RankEnd};
 use crate::files::{WORK_DIR, foreign, own_paths};
+use crate::results::assembled;
+use crate::scenario::DisturbanceKind;
 use crate::violation::{Violation, must};
 use crate::workload::Load;
 use plimsoll_measure::OpTotals;
 use plimsoll_plan::Plan;
-use plimsoll_results::{CurvePoint, CurveState, Verdict};
+use plimsoll_results::{NextRun, Run, SeriesRun, SeriesState};
 use plimsoll_runtime::SimulationEnd;
 use std::collections::BTreeMap;
 
@@ -32,22 +34,23 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
     );
     let plan = curve.plan();
     let mut was_killed = false;
-    let (mut before, mut loads): (&[CurvePoint], MeasuredLoads) = (&[], MeasuredLoads::default());
+    let (mut before, mut loads): (&[SeriesRun], MeasuredLoads) = (&[], MeasuredLoads::default());
     for (number, attempt) in execution.attempts.iter().enumerate() {
         check_points(curve, attempt, before, &mut loads)?;
+        check_end(curve, number, attempt)?;
         check_files(curve, &plan, attempt)?;
         for measured in &attempt.measured {
             check_measured(curve, number, measured)?;
         }
         // What a process that was killed has left stays until another one makes results beside it.
-        was_killed |= attempt.files_end.is_none();
+        was_killed |= attempt.end.is_none();
         must!(
             "what cannot be published is removed",
             attempt.unfinished.is_empty() || was_killed,
             "{:?}",
             attempt.unfinished
         );
-        before = &attempt.curve.results.points;
+        before = &attempt.series.runs;
     }
     check_foreign(&plan, &execution.tree)?;
     let left = own(curve, &plan, &execution.tree);
@@ -69,7 +72,7 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         );
     }
     let last = execution.attempts.last().expect("there is one attempt");
-    check_complete(curve, execution, last)
+    check_complete(curve, &plan, execution, last)
 }
 
 /// Loads that were measured to their end.
@@ -86,11 +89,11 @@ struct MeasuredLoads {
 fn check_points(
     curve: &CurveScenario,
     attempt: &Attempt,
-    before: &[CurvePoint],
+    before: &[SeriesRun],
     ended: &mut MeasuredLoads,
 ) -> Result<(), Violation> {
-    let points = &attempt.curve.results.points;
-    let loads: Vec<u64> = points.iter().map(|p| p.load).collect();
+    let points = &attempt.series.runs;
+    let loads: Vec<u64> = points.iter().filter_map(|point| point.load).collect();
     must!(
         "points are measured in the order of the loads",
         curve.loads.starts_with(&loads),
@@ -103,21 +106,23 @@ fn check_points(
         "{points:?}, before {before:?}"
     );
     for measured in &attempt.measured {
-        let (load, outcome) = (measured.load, &measured.outcome);
+        let load = measured.load;
         must!(
             "no load is measured again",
             !ended.written.contains(&load),
             "{load} after {ended:?}"
         );
-        if measured.is_lost {
-            ended.unknown.push(load);
-        } else if outcome.failure.is_none() && !outcome.interrupted {
-            ended.written.push(load);
+        if !measured.is_whole() {
+            continue;
+        }
+        match measured.is_written {
+            true => ended.written.push(load),
+            false => ended.unknown.push(load),
         }
     }
     // A kill, or a disk that fails, may leave the last one unlisted.
-    let was_killed = attempt.files_end.is_none();
-    let may_lack_last = was_killed || !attempt.errors.is_empty();
+    let loss = attempt.end.as_ref().map(|end| end.loss.as_ref());
+    let may_lack_last = loss.is_none_or(|loss| loss.is_some());
     let is_listed =
         |load: &u64| loads.contains(load) || may_lack_last && ended.written.last() == Some(load);
     let was_measured = |load: &u64| ended.written.contains(load) || ended.unknown.contains(load);
@@ -126,15 +131,47 @@ fn check_points(
         ended.written.iter().all(is_listed) && loads.iter().all(was_measured),
         "{loads:?}, measured: {ended:?}"
     );
+    Ok(())
+}
+
+/// The loop of rank 0 says how it has ended, and is right.
+fn check_end(curve: &CurveScenario, number: usize, attempt: &Attempt) -> Result<(), Violation> {
+    let (end, warnings) = (attempt.end.as_ref(), &attempt.warnings);
+    let is_lost = !warnings.is_empty() || end.is_some_and(|end| end.loss.is_some());
     must!(
         "results are lost only to their disk, and no error of it is overlooked",
         match attempt.disk_errors {
-            0 => attempt.errors.is_empty(),
-            _ => !attempt.errors.is_empty() || was_killed,
+            0 => !is_lost,
+            _ => is_lost || end.is_none_or(|end| end.refusal.is_some()),
         },
-        "{} errors, {:?}",
-        attempt.disk_errors,
-        attempt.errors
+        "{} errors, {end:?}, {warnings:?}",
+        attempt.disk_errors
+    );
+    let Some(AttemptEnd {
+        refusal,
+        loss: None,
+        ..
+    }) = end
+    else {
+        return Ok(());
+    };
+    let (series, disturbances) = (&attempt.series, curve.of_attempt(number).disturbances);
+    let is_interrupt = |kind| matches!(kind, DisturbanceKind::Interrupt { .. });
+    must!(
+        "a curve that ends says how",
+        match series.state {
+            SeriesState::Complete => series.runs.len() == curve.loads.len(),
+            SeriesState::Interrupted => disturbances.iter().any(|d| is_interrupt(d.kind)),
+            SeriesState::Failed => series.stop_reason.is_some(),
+            // The first run of the curve was refused, which leaves no curve.
+            SeriesState::Unfinished => refusal.is_some() && series.runs.is_empty(),
+            SeriesState::Stopped => false,
+        },
+        "{:?} with {} of {} points: {:?}",
+        series.state,
+        series.runs.len(),
+        curve.loads.len(),
+        series.stop_reason
     );
     Ok(())
 }
@@ -142,7 +179,7 @@ fn check_points(
 /// The files of a curve stay while it can be resumed, unless they are temporary, and files of others always.
 fn check_files(curve: &CurveScenario, plan: &Plan, attempt: &Attempt) -> Result<(), Violation> {
     check_foreign(plan, &attempt.tree)?;
-    let Some(end) = &attempt.files_end else {
+    let Some(end) = &attempt.end else {
         return Ok(());
     };
     must!(
@@ -151,12 +188,20 @@ fn check_files(curve: &CurveScenario, plan: &Plan, attempt: &Attempt) -> Result<
         "{end:?}"
     );
     let own = own(curve, plan, &attempt.tree);
-    let can_resume = !attempt.errors.is_empty() || attempt.curve.state.can_resume();
+    let can_resume = end.loss.is_some() || attempt.series.state.can_resume();
     let stays = can_resume && !curve.temporary;
     must!(
         "a curve removes its files in the end",
         stays || end.are_busy || own.iter().all(|path| is_unmarked(path)),
         "{own:?}"
+    );
+    let has_files = own.iter().any(|path| !is_unmarked(path));
+    let are_needed = stays || end.are_busy;
+    must!(
+        "the files of a curve stay while they are needed",
+        !are_needed || attempt.series.runs.is_empty() || has_files,
+        "{} points, {end:?}",
+        attempt.series.runs.len()
     );
     Ok(())
 }
@@ -223,20 +268,22 @@ fn check_measured(
 /// An attempt to which nothing happens completes the curve.
 fn check_complete(
     curve: &CurveScenario,
+    plan: &Plan,
     execution: &CurveExecution,
     last: &Attempt,
 ) -> Result<(), Violation> {
-    let results = &last.curve.results;
+    let series = &last.series;
     must!(
         "the last attempt completes the curve",
-        results.state == CurveState::Complete && results.points.len() == curve.loads.len(),
+        series.state == SeriesState::Complete && series.runs.len() == curve.loads.len(),
         "{:?} with {} points of {}: {:?}",
-        results.state,
-        results.points.len(),
+        series.state,
+        series.runs.len(),
         curve.loads.len(),
         last.measured.last().map(|m| &m.outcome.failure)
     );
-    for (point, (load, run)) in results.points.iter().zip(&execution.runs) {
+    let measured = || execution.attempts.iter().flat_map(|a| &a.measured);
+    for (point, (load, run)) in series.runs.iter().zip(&execution.runs) {
         let run = match run {
             Ok(run) => run,
             Err(e) => {
@@ -246,12 +293,35 @@ fn check_complete(
                 });
             }
         };
-        let again = CurvePoint::of(run, *load, &point.run);
+        let made_as = NextRun {
+            configuration: 0,
+            load: Some(*load),
+            purpose: None,
+            seed: plan.seed,
+            directory: point.directory.clone(),
+        };
+        let again = SeriesRun::of(run, &made_as, &point.directory);
         must!(
             "a point is that of its run",
-            again == *point && matches!(point.verdict, Verdict::Valid | Verdict::Invalid),
+            again == *point && point.is_measured(),
             "load {load}: {point:?}, not {again:?}"
         );
+        // Of a process that was killed as it published the results it is not known which of its runs they are of.
+        if let Some(of_run) = measured().find(|m| m.load == *load && m.is_whole() && m.is_written) {
+            let expected = assembled(&of_run.plan, &of_run.outcome);
+            let counts = |run: &Run| -> Vec<_> {
+                let rows = run.operations.iter();
+                rows.map(|o| (o.ops, o.bytes, o.errors, o.latency))
+                    .collect()
+            };
+            must!(
+                "results are those that were measured",
+                run.operations == expected.operations,
+                "load {load}: {:?}, not {:?}",
+                counts(run),
+                counts(&expected)
+            );
+        }
     }
     Ok(())
 }

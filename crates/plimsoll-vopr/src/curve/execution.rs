@@ -1,69 +1,86 @@
-//! Attempts at a curve, of processes that share nothing but its results and its files.
+//! Attempts at a curve, of processes that share nothing but its results and its files. Rank 0 of each makes the missing
+//! runs with the loop of the program.
 
 use super::CurveScenario;
-use crate::execution::{
-    IntervalObserver, LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, is_marked, with,
-};
+use super::files::{PointRun, SeriesFiles};
+use super::host::{AttemptLog, CurveHost, MeasuredPoint};
+use crate::execution::{LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, is_marked, with};
 use crate::files::{WORK_DIR, foreign};
-use crate::results::{RunResults, copy, outcome_of, target};
-use plimsoll_engine::{Outcome, Settings, Stop, run_ranks};
-use plimsoll_measure::Interval;
-use plimsoll_plan::Plan;
-use plimsoll_points::StopRules;
-use plimsoll_ranks::{Ranks, SimulatedNetwork};
-use plimsoll_results::{
-    ClockKind, CurveLoads, CurvePoint, CurveResults, CurveSettings, CurveState, CurveWriter,
-    Document, Environment, LoadCurve, Program, ResultsError, Run, Verdict,
-};
+use plimsoll_engine::{Settings, Stop};
+use plimsoll_ranks::SimulatedNetwork;
+use plimsoll_results::Series;
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
+use plimsoll_series::{
+    Communicator, RunContext, SeriesEnd, SeriesError, drive, follow, release_members,
+};
 use plimsoll_target::simulated::{CallKind, SimulatedFiles};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 
-/// Time from the end of a run, with its results, until the curve lists it. A kill in between leaves a run that the next
-/// attempt has to find.
-const TIME_UNTIL_LISTED: Duration = Duration::from_millis(30);
-
-/// A load that was measured, at rank 0.
-#[derive(Debug, Clone)]
-pub struct MeasuredPoint {
-    /// The load.
-    pub load: u64,
-    /// Its Plan.
-    pub plan: Plan,
-    /// What the engine returned.
-    pub outcome: Box<Outcome>,
-    /// The intervals of the run.
-    pub intervals: Vec<Interval>,
-    /// When it ended, in nanoseconds of the simulation.
-    pub at: u64,
-    /// Whether its results could not be written; they may be there even so.
-    pub is_lost: bool,
-}
-
-/// How an attempt ended the use of the files.
+/// How the loop of rank 0 ended in an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CurveFilesEnd {
-    /// Whether they stay because others may work on them.
+pub struct AttemptEnd {
+    /// Whether the files stay because others may work on them.
     pub are_busy: bool,
     /// What could not be removed or released.
     pub left: Vec<String>,
+    /// Why a run was refused: it could not begin.
+    pub refusal: Option<String>,
+    /// Why the curve, or a run of it, could not be written. The curve can be resumed.
+    pub loss: Option<String>,
+}
+
+impl AttemptEnd {
+    /// The end of the loop, which was left with this value. `resume_hint` is the line that says how the curve is resumed.
+    fn of(made: &Result<SeriesEnd, SeriesError>, resume_hint: &str, are_busy: bool) -> Self {
+        let mut end = Self {
+            are_busy,
+            left: vec![],
+            refusal: None,
+            loss: None,
+        };
+        match made {
+            Ok(ended) => {
+                let series = ended.writer.series();
+                if !ended.is_clean {
+                    end.left = series.notes.iter().map(|note| note.text.clone()).collect();
+                }
+                let reason = series.stop_reason.as_ref();
+                let reason = reason.filter(|reason| reason.code == "refused");
+                end.refusal = reason.map(|reason| reason.text.clone());
+            }
+            Err(e) => {
+                let text = e.to_string();
+                let warnings = text.lines().filter_map(|l| l.strip_prefix("warning: "));
+                end.left = warnings.map(ToOwned::to_owned).collect();
+                match text.ends_with(resume_hint) {
+                    true => end.loss = Some(text),
+                    false => end.refusal = Some(text),
+                }
+            }
+        }
+        if are_busy {
+            // The files that stay are named.
+            end.left.clear();
+        }
+        end
+    }
 }
 
 /// What became of an attempt.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The runs that ended in it.
+    /// The runs that were measured in it.
     pub measured: Vec<MeasuredPoint>,
-    /// The curve when all its processes had ended; of killed ones, when it is resumed.
-    pub curve: LoadCurve,
-    /// How the use of the files ended; `None` if rank 0 was killed before.
-    pub files_end: Option<CurveFilesEnd>,
-    /// Why the curve, or a run of it, could not be written.
-    pub errors: Vec<String>,
+    /// The curve when it is resumed, or as it was left if it is over; that of the start if the attempt has withdrawn it.
+    pub series: Series,
+    /// How the loop ended; `None` if rank 0 was killed before.
+    pub end: Option<AttemptEnd>,
+    /// Warnings and errors that rank 0 has reported.
+    pub warnings: Vec<String>,
     /// Calls of rank 0 to the disk of the results that failed.
     pub disk_errors: u64,
     /// Names of directories with unfinished results.
@@ -83,8 +100,8 @@ pub struct CurveExecution {
     pub attempts: Vec<Attempt>,
     /// Why the curve could not be resumed.
     pub resume_error: Option<String>,
-    /// The runs of all points, by load, as they are read in the end.
-    pub runs: Vec<(u64, Result<Box<Run>, String>)>,
+    /// The runs of all points as they are read in the end.
+    pub runs: Vec<PointRun>,
     /// Files and directories after all, by path.
     pub tree: BTreeMap<String, Vec<u8>>,
     /// Files that were created other than by the load, in all attempts; those that were created twice twice.
@@ -93,28 +110,40 @@ pub struct CurveExecution {
     pub strays: Vec<String>,
 }
 
+impl Attempt {
+    /// What follows from the seed, as text: what the machine did meanwhile is left out, and with it verdicts.
+    fn digest(&self) -> String {
+        let measured = self.measured.iter().map(|point| {
+            let windows = point.outcome.windows.iter().map(|w| &w.totals);
+            let windows: Vec<_> = windows.collect();
+            format!(
+                "{} {} {} {windows:?}",
+                point.load, point.at, point.is_written
+            )
+        });
+        let measured: Vec<String> = measured.collect();
+        let listed = self.series.runs.iter().map(|run| {
+            let figures = (run.achieved_ops_per_s, run.mean_ms, run.max_ms, run.errors);
+            format!("{} {} {figures:?}", run.directory, run.started_at)
+        });
+        let listed: Vec<String> = listed.collect();
+        let kinds = self
+            .end
+            .as_ref()
+            .map(|end| (end.are_busy, end.refusal.is_some(), end.loss.is_some()));
+        format!(
+            "{measured:?} {listed:?} {:?} {kinds:?} {:?}",
+            self.series.state, self.tree
+        )
+    }
+}
+
 impl CurveExecution {
     /// Everything that follows from the seed, as text.
     #[must_use]
     pub fn digest(&self) -> String {
-        let attempt = |attempt: &Attempt| {
-            let measured = attempt.measured.iter().map(|point| {
-                let windows = point.outcome.windows.iter().map(|w| &w.totals);
-                format!(
-                    "{} {} {:?}",
-                    point.load,
-                    point.at,
-                    windows.collect::<Vec<_>>()
-                )
-            });
-            let measured: Vec<String> = measured.collect();
-            format!(
-                "{measured:?} {:?} {:?} {:?}",
-                attempt.curve.results, attempt.files_end, attempt.tree
-            )
-        };
-        let attempts = self.attempts.iter().map(attempt);
-        format!("{:?} {}", self.end, attempts.collect::<Vec<_>>().join("\n"))
+        let attempts: Vec<String> = self.attempts.iter().map(Attempt::digest).collect();
+        format!("{:?} {}", self.end, attempts.join("\n"))
     }
 }
 
@@ -131,8 +160,7 @@ pub fn run_curve(curve: &CurveScenario) -> CurveExecution {
     let end: Shared<CurveEnd> = Shared::default();
     let attempts = Attempts {
         curve: curve.clone(),
-        results: CurveFiles::begin(curve, &plan),
-        plan,
+        results: SeriesFiles::begin(curve, &plan, files.url()),
         files: files.clone(),
         handle: handle.clone(),
         end: end.clone(),
@@ -161,15 +189,21 @@ pub fn run_curve(curve: &CurveScenario) -> CurveExecution {
 struct CurveEnd {
     attempts: Vec<Attempt>,
     resume_error: Option<String>,
-    runs: Vec<(u64, Result<Box<Run>, String>)>,
+    runs: Vec<PointRun>,
     tree: BTreeMap<String, Vec<u8>>,
+}
+
+/// What an attempt leaves besides results and files.
+#[derive(Clone, Default)]
+struct AttemptState {
+    log: Shared<AttemptLog>,
+    end: Shared<Option<AttemptEnd>>,
 }
 
 /// Whoever starts the processes of each attempt.
 struct Attempts {
     curve: CurveScenario,
-    plan: Plan,
-    results: CurveFiles,
+    results: SeriesFiles,
     files: Arc<SimulatedFiles>,
     handle: SimulationHandle,
     end: Shared<CurveEnd>,
@@ -178,31 +212,50 @@ struct Attempts {
 impl Attempts {
     fn run(self) {
         for number in 0..=self.curve.attempts.len() {
-            let root = self.attempt(number);
-            if let Err(e) = self.results.resume() {
-                with(&self.end, |end| end.resume_error = Some(e));
-                return;
-            }
-            let disk_errors = self.handle.disk_errors(root);
-            let attempt = self.results.attempt(self.files.tree(), disk_errors);
-            let can_resume = attempt.curve.state.can_resume();
-            with(&self.end, |end| end.attempts.push(attempt));
+            let state = AttemptState::default();
+            let root = self.attempt(number, &state);
+            let left = match self.results.reopen() {
+                Ok(left) => left,
+                Err(e) => {
+                    with(&self.end, |end| end.resume_error = Some(e));
+                    return;
+                }
+            };
+            let log = with(&state.log, std::mem::take);
+            let attempt = Attempt {
+                measured: log.measured,
+                series: left.series,
+                end: with(&state.end, Option::take),
+                warnings: log.warnings,
+                disk_errors: self.handle.disk_errors(root),
+                unfinished: left.unfinished,
+                tree: self.files.tree(),
+            };
+            let runs = self.results.runs(&attempt.series);
+            let can_resume = attempt.series.state.can_resume();
+            with(&self.end, |end| {
+                end.attempts.push(attempt);
+                end.runs = runs;
+            });
             if !can_resume {
                 break;
             }
         }
-        let runs = self.results.runs();
         // As `plimsoll clean`, if a process was killed before it had removed them.
         if is_marked(&self.files.tree(), WORK_DIR) {
-            let (dir, settings) = (Path::new(WORK_DIR), settings(&self.curve, self.files.url()));
+            let settings = Settings {
+                target: self.files.url(),
+                ..Settings::default()
+            };
+            let dir = Path::new(WORK_DIR);
             let _ = plimsoll_engine::clean(dir, &settings, false, &Stop::default());
         }
         let tree = self.files.tree();
-        with(&self.end, |end| (end.runs, end.tree) = (runs, tree));
+        with(&self.end, |end| end.tree = tree);
     }
 
     /// Executes an attempt; returns the process of its rank 0.
-    fn attempt(&self, number: usize) -> ProcessId {
+    fn attempt(&self, number: usize, state: &AttemptState) -> ProcessId {
         let scenario = self.curve.of_attempt(number);
         let (delay, jitter) = scenario.delay_us;
         let network = SimulatedNetwork::new(
@@ -214,14 +267,17 @@ impl Attempts {
         let mut processes = Vec::new();
         for (rank, stop) in (0..).zip(&stops) {
             let curve_rank = CurveRank {
-                curve: self.curve.clone(),
-                plan: self.plan.clone(),
-                target: self.files.url(),
                 rank,
-                stop: stop.clone(),
+                ranks: scenario.ranks,
+                fan_out: scenario.fan_out,
+                host: CurveHost {
+                    stop: stop.clone(),
+                    handle: self.handle.clone(),
+                    log: state.log.clone(),
+                },
                 network: network.clone(),
                 results: self.results.clone(),
-                handle: self.handle.clone(),
+                end: state.end.clone(),
             };
             let name = format!("rank-{rank}-of-attempt-{number}");
             let process = self.handle.spawn_process(&name, move || curve_rank.run());
@@ -250,317 +306,39 @@ impl Attempts {
     }
 }
 
-/// The results of the curve. They outlive the processes of an attempt, as files do.
-#[derive(Clone)]
-struct CurveFiles(Shared<CurveResultsState>);
-
-struct CurveResultsState {
-    /// That of the next attempt until rank 0 takes it.
-    writer: Option<CurveWriter>,
-    measured: Vec<MeasuredPoint>,
-    files_end: Option<CurveFilesEnd>,
-    errors: Vec<String>,
-    unfinished: Vec<String>,
-    root: TempDir,
-}
-
-impl CurveFiles {
-    fn begin(curve: &CurveScenario, plan: &Plan) -> Self {
-        let root = tempfile::tempdir().expect("there is a temporary directory");
-        let started = plimsoll_runtime::simulated_epoch();
-        let writer = CurveWriter::create(root.path(), document(curve, plan), started);
-        Self(Arc::new(Mutex::new(CurveResultsState {
-            writer: Some(writer.expect("the temporary directory is writable")),
-            measured: vec![],
-            files_end: None,
-            errors: vec![],
-            unfinished: vec![],
-            root,
-        })))
-    }
-
-    /// Has the next processes resume the curve: killed ones held locks, but not on copies.
-    fn resume(&self) -> Result<(), String> {
-        with(&self.0, |state| {
-            let root = tempfile::tempdir().expect("there is a temporary directory");
-            let path = root.path().join("resumed");
-            let left = only_entry(state.root.path());
-            state.unfinished = hidden_entries(&left);
-            copy(&left, &path);
-            let resumed = CurveWriter::resume(&path).map_err(|e| e.to_string())?;
-            (state.writer, state.root) = (Some(resumed), root);
-            Ok(())
-        })
-    }
-
-    fn with_writer<R>(&self, look: impl FnOnce(&CurveWriter) -> R) -> R {
-        with(&self.0, |state| {
-            look(state.writer.as_ref().expect("the curve was resumed"))
-        })
-    }
-
-    /// What became of an attempt that is over, after [`Self::resume`].
-    fn attempt(&self, tree: BTreeMap<String, Vec<u8>>, disk_errors: u64) -> Attempt {
-        let curve = self.with_writer(|writer| writer.document().clone());
-        with(&self.0, |state| Attempt {
-            measured: std::mem::take(&mut state.measured),
-            curve,
-            files_end: state.files_end.take(),
-            errors: std::mem::take(&mut state.errors),
-            disk_errors,
-            unfinished: std::mem::take(&mut state.unfinished),
-            tree,
-        })
-    }
-
-    fn runs(&self) -> Vec<(u64, Result<Box<Run>, String>)> {
-        self.with_writer(|writer| {
-            let points = writer.document().points.iter();
-            let read = points.map(|point| {
-                let run = writer.dir().run(point).read();
-                (point.load, run.map(Box::new).map_err(|e| e.to_string()))
-            });
-            read.collect()
-        })
-    }
-}
-
-/// Names of hidden directories in a directory.
-fn hidden_entries(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).expect("the directory is there");
-    let names = entries.map(|entry| entry.expect("the directory can be read").file_name());
-    let names = names.map(|name| name.to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with('.')).collect()
-}
-
-/// The path of the one entry that a directory has.
-fn only_entry(dir: &Path) -> PathBuf {
-    let mut entries = std::fs::read_dir(dir).expect("the directory is there");
-    let entry = entries.next().expect("the curve is there");
-    entry.expect("the directory can be read").path()
-}
-
-/// The program of a rank.
+/// The process of a rank.
 struct CurveRank {
-    curve: CurveScenario,
-    plan: Plan,
-    target: String,
     rank: u32,
-    stop: Stop,
+    ranks: u32,
+    fan_out: u32,
+    host: CurveHost,
     network: SimulatedNetwork,
-    results: CurveFiles,
-    handle: SimulationHandle,
+    results: SeriesFiles,
+    end: Shared<Option<AttemptEnd>>,
 }
 
 impl CurveRank {
     fn run(self) {
-        let scenario = &self.curve.scenario;
-        let ranks = self
-            .network
-            .join(self.rank, scenario.ranks, scenario.fan_out);
-        let stop = self.stop.clone();
-        ranks.pass_on_stop_request(Box::new(move || stop.is_requested()));
+        let ranks = self.network.join(self.rank, self.ranks, self.fan_out);
+        let communicator = Communicator::new(ranks);
+        communicator.pass_on(&self.host.stop);
+        let context = RunContext::new(&communicator, &self.host);
         match self.rank {
-            0 => self.lead(&*ranks),
-            _ => self.follow(&*ranks),
+            0 => self.lead(context),
+            // Rank 0 reports the error.
+            _ => _ = follow(&context),
         }
     }
 
-    /// The Plan of a load, whose files stay for the next one.
-    fn plan_at(&self, load: u64) -> Plan {
-        let mut plan = self.plan.at_load(load).expect("loads are those of the mix");
-        plan.options.keep = true;
-        plan
-    }
-
-    /// Measures the loads that rank 0 chooses, until it chooses none.
-    fn follow(&self, ranks: &dyn Ranks) {
-        while let Ok(load) = ranks.broadcast(vec![]) {
-            let load = u64::from_le_bytes(load.try_into().expect("rank 0 sends a number"));
-            if load == 0 {
-                break;
-            }
-            let observer = &mut IntervalObserver::new(None, &self.stop);
-            let plan = self.plan_at(load);
-            if run_ranks(
-                &plan,
-                &settings(&self.curve, self.target.clone()),
-                &self.stop,
-                observer,
-                ranks,
-            )
-            .is_err()
-            {
-                break;
-            }
-        }
-    }
-
-    /// Measures the missing loads, and ends the use of the files as `plimsoll curve` does: they stay for a curve that can
-    /// be resumed unless their directory is temporary, and while others may work on them.
-    fn lead(&self, ranks: &dyn Ranks) {
-        let writer = with(&self.results.0, |results| results.writer.take());
-        let mut writer = writer.expect("each attempt has one");
-        let mut are_busy = false;
-        let measured = self.measure(ranks, &mut writer, &mut are_busy);
-        // One that could not be written can be resumed.
-        let can_resume = measured.is_err() || writer.document().state.can_resume();
-        let stays = can_resume && !self.curve.temporary;
-        let left = match are_busy {
-            true => vec![],
-            false => {
-                let (dir, settings) = (
-                    Path::new(WORK_DIR),
-                    settings(&self.curve, self.target.clone()),
-                );
-                let ended = plimsoll_engine::end_claim(dir, &settings, stays, &self.stop);
-                ended.map_or_else(|e| vec![e.to_string()], |cleanup| cleanup.unremoved)
-            }
-        };
-        with(&self.results.0, |results| {
-            results.errors.extend(measured.err().map(|e| e.to_string()));
-            results.files_end = Some(CurveFilesEnd { are_busy, left });
-        });
-        // A rank that is gone has ended already.
-        let _ = ranks.broadcast(0u64.to_le_bytes().to_vec());
-    }
-
-    fn measure(
-        &self,
-        ranks: &dyn Ranks,
-        writer: &mut CurveWriter,
-        are_busy: &mut bool,
-    ) -> Result<(), ResultsError> {
-        writer.change(|curve| curve.state = CurveState::Unfinished)?;
-        let state = self.measure_points(ranks, writer, are_busy)?;
-        writer.change(|curve| curve.state = state)
-    }
-
-    fn measure_points(
-        &self,
-        ranks: &dyn Ranks,
-        writer: &mut CurveWriter,
-        are_busy: &mut bool,
-    ) -> Result<CurveState, ResultsError> {
-        while let Some(load) = writer.document().missing().first().copied() {
-            // An earlier attempt may have measured it without listing it.
-            if let Some(point) = writer.unlisted_point(load) {
-                writer.add(point)?;
-                continue;
-            }
-            if self.stop.is_requested() {
-                return Ok(CurveState::Interrupted);
-            }
-            if ranks.broadcast(load.to_le_bytes().to_vec()).is_err() {
-                return Ok(CurveState::Failed);
-            }
-            let Some(point) = self.measure_load(load, ranks, writer, are_busy) else {
-                return Ok(CurveState::Failed);
-            };
-            plimsoll_runtime::sleep(TIME_UNTIL_LISTED);
-            match point.verdict {
-                Verdict::Valid | Verdict::Invalid => writer.add(point)?,
-                Verdict::Interrupted => return Ok(CurveState::Interrupted),
-                Verdict::Failed => return Ok(CurveState::Failed),
-            }
-        }
-        Ok(CurveState::Complete)
-    }
-
-    /// Measures a load; `None` if the run was refused, or its results are lost.
-    fn measure_load(
-        &self,
-        load: u64,
-        ranks: &dyn Ranks,
-        writer: &CurveWriter,
-        are_busy: &mut bool,
-    ) -> Option<CurvePoint> {
-        let plan = self.plan_at(load);
-        let started = plimsoll_runtime::system_time();
-        let make = || writer.point(load, &plan, started, ClockKind::Real);
-        let begun = RunResults::begin(&plan, ranks.size(), &self.handle, Shared::default(), make);
-        let results = match begun {
-            Ok(results) => results,
-            Err(e) => {
-                ranks.fail(&e);
-                with(&self.results.0, |results| results.errors.push(e));
-                return None;
-            }
-        };
-        let mut observer = IntervalObserver::new(Some(results), &self.stop);
-        let settings = settings(&self.curve, self.target.clone());
-        let ran = run_ranks(&plan, &settings, &self.stop, &mut observer, ranks);
-        let outcome = outcome_of(&ran)?;
-        *are_busy = !outcome.cleanup.unremoved.is_empty();
-        let results = observer.results.expect("this rank writes them");
-        let published = results.publish(&ran);
-        let error = published.as_ref().err().cloned();
-        let measured = MeasuredPoint {
-            load,
-            plan,
-            outcome: Box::new(outcome),
-            intervals: observer.intervals,
-            at: self.handle.now(),
-            is_lost: error.is_some(),
-        };
-        with(&self.results.0, |results| {
-            results.measured.push(measured);
-            results.errors.extend(error);
-        });
-        let (dir, run) = published.ok().flatten()?;
-        Some(CurvePoint::of(&run, load, &dir.name()))
-    }
-}
-
-fn settings(curve: &CurveScenario, target: String) -> Settings {
-    Settings {
-        target,
-        clock: ClockKind::Real,
-        lanes: Some(curve.scenario.lanes),
-        interval: Duration::from_millis(curve.scenario.interval_ms),
-        holds: true,
-    }
-}
-
-/// The document of a curve that begins.
-fn document(curve: &CurveScenario, plan: &Plan) -> LoadCurve {
-    let scenario = &curve.scenario;
-    let metric = plan.metric.as_ref().expect("a mix has a metric");
-    let (warmup, time) = plan.times();
-    LoadCurve {
-        schema_version: LoadCurve::SCHEMA,
-        workload: plan.name.clone(),
-        metric: metric.name.clone(),
-        scale: metric.scale,
-        comparable: true,
-        seed: plan.seed,
-        started_at: "2026-01-01T00:00:00Z".into(),
-        selection: CurveLoads {
-            loads: curve.loads.clone(),
-        },
-        warmup_s: warmup.as_secs_f64(),
-        measure_s: time.as_secs_f64(),
-        criteria: metric.criteria.clone(),
-        // Every load is measured.
-        results: CurveResults::new(StopRules {
-            stop_after_invalid: None,
-            stop_past_peak: false,
-        }),
-        percentiles_shown: None,
-        program: Program::plimsoll(),
-        target: target(String::new()),
-        clock: ClockKind::Real,
-        lanes: Some(scenario.lanes as u64),
-        interval_s: scenario.interval_ms as f64 / 1e3,
-        ranks: scenario.ranks,
-        settings: CurveSettings {
-            monitor: None,
-            keep: false,
-        },
-        hooks: None,
-        events: vec![],
-        notes: vec![],
-        environment: Environment::default(),
-        plan: plan.clone(),
+    /// Makes the missing runs, as `plimsoll curve` and `plimsoll resume` do at rank 0.
+    fn lead(&self, context: RunContext<'_>) {
+        let communicator = context.communicator;
+        let writer = self.results.take_writer();
+        let resume_hint = writer.dir().resume_hint();
+        let made = drive(context, writer, NonZeroUsize::MIN);
+        release_members(communicator);
+        let are_busy = with(&self.host.log, |log| log.are_busy);
+        let end = AttemptEnd::of(&made, &resume_hint, are_busy);
+        with(&self.end, |found| *found = Some(end));
     }
 }

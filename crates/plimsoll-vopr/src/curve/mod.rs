@@ -3,9 +3,12 @@
 
 mod check;
 mod execution;
+mod files;
+mod host;
 
 pub use check::check_curve;
-pub use execution::{Attempt, CurveExecution, CurveFilesEnd, MeasuredPoint, run_curve};
+pub use execution::{Attempt, AttemptEnd, CurveExecution, run_curve};
+pub use host::MeasuredPoint;
 
 use crate::files::FilesSpec;
 use crate::scenario::{Disturbance, DisturbanceKind, MAX_DRIFT_PPM, Scenario, draw_disk};
@@ -143,6 +146,7 @@ impl CurveScenario {
         let most = self.loads.last().copied();
         let mut plan = scenario.workload.plan_for(scenario.seed, most);
         plan.options.on_error = OnError::Count;
+        plan.work_dir.temporary = self.temporary;
         plan
     }
 

@@ -1,6 +1,7 @@
 //! Curves that are resumed.
 
 use crate::mix;
+use plimsoll_results::SeriesState;
 use plimsoll_runtime::{DiskFault, SimulatedDisk};
 use plimsoll_vopr::{
     Attempt, AttemptScenario, CurveExecution, CurveScenario, Disturbance, DisturbanceKind,
@@ -46,11 +47,11 @@ fn a_curve_goes_on_after_kills_with_the_points_and_the_files_that_it_has() {
     let loads =
         |attempt: &Attempt| -> Vec<u64> { attempt.measured.iter().map(|m| m.load).collect() };
     assert_eq!(loads(killed), [1]);
-    assert!(killed.files_end.is_none() && killed.tree.len() > 20);
+    assert!(killed.end.is_none() && killed.tree.len() > 20);
     // The run that has lost a rank failed, and is measured again.
     assert_eq!(loads(lost), [2]);
     assert!(lost.measured[0].outcome.failure.is_some());
-    assert_eq!(lost.curve.results.points.len(), 1);
+    assert_eq!(lost.series.runs.len(), 1);
     assert_eq!(loads(last), [2, 3]);
     let ops: Vec<u64> = execution
         .runs
@@ -78,21 +79,41 @@ fn what_a_curve_must_not_do_breaks_rules() {
         "no load is measured again"
     );
     assert_eq!(
-        breaks(&|e| e.attempts[1].curve.results.points.clear()),
+        breaks(&|e| e.attempts[1].series.runs.clear()),
         "a curve that is resumed keeps its points"
     );
     assert_eq!(
-        breaks(&|e| drop(e.attempts[2].curve.results.points.remove(1))),
+        breaks(&|e| drop(e.attempts[2].series.runs.remove(1))),
         "points are measured in the order of the loads"
     );
     assert_eq!(
-        breaks(&|e| drop(e.attempts[2].curve.results.points.pop())),
+        breaks(&|e| drop(e.attempts[2].series.runs.pop())),
         "points are those that were measured to their end"
+    );
+    assert_eq!(
+        breaks(&|e| e.attempts[1].series.state = SeriesState::Interrupted),
+        "a curve that ends says how"
+    );
+    assert_eq!(
+        breaks(&|e| {
+            let outcome = &mut e.attempts[2].measured[0].outcome;
+            outcome.windows[0].totals.rows[0].ops += 1;
+        }),
+        "intervals add up to the window"
+    );
+    assert_eq!(
+        breaks(&|e| e.runs[1].1.as_mut().unwrap().operations[0].ops += 1),
+        "results are those that were measured"
     );
     let file = ("/simulated/c-data/".to_owned(), vec![]);
     assert_eq!(
         breaks(&|e| e.attempts[2].tree.extend([file.clone()])),
         "a curve removes its files in the end"
+    );
+    // The files of others are left of the tree.
+    assert_eq!(
+        breaks(&|e| e.attempts[1].tree = e.tree.clone()),
+        "the files of a curve stay while they are needed"
     );
     assert_eq!(
         breaks(&|e| e.tree.extend([file.clone()])),
@@ -146,19 +167,31 @@ fn a_curve_goes_on_after_its_disk_has_failed() {
         let [failed, last] = &execution.attempts[..] else {
             panic!("{:?}", execution.attempts);
         };
-        assert!(failed.disk_errors > 0 && !failed.errors.is_empty());
-        assert!(failed.unfinished.is_empty() && last.errors.is_empty());
-        lost += 3 - failed.curve.results.points.len();
+        let end = failed.end.as_ref().unwrap();
+        assert!(failed.disk_errors > 0 && (end.loss.is_some() || end.refusal.is_some()));
+        assert!(failed.unfinished.is_empty());
+        assert!(
+            last.end
+                .as_ref()
+                .is_some_and(|end| end.loss.is_none() && end.refusal.is_none())
+        );
+        lost += 3 - failed.series.runs.len();
 
         let breaks = |change: &dyn Fn(&mut CurveExecution)| {
             let mut broken = execution.clone();
             change(&mut broken);
             check_curve(&curve, &broken).unwrap_err().rule
         };
-        assert_eq!(
-            breaks(&|e| e.attempts[0].disk_errors = 0),
-            "results are lost only to their disk, and no error of it is overlooked"
-        );
+        let rule = "results are lost only to their disk, and no error of it is overlooked";
+        let overlooked = breaks(&|e| {
+            let end = e.attempts[0].end.as_mut().unwrap();
+            (end.loss, end.refusal) = (None, None);
+            e.attempts[0].warnings.clear();
+        });
+        assert_eq!(overlooked, rule);
+        if end.loss.is_some() {
+            assert_eq!(breaks(&|e| e.attempts[0].disk_errors = 0), rule);
+        }
         assert_eq!(
             breaks(&|e| e.attempts[0].unfinished.push(".plimsoll-000000".into())),
             "what cannot be published is removed"

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting};
 use plimsoll_plan::{Cold, OnError, QuitMode, option_values, parse_duration};
+use plimsoll_results::MAX_REPEATS;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -154,12 +155,12 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 
 /// The number of runs of `run --repeat`.
 pub(super) fn repeats(text: &str) -> Result<u32, String> {
-    from_to(text, 2, 1000)
+    from_to(text, 2, MAX_REPEATS)
 }
 
 /// The number of runs of each configuration.
 pub(super) fn times(text: &str) -> Result<u32, String> {
-    from_to(text, 1, 1000)
+    from_to(text, 1, MAX_REPEATS)
 }
 
 fn from_to(text: &str, least: u32, most: u32) -> Result<u32, String> {

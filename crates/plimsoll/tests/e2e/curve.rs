@@ -7,7 +7,7 @@ mod resume;
 use crate::common::series::{
     self, FILES_PER_USER, TO_THE_END, USERS, edit, loads, only, parsed, resume, run_of,
 };
-use crate::common::{Bench, CLAIM, Ended, MARKER, schema, started, tree};
+use crate::common::{Bench, CLAIM, Ended, MARKER, schema, tree};
 use plimsoll_results::{LoadCurve, NextRun, Series, SeriesDir, SeriesRun, SeriesState, Verdict};
 use plimsoll_testkit::write_executable;
 use std::path::PathBuf;

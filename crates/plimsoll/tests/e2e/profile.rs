@@ -77,7 +77,8 @@ fn made(bench: &Bench) -> SeriesDir {
 
 /// Whether every configuration was measured.
 fn is_complete(profile: &Series) -> bool {
-    (0..profile.configurations.len()).all(|n| profile.is_measured(n as u32))
+    let requested = profile.as_profile().unwrap().requested_runs();
+    profile.measured().count() as u64 == requested
 }
 
 /// Value of a parameter in the Plan of a configuration.

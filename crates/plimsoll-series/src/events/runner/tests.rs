@@ -1,13 +1,13 @@
 use super::*;
-use crate::event::Action;
-use crate::event::executor::Execution;
-use crate::workload;
-use plimsoll_plan::Overrides;
+use crate::events::Action;
+use crate::events::executor::Execution;
+use plimsoll_plan::{Overrides, SourceKind};
+use plimsoll_workload::mix::{Context, library, lower, parse};
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Notes the actions that are executed; one that begins with `wait` ends when it is stopped, one that
-/// begins with `rest` takes half a second, and one that begins with `fail` fails.
+/// Notes the actions that are executed: an action that begins with `wait` ends when it is stopped, an action that begins
+/// with `rest` takes half a second, and an action that begins with `fail` fails.
 struct Notes(Mutex<Sender<String>>);
 
 impl EventExecutor for Notes {
@@ -31,8 +31,13 @@ impl EventExecutor for Notes {
 }
 
 fn plan() -> Plan {
-    let found = workload::find("randomread").unwrap();
-    workload::lower(&found, &Overrides::default()).unwrap()
+    let builtin = library::find("vda").unwrap();
+    let context = Context {
+        kind: SourceKind::Builtin,
+        temp_dir: "/nowhere".into(),
+    };
+    let workload = parse(builtin.text, builtin.name).unwrap();
+    lower(&workload, &Overrides::default(), &context).unwrap()
 }
 
 fn runner(

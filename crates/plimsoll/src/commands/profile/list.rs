@@ -4,7 +4,7 @@ use super::setup::PreparedProfile;
 use crate::cli::{Format, ProfileArgs};
 use crate::commands::print;
 use crate::exit::{CommandError, Exit};
-use crate::series_text::profile_length;
+use crate::series_text::missing_length;
 use crate::workload;
 use plimsoll_plan::{counted, show_duration};
 use plimsoll_results::{Configuration, Document};
@@ -31,7 +31,6 @@ fn text(ready: &PreparedProfile<'_>) -> Result<String, CommandError> {
         .as_profile()
         .expect("the series is a profile")
         .figures;
-    let all: Vec<u32> = (0..series.configurations.len() as u32).collect();
     let each = match profile.repeat {
         1 => String::new(),
         n => format!(", each {n} times"),
@@ -39,8 +38,8 @@ fn text(ready: &PreparedProfile<'_>) -> Result<String, CommandError> {
     let mut out = format!(
         "profile {}: {}{each}, about {} plus the time to create the files\n",
         series.name,
-        counted(all.len() as u64, "run", "runs"),
-        show_duration(profile_length(series, &all))
+        counted(series.configurations.len() as u64, "run", "runs"),
+        show_duration(missing_length(series))
     );
     if !profile.description.is_empty() {
         out.push_str(&format!("  {}\n", profile.description));

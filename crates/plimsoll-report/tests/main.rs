@@ -1,0 +1,7 @@
+//! Every printed format, from fixed results.
+
+#[path = "../../plimsoll-results/tests/fixtures.rs"]
+#[expect(dead_code, reason = "other test programs use the rest")]
+mod fixtures;
+mod formats;
+mod series;

@@ -1,0 +1,331 @@
+//! The formats of series.
+
+use crate::fixtures::{create, curve, make, profile, repeats, search};
+use plimsoll_report::compare::{ProfileSet, Results, of_profiles, side_by_side};
+use plimsoll_report::terminal::Layout;
+use plimsoll_report::{curve, find, points, profile, repeats};
+use plimsoll_results::{
+    NextRun, Percentiles, Reason, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState,
+    SeriesWriter, SkippedConfiguration, Step, read_runs,
+};
+use std::path::Path;
+
+const LAYOUT: Layout = Layout {
+    width: 100,
+    color: false,
+};
+
+/// Operations that completed in the run, their response time in milliseconds, and reasons against the run.
+type Figures = (u64, u64, &'static [&'static str]);
+
+/// Makes the runs of a series until it ends, or `figures` has none.
+fn make_all(writer: &mut SeriesWriter, mut figures: impl FnMut(&NextRun) -> Option<Figures>) {
+    loop {
+        match writer.series().next() {
+            Step::Run(next) => match figures(&next) {
+                Some((done, ms, reasons)) => _ = make(writer, done, ms, reasons),
+                None => return,
+            },
+            Step::End(state, reason) => return writer.end(state, reason).unwrap(),
+        }
+    }
+}
+
+/// A series in a temporary directory.
+struct Made {
+    _root: tempfile::TempDir,
+    dir: SeriesDir,
+    series: Series,
+}
+
+fn made(series: Series, figures: impl FnMut(&NextRun) -> Option<Figures>) -> Made {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = create(root.path(), series);
+    make_all(&mut writer, figures);
+    Made {
+        dir: writer.dir().clone(),
+        series: writer.series().clone(),
+        _root: root,
+    }
+}
+
+/// 20 operations per second of each stream; load 6 has errors, and the loads above are too slow.
+fn of_curve(next: &NextRun) -> Option<Figures> {
+    Some(match next.load.unwrap() {
+        load @ (2 | 4) => (load * 200, load, &[]),
+        6 => (1190, 8, &["errors"]),
+        _ => (1400, 30, &["latency", "total_rate"]),
+    })
+}
+
+fn stopped_curve() -> Made {
+    made(curve(), of_curve)
+}
+
+fn curve_of(made: &Made) -> SeriesOf<'_, plimsoll_results::LoadCurve> {
+    made.series.as_curve().unwrap()
+}
+
+#[test]
+fn curve_text() {
+    let made = stopped_curve();
+    insta::assert_snapshot!(curve::render(curve_of(&made), None, LAYOUT));
+}
+
+#[test]
+fn curve_markdown() {
+    let made = stopped_curve();
+    insta::assert_snapshot!(points::markdown("streams-curve-1", curve_of(&made)));
+}
+
+#[test]
+fn curve_csv() {
+    let made = stopped_curve();
+    let csv = points::csv(&[("streams-curve-1", curve_of(&made))]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 5);
+    let cell = |line: &str, name: &str| {
+        let column = lines[0].split(',').position(|n| n == name).unwrap();
+        line.split(',').nth(column).unwrap().to_owned()
+    };
+    let of_load_4 = |name: &str| cell(lines[2], name);
+    assert_eq!(of_load_4("results"), "streams-curve-1");
+    assert_eq!(of_load_4("workload"), "streams");
+    assert_eq!(of_load_4("scale"), "0.5");
+    assert_eq!(of_load_4("load"), "4");
+    assert_eq!(of_load_4("achieved_ops_per_s"), "80");
+    assert_eq!(of_load_4("latency_mean_ms"), "4");
+    assert_eq!(of_load_4("run"), "point-02-load-4");
+    let verdicts: Vec<String> = lines[1..].iter().map(|l| cell(l, "verdict")).collect();
+    assert_eq!(verdicts, ["valid", "valid", "invalid", "invalid"]);
+}
+
+#[test]
+fn curve_lines() {
+    let made = stopped_curve();
+    let lines: Vec<String> = made.series.runs.iter().map(curve::line).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn requested_percentiles_are_in_every_format_of_a_curve() {
+    let root = tempfile::tempdir().unwrap();
+    let wanted: Percentiles = "33,99.95".parse().unwrap();
+    let mut writer = create(root.path(), curve());
+    writer.show_percentiles(&wanted).unwrap();
+    make_all(&mut writer, of_curve);
+    let curve = writer.series().as_curve().unwrap();
+    let text = curve::render(curve, None, LAYOUT);
+    let markdown = points::markdown("c", curve);
+    let head = |text: &str, first: &str| {
+        let line = text.lines().find(|l| l.trim_start().starts_with(first));
+        line.unwrap().to_owned()
+    };
+    for head in [head(&text, "load  offered/s"), head(&markdown, "| load")] {
+        assert!(head.contains("p33") && head.contains("p99.95"), "{head}");
+        assert!(!head.contains("p50"), "{head}");
+    }
+    let csv = points::csv(&[("c", curve)]);
+    let head = csv.lines().next().unwrap();
+    assert!(head.contains("latency_p33_ms,latency_p99.95_ms"), "{head}");
+}
+
+#[test]
+fn a_series_with_missing_runs_says_how_to_resume_it() {
+    let at = SeriesDir::at(Path::new("results/streams-curve-1"));
+    let hint = "resume with plimsoll resume results/streams-curve-1\n";
+    let mut failed = made(curve(), |next| {
+        (next.load < Some(4)).then_some((400, 2, &[]))
+    });
+    failed.series.state = SeriesState::Failed;
+    failed.series.stop_reason = Some(Reason::new("failed", "load 4: the disk is gone"));
+    let text = curve::render(curve_of(&failed), Some(&at), LAYOUT);
+    assert!(text.ends_with(hint), "{text}");
+    assert!(
+        text.starts_with("streams: failed, 1 of 5 load points\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  failed: load 4: the disk is gone\n"),
+        "{text}"
+    );
+    let text = curve::render(curve_of(&stopped_curve()), Some(&at), LAYOUT);
+    assert!(
+        text.ends_with("\nresults in results/streams-curve-1\n"),
+        "{text}"
+    );
+    let unfinished = repeats(2);
+    let text = repeats::render(&unfinished, &[], Some(&at), LAYOUT);
+    assert!(text.ends_with(hint), "{text}");
+}
+
+/// Sustained up to load 5.
+fn of_search(next: &NextRun) -> Option<Figures> {
+    Some(match next.load.unwrap() {
+        load @ ..=5 => (load * 200, load, &[]),
+        load => (load * 180, 30, &["latency"]),
+    })
+}
+
+fn search_of(made: &Made) -> SeriesOf<'_, plimsoll_results::LoadSearch> {
+    made.series.as_search().unwrap()
+}
+
+#[test]
+fn search_text() {
+    let made = made(search(), of_search);
+    insta::assert_snapshot!(find::render(search_of(&made), None, LAYOUT));
+}
+
+#[test]
+fn search_markdown() {
+    let made = made(search(), of_search);
+    insta::assert_snapshot!(points::search_markdown(
+        "streams-search-1",
+        search_of(&made)
+    ));
+}
+
+#[test]
+fn search_csv_has_the_purpose_of_each_run() {
+    let made = made(search(), of_search);
+    let csv = points::search_csv(&[("s", search_of(&made))]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(
+        lines[0].ends_with(",number,purpose,passed,margin"),
+        "{}",
+        lines[0]
+    );
+    let last = |line: &str| line.rsplit(',').take(4).collect::<Vec<_>>().join(" ");
+    assert!(last(lines[1]).ends_with("true doubling 1"), "{}", lines[1]);
+    assert!(
+        last(lines[4]).ends_with("false bisection 4"),
+        "{}",
+        lines[4]
+    );
+    assert_eq!(lines.len(), made.series.runs.len() + 1);
+}
+
+#[test]
+fn search_lines() {
+    let made = made(search(), of_search);
+    let runs = (1..).zip(&made.series.runs);
+    let lines: Vec<String> = runs.map(|(n, run)| find::line("streams", n, run)).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn an_unfinished_search_says_where_the_load_line_lies() {
+    let interval = |runs: usize, of: fn(&NextRun) -> Option<Figures>| {
+        let mut left = runs;
+        let made = made(search(), |next| {
+            left = left.checked_sub(1)?;
+            of(next)
+        });
+        find::interval(search_of(&made))
+    };
+    assert_eq!(interval(0, of_search), None);
+    assert_eq!(
+        interval(2, of_search).unwrap(),
+        "it is 4 streams or more; no load was found that is not sustained, and loads up to 10 remained to be tried"
+    );
+    assert_eq!(
+        interval(3, of_search).unwrap(),
+        "it lies from 4 up to below 8 streams; the interval is wider than the resolution, or its ends are not confirmed"
+    );
+    let fails = |_: &NextRun| -> Option<Figures> { Some((100, 30, &["latency"])) };
+    assert_eq!(interval(1, fails).unwrap(), "it lies below 2 streams");
+}
+
+#[test]
+fn repeats_text() {
+    let mut done = [1000, 1100, 1200].into_iter();
+    let made = made(repeats(3), |_| {
+        let done = done.next().unwrap();
+        Some((done, done / 100, &[]))
+    });
+    let runs = read_runs(made.dir.path(), None).unwrap();
+    insta::assert_snapshot!(repeats::render(
+        &made.series,
+        &runs.iter().collect::<Vec<_>>(),
+        None,
+        LAYOUT
+    ));
+}
+
+fn profile_text(made: &Made) -> String {
+    let profile = made.series.as_profile().unwrap();
+    let sets = ProfileSet::read(profile, &made.dir, None).unwrap();
+    profile::render(profile, &sets, None, LAYOUT)
+}
+
+#[test]
+fn profile_of_one_file_system_text() {
+    let mut series = profile(2, &[("read", "ext4"), ("write", "ext4"), ("stat", "ext4")]);
+    let SeriesKind::Profile(figures) = &mut series.kind else {
+        unreachable!("a profile");
+    };
+    figures.description = "Small files".into();
+    figures.not_run = vec![SkippedConfiguration {
+        name: "video".into(),
+        reason: "there is no workload `video`".into(),
+    }];
+    let made = made(series, |next| match next.directory.as_str() {
+        "ext4/read/run-01" => Some((1000, 10, &[])),
+        "ext4/read/run-02" => Some((2000, 20, &[])),
+        "ext4/write/run-01" => Some((500, 40, &["errors"])),
+        _ => None,
+    });
+    insta::assert_snapshot!(profile_text(&made));
+    let line = profile::line(made.series.as_profile().unwrap(), 2);
+    assert_eq!(
+        line,
+        "run 3 of 6, write on ext4: 50.0 ops/s, 0.20 MiB/s, mean 40.0 ms: invalid (errors)"
+    );
+}
+
+fn two_file_systems() -> Made {
+    made(profile(1, &[("read", "ext4"), ("read", "xfs")]), |next| {
+        Some(match next.directory.as_str() {
+            "ext4/read" => (1000, 10, &[]),
+            _ => (2000, 5, &[]),
+        })
+    })
+}
+
+#[test]
+fn profile_of_two_file_systems_text() {
+    insta::assert_snapshot!(profile_text(&two_file_systems()));
+}
+
+#[test]
+fn results_are_compared_with_their_kind() {
+    let curve = stopped_curve();
+    let search = made(search(), of_search);
+    let profile = two_file_systems();
+    let read = |made: &Made, name: &str| Results::read(made.dir.path(), name, None);
+    let both = side_by_side(
+        vec![read(&curve, "a").unwrap(), read(&curve, "b").unwrap()],
+        None,
+    );
+    let names = |c: plimsoll_report::compare::Comparison| -> Vec<String> {
+        c.sets.into_iter().map(|s| s.name).collect()
+    };
+    assert_eq!(names(both.unwrap()), ["a", "b"]);
+    let of_profile = side_by_side(vec![read(&profile, "p").unwrap()], None).unwrap();
+    let sets = ProfileSet::read(profile.series.as_profile().unwrap(), &profile.dir, None).unwrap();
+    assert_eq!(of_profiles(&sets, None).rows(), of_profile.rows());
+    assert_eq!(names(of_profile), ["p, ext4", "p, xfs"]);
+    let error = read(&search, "s").unwrap_err();
+    assert!(
+        error.starts_with("s is a search for a load line"),
+        "{error}"
+    );
+    let mixed = vec![read(&curve, "c").unwrap(), read(&profile, "p").unwrap()];
+    assert_eq!(
+        side_by_side(mixed, None).unwrap_err(),
+        "c holds a load curve and p, ext4 a profile: only results of one kind can be compared"
+    );
+    let empty = made(repeats(2), |_| None);
+    assert_eq!(read(&empty, "e").unwrap_err(), "e has no run in it");
+}

@@ -1,0 +1,322 @@
+//! Runs and series of runs with figures that a test chooses.
+
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_plan::{
+    Access, BusinessMetric, Criteria, EntriesPerDir, Fileset, FilesetId, MixFiles, MixFlags, MixOp,
+    MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath, SizeTable,
+    Until, Value, WorkerGroup, WorkingSet,
+};
+use plimsoll_results::{
+    ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
+    ProcessCounts, Profile, Reason, Repeats, Run, RunDir, ScheduleCounts, SearchRules, Series,
+    SeriesKind, SeriesRun, SeriesState, SeriesWriter, Step, StopRules, Target, Verdict,
+};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+pub const SECOND: u64 = 1_000_000_000;
+
+/// Highest load of the Plan of curves and searches.
+pub const MAX_LOAD: u32 = 10;
+
+/// Seed of the first run.
+pub const SEED: u64 = 41;
+
+pub fn target(url: &str) -> Target {
+    Target {
+        url: url.into(),
+        description: "nothing".into(),
+        system: None,
+    }
+}
+
+fn fileset() -> Fileset {
+    Fileset {
+        name: "data".into(),
+        path: RelPath::default(),
+        entries: 20,
+        leaf_dirs: 0,
+        width: EntriesPerDir {
+            mean: 20.0,
+            gamma_shape: None,
+        },
+        depth: None,
+        size: Value::Const(1 << 20),
+        prealloc_percent: 100,
+        parallel_prealloc: false,
+        reuse: false,
+        trust_tree: false,
+        grows: true,
+        access: Access::ReadWrite,
+        cached: None,
+        letters: None,
+        location: None,
+    }
+}
+
+/// A Plan for the load [`MAX_LOAD`]: two processes per stream, each with 10 operations per second, half of them reads and
+/// half of them read-modify-writes; one second of warm-up, and ten seconds measured.
+pub fn plan() -> Plan {
+    let mut plan = Plan::empty("streams");
+    plan.seed = SEED;
+    let operation = |name: &str, kind| Operation {
+        name: name.into(),
+        kind,
+        location: None,
+    };
+    plan.operations = vec![
+        operation("read", OpKind::Read),
+        operation("rmw", OpKind::Rmw),
+        operation("prepare", OpKind::Prepare),
+        operation("start", OpKind::Start),
+    ];
+    plan.filesets = vec![fileset()];
+    let row = |op, row| MixRow {
+        op,
+        percent: 50.0,
+        row: OperationId(row),
+    };
+    let mix = plimsoll_plan::Mix {
+        table: vec![row(MixOp::Read, 0), row(MixOp::Rmw, 1)],
+        prepare: OperationId(2),
+        pacing: Some(Pacing {
+            rate: 10.0,
+            arrivals: Default::default(),
+            start: OperationId(3),
+        }),
+        delay: Duration::ZERO,
+        reads: SizeTable::fixed(4096),
+        writes: SizeTable::fixed(4096),
+        files: MixFiles {
+            data: FilesetId(0),
+            turnover: None,
+            empty: None,
+            shared: false,
+            parts: 20,
+        },
+        working_set: WorkingSet::default(),
+        flags: MixFlags::default(),
+    };
+    plan.groups = vec![WorkerGroup {
+        process: "CAMERA".into(),
+        process_instances: 2 * MAX_LOAD,
+        thread: "worker".into(),
+        thread_instances: 1,
+        memory: 4096,
+        nice: 0,
+        io_priority: None,
+        program: Program::Mix(Box::new(mix)),
+        location: None,
+    }];
+    plan.metric = Some(BusinessMetric {
+        name: "streams".into(),
+        load: u64::from(MAX_LOAD),
+        scale: 0.5,
+        data: 1 << 20,
+        rate: Some(20.0),
+        criteria: Criteria {
+            latency: Some(Duration::from_millis(20)),
+            ..Criteria::default()
+        },
+    });
+    let wait = |seconds| Phase::Wait {
+        until: Until::Elapsed {
+            time: Duration::from_secs(seconds),
+        },
+        snapshots: None,
+    };
+    plan.script = vec![
+        Phase::Start,
+        wait(1),
+        Phase::OpenWindow,
+        wait(10),
+        Phase::CloseWindow,
+        Phase::Stop,
+    ];
+    plan
+}
+
+/// The Plan for a lower load.
+pub fn plan_at(load: u64) -> Plan {
+    plan()
+        .at_load(load)
+        .expect("the load is at most the highest")
+}
+
+/// A window of 10 s in which so many operations of the scheduled ones completed, each with a response time of `ms` and a
+/// service time of half of it. Each of `reasons` is a reason against the run; `interrupted` interrupts it.
+pub fn measured(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
+    let row = |ops: u64| OpTotals {
+        ops,
+        bytes: u128::from(ops) * 4096,
+        service: Latency::of((0..ops).map(|_| ms * 500_000)),
+        response: Latency::of((0..ops).map(|_| ms * 1_000_000)),
+        paced: ops,
+        ..OpTotals::default()
+    };
+    let late = OpTotals {
+        ops: done,
+        service: Latency::of((0..done).map(|_| 250_000)),
+        ..OpTotals::default()
+    };
+    let totals = WindowTotals {
+        number: 1,
+        start: SECOND,
+        end: 11 * SECOND,
+        rows: vec![row(done / 2), row(done / 2), OpTotals::default(), late],
+        ..WindowTotals::default()
+    };
+    let load = plan.metric.as_ref().map_or(0, |metric| metric.load);
+    let (due, half) = (load * 100, done / 2);
+    let process = |done| ProcessCounts {
+        group: 0,
+        number: 0,
+        counts: ScheduleCounts {
+            scheduled: due,
+            completed: done,
+            dropped: 0,
+        },
+    };
+    let reason = |code: &&str| Reason::new(code, format!("{code} was missed"));
+    let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    MeasuredRun {
+        clock: ClockKind::Virtual,
+        windows: vec![(totals, SystemUse::default())],
+        processes: vec![process(half.saturating_sub(10)), process(half + 10)],
+        interrupted: reasons.contains(&"interrupted"),
+        reasons: reasons.iter().map(reason).collect(),
+        ..MeasuredRun::new(plan, target("null"), started)
+    }
+}
+
+/// The run of [`measured`].
+pub fn run(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> Run {
+    Run::assemble(measured(plan, done, ms, reasons))
+}
+
+/// A series without runs.
+pub fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
+    let run = run(plan(), 0, 1, &[]);
+    Series {
+        schema_version: Series::SCHEMA,
+        name: "streams".into(),
+        started_at: run.started_at,
+        state: SeriesState::Unfinished,
+        stop_reason: None,
+        kind,
+        runs: vec![],
+        configurations,
+        percentiles_shown: None,
+        program: run.program,
+        clock: ClockKind::Virtual,
+        lanes: None,
+        interval_s: 1.0,
+        ranks: 1,
+        hooks: None,
+        monitor: None,
+        events: vec![],
+        notes: vec![],
+        environment: Environment::default(),
+    }
+}
+
+fn configuration(plan: Plan) -> Configuration {
+    Configuration {
+        name: String::new(),
+        filesystem: None,
+        directory: String::new(),
+        target: target("null"),
+        plan,
+    }
+}
+
+/// Repeated runs.
+pub fn repeats(requested_runs: u32) -> Series {
+    let kind = SeriesKind::Repeats(Repeats { requested_runs });
+    series(kind, vec![configuration(plan())])
+}
+
+/// A curve of the loads 2, 4, 6, 8 and 10.
+pub fn curve() -> Series {
+    let curve = LoadCurve::new(vec![2, 4, 6, 8, 10], StopRules::default());
+    series(SeriesKind::Curve(curve), vec![configuration(plan())])
+}
+
+/// A search from load 2 to load 10.
+pub fn search() -> Series {
+    let rules = SearchRules::new(2, u64::from(MAX_LOAD)).unwrap();
+    let kind = SeriesKind::Search(LoadSearch::new(rules));
+    series(kind, vec![configuration(plan())])
+}
+
+/// A profile of these configurations, each a name and a file system.
+pub fn profile(repeat: u32, configurations: &[(&str, &str)]) -> Series {
+    let of = |(name, filesystem): &(&str, &str)| Configuration {
+        name: (*name).into(),
+        filesystem: Some((*filesystem).into()),
+        directory: format!("{filesystem}/{name}"),
+        ..configuration(plan())
+    };
+    let kind = SeriesKind::Profile(Profile {
+        file: "study.prof".into(),
+        text: String::new(),
+        description: String::new(),
+        repeat,
+        not_run: vec![],
+    });
+    series(kind, configurations.iter().map(of).collect())
+}
+
+/// The next run of a series.
+pub fn next(series: &Series) -> NextRun {
+    match series.next() {
+        Step::Run(next) => next,
+        Step::End(state, reason) => panic!("the series ended: {state:?}, {reason:?}"),
+    }
+}
+
+/// Lists the next run of a series with this verdict, far from any criterion, without results.
+pub fn list(series: &mut Series, verdict: Verdict) -> NextRun {
+    let next = next(series);
+    let mut run = run(series.plan(&next).unwrap(), 0, 1, &[]);
+    run.validity.verdict = verdict;
+    let entry = SeriesRun {
+        margin: None,
+        ..SeriesRun::of(&run, &next, &next.directory)
+    };
+    series.runs.push(entry);
+    next
+}
+
+/// A new directory of a series below `root`.
+pub fn create(root: &Path, series: Series) -> SeriesWriter {
+    SeriesWriter::create(root, series, SystemTime::UNIX_EPOCH).unwrap()
+}
+
+/// Writes the results of a run in the place of `next`, and does not list them.
+pub fn write(writer: &SeriesWriter, next: &NextRun, run: &Run) -> RunDir {
+    let started = SystemTime::UNIX_EPOCH;
+    let results = writer.run_writer(next, &run.plan, started).unwrap();
+    results.finish(run).unwrap()
+}
+
+/// Makes the next run as the program does: so many operations complete, with a response time of `ms`.
+pub fn make(writer: &mut SeriesWriter, done: u64, ms: u64, reasons: &[&str]) -> SeriesRun {
+    let next = next(writer.series());
+    let plan = writer.series().plan(&next).unwrap();
+    let results = write(writer, &next, &run(plan, done, ms, reasons));
+    let entry = writer.entry(&next, &results).unwrap();
+    writer.add(entry.clone()).unwrap();
+    entry
+}
+
+/// Names in a directory, sorted.
+pub fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}

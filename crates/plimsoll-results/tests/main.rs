@@ -1,0 +1,11 @@
+//! Tests of results, through the crate's public functions.
+
+mod catalog;
+mod client_cache;
+mod fixtures;
+mod live;
+mod recover;
+mod removal;
+mod results;
+mod search;
+mod series;

@@ -1,0 +1,7 @@
+//! Series of runs: the document, the rule of each kind, and the directory.
+
+mod curve;
+mod document;
+mod entry;
+mod next;
+mod writer;

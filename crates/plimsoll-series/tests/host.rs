@@ -1,0 +1,129 @@
+//! The program around a series of a test.
+
+use plimsoll_engine::{Event, Stop};
+use plimsoll_results::Series;
+use plimsoll_series::{Host, ListedRun, RunBegin, RunView};
+use std::cell::RefCell;
+
+/// What a host is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// A series begins with this number of runs.
+    Begin(usize),
+    /// A run with this number, in this directory, was made: `now`, `beside` or `earlier`.
+    Listed(usize, String, &'static str),
+    /// A warning.
+    Warning(String),
+    /// An error.
+    Error(String),
+}
+
+/// What a test does when a run is listed.
+pub type OnListed = Box<dyn Fn(&Series)>;
+
+/// Notes what it is told, and requests the end of the series where a test says so.
+#[derive(Default)]
+pub struct TestHost {
+    /// The request to stop.
+    pub stop: Stop,
+    /// Everything that was reported, in order.
+    pub reports: RefCell<Vec<Report>>,
+    /// Number of listed runs after which the end is requested.
+    pub stop_after: Option<usize>,
+    /// Load of the run at whose start the end is requested.
+    pub stop_in_load: Option<u64>,
+    /// Called after each listed run.
+    pub on_listed: Option<OnListed>,
+}
+
+impl TestHost {
+    fn report(&self, report: Report) {
+        self.reports.borrow_mut().push(report);
+    }
+
+    /// How each listed run was made.
+    pub fn listed(&self) -> Vec<(String, &'static str)> {
+        let reports = self.reports.borrow();
+        let listed = reports.iter().filter_map(|report| match report {
+            Report::Listed(_, directory, how) => Some((directory.clone(), *how)),
+            _ => None,
+        });
+        listed.collect()
+    }
+
+    /// The warnings and the errors.
+    pub fn complaints(&self) -> Vec<String> {
+        let reports = self.reports.borrow();
+        let complaints = reports.iter().filter_map(|report| match report {
+            Report::Warning(text) | Report::Error(text) => Some(text.clone()),
+            _ => None,
+        });
+        complaints.collect()
+    }
+}
+
+impl Host for TestHost {
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn view<'a>(&'a self, run: RunBegin<'a>) -> Box<dyn RunView + 'a> {
+        Box::new(View {
+            host: self,
+            load: run.facts.load,
+        })
+    }
+
+    fn series_begins(&self, series: &Series) {
+        self.report(Report::Begin(series.runs.len()));
+    }
+
+    fn run_listed(&self, series: &Series, run: ListedRun<'_>) {
+        let last = series.runs.last().expect("a listed run is the last one");
+        let how = match run {
+            ListedRun::Now(_, path) => {
+                assert!(path.ends_with(&last.directory), "{path:?}");
+                "now"
+            }
+            ListedRun::Beside(run) => {
+                assert_eq!(run, last);
+                "beside"
+            }
+            ListedRun::Earlier(run) => {
+                assert_eq!(run, last);
+                "earlier"
+            }
+        };
+        let number = series.runs.len();
+        self.report(Report::Listed(number, last.directory.clone(), how));
+        if self.stop_after == Some(number) {
+            self.stop.request();
+        }
+        if let Some(on_listed) = &self.on_listed {
+            on_listed(series);
+        }
+    }
+
+    fn warn(&self, line: &str) {
+        self.report(Report::Warning(line.to_owned()));
+    }
+
+    fn error(&self, line: &str) {
+        self.report(Report::Error(line.to_owned()));
+    }
+}
+
+struct View<'a> {
+    host: &'a TestHost,
+    load: Option<u64>,
+}
+
+impl RunView for View<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let is_it = self.load.is_some() && self.load == self.host.stop_in_load;
+        // The workers wait for this event to be handled.
+        if is_it && matches!(event, Event::Started { .. }) {
+            self.host.stop.request();
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The loop of series, on a target that does nothing and in virtual time.
+//!
+//! Started with `make-run`, this program makes one run of a series, as the command of that name does; otherwise it runs the
+//! tests, whose series start it.
+
+mod alone;
+mod fixtures;
+mod host;
+mod resumed;
+mod series;
+
+use libtest_mimic::{Arguments, Trial};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "make-run") {
+        return alone::make_run(&arguments[1..]);
+    }
+    let trials = [series::trials(), resumed::trials(), alone::trials()];
+    let trials = trials.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A test that fails by panicking.
+fn trial(name: &str, test: fn()) -> Trial {
+    Trial::test(name, move || {
+        test();
+        Ok(())
+    })
+}
+
+/// The tests of a module: each is a function.
+#[macro_export]
+macro_rules! trials {
+    ($($test:ident),* $(,)?) => {
+        pub fn trials() -> Vec<libtest_mimic::Trial> {
+            let module = module_path!().rsplit("::").next().unwrap_or_default();
+            vec![$($crate::trial(&format!("{module}::{}", stringify!($test)), $test)),*]
+        }
+    };
+}

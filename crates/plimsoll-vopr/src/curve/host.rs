@@ -1,0 +1,133 @@
+//! The program around the ranks of a simulated curve.
+
+use crate::execution::{Shared, with};
+use plimsoll_engine::{Event, Outcome, Stop};
+use plimsoll_measure::Interval;
+use plimsoll_plan::Plan;
+use plimsoll_runtime::SimulationHandle;
+use plimsoll_series::{Host, RunBegin, RunView, StateChange};
+use std::time::Duration;
+
+/// Time from the end of a run, with its results, until the curve lists it. A kill in between leaves a run that the next
+/// attempt has to find.
+const TIME_UNTIL_LISTED: Duration = Duration::from_millis(30);
+
+/// A load that was measured, at rank 0.
+#[derive(Debug, Clone)]
+pub struct MeasuredPoint {
+    /// The load.
+    pub load: u64,
+    /// The Plan of the run.
+    pub plan: Plan,
+    /// What the engine returned.
+    pub outcome: Box<Outcome>,
+    /// The intervals of the run.
+    pub intervals: Vec<Interval>,
+    /// When the measurement ended, in nanoseconds of the simulation.
+    pub at: u64,
+    /// Whether the program knows that the results are there; they may be there even if it does not.
+    pub is_written: bool,
+}
+
+impl MeasuredPoint {
+    /// Whether the run was measured to its end.
+    pub(super) fn is_whole(&self) -> bool {
+        self.outcome.failure.is_none() && !self.outcome.interrupted
+    }
+}
+
+/// What rank 0 has done and said in an attempt.
+#[derive(Debug, Default)]
+pub(super) struct AttemptLog {
+    /// The loads that were measured.
+    pub(super) measured: Vec<MeasuredPoint>,
+    /// Whether others may work on the files after the last run.
+    pub(super) are_busy: bool,
+    /// Warnings and errors for the user.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The program of a rank.
+pub(super) struct CurveHost {
+    pub(super) stop: Stop,
+    pub(super) handle: SimulationHandle,
+    pub(super) log: Shared<AttemptLog>,
+}
+
+impl CurveHost {
+    fn warned(&self, line: &str) {
+        with(&self.log, |log| log.warnings.push(line.to_owned()));
+    }
+}
+
+impl Host for CurveHost {
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn view<'a>(&'a self, run: RunBegin<'a>) -> Box<dyn RunView + 'a> {
+        Box::new(PointView {
+            host: self,
+            run,
+            intervals: vec![],
+            is_measured: false,
+        })
+    }
+
+    fn warn(&self, line: &str) {
+        self.warned(line);
+    }
+
+    fn error(&self, line: &str) {
+        self.warned(line);
+    }
+
+    fn note(&self, state: StateChange<'_>) {
+        if let StateChange::ResultsWritten(_) = state {
+            with(&self.log, |log| {
+                let last = log.measured.last_mut();
+                last.expect("only a run that was measured has results")
+                    .is_written = true;
+            });
+        }
+    }
+}
+
+/// The view of the run at a load.
+struct PointView<'a> {
+    host: &'a CurveHost,
+    run: RunBegin<'a>,
+    intervals: Vec<Interval>,
+    is_measured: bool,
+}
+
+impl RunView for PointView<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Interval(interval) = event {
+            self.intervals.push((*interval).clone());
+        }
+    }
+
+    fn measured(&mut self, outcome: &Outcome) {
+        self.is_measured = true;
+        let point = MeasuredPoint {
+            load: self.run.facts.load.expect("a run of a curve has a load"),
+            plan: self.run.config.plan.clone(),
+            outcome: Box::new(outcome.clone()),
+            intervals: std::mem::take(&mut self.intervals),
+            at: self.host.handle.now(),
+            is_written: false,
+        };
+        with(&self.host.log, |log| log.measured.push(point));
+    }
+
+    fn end(&mut self, outcome: &Outcome) {
+        // A run that failed without a measurement has an outcome even so.
+        if !self.is_measured {
+            self.measured(outcome);
+        }
+        let are_busy = !outcome.cleanup.unremoved.is_empty();
+        with(&self.host.log, |log| log.are_busy = are_busy);
+        plimsoll_runtime::sleep(TIME_UNTIL_LISTED);
+    }
+}

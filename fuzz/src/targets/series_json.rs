@@ -1,0 +1,99 @@
+//! `series.json`: any bytes are read, or refused. What is read comes back from what is written of it, is shown, and has a
+//! next run. Inputs that begin with a digit are edits of a sample of each kind.
+
+use crate::documents::read;
+use crate::scratch::Scratch;
+use plimsoll_html::{RunData, page};
+use plimsoll_report::compare::{ProfileSet, Results};
+use plimsoll_report::terminal::Layout;
+use plimsoll_report::{curve, find, points, profile, repeats};
+use plimsoll_results::{
+    Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesOf, Step, read_runs,
+};
+use std::hint::black_box;
+
+const LAYOUT: Layout = Layout {
+    width: 80,
+    color: false,
+};
+
+/// Reads a document, shows it, and asks for the next run.
+pub fn run(data: &[u8]) {
+    let Some(series) = read::<Series>(data, &SAMPLES) else {
+        return;
+    };
+    next_run(&series);
+    let path = Scratch::of(SERIES_FILE);
+    let dir = SeriesDir::at(&path);
+    show(&series, &dir);
+    assert_eq!(
+        Kind::of(&path).expect("the document has a kind"),
+        series.kind.kind()
+    );
+    let entry = Entry::read(&path).expect("what was read is listed");
+    assert_eq!(entry.status, series.status());
+    // Runs are listed of which there are no results.
+    black_box((
+        read_runs(&path, None).is_ok(),
+        Results::read(&path, "results", None).is_ok(),
+    ));
+    if let Ok(loaded) = RunData::read(&path, None) {
+        black_box((loaded.charts(), page::report(&[loaded])));
+    }
+}
+
+/// The next run is the first of the independent ones, and has a Plan or a reason why there is none.
+fn next_run(series: &Series) {
+    let Step::Run(next) = series.next() else {
+        return;
+    };
+    let independent = series.kind.strategy().independent(series);
+    assert!(independent.is_empty() || independent[0] == next);
+    if let Ok(plan) = series.plan(&next) {
+        assert_eq!(plan.seed, next.seed);
+        let load = plan.metric.map(|metric| metric.load);
+        assert!(next.load.is_none() || next.load == load);
+    }
+}
+
+fn show(series: &Series, dir: &SeriesDir) {
+    match &series.kind {
+        SeriesKind::Repeats(_) => {
+            black_box(repeats::render(series, &[], Some(dir), LAYOUT));
+        }
+        SeriesKind::Curve(figures) => {
+            let of = SeriesOf { series, figures };
+            black_box((
+                curve::render(of, Some(dir), LAYOUT),
+                points::markdown("curve", of),
+                points::csv(&[("curve", of)]),
+                series.points().is_ok(),
+            ));
+            series.runs.iter().for_each(|run| _ = black_box(curve::line(run)));
+        }
+        SeriesKind::Search(figures) => {
+            let of = SeriesOf { series, figures };
+            black_box((
+                find::render(of, Some(dir), LAYOUT),
+                points::search_markdown("search", of),
+                points::search_csv(&[("search", of)]),
+            ));
+        }
+        SeriesKind::Profile(figures) => {
+            let of = SeriesOf { series, figures };
+            black_box(ProfileSet::read(of, dir, None).is_ok());
+            black_box(profile::render(of, &[], Some(dir), LAYOUT));
+            for number in 0..series.runs.len() {
+                black_box(profile::line(of, number));
+            }
+        }
+    }
+}
+
+/// The documents that are edited.
+const SAMPLES: [&str; 4] = [
+    include_str!("../../corpus/series_json/curve.json"),
+    include_str!("../../corpus/series_json/search.json"),
+    include_str!("../../corpus/series_json/repeats.json"),
+    include_str!("../../corpus/series_json/profile.json"),
+];
