@@ -287,6 +287,11 @@ impl GuardError {
         }
     }
 
+    /// Whether another run uses the directory.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self, Self::InUse(..) | Self::Elsewhere(..))
+    }
+
     /// The claim of the directory has an entry that is no holder.
     pub(crate) fn stray(shown: String, name: &str) -> Self {
         Self::Stray(shown, name.escape_debug().to_string())
