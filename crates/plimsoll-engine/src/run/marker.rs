@@ -264,8 +264,8 @@ pub(crate) enum GuardError {
     #[error("`{0}` is in use by another run (process {1})")]
     InUse(String, u32),
     #[error(
-        "`{0}` is in use by process {2} of machine `{1}`: if that process has ended, run \
-         `plimsoll clean` on that machine, or here with --force"
+        "`{0}` is in use by process {2} of machine `{1}`, or of a container there: if that process has \
+         ended, run `plimsoll clean` there, or here with --force"
     )]
     Elsewhere(String, String, u32),
     #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]
