@@ -31,13 +31,14 @@ pub(crate) struct Limits {
     pub(crate) total: Option<u64>,
 }
 
-/// The workers of this process that follow the schedule of the events.
+/// The workers of this process that take events of a schedule.
 struct EventWorkers {
-    /// Workers that have not ended.
-    live: usize,
-    /// When the last one ended; [`Nanos::MAX`] before.
+    /// Whether any of them follow the schedule: caps alone have none.
+    is_followed: bool,
+    /// When the last worker that follows the schedule ended; [`Nanos::MAX`] before.
     ended: Nanos,
-    /// The counts of those that have ended.
+    /// The counts of those that have ended, also of those with caps: events that a cap takes are no longer there for
+    /// others.
     counts: Vec<WindowCounts>,
 }
 
@@ -55,7 +56,8 @@ pub(crate) struct RunState {
     pub(crate) window: Arc<WindowState>,
     pub(crate) deadline: Arc<Deadline>,
     pub(crate) events: Option<EventSource>,
-    /// The workers that follow the schedule of the events, and what they counted.
+    /// Workers that follow the schedule of the events and have not ended.
+    followers: AtomicUsize,
     event_workers: Mutex<EventWorkers>,
     pub(crate) tickets: Option<Arc<OpBudget>>,
     /// Semaphores by row: each worker that has the semblock, and its semaphore.
@@ -118,8 +120,8 @@ impl RunState {
             Some(Arc::new(MixFileSizes::new(mix, data.layout.clone())))
         });
         let ended = (0..plan.workers()).map(|_| AtomicBool::new(false));
-        let event_workers = workers.iter();
-        let event_workers = event_workers
+        let followers = workers.iter();
+        let followers = followers
             .filter(|w| programs[w.group as usize].follows_events())
             .count();
         Ok(Self {
@@ -130,10 +132,11 @@ impl RunState {
             window: Arc::new(window),
             deadline: Arc::default(),
             events: limits.events.map(EventSource::new),
+            followers: AtomicUsize::new(followers),
             event_workers: Mutex::new(EventWorkers {
-                live: event_workers,
+                is_followed: followers > 0,
                 ended: Nanos::MAX,
-                counts: Vec::with_capacity(event_workers),
+                counts: Vec::with_capacity(workers.len()),
             }),
             progress: OnceLock::new(),
             idle: BlockedCount::default(),
@@ -318,14 +321,21 @@ impl RunState {
         source.due_between(events, after_start(window.start), after_start(window.end))
     }
 
-    /// Notes that a worker that follows the schedule of the events ended at `now`.
-    pub(crate) fn schedule_left(&self, counts: &WindowCounts, now: Nanos) {
+    /// Whether workers follow the schedule of the events, so that events that are taken count.
+    pub(crate) fn has_followers(&self) -> bool {
+        self.followers.load(Relaxed) > 0
+    }
+
+    /// Notes that a worker that takes events ended at `now`, and whether it followed their schedule.
+    pub(crate) fn events_left(&self, counts: &WindowCounts, follows: bool, now: Nanos) {
         let mut workers = lock(&self.event_workers);
         workers.counts.push(*counts);
-        assert!(workers.live > 0, "more workers ended than were started");
-        workers.live -= 1;
-        if workers.live == 0 {
-            workers.ended = now;
+        if follows {
+            let live = self.followers.fetch_sub(1, Relaxed);
+            assert!(live > 0, "more workers ended than were started");
+            if live == 1 {
+                workers.ended = now;
+            }
         }
     }
 
@@ -333,9 +343,8 @@ impl RunState {
     /// schedule ends with the last worker that follows it.
     pub(crate) fn event_counts(&self, window: WindowBounds) -> Option<ScheduleCounts> {
         let workers = lock(&self.event_workers);
-        let has_workers = workers.live > 0 || !workers.counts.is_empty();
         // An earlier part of the run may have had the latest window.
-        if !has_workers || window.number == 0 || window.start == Nanos::MAX {
+        if !workers.is_followed || window.number == 0 || window.start == Nanos::MAX {
             return None;
         }
         let end = window.end.min(workers.ended).max(window.start);

@@ -32,9 +32,16 @@ pub(crate) struct EventSource {
 /// Events that a worker has taken.
 pub(crate) struct TakenEvents {
     /// When the last one is due.
-    pub(crate) due: Nanos,
+    due: Nanos,
     /// Number of events that were passed before and since, those that were dropped.
     pub(crate) dropped: Range<u64>,
+}
+
+impl TakenEvents {
+    /// When the last one is due, of a schedule that began at `start`: never, if that is beyond the clock.
+    pub(crate) fn due_after(&self, start: Nanos) -> Nanos {
+        start.saturating_add(self.due)
+    }
 }
 
 impl EventSource {
@@ -157,6 +164,17 @@ mod tests {
         // The first is due after a millisecond, and that of 60 s is not in the window.
         assert_eq!((all(0, 60), all(10, 11)), (59_999, 1000));
         assert_eq!(all(5, 3), 0);
+    }
+
+    #[test]
+    fn an_event_beyond_the_clock_is_never_due() {
+        // One in thirty thousand years.
+        let events = EventSource::new(1e-12);
+        for _ in 0..3 {
+            assert_eq!(events.take(SECOND, 1).due_after(SECOND), Nanos::MAX);
+        }
+        let soon = EventSource::new(1.0).take(0, 1);
+        assert_eq!(soon.due_after(SECOND), 2 * SECOND);
     }
 
     #[test]

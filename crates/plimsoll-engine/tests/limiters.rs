@@ -221,6 +221,60 @@ run 60
     assert_eq!(codes(&outcome), [""; 0], "all events are used");
 }
 
+/// Events that the cap of other workers takes are used as well, and those that it drops are dropped.
+#[test]
+fn a_cap_of_other_workers_takes_events_of_the_schedule() {
+    let text = "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
+define process name=p {
+  thread name=paced,memsize=1m {
+    flowop eventlimit name=pace
+    flowop statfile name=look,filesetname=s
+    ENDS
+  }
+  thread name=capped,memsize=1m {
+    flowop statfile name=other,filesetname=s
+    flowop opslimit name=cap
+  }
+}
+eventgen rate=RATE
+run 60
+";
+    let run = |rate: &str, ends: &str| {
+        let text = text.replace("RATE", rate).replace("ENDS", ends);
+        run_virtually(&plan(&text, Path::new("/nowhere"), |_| ()), "1ms")
+    };
+    let fast = run("100", "");
+    let scheduled = due_before(100.0, 60.0);
+    let counts = ScheduleCounts {
+        scheduled,
+        completed: scheduled,
+        dropped: 0,
+    };
+    assert_eq!(
+        (fast.schedules.as_slice(), codes(&fast)),
+        (&[counts][..], vec![])
+    );
+    let slow = run("5000", "");
+    let [counts] = slow.schedules[..] else {
+        panic!("{:?}", slow.schedules)
+    };
+    // Two workers with operations of a millisecond, and at the end the events of five seconds wait.
+    assert!(counts.completed.abs_diff(120_000) < 100, "{counts:?}");
+    let waiting = counts.scheduled - counts.completed - counts.dropped;
+    assert!(waiting.abs_diff(25_000) < 100, "{counts:?}");
+    assert_eq!(codes(&slow), ["total_rate"]);
+    // What a cap takes after the last worker that follows the schedule is not the schedule's.
+    let ended = run("100", "flowop finishoncount name=end,value=100,target=look");
+    let [counts] = ended.schedules[..] else {
+        panic!("{:?}", ended.schedules)
+    };
+    assert!(counts.scheduled < 300, "{counts:?}");
+    assert!(
+        counts.completed.abs_diff(counts.scheduled) <= 1,
+        "{counts:?}"
+    );
+}
+
 #[test]
 fn a_schedule_ends_with_the_last_worker_that_follows_it() {
     let text = "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc

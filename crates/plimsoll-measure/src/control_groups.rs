@@ -74,8 +74,9 @@ struct GroupCounters {
 /// How a limit of processor time (CFS quota) held up the control group of this process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaUse {
-    /// Processors that the smallest quota on the way from the process's own group to the root allows, such as 0.5;
-    /// null if the group with the quota is not visible in this container.
+    /// Processors that a quota on the way from the process's own group to the root allows, such as 0.5: the quota that
+    /// held up its group most, or the smallest if none did; null if the group with the quota is not visible in this
+    /// container.
     pub processors: Option<f64>,
     /// Directory of the group with this quota.
     pub group: Option<String>,
@@ -109,7 +110,7 @@ impl QuotaUse {
     pub fn text(&self) -> String {
         let quota = match self.processors {
             Some(processors) => format!("CPU quota of {}", Self::processors_text(processors)),
-            None => "CPU quota of a group that is not visible".into(),
+            None => "CPU quota of a group that is not visible, or lifted since".into(),
         };
         let waited = format!("threads waited for {:.2} s", self.throttled_s);
         match self.periods {
@@ -296,20 +297,25 @@ impl QuotaCounters {
             .chain(own.map(|(a, b)| change(a, b)))
             .max()
             .unwrap_or(0);
-        let limited = both().filter(|(_, b)| b.quota.is_some());
-        let smallest = limited.min_by(|(_, a), (_, b)| {
-            let quota = |g: &GroupCounters| g.quota.unwrap_or(f64::INFINITY);
-            quota(a).total_cmp(&quota(b))
+        // A quota may be set or lifted in between.
+        let limited = both().filter_map(|(a, b)| Some((b.quota.or(a.quota)?, a, b)));
+        let limiting = limited.max_by(|(quota, a, b), (other, c, d)| {
+            let throttled = |then: &GroupCounters, now: &GroupCounters| {
+                change(then.throttled_ns, now.throttled_ns)
+            };
+            let order = throttled(a, b).cmp(&throttled(c, d));
+            order.then(other.total_cmp(quota))
         });
-        if smallest.is_none() && throttled_ns == 0 {
+        if limiting.is_none() && throttled_ns == 0 {
             return None;
         }
         Some(QuotaUse {
-            processors: smallest.and_then(|(_, g)| g.quota),
-            group: smallest.map(|(_, g)| g.dir.display().to_string()),
-            periods: smallest.map_or(0, |(a, b)| change(a.periods, b.periods)),
-            throttled_periods: smallest
-                .map_or(0, |(a, b)| change(a.throttled_periods, b.throttled_periods)),
+            processors: limiting.map(|(quota, ..)| quota),
+            group: limiting.map(|(.., g)| g.dir.display().to_string()),
+            periods: limiting.map_or(0, |(_, a, b)| change(a.periods, b.periods)),
+            throttled_periods: limiting.map_or(0, |(_, a, b)| {
+                change(a.throttled_periods, b.throttled_periods)
+            }),
             throttled_s: throttled_ns as f64 / 1e9,
         })
     }

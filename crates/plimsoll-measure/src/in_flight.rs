@@ -39,6 +39,9 @@ const UNIT_BITS: u32 = 8;
 /// Bits of the bytes of a call.
 const BYTES_BITS: u32 = 56;
 
+/// Bytes of a call that are not counted beyond: how long a call usually takes does not depend on more of them.
+const MAX_CALL_BYTES: u64 = (1 << BYTES_BITS) - 1;
+
 /// The units of starts, which are kept modulo this number: in 2.3 years of a run, which only virtual time has.
 const UNITS: u64 = 1 << (u64::BITS - ROW_BITS);
 
@@ -60,15 +63,14 @@ impl InFlight {
     /// States what the next operation has to do: one call that moves these bytes. Without this, no bytes.
     #[inline(always)]
     pub fn plan(&self, bytes: u64) {
-        debug_assert!(bytes < 1 << BYTES_BITS, "a call moves fewer bytes");
-        self.work.store(bytes, Relaxed);
+        self.work.store(bytes.min(MAX_CALL_BYTES), Relaxed);
     }
 
     /// States that the next operation has to make this number of calls, which move these bytes each.
     pub fn plan_calls(&self, calls: u64, bytes: u64) {
         let calls = u64::from(calls.max(1).ilog2());
         self.work.store(
-            calls << BYTES_BITS | bytes.min((1 << BYTES_BITS) - 1),
+            calls << BYTES_BITS | bytes.min(MAX_CALL_BYTES),
             Relaxed,
         );
     }
@@ -174,7 +176,7 @@ impl InFlight {
         Some(CurrentOp {
             row,
             start,
-            shape: CallShape::new(work & ((1 << BYTES_BITS) - 1), 1 << (work >> BYTES_BITS)),
+            shape: CallShape::new(work & MAX_CALL_BYTES, 1 << (work >> BYTES_BITS)),
             signs: (signs.to > start).then_some(signs),
         })
     }

@@ -71,6 +71,16 @@ impl From<LatencyEncoding> for Latency {
     }
 }
 
+/// Rank, from 1, of the sample that a share of `count` samples ends with; 1 without samples.
+///
+/// The rank is rounded up. A product such as `0.07 · 100` exceeds its whole number by a rounding error, which
+/// is not rounded up.
+#[must_use]
+pub fn quantile_rank(share: f64, count: u64) -> u64 {
+    let rank = share * (1.0 - f64::EPSILON) * count as f64;
+    (rank.ceil() as u64).max(1)
+}
+
 impl Latency {
     /// The distribution of a list of samples, in nanoseconds.
     #[must_use]
@@ -114,7 +124,8 @@ impl Latency {
     /// three significant digits; 0 without samples. Never above the exact maximum.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Nanos {
-        self.histogram.value_at_quantile(q).min(self.max)
+        let rank = quantile_rank(q, self.count());
+        self.of_rank(rank).min(self.max)
     }
 
     /// The quantile `q` of these samples and of operations in flight, which take at least as long
@@ -147,9 +158,15 @@ impl Latency {
             _ if n == 0 => 0,
             0 => self.min,
             i if i + 1 >= n => self.max,
-            // Half a sample short of it, which rounds up.
-            i => self.quantile((i as f64 + 0.5) / n as f64),
+            i => self.of_rank(i + 1).min(self.max),
         }
+    }
+
+    /// The value of a sample of this rank, from 1, as the histogram has it.
+    fn of_rank(&self, rank: u64) -> Nanos {
+        // Half a sample short of it, which rounds up.
+        let share = (rank as f64 - 0.5) / self.count() as f64;
+        self.histogram.value_at_quantile(share)
     }
 
     /// The distribution as an HdrHistogram.
@@ -303,6 +320,17 @@ mod tests {
         };
         assert_eq!(sampled.cpu_us_per_op(), Some(3.0));
         assert_eq!(OpTotals::default().cpu_us_per_op(), None);
+    }
+
+    #[test]
+    fn a_quantile_is_of_the_sample_of_its_rank_whatever_the_number_of_digits() {
+        for n in [20, 100, 1000, 2000] {
+            let l = Latency::of(1..=n);
+            for percent in (1..=100).filter(|p| p * n % 100 == 0) {
+                let q = percent as f64 / 100.0;
+                assert_eq!(l.quantile(q), percent * n / 100, "{percent} % of {n}");
+            }
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use hosts::HostCounts;
 pub use in_flight::{InFlight, InFlightAges, Quantile, censored_quantile};
 pub use interval::Interval;
 pub use interval_buffer::RowSpec;
-pub use latency::{ErrorCode, Latency, OpTotals};
+pub use latency::{ErrorCode, Latency, OpTotals, quantile_rank};
 pub use op_times::OpTimes;
 pub use process_counts::{ProcessCounts, ScheduleCounts};
 pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};

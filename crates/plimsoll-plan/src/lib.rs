@@ -79,7 +79,8 @@ pub use shell::{shell_word, shell_words};
 pub use source::SourcePosition;
 pub use supply::{Supply, SupplyKind};
 pub use units::{
-    ByteSum, Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly,
+    ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_size, show_duration,
+    show_exactly, time_of_seconds,
 };
 pub use variable::{Distribution, Row, Sampler, Value, Variable};
 

@@ -83,6 +83,23 @@ impl fmt::Display for Count {
     }
 }
 
+/// Maximum of a time in a workload or on the command line: 31 years, of which a run's clock of 64 bits counts 18 times as
+/// many, so that sums of some do not wrap.
+pub const MAX_TIME: Duration = Duration::from_secs(1_000_000_000);
+
+/// A time of this many seconds.
+///
+/// # Errors
+/// One sentence, without its subject, if it is negative, no number, or more than [`MAX_TIME`].
+pub fn time_of_seconds(seconds: f64) -> Result<Duration, String> {
+    if seconds > MAX_TIME.as_secs_f64() {
+        let most = MAX_TIME.as_secs();
+        return Err(format!("is too long: expected at most {most} seconds"));
+    }
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| "is not a time: expected a number of at least 0".into())
+}
+
 /// Parses a duration: a number and one of `us ms s m min h`; a bare number is seconds.
 ///
 /// # Errors
@@ -106,7 +123,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "h" => number * 3600.0,
         _ => return Err(wrong()),
     };
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    time_of_seconds(seconds).map_err(|e| format!("`{text}` {e}"))
 }
 
 /// Parses a size: a whole number with an optional `k m g t` (powers of 1024, either case).
@@ -271,6 +288,15 @@ mod tests {
             [ms("500ms"), ms("10s"), ms("2m"), ms("1h"), ms("1.5")],
             [500, 10_000, 120_000, 3_600_000, 1500]
         );
+        assert_eq!(
+            parse_duration("277777h"),
+            Ok(Duration::from_secs(999_997_200))
+        );
+        // More nanoseconds than fit into 64 bits, and less, and more seconds.
+        for long in ["5124096h", "1000000001", "99999999999999999999h"] {
+            let expected = format!("`{long}` is too long: expected at most 1000000000 seconds");
+            assert_eq!(parse_duration(long), Err(expected));
+        }
         for bad in ["", "s", "1x", "-1s", "1 year"] {
             assert!(
                 parse_duration(bad).unwrap_err().contains("expected"),

@@ -366,7 +366,8 @@ fn limits_of_the_client_are_shown() {
     });
     m.environment.memory_limit_bytes = Some(1 << 30);
     let report = show(m, 160);
-    let quota = "CPU quota of a group that is not visible, threads waited for 2.50 s";
+    let quota =
+        "CPU quota of a group that is not visible, or lifted since, threads waited for 2.50 s";
     assert!(
         report.contains(quota) && !report.contains("memory limited"),
         "{report}"

@@ -1,7 +1,7 @@
 //! Latency distributions that are added up from `histograms.hlog`.
 
 use crate::SparseHistogram;
-use plimsoll_measure::censored_quantile;
+use plimsoll_measure::{censored_quantile, quantile_rank};
 
 /// Bits of a value that tell a bucket from its neighbours; at least as many as the log keeps.
 const SIGNIFICANT_BITS: u32 = 10;
@@ -61,7 +61,7 @@ impl Distribution {
     /// significant digits; 0 without samples.
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
-        let rank = self.rank(share);
+        let rank = quantile_rank(share, self.total);
         let mut seen = 0;
         let mut counts = self.counts.iter().enumerate();
         let reached = counts.find(|(_, n)| {
@@ -83,11 +83,6 @@ impl Distribution {
         censored_quantile(completed, ages, self.total, share)
     }
 
-    /// Place of the sample that a share of all samples ends with, from 1.
-    fn rank(&self, share: f64) -> u64 {
-        ((share * self.total as f64).ceil() as u64).max(1)
-    }
-
     /// Latencies in milliseconds that shares of the samples, in increasing order and from 0 to 1,
     /// do not exceed; `None` for shares so great that less than one sample is beyond them.
     #[must_use]
@@ -102,7 +97,7 @@ impl Distribution {
                 out.push(None);
                 continue;
             }
-            let rank = self.rank(*share);
+            let rank = quantile_rank(*share, self.total);
             while seen < rank {
                 let Some((index, n)) = counts.next() else {
                     break;
@@ -187,6 +182,15 @@ mod tests {
             [0.0, 0.2, 0.21, 0.6, 0.61, 1.0].map(|q| all.quantile(q)),
             [5, 5, 7, 7, 900, 900]
         );
+    }
+
+    #[test]
+    fn a_quantile_is_of_the_sample_of_its_rank() {
+        let counts: Vec<(u64, u64)> = (1..=100).map(|value| (value, 1)).collect();
+        let all = of(&counts);
+        for percent in 1..=100 {
+            assert_eq!(all.quantile(percent as f64 / 100.0), percent, "{percent} %");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod threads;
 pub use allocator::{NotingAllocator, note_failed_allocation, prepare_for_memory_limits};
 pub use disk::{DiskCall, DiskFault, SimulatedDisk, disk_call};
 pub use monitor::Monitor;
-pub use processes::{process_id, process_start};
+pub use processes::{ProcessSpace, process_id, process_space, process_start};
 pub use simulation::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
 pub use threads::{THREAD_STACK_BYTES, ThreadHandle, current, park, run_on_threads, spawn};
 

@@ -1,6 +1,7 @@
 //! Processes of this machine, by which a directory knows its owner.
 
 use crate::simulation;
+use std::os::unix::fs::MetadataExt;
 
 /// The number of this process; in a simulation that of the simulated process.
 #[must_use]
@@ -11,8 +12,47 @@ pub fn process_id() -> u32 {
     u32::try_from(thread.process()).expect("a simulation has few processes")
 }
 
+/// Where the numbers of processes are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessSpace {
+    /// Of the machine: a hash of `/etc/machine-id`, 0 if it has none, as in most containers.
+    pub machine: u32,
+    /// Of the time since the machine started: a hash of the kernel's random number of it.
+    pub boot: u32,
+    /// Of the PID namespace, such as that of a container; the first one of each machine has the same number.
+    pub namespace: u32,
+}
+
+/// Where the number of this process is known; in a simulation everywhere.
+#[must_use]
+pub fn process_space() -> ProcessSpace {
+    let text = |path| match simulation::current() {
+        Some(_) => String::new(),
+        None => std::fs::read_to_string(path).unwrap_or_default(),
+    };
+    let namespace = match simulation::current() {
+        Some(_) => None,
+        None => std::fs::metadata("/proc/self/ns/pid").ok(),
+    };
+    ProcessSpace {
+        machine: hash(text("/etc/machine-id").trim()),
+        boot: hash(text("/proc/sys/kernel/random/boot_id").trim()),
+        namespace: namespace.map_or(0, |m| m.ino() as u32),
+    }
+}
+
+/// FNV-1a, which is the same in every build of the program; 0 of nothing.
+fn hash(text: &str) -> u32 {
+    if text.is_empty() {
+        return 0;
+    }
+    let step = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    text.bytes().fold(0x811c_9dc5, step)
+}
+
 /// When a process started, which tells it from a later one of the same number: field 22 of `/proc/PID/stat`, in clock
-/// ticks since the machine did. `None` if no process has the number.
+/// ticks since the machine did. `None` if no process has the number, or only one that has ended and whose parent has not
+/// waited for it, as in containers whose first process waits for none.
 #[must_use]
 pub fn process_start(number: u32) -> Option<u64> {
     if let Some(thread) = simulation::current() {
@@ -22,5 +62,36 @@ pub fn process_start(number: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
     // The name before it may hold spaces, so it is counted from the closing parenthesis.
     let (_, fields) = text.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = fields.split_whitespace();
+    let state = fields.next()?;
+    let start = fields.nth(18)?.parse().ok();
+    start.filter(|_| !matches!(state, "Z" | "X"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_that_has_ended_and_is_not_waited_for_has_no_start() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert!(process_start(child.id()).is_some());
+        drop(child.stdin.take());
+        let pid = Pid::from_child(&child);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(pid), options).unwrap();
+        assert_eq!(process_start(child.id()), None);
+        child.wait().unwrap();
+        assert_eq!(process_start(child.id()), None);
+        assert!(process_start(process_id()).is_some());
+    }
+
+    #[test]
+    fn the_space_of_a_process_stays() {
+        assert_eq!(process_space(), process_space());
+        assert_ne!(process_space().namespace, 0);
+        assert_eq!((hash(""), hash("a")), (0, 0xe40c_292c));
+    }
 }

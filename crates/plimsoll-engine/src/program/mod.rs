@@ -99,6 +99,11 @@ impl Compiled {
         compiled
     }
 
+    /// Whether its workers take events, if there is a rate.
+    pub(crate) fn takes_events(&self) -> bool {
+        self.follows_events() || !self.caps.is_empty()
+    }
+
     /// Whether its workers follow the schedule of the events.
     pub(crate) fn follows_events(&self) -> bool {
         self.paced && self.mix.is_none()

@@ -264,8 +264,8 @@ pub(crate) enum GuardError {
     #[error("`{0}` is in use by another run (process {1})")]
     InUse(String, u32),
     #[error(
-        "`{0}` is in use by process {2} of machine `{1}`: if that process has ended, run \
-         `plimsoll clean` on that machine, or here with --force"
+        "`{0}` is in use by process {2} of machine `{1}`, or of a container there: if that process has \
+         ended, run `plimsoll clean` there, or here with --force"
     )]
     Elsewhere(String, String, u32),
     #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]
@@ -285,6 +285,11 @@ impl GuardError {
             OwnerState::Elsewhere => Self::Elsewhere(shown, by.host.clone(), by.pid),
             _ => Self::InUse(shown, by.pid),
         }
+    }
+
+    /// Whether another run uses the directory.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self, Self::InUse(..) | Self::Elsewhere(..))
     }
 
     /// The claim of the directory has an entry that is no holder.

@@ -122,7 +122,10 @@ fn client_throttled(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
                 "the control group `{group}` has a CPU quota of {}",
                 QuotaUse::processors_text(processors)
             ),
-            _ => "a control group that is not visible here has a CPU quota".into(),
+            _ => {
+                "a control group that is not visible here has a CPU quota, or its quota was lifted"
+                    .into()
+            }
         };
         let percent = most.share.min(1.0) * 100.0;
         let text = format!(
@@ -258,7 +261,7 @@ mod tests {
         assert_eq!(
             text(vec![window(Some(hidden))]).unwrap(),
             "the client b was throttled for at least 50 % of the measured window: a control group that is not \
-             visible here has a CPU quota"
+             visible here has a CPU quota, or its quota was lifted"
         );
     }
 }

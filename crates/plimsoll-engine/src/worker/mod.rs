@@ -303,8 +303,9 @@ impl<S: Session> Worker<S> {
             ExitReason::RanOut { row, supply } => shared.run_out(row, supply, now),
             ExitReason::Stopped | ExitReason::Finished | ExitReason::NotDone => {}
         }
-        if self.context.program.follows_events() {
-            shared.schedule_left(&self.context.events, now);
+        let program = &self.context.program;
+        if program.takes_events() {
+            shared.events_left(&self.context.events, program.follows_events(), now);
         }
         // The run does not wait for the files to be closed.
         shared.worker_exited(now);

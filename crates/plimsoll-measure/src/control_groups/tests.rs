@@ -242,6 +242,60 @@ fn throttling_is_that_of_the_time_between_two_readings() {
 }
 
 #[test]
+fn the_quota_that_held_up_its_group_most_is_named() {
+    let tree = Tree::new("0::/job/task\n", UNIFIED);
+    let (job, task) = ("sys/fs/cgroup/job", "sys/fs/cgroup/job/task");
+    let write = |group: &str, max: &str, throttled: u64| {
+        tree.write(&format!("{group}/cpu.max"), max);
+        let stat = format!("nr_periods 10\nnr_throttled 9\nthrottled_usec {throttled}\n");
+        tree.write(&format!("{group}/cpu.stat"), &stat);
+    };
+    let counters = || tree.groups().quota_counters().unwrap();
+    let named = |used: Option<QuotaUse>| {
+        let used = used.unwrap();
+        let group = used.group.unwrap();
+        let is_job = group.ends_with("job");
+        (is_job, used.processors, used.throttled_s)
+    };
+    write(task, "90000 100000\n", 0);
+    write(job, "100000 100000\n", 0);
+    let before = counters();
+    assert_eq!(named(before.until(&counters())), (false, Some(0.9), 0.0));
+    // The larger quota is shared with other groups, which use it up.
+    write(job, "100000 100000\n", 2_500_000);
+    assert_eq!(named(before.until(&counters())), (true, Some(1.0), 2.5));
+    write(task, "90000 100000\n", 3_000_000);
+    assert_eq!(named(before.until(&counters())), (false, Some(0.9), 3.0));
+}
+
+#[test]
+fn a_quota_that_is_set_or_lifted_in_between_is_known() {
+    let tree = Tree::new("0::/job\n", UNIFIED);
+    let job = "sys/fs/cgroup/job";
+    let reading = |max: &str, throttled: u64| {
+        tree.write(&format!("{job}/cpu.max"), max);
+        let stat = format!("throttled_usec {throttled}\n");
+        tree.write(&format!("{job}/cpu.stat"), &stat);
+        tree.groups().quota_counters().unwrap()
+    };
+    let free = reading("max 100000\n", 0);
+    let limited = reading("10000 100000\n", 500_000);
+    let lifted = reading("max 100000\n", 800_000);
+    let processors = |a: &QuotaCounters, b| {
+        let used = a.until(b).unwrap();
+        (used.processors, used.throttled_s)
+    };
+    assert_eq!(processors(&free, &limited), (Some(0.1), 0.5));
+    assert_eq!(processors(&limited, &lifted), (Some(0.1), 0.3));
+    let whole = free.until(&lifted).unwrap();
+    assert_eq!((whole.processors, whole.throttled_s), (None, 0.8));
+    assert_eq!(
+        whole.text(),
+        "CPU quota of a group that is not visible, or lifted since, threads waited for 0.80 s"
+    );
+}
+
+#[test]
 fn throttling_by_a_group_that_is_not_visible_is_seen_too() {
     let tree = Tree::new(
         "3:cpu:/\n",

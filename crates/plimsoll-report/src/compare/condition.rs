@@ -39,8 +39,9 @@ impl FromStr for Condition {
                 "{expected} in `{text}`; a condition is like 'p99 > +10%' or 'read1:ops/s < -5%'"
             )
         };
+        // The name of an operation may have such signs, and neither a figure nor a number has.
         let at = text
-            .find(['<', '>'])
+            .rfind(['<', '>'])
             .ok_or_else(|| wrong("expected `<` or `>`"))?;
         let (what, rest) = (text[..at].trim(), &text[at..]);
         let more = rest.starts_with('>');

@@ -279,7 +279,15 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         let written = transfer::write_bytes(self, &open, 0, bytes, Stability::File).await;
         let closed = self.close(&open).await;
         match written.and(closed) {
-            Ok(()) => self.replace(&new, path).await,
+            Ok(()) => match self.replace(&new, path).await {
+                // The server may have executed a call whose reply was lost, and refused the repetition.
+                Err(OpError(Errno::NOENT))
+                    if self.get(opener, path).await.is_ok_and(|now| now == bytes) =>
+                {
+                    Ok(())
+                }
+                done => done,
+            },
             Err(e) => {
                 // No half of a file must stay behind.
                 let _ = self.remove(&new, false).await;

@@ -45,15 +45,18 @@ impl SystemCalls {
             }
             // Without this the new name could survive a power failure, and the bytes not.
             rustix::fs::fdatasync(&fd)?;
-            rustix::fs::renameat(&parent, &beside[..], &parent, &*name)?;
-            // Nor could files survive without the name of the marker that tells whose they are.
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let names = rustix::fs::openat(&parent, ".", flags, Mode::empty())?;
-            match rustix::fs::fsync(&names) {
+            let sync_names = || match rustix::fs::fsync(&names) {
                 // The file system brings names to the device by itself.
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
                 synced => synced,
-            }
+            };
+            // Files could survive that the new marker does not list any more, because they were removed.
+            sync_names()?;
+            rustix::fs::renameat(&parent, &beside[..], &parent, &*name)?;
+            // Files could survive without the name of the marker that tells whose they are.
+            sync_names()
         };
         write().map_err(|e| {
             // No half of a file must stay behind.

@@ -219,7 +219,8 @@ impl Target for Posix {
         let named = rustix::fs::lstat(&self.path)?;
         let opened = rustix::fs::fstat(&*self.root)?;
         if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino) {
-            return Err(Errno::STALE.into());
+            let is_removed = opened.st_nlink == 0;
+            return Err(if is_removed { Errno::NOENT } else { Errno::STALE }.into());
         }
         Ok(rustix::fs::unlinkat(CWD, &self.path, AtFlags::REMOVEDIR)?)
     }

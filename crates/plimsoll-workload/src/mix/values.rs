@@ -1,6 +1,8 @@
 //! Sizes, times and size tables in the form of a workload.
 
-use plimsoll_plan::{SizeSlot, SizeTable, parse_duration, parse_size, show_duration};
+use plimsoll_plan::{
+    SizeSlot, SizeTable, parse_duration, parse_size, show_duration, time_of_seconds,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -83,9 +85,14 @@ struct TimeVisitor;
 
 impl TimeVisitor {
     fn seconds<E: Error>(seconds: f64) -> Result<Time, E> {
-        Duration::try_from_secs_f64(seconds)
-            .map(Time)
-            .map_err(|_| E::custom(format!("a time must not be negative, is {seconds}")))
+        match seconds < 0.0 {
+            true => Err(E::custom(format!(
+                "a time must not be negative, is {seconds}"
+            ))),
+            false => time_of_seconds(seconds)
+                .map(Time)
+                .map_err(|e| E::custom(format!("{seconds} {e}"))),
+        }
     }
 }
 
@@ -314,6 +321,34 @@ mod tests {
             shown,
             ["0", "1000", "\"1k\"", "\"64k\"", "\"1g\"", "\"3t\""]
         );
+    }
+
+    #[test]
+    fn a_time_beyond_the_clock_is_refused() {
+        let time = |text: &str| {
+            let all = toml::from_str::<All>(&format!("size = 1\ntime = {text}\nsizes = 1"));
+            all.map(|all| all.time.0)
+                .map_err(|e| e.message().to_owned())
+        };
+        assert_eq!(time("1e9"), Ok(Duration::from_secs(1_000_000_000)));
+        for (text, expected) in [
+            (
+                "2e10",
+                "20000000000 is too long: expected at most 1000000000 seconds",
+            ),
+            (
+                "18446744074",
+                "18446744074 is too long: expected at most 1000000000 seconds",
+            ),
+            (
+                "\"5124096h\"",
+                "`5124096h` is too long: expected at most 1000000000 seconds",
+            ),
+            ("nan", "NaN is not a time: expected a number of at least 0"),
+            ("-1", "a time must not be negative, is -1"),
+        ] {
+            assert_eq!(time(text), Err(expected.into()), "{text}");
+        }
     }
 
     #[test]

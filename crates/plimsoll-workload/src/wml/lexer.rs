@@ -1,7 +1,7 @@
 //! Tokens of the language.
 
 use crate::wml::diagnostics::{MAX_ERRORS, Problem, Span};
-use plimsoll_plan::{parse_duration, show_exactly};
+use plimsoll_plan::{MAX_TIME, parse_duration, show_exactly};
 use std::time::Duration;
 
 /// A token and its span.
@@ -270,7 +270,7 @@ impl Lexer<'_> {
             Ok(time) => Kind::Time(time),
             Err(_) => {
                 let message = format!("the time {text} is too long");
-                let label = "does not fit into 64 bits";
+                let label = format!("at most {} seconds", MAX_TIME.as_secs());
                 self.problem(Problem::new(self.span(start), message, label))
             }
         }

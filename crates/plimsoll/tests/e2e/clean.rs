@@ -51,11 +51,11 @@ fn holder(dir: &Path) -> String {
 /// Makes the claim of a directory that of the same process of another machine.
 fn move_claim(dir: &Path, host: &str) {
     let holder = holder(dir);
-    let process: Vec<&str> = holder.rsplitn(4, '.').take(3).collect();
-    let [id, start, pid] = process[..] else {
+    let process: Vec<&str> = holder.rsplitn(7, '.').take(6).collect();
+    let [id, start, pid, namespace, boot, machine] = process[..] else {
         panic!("{holder}")
     };
-    let moved = format!("{host}.{pid}.{start}.{id}");
+    let moved = format!("{host}.{machine}.{boot}.{namespace}.{pid}.{start}.{id}");
     let claim = dir.join(CLAIM);
     std::fs::rename(claim.join(&holder), claim.join(moved)).unwrap();
 }

@@ -187,7 +187,7 @@ fn any_numbers(ranks: impl Strategy<Value = u32>) -> impl Strategy<Value = Numbe
             n,
             p,
             // Beyond P it is a race whether another rank has made what is to be read.
-            i: (share * p as f64) as u64,
+            i: ((share * p as f64) as u64).max(1),
             d,
             o,
             r,

@@ -127,7 +127,7 @@ fn runs_of_one_seed_are_the_same_to_the_byte() {
         set $size=randvar(type=gamma, min=1k, mean=16k, gamma=1500)
         set $index=randvar(type=uniform, min=0, mean=25)
         set $think=randvar(type=uniform, min=0, mean=2)
-        eventgen rate=10
+        eventgen rate=5
         define fileset name=s,path=files,entries=50,dirwidth=5,size=$size,prealloc=70
         define process name=p { thread name=t,memsize=1m,instances=20 {
           flowop openfile name=open,filesetname=s,indexed=$index,fd=1

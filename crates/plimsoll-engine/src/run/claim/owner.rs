@@ -1,7 +1,7 @@
 //! The owners of claims, and the names by which every process recognises them.
 
 use crate::run::host;
-use plimsoll_runtime::{process_id, process_start, system_time};
+use plimsoll_runtime::{ProcessSpace, process_id, process_space, process_start, system_time};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Write};
 use std::time::UNIX_EPOCH;
@@ -10,6 +10,11 @@ use std::time::UNIX_EPOCH;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct OwnerProcess {
     pub(crate) host: String,
+    /// Where its number is known, as [`ProcessSpace`] has it: several machines may have the name, and containers have
+    /// numbers of their own.
+    pub(crate) machine: u32,
+    pub(crate) boot: u32,
+    pub(crate) namespace: u32,
     pub(crate) pid: u32,
     /// Start in clock ticks, which distinguishes it from a later process with the same number.
     pub(crate) start: u64,
@@ -24,7 +29,7 @@ pub(crate) enum OwnerState {
     Running,
     /// It was a process of this machine, and has ended.
     Ended,
-    /// It is a process of another machine, so that its state is unknown here.
+    /// It is a process of another machine or another container, so that its state is unknown here.
     Elsewhere,
 }
 
@@ -32,8 +37,16 @@ impl OwnerProcess {
     /// This process.
     pub(crate) fn current() -> Self {
         let pid = process_id();
+        let ProcessSpace {
+            machine,
+            boot,
+            namespace,
+        } = process_space();
         Self {
             host: host::name(),
+            machine,
+            boot,
+            namespace,
             pid,
             start: process_start(pid).unwrap_or(0),
         }
@@ -43,7 +56,15 @@ impl OwnerProcess {
         let this = Self::current();
         if *self == this {
             OwnerState::This
-        } else if self.host != this.host {
+        } else if (&self.host, self.machine) != (&this.host, this.machine) {
+            OwnerState::Elsewhere
+        } else if self.boot != this.boot {
+            // A machine without an id may be another one of the same name.
+            match this.machine {
+                0 => OwnerState::Elsewhere,
+                _ => OwnerState::Ended,
+            }
+        } else if self.namespace != this.namespace {
             OwnerState::Elsewhere
         } else if process_start(self.pid) == Some(self.start) {
             OwnerState::Running
@@ -77,6 +98,9 @@ impl ClaimId {
         let host = "model".into();
         let owner = OwnerProcess {
             host,
+            machine: 0,
+            boot: 0,
+            namespace: 0,
             pid,
             start: 1,
         };
@@ -85,7 +109,7 @@ impl ClaimId {
 
     /// The claim whose text this is.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut fields = text.rsplitn(4, '.');
+        let mut fields = text.rsplitn(7, '.');
         let mut number = |radix| {
             let field = fields.next()?;
             // Only the canonical text of a number: a name stands for one claim.
@@ -97,9 +121,18 @@ impl ClaimId {
                 .filter(|_| is_canonical)
         };
         let (chosen_ns, start) = (number(16)?, number(10)?);
-        let pid = u32::try_from(number(10)?).ok()?;
+        let mut short = |radix| u32::try_from(number(radix)?).ok();
+        let (pid, namespace) = (short(10)?, short(16)?);
+        let (boot, machine) = (short(16)?, short(16)?);
         let host = unescape(fields.next()?)?;
-        let owner = OwnerProcess { host, pid, start };
+        let owner = OwnerProcess {
+            host,
+            machine,
+            boot,
+            namespace,
+            pid,
+            start,
+        };
         Some(Self { owner, chosen_ns })
     }
 }
@@ -112,8 +145,19 @@ impl Display for ClaimId {
                 false => write!(f, "%{byte:02x}")?,
             }
         }
-        let OwnerProcess { pid, start, .. } = &self.owner;
-        write!(f, ".{pid}.{start}.{:x}", self.chosen_ns)
+        let OwnerProcess {
+            host: _,
+            machine,
+            boot,
+            namespace,
+            pid,
+            start,
+        } = &self.owner;
+        write!(
+            f,
+            ".{machine:x}.{boot:x}.{namespace:x}.{pid}.{start}.{:x}",
+            self.chosen_ns
+        )
     }
 }
 
@@ -148,6 +192,9 @@ mod tests {
     fn id(host: &str) -> ClaimId {
         let owner = OwnerProcess {
             host: host.into(),
+            machine: 0xfeed,
+            boot: 0,
+            namespace: 0xf000_0000,
             pid: 4711,
             start: 8_150_077,
         };
@@ -162,7 +209,7 @@ mod tests {
         let plain = id("node-7.cluster.example");
         assert_eq!(
             plain.to_string(),
-            "node-7.cluster.example.4711.8150077.18af0c0012345678"
+            "node-7.cluster.example.feed.0.f0000000.4711.8150077.18af0c0012345678"
         );
         for host in [
             "node-7.cluster.example",
@@ -187,14 +234,17 @@ mod tests {
             "",
             "notes",
             "1.2.3",
-            "host.1.2.g",
-            "host.1.2.FF",
-            "host.+1.2.ff",
-            "host.1.-2.ff",
-            "host.99999999999.2.ff",
-            "ho st.1.2.ff",
-            "host%.1.2.ff",
-            "host%zz.1.2.ff",
+            "host.1.2.ff",
+            "host.100000000.b.c.1.2.ff",
+            "host.a.b.c.1.2.g",
+            "host.a.b.c.1.2.FF",
+            "host.A.b.c.1.2.ff",
+            "host.a.b.c.+1.2.ff",
+            "host.a.b.c.1.-2.ff",
+            "host.a.b.c.99999999999.2.ff",
+            "ho st.a.1.2.ff",
+            "host%.a.b.c.1.2.ff",
+            "host%zz.a.b.c.1.2.ff",
         ] {
             assert_eq!(ClaimId::parse(name), None, "{name}");
         }
@@ -222,7 +272,11 @@ mod tests {
         assert_eq!(far.state(), OwnerState::Elsewhere);
         let pid = std::os::unix::process::parent_id();
         if let Some(start) = process_start(pid) {
-            let parent = OwnerProcess { pid, start, ..this };
+            let parent = OwnerProcess {
+                pid,
+                start,
+                ..this.clone()
+            };
             assert_eq!(parent.state(), OwnerState::Running);
             let other = OwnerProcess {
                 start: start + 1,
@@ -230,5 +284,27 @@ mod tests {
             };
             assert_eq!(other.state(), OwnerState::Ended);
         }
+    }
+
+    #[test]
+    fn a_process_of_another_container_or_of_a_machine_with_the_same_name_may_run() {
+        let this = OwnerProcess::current();
+        let with = |change: fn(&mut OwnerProcess)| {
+            let mut other = OwnerProcess {
+                pid: 0,
+                ..this.clone()
+            };
+            change(&mut other);
+            other.state()
+        };
+        assert_eq!(with(|_| {}), OwnerState::Ended);
+        assert_eq!(with(|o| o.namespace ^= 1), OwnerState::Elsewhere);
+        assert_eq!(with(|o| o.machine ^= 1), OwnerState::Elsewhere);
+        // An earlier boot of this machine, if it is known to be this one.
+        let earlier = match this.machine {
+            0 => OwnerState::Elsewhere,
+            _ => OwnerState::Ended,
+        };
+        assert_eq!(with(|o| o.boot ^= 1), earlier);
     }
 }

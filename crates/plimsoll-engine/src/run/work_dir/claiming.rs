@@ -81,7 +81,11 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         // All are checked before the first is changed.
         let mut claimed = Ok(());
         for guard in &plan.work_dir.guards {
-            claimed = claimed.and_then(|()| place.check(guard).map(drop));
+            claimed = claimed.and_then(|()| match place.check(guard) {
+                // The claim below is refused too, and tells that run which directories Plimsoll made.
+                Err(GuardNotClaimed::Guard(e)) if e.is_held() => Ok(()),
+                checked => checked.map(drop),
+            });
         }
         // In one order, so that two runs that have several directories in common do not refuse each other.
         let guards: BTreeSet<_> = plan.work_dir.guards.iter().map(RelPath::as_str).collect();

@@ -140,7 +140,7 @@ impl WorkerContext {
             }
         };
         self.timed_wait(row, wait).await?;
-        if due.is_some() {
+        if due.is_some() && self.shared.has_followers() {
             let window = self.shared.window.bounds();
             let used = u64::from(window.contains(self.lane.now())) * count;
             self.events.in_window(window).completed += used;
@@ -156,12 +156,12 @@ impl WorkerContext {
         let events = self.shared.events.as_ref()?;
         let start = self.shared.started.load(Relaxed);
         let taken = events.take(self.lane.now().saturating_sub(start), count);
-        if !taken.dropped.is_empty() {
+        if !taken.dropped.is_empty() && self.shared.has_followers() {
             let window = self.shared.window.bounds();
             let dropped = self.shared.events_in_window(&taken.dropped, window);
             self.events.in_window(window).dropped += dropped;
         }
-        Some(start + taken.due)
+        Some(taken.due_after(start))
     }
 }
 

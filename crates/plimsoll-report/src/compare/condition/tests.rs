@@ -75,6 +75,15 @@ fn single_runs_meet_a_condition_by_any_change_beyond_it() {
 }
 
 #[test]
+fn the_name_of_an_operation_may_have_any_sign() {
+    for name in ["a<b", "a > b", "p99 > +10%", "x:y", "50 %"] {
+        let c = compared(vec![(name, P99, vec![side(&[2.0]), side(&[2.5])])]);
+        assert!(is_met(&format!("{name}:p99 > +10%"), &c), "{name}");
+        assert!(!is_met(&format!("{name}:p99 > +30%"), &c), "{name}");
+    }
+}
+
+#[test]
 fn a_condition_that_is_met_says_by_what() {
     let c = compared(vec![
         (ALL, P99, vec![side(&[2.0]), side(&[2.5])]),

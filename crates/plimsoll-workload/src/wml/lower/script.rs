@@ -4,14 +4,14 @@ use super::{LowerResult, Lowerer};
 use crate::wml::Workload;
 use crate::wml::ast::{Expr, Statement, Stats};
 use crate::wml::diagnostics::Span;
-use plimsoll_plan::{Overrides, Phase, QuitMode, Snapshots, Until};
+use plimsoll_plan::{MAX_TIME, Overrides, Phase, QuitMode, Snapshots, Until};
 use std::time::Duration;
 
 /// Default length of a run in timeout mode.
 const DEFAULT_RUN: Duration = Duration::from_secs(60);
 
-/// Maximum time of one statement in seconds, about 30 years.
-const MAX_SECONDS: i64 = 1_000_000_000;
+/// Maximum time of one statement in seconds.
+const MAX_SECONDS: i64 = MAX_TIME.as_secs() as i64;
 
 /// Phases while they are collected.
 #[derive(Debug, Default)]
