@@ -4,8 +4,8 @@
 
 use crate::common::{Bed, NAME};
 use plimsoll_testkit::bench::{Ended, wait_until};
-use plimsoll_testkit::user_mode_linux::{in_another_kernel, needed};
 use plimsoll_testkit::needs_root;
+use plimsoll_testkit::user_mode_linux::{in_another_kernel, needed};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
